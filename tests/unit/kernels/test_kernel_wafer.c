@@ -86,6 +86,14 @@ TEST(kernels_wafer, cycles_of_a_weight_gradient_are_affine_in_tokens)
     }
 }
 
+/* A block may not have more groups of columns than a control wavelet has commands. */
+TEST(kernels_wafer, blocks_of_many_columns)
+{
+    CU_ASSERT(cycles_of("wgrad",
+                        (struct programs_case){
+                            .w = 190, .h = 1, .tokens = 2, .m = 190, .k = 190, .room = 700}) > 0);
+}
+
 TEST(kernels_wafer, heads_do_not_meet)
 {
     for (int backward = 0; backward < 2; backward++) {
