@@ -140,7 +140,7 @@ struct kernels_row {
     /** Family of shapes that comparisons sample; NULL: not sampled. */
     const struct kernels_shapes *shapes;
     const struct kernels_strip *strips; /**< cases at real size; NULL: none */
-    programs_op_fn program; /**< on the mesh, forward and backward by the case */
+    programs_op_fn program;             /**< on the mesh, forward and backward by the case */
     /** Cycles by the analytical model, forward or backward. */
     double (*cycles)(const struct cycles_layout *l, const struct programs_case *c);
     /** The definition in double precision, added to @p want, which is 0. */
@@ -209,13 +209,13 @@ struct kernels_wafer_pair {
     int w, h;              /**< PEs that were simulated */
     char shape[64];        /**< "B 1 T 372, 5120 x 5120", of the plan */
     const char *continued; /**< dimension in which cycles of two sizes were continued, or "" */
-    bool open;             /**< no error is claimed: weight gradients in blocks over many columns,
-                                where what the columns wait for in turns is not in the model */
-    int64_t simulated;     /**< cycles of the runs */
-    double cycles;         /**< of the shape: simulated, or continued from two sizes */
-    double model;          /**< of the shape, by the analytical model */
-    double max_error;      /**< of the values, as in struct programs_result */
-    double tolerance;      /**< of the values */
+    bool open;         /**< no error is claimed: sums over tokens in blocks of many columns, where
+                            what the columns wait for in turns is not in the model */
+    int64_t simulated; /**< cycles of the runs */
+    double cycles;     /**< of the shape: simulated, or continued from two sizes */
+    double model;      /**< of the shape, by the analytical model */
+    double max_error;  /**< of the values, as in struct programs_result */
+    double tolerance;  /**< of the values */
 };
 /** How many there are. */
 int kernels_wafer_count(void);

@@ -164,7 +164,8 @@ static enum wsc_err conclude(const struct app_validate *what, struct cases *all)
     if (!what->json) {
         (void)printf("\n");
         print_summary(&s, "operations of plans at real size");
-        print_summary(&open, "weight gradients in blocks, of which nothing is claimed");
+        print_summary(&open,
+                      "sums over tokens in blocks of many columns, of which nothing is claimed");
     }
     if (s.median < median_claimed && s.largest < worst_claimed) return WSC_OK;
     return WSC_RAISE(WSC_TOLERANCE,

@@ -38,8 +38,8 @@ static double contract_features(const struct cycles_layout *l)
     return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
 }
 
-/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs.  In a loop
- *  of them the first column passes the next row on, in their gaps and beyond. */
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs.  In a
+ * loop of them the first column passes the next row on, in their gaps and beyond. */
 static double contract_keys(const struct cycles_layout *l)
 {
     const double pass = l->by_data ? l->relay : fmax(0, l->q_mean - l->start / 3);

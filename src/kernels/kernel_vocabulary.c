@@ -75,7 +75,6 @@ static void entropy_reference(const struct programs_case *c, const struct kernel
 static const struct kernels_strip embedding_strips[] = {
     {.bf16 = KERNELS_IN(256M) | KERNELS_IN(6P7B), .fp32 = KERNELS_IN(590M)},
     {.bf16 = KERNELS_IN(2P7B), .fp32 = KERNELS_IN(256M), .backward = true},
-    {.bf16 = KERNELS_IN(BERT_BASE), .tall = true},
     {.bf16 = 0},
 };
 

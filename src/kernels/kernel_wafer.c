@@ -149,7 +149,7 @@ static int features_of(const struct subject *s, int cols)
 /* The case with the tokens of the plan. */
 static struct programs_case case_of(const struct subject *s, const struct hw *hw)
 {
-    enum { TABLE = 2048, SHORT_TABLE = 512 };
+    enum { TABLE = 2048 };
     const struct plan *p = s->plan;
     const bool tall = s->strip->tall, sums = s->strip->how == KERNELS_TOKENS;
     const int cols = WAFER_COLS / s->lay.lanes;
@@ -162,7 +162,7 @@ static struct programs_case case_of(const struct subject *s, const struct hw *hw
                               .samples = 1,
                               .heads = p->H,
                               .head_dim = p->d,
-                              .vocab = tall ? SHORT_TABLE : TABLE,
+                              .vocab = TABLE,
                               .threads = 1,
                               .seed = 1,
                               .backward = s->strip->backward};
@@ -236,6 +236,13 @@ static enum wsc_err run(const struct subject *s, struct programs_case *c,
     return WSC_OK;
 }
 
+/* Sums over tokens in blocks of values from more columns than two groups of the ring. */
+static bool is_open(const struct subject *s, const struct programs_case *c)
+{
+    const bool keys = s->strip->side == KERNELS_ONE_HEAD && s->strip->backward;
+    return (keys || s->strip->how == KERNELS_TOKENS) && c->w > 2 * CYCLES_RING_GROUP;
+}
+
 int kernels_wafer_count(void)
 {
     struct subject s;
@@ -267,7 +274,7 @@ enum wsc_err kernels_wafer_pair(const struct hw *hw, int i, struct kernels_wafer
                                        .h = c.h,
                                        .continued = continued[s.strip->how],
                                        .tolerance = kernels_row_tolerance(s.row, s.format)};
-    out->open = s.strip->how == KERNELS_TOKENS && !s.strip->tall;
+    out->open = is_open(&s, &c);
     TRY(run(&s, &c, out));
     s.row->shapes->describe(&c, out->shape, sizeof out->shape);
     return WSC_OK;

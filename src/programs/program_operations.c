@@ -461,6 +461,8 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
     const struct hw machine = {.cluster = &cluster};
     cluster.wafer.pe_cols = c->w;
     cluster.wafer.pe_rows = c->h;
+    /* The emulated PE keeps the documented rate, whatever the machine file says is sustained. */
+    cluster.wafer.simd_fmachs = c->arch == MESH_WSE3 ? 4 : 2;
     l->model = (struct model){.C = c->features,
                               .kv_heads = c->heads,
                               .causal = true,

@@ -67,8 +67,8 @@ static void gather(struct programs_ring *r, int first, int most)
 {
     struct programs_ring_block *b = append(r, first);
     b->words = r->count[first];
-    /* The last head's control wavelet has a command for each head before it; the first group ends at
-     * position 0, which needs none. */
+    /* The last head's control wavelet has a command for each head before it; the first group ends
+     * at position 0, which needs none. */
     const int first_head = max(first / GROUP, 1);
     for (; b->end < r->n && b->end / GROUP - first_head < COMMANDS; b->end++) {
         if (b->words + r->count[b->end] > most) return;

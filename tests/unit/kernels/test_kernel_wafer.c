@@ -86,6 +86,14 @@ TEST(kernels_wafer, cycles_of_a_weight_gradient_are_affine_in_tokens)
     }
 }
 
+/* A block may not have more groups of columns than a control wavelet has commands. */
+TEST(kernels_wafer, blocks_of_many_columns)
+{
+    CU_ASSERT(cycles_of("wgrad",
+                        (struct programs_case){
+                            .w = 190, .h = 1, .tokens = 2, .m = 190, .k = 190, .room = 700}) > 0);
+}
+
 TEST(kernels_wafer, heads_do_not_meet)
 {
     for (int backward = 0; backward < 2; backward++) {
@@ -130,6 +138,27 @@ TEST(kernels_wafer, the_model_holds_on_strips_of_the_wafer)
         if (!(fabs(error) < 0.06)) printf("%s of %s: %+.2f %%\n", p.kernel, p.plan, 100 * error);
         CU_ASSERT(fabs(error) < 0.06);
     }
+}
+
+/* A machine file may say what rate is sustained; the emulated PE keeps the documented one. */
+TEST(kernels_wafer, the_model_has_the_rate_of_the_emulated_pe)
+{
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct programs_case c = {.hw = &hw,
+                              .w = 16,
+                              .h = 1,
+                              .samples = 1,
+                              .tokens = 90,
+                              .m = 16,
+                              .k = 64,
+                              .format = NUM_BF16};
+    struct programs_result documented, sustained;
+    T_OK(kernels_row_run(row_of("linear"), &c, &documented));
+    cluster.wafer.simd_fmachs = 1.5;
+    T_OK(kernels_row_run(row_of("linear"), &c, &sustained));
+    T_NEAR(sustained.form, documented.form, 0);
+    T_EQ(sustained.stats.cycles, documented.stats.cycles);
 }
 
 /* ---- 16-bit values --------------------------------------------------------------------------- */
