@@ -132,7 +132,7 @@ struct hw_machine {
         int64_t exp_cycles;          /**< one exponential on one PE */
         int64_t divide_cycles;       /**< one division or square root on one PE */
         int64_t io_rate_bytes_per_s; /**< one direction */
-        /** Share of the attention scores behind the mask that is computed, 0 to 1. */
+        /** Fraction of the masked attention scores that is computed, 0 to 1. */
         double masked_scores;
         /** Fixed cost of starting a stage in the forward pass; calibrated in cs2.yaml. */
         int64_t stage_latency_ps;
@@ -219,7 +219,7 @@ struct hw_machine {
     /** Failures that end the job, for the time of a whole training. */
     struct hw_reliability {
         double mtbf_hours;  /**< mean time between failures of one system; 0: none fails */
-        int64_t restart_ps; /**< from a failure to the first step of the job that goes on */
+        int64_t restart_ps; /**< from a failure to the first step of the restarted job */
     } reliability;
     /** Mechanisms that make many systems slower than one, each with a switch (`effects.*`); all
      *  true is the machine.  The scaling-loss breakdown switches those that act inside a step off

@@ -107,6 +107,7 @@ struct kernels_sizes {
 /** Numbers in turn from one random stream, so that a comparison depends on its seed and number
  *  alone. */
 struct kernels_sampler;
+struct kernels_strip;
 /** Shapes of a family of operations, for comparisons over sampled shapes that the formulas were not
  *  written for. */
 struct kernels_shapes {
@@ -138,7 +139,8 @@ struct kernels_row {
     struct kernels_sizes (*sizes)(const struct programs_case *c);
     /** Family of shapes that comparisons sample; NULL: not sampled. */
     const struct kernels_shapes *shapes;
-    programs_op_fn program; /**< on the mesh, forward and backward by the case */
+    const struct kernels_strip *strips; /**< cases at real size; NULL: none */
+    programs_op_fn program;             /**< on the mesh, forward and backward by the case */
     /** Cycles by the analytical model, forward or backward. */
     double (*cycles)(const struct cycles_layout *l, const struct programs_case *c);
     /** The definition in double precision, added to @p want, which is 0. */
@@ -161,6 +163,9 @@ enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) 
  *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;
+/** What values of @p format may be off the definition: the row's tolerance, and for a 16-bit format
+ *  four roundings to it, since results pass through sums, products and a map that round each. */
+double kernels_row_tolerance(const struct kernels_row *row, enum num_format format);
 /** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
  * the reference; WSC_USAGE when the row has no host column. */
 enum wsc_err kernels_row_run_host(const struct kernels_row *row, const struct programs_case *c,
@@ -193,4 +198,30 @@ enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pa
 /** Pair number @p i of those that @p seed samples, of @p row alone. */
 enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
                              int i, struct kernels_pair *pair) WSC_CHECKED;
+
+/** An operation of a published model's plan on a strip of the wafer: simulated cycles beside the
+ *  analytical model's. */
+struct kernels_wafer_pair {
+    const char *kernel, *pass;
+    const char *plan; /**< the model */
+    enum num_format format;
+    int lanes;             /**< of the plan: the strip is as wide as one of them */
+    int w, h;              /**< PEs that were simulated */
+    char shape[64];        /**< "B 1 T 372, 5120 x 5120", of the plan */
+    const char *continued; /**< dimension in which cycles of two sizes were continued, or "" */
+    bool open;         /**< no error is claimed: sums over tokens in blocks of many columns, where
+                            what the columns wait for in turns is not in the model */
+    int64_t simulated; /**< cycles of the runs */
+    double cycles;     /**< of the shape: simulated, or continued from two sizes */
+    double model;      /**< of the shape, by the analytical model */
+    double max_error;  /**< of the values, as in struct programs_result */
+    double tolerance;  /**< of the values */
+};
+/** How many there are. */
+int kernels_wafer_count(void);
+/** Operation of number @p i; NULL after the last one. */
+const char *kernels_wafer_kernel(int i);
+/** Simulate number @p i, 0 .. kernels_wafer_count() - 1, on PEs of @p hw's rates. */
+enum wsc_err kernels_wafer_pair(const struct hw *hw, int i,
+                                struct kernels_wafer_pair *pair) WSC_CHECKED;
 #endif

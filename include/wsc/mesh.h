@@ -268,7 +268,8 @@ struct mesh_dsd mesh_bits(uint32_t bits);
     XX(FMACHS, "fmachs", 's', 's', 'h', 2, 4, 16)                                                  \
     XX(FS2H, "fs2h", 'h', 's', '-', 1, 4, 15)                                                      \
     XX(FH2S, "fh2s", 's', 'h', '-', 1, 4, 15)                                                      \
-    XX(MAP, "map", 's', 's', 's', 1, 1, 15)
+    XX(MAP, "map", 's', 's', 's', 1, 1, 15)                                                        \
+    XX(MAPH, "maph", 'h', 'h', 'h', 1, 1, 15)
 
 /** Codes of the operations of MESH_OP_MAP. */
 enum mesh_code {
@@ -278,7 +279,7 @@ enum mesh_code {
         MESH_N_CODES
 };
 
-/** What MESH_MAP calls for each element; @p b is 0 without an operand b. */
+/** What MESH_MAP and MESH_MAPH call for each element; @p b is 0 without an operand b. */
 typedef float (*mesh_map_fn)(float a, float b);
 /** One vector operation.  Its length is that of the first of a, b, dst that is not a number. */
 struct mesh_op {
@@ -287,13 +288,18 @@ struct mesh_op {
     uint8_t activate; /**< local task id + 1 to activate when it has ended, or 0 */
     uint8_t unblock;  /**< local task id + 1 to unblock then, or 0 */
     struct mesh_dsd dst, a, b, c;
-    mesh_map_fn map;     /**< MESH_MAP */
-    uint16_t map_cycles; /**< MESH_MAP: of one element, 1 .. MESH_MAX_MAP_CYCLES */
+    mesh_map_fn map;     /**< MESH_MAP, MESH_MAPH */
+    uint16_t map_cycles; /**< of a map: of one element, 1 .. MESH_MAX_MAP_CYCLES */
 };
 /** Append an operation to what the running task does.  Types, lengths, memory and colours are
  *  checked here; cycles pass after the task has returned.  WSC_USAGE, WSC_CAPACITY (too many
  *  operations in a task). */
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op) WSC_CHECKED;
+/** True for the operations that call a function for each element: scalar code. */
+static inline bool mesh_is_map(int code)
+{
+    return code == MESH_MAP || code == MESH_MAPH;
+}
 /** Issue an operation that the task waits for: dst = a op b; a zero struct stands for an operand
  *  that the operation does not have. */
 enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,

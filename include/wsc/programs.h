@@ -39,12 +39,15 @@ struct programs_case {
     int w, h;
     /** Generation and 16-bit format, as in struct mesh_config. */
     enum mesh_arch arch;
-    enum mesh_half half;
+    enum mesh_half half;    /**< of a gemm by stream */
+    enum num_format format; /**< of the tiles of a transformer's operation: fp32, fp16, bf16 */
     /** Collectives: 32-bit words of a vector or block; gemv, gemm, linear, wgrad: m, n, k; fmacs:
      *  length and number of calls. */
     int64_t words, m, n, k, length, calls;
     int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's operations */
     bool backward;                                             /**< the gradient instead */
+    int64_t room;        /**< 32-bit sums that fit a PE beside its tiles, for sums over tokens; 0:
+                              by the features of the case */
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
     double zeros;        /**< fraction of zero weights, 0 .. 1 */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "comparison.h"
 #include "mesh_pairs.h"
+#include "mesh_wafer.h"
 #include "process.h"
 #include "requests.h"
 
@@ -57,8 +58,11 @@ static enum wsc_err validate(const struct app_call *call)
     struct app_validate *o = call->request;
     struct validation_result v = {0};
     struct app_comparison *c;
-    if (o->mesh)
-        return app_agree(call->comm, app_leads(call->comm) ? app_validate_mesh(o) : WSC_OK);
+    if (o->mesh) {
+        enum wsc_err rc = WSC_OK;
+        if (app_leads(call->comm)) rc = o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
+        return app_agree(call->comm, rc);
+    }
     TRY_NEW(c, WSC_MEM_APP, 1);
     enum wsc_err rc = compare(call, c, &v);
     validation_result_fini(&v);

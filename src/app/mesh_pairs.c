@@ -70,6 +70,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double app_median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    return (x[n / 2] + x[(n - 1) / 2]) / 2;
+}
+
 /* The pair with the largest error. */
 static const struct kernels_pair *worst_of(const struct pairs *all)
 {
@@ -91,9 +97,7 @@ static enum wsc_err conclude(struct pairs *all)
         (void)printf("]\n");
     else
         TRY(out_table_print(all->table, stdout, 0));
-    qsort(all->error, (size_t)all->n, sizeof *all->error, by_size);
-    const double median = (all->error[all->n / 2] + all->error[(all->n - 1) / 2]) / 2;
-    const double largest = fabs(error_of(worst));
+    const double median = app_median(all->error, all->n), largest = fabs(error_of(worst));
     if (!all->json)
         (void)printf("\n%d kernels, shapes and grids: median error %.2f %%, worst %.2f %% (%s %s, "
                      "%d x %d PEs, %s)\n",

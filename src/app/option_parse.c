@@ -69,7 +69,7 @@ enum wsc_err app_add_set(struct app_config *c, const char *text)
 {
     if (c->n_sets == APP_MAX_SETS)
         return WSC_RAISE(WSC_USAGE, "--set: more than %d keys are overridden", APP_MAX_SETS);
-    c->set[c->n_sets++].text = text;
+    c->set[c->n_sets++] = (struct conf_set){.text = text};
     return WSC_OK;
 }
 

@@ -49,7 +49,8 @@ struct app_validate {
     struct app_config config;
     struct app_figures figures;
     const char *out;
-    bool mesh, json;
+    const char *csv; /**< of --wafer; NULL: none */
+    bool mesh, wafer, json;
     int64_t pairs, seed;
 };
 
@@ -84,7 +85,7 @@ struct app_mesh {
     const char *what;
     struct programs_case c;
     struct app_show show;
-    int arch, half, pass; /**< enum mesh_arch, enum mesh_half, backward */
+    int arch, half, format, pass; /**< enum mesh_arch, mesh_half, num_format, backward */
     int64_t max_p, max_words, seed, threads;
     bool json;
 };

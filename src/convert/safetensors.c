@@ -120,7 +120,7 @@ static enum wsc_err read_entry(const struct entry *e)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-/* A tensor that is not added leaves no name behind. */
+/* A tensor that is not added leaves no name. */
 static enum wsc_err add_tensor(struct convert_files *files, const char *path, const char *name,
                                const json_t *json)
 {

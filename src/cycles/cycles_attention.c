@@ -31,15 +31,19 @@ static double latency(const struct cycles_layout *l)
  *  one that keeps the key's scores, which is the same for many keys. */
 static double contract_features(const struct cycles_layout *l)
 {
-    const double ends = l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0;
-    const double chain = fmax(0, fmax(ends, 0.5) * l->q_mean - l->start / 2);
+    const double ends = fmax(l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0, 0.5);
+    const double by_data = ends * l->q_mean - l->start / 2;
+    const double in_loop = fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2);
+    const double chain = fmax(0, l->by_data ? by_data : in_loop);
     return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
 }
 
-/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs.  In a
+ * loop of them the first column passes the next row on, in their gaps and beyond. */
 static double contract_keys(const struct cycles_layout *l)
 {
-    const double receive = l->head_cols > 1 ? l->q_mean + l->relay : 0;
+    const double pass = l->by_data ? l->relay : fmax(0, l->q_mean - l->start / 3);
+    const double receive = l->head_cols > 1 ? l->q_mean + pass : 0;
     return key_axpys(l) + keys(l) * receive + latency(l);
 }
 
@@ -58,6 +62,14 @@ static double score_rows(const struct cycles_layout *l)
     return l->seqs * ceil(l->tokens / l->head_cols) * l->heads_per_pe;
 }
 
+/** Queries of a row of scores on the column that has most: of its keys one is an early one, which
+ *  all queries see. */
+static double busiest_row(const struct cycles_layout *l)
+{
+    const double keys_of_column = ceil(l->tokens / l->head_cols);
+    return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
+}
+
 /** Two sums over the keys for each query, over the columns of a head. */
 static double key_sums(const struct cycles_layout *l, double sums)
 {
@@ -69,7 +81,7 @@ static double key_sums(const struct cycles_layout *l, double sums)
  *  follow each other. */
 static double probabilities(const struct cycles_layout *l)
 {
-    const double q = l->q_mean, words = l->heads_per_pe * l->q;
+    const double q = busiest_row(l), words = l->heads_per_pe * l->q;
     const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
                        (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
     return score_rows(l) * row + key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
@@ -85,7 +97,7 @@ double cycles_attention(const struct cycles_layout *l)
 /** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
 double cycles_attention_gradient(const struct cycles_layout *l, bool again)
 {
-    const double q = l->q_mean;
+    const double q = busiest_row(l);
     const double row = (l->setup_add + 2 * q / l->mul) + (l->setup_add + q / l->add) +
                        (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
                        (l->setup_add + q / l->mul) + 2;

@@ -3,6 +3,7 @@
  * tokens, heads, head_dim).  The host has both only inside the parts QKV and ATTN of a model. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
+#include "kernel_strips.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -83,12 +84,29 @@ static void attention_reference(const struct programs_case *c, const struct kern
     wsc_free(out);
 }
 
+static const struct kernels_strip rotary_strips[] = {
+    {.bf16 = KERNELS_IN(GPTJ) | KERNELS_IN(LLAMA), .fp32 = KERNELS_IN(GPTJ)},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip attention_strips[] = {
+    {.bf16 = KERNELS_DECODERS,
+     .fp32 = KERNELS_IN(256M) | KERNELS_IN(2P7B) | KERNELS_IN(13B),
+     .side = KERNELS_ONE_HEAD},
+    {.bf16 = KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(6P7B),
+     .fp32 = KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(20B),
+     .side = KERNELS_ONE_HEAD,
+     .backward = true},
+    {.bf16 = 0},
+};
+
 const struct kernels_row kernels_attention_rows[] = {
     {.name = "rotary",
      .summary = "turn adjacent pairs of features by position",
      KERNELS_OPERATION("--heads --head_dim --pass", 1 << MODEL_PART_QKV, kernels_head_shapes),
      .gradient = true,
      .sizes = rotary_sizes,
+     .strips = rotary_strips,
      .program = programs_rotate_heads,
      .cycles = rotary_cycles,
      .reference = rotary_reference},
@@ -97,6 +115,7 @@ const struct kernels_row kernels_attention_rows[] = {
      KERNELS_OPERATION("--heads --head_dim --pass", 1 << MODEL_PART_ATTN, kernels_head_shapes),
      .gradient = true,
      .sizes = attention_sizes,
+     .strips = attention_strips,
      .program = programs_attend,
      .cycles = attention_cycles,
      .reference = attention_reference},

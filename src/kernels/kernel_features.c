@@ -4,6 +4,7 @@
  * backward dX. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
+#include "kernel_strips.h"
 
 #include <wsc/host_rows.h>
 #include <wsc/num_math.h>
@@ -183,12 +184,45 @@ static void silu_host(const struct programs_case *c, const struct programs_opera
 
 enum { NORM_PARTS = 1 << MODEL_PART_QKV | 1 << MODEL_PART_FFN0 | 1 << MODEL_PART_HEAD };
 
+static const struct kernels_strip layernorm_strips[] = {
+    {.bf16 = KERNELS_ALL & ~KERNELS_IN(LLAMA), .fp32 = KERNELS_IN(256M)},
+    {.bf16 = KERNELS_IN(BERT_BASE) | KERNELS_IN(1P3B) | KERNELS_IN(20B),
+     .fp32 = KERNELS_IN(13B),
+     .backward = true},
+    {.bf16 = KERNELS_IN(590M), .backward = true, .tall = true},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip rmsnorm_strips[] = {
+    {.bf16 = KERNELS_IN(LLAMA), .fp32 = KERNELS_IN(LLAMA), .backward = true},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip softmax_strips[] = {
+    {.bf16 = KERNELS_IN(1P3B), .fp32 = KERNELS_IN(1P3B), .backward = true},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip gelu_strips[] = {
+    {.bf16 = KERNELS_IN(BERT_BASE) | KERNELS_IN(13B),
+     .fp32 = KERNELS_IN(590M),
+     .side = KERNELS_FILTER,
+     .backward = true},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip silu_strips[] = {
+    {.bf16 = KERNELS_IN(LLAMA), .side = KERNELS_FILTER, .backward = true},
+    {.bf16 = 0},
+};
+
 const struct kernels_row kernels_feature_rows[] = {
     {.name = "layernorm",
      .summary = "over features",
      KERNELS_OPERATION("--features --pass", NORM_PARTS, kernels_feature_shapes),
      .gradient = true,
      .sizes = layernorm_sizes,
+     .strips = layernorm_strips,
      .program = programs_layernorm,
      .cycles = layernorm_cycles,
      .reference = norm_reference,
@@ -198,6 +232,7 @@ const struct kernels_row kernels_feature_rows[] = {
      KERNELS_OPERATION("--features --pass", NORM_PARTS, kernels_feature_shapes),
      .gradient = true,
      .sizes = rmsnorm_sizes,
+     .strips = rmsnorm_strips,
      .program = programs_rmsnorm,
      .cycles = rmsnorm_cycles,
      .reference = norm_reference,
@@ -208,6 +243,7 @@ const struct kernels_row kernels_feature_rows[] = {
      KERNELS_OPERATION("--features --pass", 1 << MODEL_PART_FFN0, kernels_feature_shapes),
      .gradient = true,
      .sizes = row_sizes,
+     .strips = softmax_strips,
      .program = programs_row_softmax,
      .cycles = softmax_cycles,
      .reference = softmax_reference,
@@ -218,6 +254,7 @@ const struct kernels_row kernels_feature_rows[] = {
      KERNELS_OPERATION("--features --pass", 1 << MODEL_PART_FFN1, kernels_feature_shapes),
      .gradient = true,
      .sizes = row_sizes,
+     .strips = gelu_strips,
      .program = programs_gelu,
      .cycles = activation_cycles,
      .reference = gelu_reference,
@@ -227,6 +264,7 @@ const struct kernels_row kernels_feature_rows[] = {
      KERNELS_OPERATION("--features --pass", 1 << MODEL_PART_FFN1, kernels_feature_shapes),
      .gradient = true,
      .sizes = row_sizes,
+     .strips = silu_strips,
      .program = programs_silu,
      .cycles = activation_cycles,
      .reference = silu_reference,

@@ -3,6 +3,7 @@
  * dW = dY' X.  The gradient of the input is a product too (dX = dY W). */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
+#include "kernel_strips.h"
 
 #include <wsc/num.h>
 #include <wsc/num_reference.h>
@@ -85,11 +86,38 @@ static void wgrad_host(const struct programs_case *c, const struct programs_oper
     num_gemm(&p, o->x[1], o->x[0], o->out);
 }
 
+static const struct kernels_strip linear_strips[] = {
+    {.bf16 = KERNELS_ALL,
+     .fp32 = KERNELS_IN(256M) | KERNELS_IN(1P3B) | KERNELS_IN(6P7B) | KERNELS_IN(13B),
+     .how = KERNELS_OUTPUTS},
+    {.bf16 = KERNELS_IN(BERT_BASE) | KERNELS_IN(590M) | KERNELS_IN(2P7B),
+     .fp32 = KERNELS_IN(256M),
+     .side = KERNELS_FILTER,
+     .how = KERNELS_OUTPUTS},
+    {.bf16 = KERNELS_IN(BERT_BASE) | KERNELS_IN(590M),
+     .fp32 = KERNELS_IN(20B),
+     .how = KERNELS_OUTPUTS,
+     .tall = true},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip wgrad_strips[] = {
+    {.bf16 = KERNELS_IN(BERT_BASE) | KERNELS_IN(BERT_LARGE) | KERNELS_IN(256M) | KERNELS_IN(590M),
+     .fp32 = KERNELS_IN(BERT_LARGE),
+     .how = KERNELS_TOKENS},
+    {.bf16 = KERNELS_IN(2P7B) | KERNELS_IN(13B),
+     .fp32 = KERNELS_IN(20B),
+     .how = KERNELS_TOKENS,
+     .tall = true},
+    {.bf16 = 0},
+};
+
 const struct kernels_row kernels_product_rows[] = {
     {.name = "linear",
      .summary = "Y = X W', W (m, k) streamed in; X and Y stay on the PEs",
      KERNELS_OPERATION("--m --k", LINEAR_PARTS, kernels_matrix_shapes),
      .sizes = linear_sizes,
+     .strips = linear_strips,
      .program = programs_linear,
      .cycles = linear_cycles,
      .reference = linear_reference,
@@ -98,6 +126,7 @@ const struct kernels_row kernels_product_rows[] = {
      .summary = "dW (m, k) = dY' X, summed over tokens, leaves at the edge",
      KERNELS_OPERATION("--m --k", LINEAR_PARTS, kernels_matrix_shapes),
      .sizes = wgrad_sizes,
+     .strips = wgrad_strips,
      .program = programs_wgrad,
      .cycles = wgrad_cycles,
      .reference = wgrad_reference,

@@ -13,7 +13,7 @@ extern const struct kernels_row kernels_collective_rows[], kernels_product_rows[
 /** What every operation of a transformer has in its row: words for the command line, the parts of a
  *  model that contain it, the shapes to sample. */
 #define KERNELS_OPERATION(words, parts_of_model, family)                                           \
-    .options = "--tokens --samples " words, .parts = (parts_of_model),                             \
+    .options = "--tokens --samples " words " --format", .parts = (parts_of_model),                 \
     .tolerance = KERNELS_TOLERANCE, .shapes = &(family)
 /** Tokens of all samples. */
 static inline int64_t kernels_tokens_of(const struct programs_case *c)

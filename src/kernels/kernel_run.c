@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { FIRST_STREAM = 1000, IDS_STREAM = 1002, MOST_TOKENS = 1 << 16 };
+enum { FIRST_STREAM = 1000, IDS_STREAM = 1002, MOST_TOKENS = 1 << 18 };
 
 /* Inputs and results of a case in fp32, and the same numbers in double for the reference. */
 struct operands {
@@ -21,16 +21,30 @@ struct operands {
     int32_t *ids;                             /* owned */
 };
 
-/* Uniform in (-1, 1), rounded to fp32 before both sides take it. */
-static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed)
+/* To numbers of the format, which fp32 has all. */
+static enum wsc_err round_to(enum num_format format, float *x, int64_t n)
+{
+    uint16_t *half;
+    if (format == NUM_FP32) return WSC_OK;
+    TRY_NEW(half, WSC_MEM_KERNELS, n);
+    num_narrow(format, half, x, n);
+    num_widen(format, x, half, n);
+    wsc_free(half);
+    return WSC_OK;
+}
+
+/* Uniform in (-1, 1), rounded to the format before both sides take it. */
+static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed, enum num_format format)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, FIRST_STREAM + (uint64_t)i);
     TRY_NEW(o->x[i], WSC_MEM_KERNELS, o->n.in[i]);
     TRY_NEW(o->wide[i], WSC_MEM_KERNELS, o->n.in[i]);
     for (int64_t j = 0; j < o->n.in[i]; j++) {
         o->x[i][j] = (float)(2 * wsc_rng_uniform(seed, stream, (uint64_t)j) - 1);
-        o->wide[i][j] = (double)o->x[i][j];
     }
+    TRY(round_to(format, o->x[i], o->n.in[i]));
+    for (int64_t j = 0; j < o->n.in[i]; j++)
+        o->wide[i][j] = (double)o->x[i][j];
     return WSC_OK;
 }
 
@@ -53,7 +67,7 @@ static enum wsc_err operands_init(struct operands *o, const struct kernels_row *
                          (long long)tokens, MOST_TOKENS);
     o->n = row->sizes(c);
     for (int i = 0; i < PROGRAMS_MAX_INPUTS; i++)
-        if (o->n.in[i]) TRY(sample_input(o, i, c->seed));
+        if (o->n.in[i]) TRY(sample_input(o, i, c->seed, c->format));
     if (o->n.ids) TRY(sample_ids(o, c->seed));
     TRY_NEW(o->out, WSC_MEM_KERNELS, o->n.out);
     TRY_NEW(o->want, WSC_MEM_KERNELS, o->n.out);
@@ -103,6 +117,13 @@ static enum wsc_err run_program(const struct kernels_row *row, const struct prog
     r->form = row->cycles(&lay.layout, c);
     r->max_error = largest_error(o, row, c);
     return WSC_OK;
+}
+
+double kernels_row_tolerance(const struct kernels_row *row, enum num_format format)
+{
+    const int roundings = 4, bf16_digits = 8, fp16_digits = 11;
+    if (format == NUM_FP32) return row->tolerance;
+    return row->tolerance + roundings * ldexp(1, -(format == NUM_FP16 ? fp16_digits : bf16_digits));
 }
 
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,

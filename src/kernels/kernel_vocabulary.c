@@ -3,6 +3,7 @@
  * cross entropy of logits.  The host has both only inside the parts EMBED and HEAD of a model. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
+#include "kernel_strips.h"
 
 #include <wsc/num_reference.h>
 
@@ -71,12 +72,24 @@ static void entropy_reference(const struct programs_case *c, const struct kernel
     }
 }
 
+static const struct kernels_strip embedding_strips[] = {
+    {.bf16 = KERNELS_IN(256M) | KERNELS_IN(6P7B), .fp32 = KERNELS_IN(590M)},
+    {.bf16 = KERNELS_IN(2P7B), .fp32 = KERNELS_IN(256M), .backward = true},
+    {.bf16 = 0},
+};
+
+static const struct kernels_strip cross_entropy_strips[] = {
+    {.bf16 = KERNELS_IN(256M), .fp32 = KERNELS_IN(2P7B), .side = KERNELS_LOGITS},
+    {.bf16 = 0},
+};
+
 const struct kernels_row kernels_vocabulary_rows[] = {
     {.name = "embedding",
      .summary = "rows of a streamed table; backward: sums of rows",
      KERNELS_OPERATION("--features --vocab --pass", 1 << MODEL_PART_EMBED, kernels_table_shapes),
      .gradient = true,
      .sizes = embedding_sizes,
+     .strips = embedding_strips,
      .program = programs_embedding,
      .cycles = embedding_cycles,
      .reference = embedding_reference},
@@ -85,6 +98,7 @@ const struct kernels_row kernels_vocabulary_rows[] = {
      KERNELS_OPERATION("--vocab --pass", 1 << MODEL_PART_HEAD, kernels_logit_shapes),
      .gradient = true,
      .sizes = entropy_sizes,
+     .strips = cross_entropy_strips,
      .program = programs_cross_entropy,
      .cycles = entropy_cycles,
      .reference = entropy_reference},

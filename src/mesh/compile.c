@@ -27,7 +27,7 @@ static int stride_limit(const struct mesh_dsd *d)
 static bool reads_collide(const struct mesh_op *op)
 {
     const struct mesh_dsd *a = &op->a, *b = &op->b;
-    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || op->code == MESH_MAP)
+    if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || mesh_is_map(op->code))
         return false;
     if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
     return (a->address / 2) % 4 == (b->address / 2) % 4;
@@ -38,7 +38,7 @@ static bool reads_collide(const struct mesh_op *op)
 static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
 {
     int width = mesh_code_info[op->code].simd[m->config.arch];
-    if (op->code == MESH_MAP) return MESH_SLOTS * op->map_cycles;
+    if (mesh_is_map(op->code)) return MESH_SLOTS * op->map_cycles;
     const struct mesh_dsd *d[] = {&op->dst, &op->a, &op->b};
     for (int i = 0; i < 3; i++)
         if (stride_limit(d[i]) < width) width = stride_limit(d[i]);
@@ -164,7 +164,7 @@ enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t 
                               .left = n,
                               .cost = (uint16_t)slots_per_element(pe->region->m, op)};
     set_operands(pe, t, op);
-    if (op->code == MESH_MAP || !set_walks(t, op)) return copy_op(pe->region, op, t);
+    if (mesh_is_map(op->code) || !set_walks(t, op)) return copy_op(pe->region, op, t);
     if (op->code == MESH_FMOVS || op->code == MESH_FADDS) t->flags |= MESH_SIMPLE;
     return WSC_OK;
 }

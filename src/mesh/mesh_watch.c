@@ -311,7 +311,7 @@ void mesh_watch_crowded(struct mesh_pe *pe, int thread)
 
 void mesh_watch_memory(struct mesh_pe *pe, int thread)
 {
-    bool scalar = watch_code(watch_thread(pe, thread)) == MESH_MAP;
+    bool scalar = mesh_is_map(watch_code(watch_thread(pe, thread)));
     watched(pe)->did |= scalar ? WATCH_SCALAR : WATCH_COMPUTED;
 }
 
@@ -343,7 +343,7 @@ static enum mesh_pe_state thread_state(const struct mesh_pe *pe, const struct me
 {
     lower(until, cycle, t->ready_at);
     if (t->ready_at > cycle) return MESH_PE_SETS_UP;
-    if (!watch_is_fabric(t)) return watch_code(t) == MESH_MAP ? MESH_PE_SCALAR : MESH_PE_COMPUTES;
+    if (!watch_is_fabric(t)) return mesh_is_map(watch_code(t)) ? MESH_PE_SCALAR : MESH_PE_COMPUTES;
     int64_t input = has_input_from(pe, t);
     lower(until, cycle, input);
     return input > cycle ? MESH_PE_WAITS_FOR_IN : MESH_PE_WAITS_FOR_OUT;

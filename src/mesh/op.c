@@ -199,7 +199,7 @@ static bool has_number_c(const struct mesh_op *op)
 static bool takes_operands(const struct mesh_op *op)
 {
     const int any = MEMORY | IN | NUMBER;
-    if (op->code == MESH_MAP)
+    if (mesh_is_map(op->code))
         return has_kinds(op, MEMORY, MEMORY, NONE | MEMORY) && op->map && op->map_cycles >= 1 &&
                op->map_cycles <= MESH_MAX_MAP_CYCLES;
     if (op->a.kind == MESH_DSD_IN && op->b.kind == MESH_DSD_IN) return false;

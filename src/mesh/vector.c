@@ -47,6 +47,15 @@ static uint32_t number_c(const struct mesh_pe *pe, const struct mesh_thread *t)
     return t->flags & MESH_C_IN_MEMORY ? mesh_load_operand(pe, &in_memory, 0, type) : t->c;
 }
 
+static uint32_t mapped(enum mesh_half half, const struct mesh_op *op, const uint32_t v[2])
+{
+    if (op->code == MESH_MAP)
+        return mesh_as_bits(op->map(mesh_as_float(v[0]), mesh_as_float(v[1])));
+    const float a = mesh_half_to_float(half, (uint16_t)v[0]);
+    const float b = mesh_half_to_float(half, (uint16_t)v[1]);
+    return mesh_half_from_double(half, (double)op->map(a, b));
+}
+
 /* Maps, and arrays that rows do not describe. */
 static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
 {
@@ -56,9 +65,9 @@ static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
     for (int64_t i = 0; i < t->left; i++) {
         const uint32_t v[3] = {mesh_load_operand(pe, &op->a, i, type[1]),
                                mesh_load_operand(pe, &op->b, i, type[2]), c};
-        uint32_t value = op->code == MESH_MAP
-                             ? mesh_as_bits(op->map(mesh_as_float(v[0]), mesh_as_float(v[1])))
-                             : mesh_alu(pe->region->m->config.half, op->code, v);
+        const uint32_t value = mesh_is_map(op->code)
+                                   ? mapped(pe->region->m->config.half, op, v)
+                                   : mesh_alu(pe->region->m->config.half, op->code, v);
         mesh_store_operand(pe, &op->dst, i, type[0], value);
     }
 }

@@ -136,7 +136,7 @@ void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
     mesh_path_extend(&f->main, MESH_PART_QUEUES, watch_now(pe));
     f->thread[thread] = f->main;
     f->crowded[thread] = 0;
-    set_bit(&f->maps, thread, op->code == MESH_MAP);
+    set_bit(&f->maps, thread, mesh_is_map(op->code));
     set_bit(&f->enables, thread, op->activate || op->unblock || reads);
     mesh_path_extend(&f->thread[thread], MESH_PART_SETUP, watch_thread(pe, thread)->ready_at);
 }

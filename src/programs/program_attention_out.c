@@ -14,7 +14,8 @@
 struct mix {
     const struct programs_mix *m;
     struct programs_score_rows sent;
-    int row; /* address: the scores of the key at hand */
+    int row;                  /* address: the scores of the key at hand */
+    struct programs_tile sum; /* 32-bit sums: the output itself, or what it is rounded from */
 };
 
 static const struct programs_gather score_gather = {.gather = PROGRAMS_COLOUR_COLLECT,
@@ -30,11 +31,10 @@ static enum wsc_err send_scores(struct mesh_pe *pe, uint32_t data)
     return programs_send_scores(pe, &x->sent);
 }
 
-/* Where the scores of the last @p n queries go: as far into the row as the queries lie in their
- * tile, so that the two stay in different banks. */
+/* Where the scores of the last @p n queries go: in another bank than the sums of the queries. */
 static int row_at(const struct programs_grid *g, const struct mix *x, int y, int n)
 {
-    return x->row + 4 * ((x->m->sample + 1) * programs_tokens(g, y) - n);
+    return x->row + 4 * (((x->m->sample + 1) * programs_tokens(g, y) - n) & 1);
 }
 
 /* Receive the scores of key @p key; values have to wait for them. */
@@ -44,7 +44,7 @@ static enum wsc_err receive(struct mesh_pe *pe, int key)
     const struct mix *x = g->program;
     if (key == g->T || x->m->rows.f->group_cols == 1) return WSC_OK;
     const int y = mesh_y(pe), n = programs_queries(g, y, key);
-    const struct mesh_op op = {.code = MESH_FMOVS,
+    const struct mesh_op op = {.code = (uint8_t)programs_code(x->m->rows.half, MESH_FMOVS),
                                .thread = PROGRAMS_THREAD_RECEIVE,
                                .activate = PROGRAMS_TASK_READY + 1,
                                .dst = mesh_mem(row_at(g, x, y, n), n),
@@ -63,21 +63,42 @@ static enum wsc_err received(struct mesh_pe *pe, uint32_t data)
 
 /* ---- values down the columns ----------------------------------------------------------------- */
 
-/* Clear the output of the sequence, then wait for the first row of scores. */
-static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+/* The PE's queries of the sequence in @p t. */
+static struct mesh_dsd queries_of(const struct mesh_pe *pe, const struct programs_tile *t)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_mix *m = ((const struct mix *)g->program)->m;
     const int tokens = programs_tokens(g, mesh_y(pe));
-    struct mesh_dsd out = mesh_mem(programs_at(g, &m->out, 0, m->sample * tokens), 1);
+    return programs_matrix(programs_at(g, t, 0, m->sample * tokens), t->f->count[mesh_x(pe)],
+                           tokens, g->pitch);
+}
+
+static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+{
+    const struct mix *x = programs_grid_of(pe)->program;
     (void)data;
-    out.n_dims = 2;
-    out.len[0] = (uint16_t)m->out.f->count[mesh_x(pe)];
-    out.len[1] = (uint16_t)tokens;
-    out.stride[0] = (int16_t)g->pitch;
-    out.stride[1] = 1;
-    TRY(mesh_do(pe, MESH_FMOVS, out, mesh_float(0), (struct mesh_dsd){0}));
+    TRY(mesh_do(pe, MESH_FMOVS, queries_of(pe, &x->sum), mesh_float(0), (struct mesh_dsd){0}));
     return receive(pe, 0);
+}
+
+/* The next key, or after the last one the rounded output. */
+static enum wsc_err end_key(struct mesh_pe *pe, int key)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct mix *x = g->program;
+    if (key + 1 < g->T || !x->m->out.half) return receive(pe, key + 1);
+    return mesh_do(pe, MESH_FS2H, queries_of(pe, &x->m->out), queries_of(pe, &x->sum),
+                   (struct mesh_dsd){0});
+}
+
+/* A column that holds a whole head has its scores itself, in 32 bits. */
+static enum wsc_err own_scores(struct mesh_pe *pe, int scores, int n, struct mesh_dsd *row)
+{
+    const struct mix *x = programs_grid_of(pe)->program;
+    *row = mesh_mem(scores, n);
+    if (!x->m->rows.half) return WSC_OK;
+    *row = mesh_mem(x->row, n);
+    return mesh_do(pe, MESH_FS2H, *row, mesh_mem(scores, n), (struct mesh_dsd){0});
 }
 
 /* Task of a value that comes down the column: its AXPY over the queries that see its key. A PE
@@ -93,15 +114,14 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
     const int first = (m->sample + 1) * programs_tokens(g, y) - n;
     if (n) {
         const int head = f->group_cols > 1 ? 0 : slot / f->head_dim;
-        const int scores =
-            f->group_cols > 1
-                ? row_at(g, x, y, n)
-                : programs_score_at(g, m->scores, key * f->heads_per_pe + head, y, key);
-        const struct mesh_dsd out = mesh_mem(programs_at(g, &m->out, slot, first), n);
+        const int scores = programs_score_at(g, m->scores, key * f->heads_per_pe + head, y, key);
+        struct mesh_dsd row = mesh_mem(row_at(g, x, y, n), n);
+        const struct mesh_dsd out = mesh_mem(programs_at(g, &x->sum, slot, first), n);
+        if (f->group_cols == 1) TRY(own_scores(pe, scores, n, &row));
         TRY(mesh_wait(pe, g->loop_cycles));
-        TRY(mesh_mac(pe, MESH_FMACS, out, out, mesh_mem(scores, n), mesh_bits(value)));
+        TRY(mesh_mac(pe, programs_code(m->rows.half, MESH_FMACS), out, out, row, mesh_bits(value)));
     }
-    return slot + 1 == f->count[mesh_x(pe)] ? receive(pe, key + 1) : WSC_OK;
+    return slot + 1 == f->count[mesh_x(pe)] ? end_key(pe, key) : WSC_OK;
 }
 
 static enum wsc_err send_values(struct mesh_pe *pe, uint32_t data)
@@ -114,9 +134,10 @@ static enum wsc_err send_values(struct mesh_pe *pe, uint32_t data)
 enum wsc_err programs_run_mix(struct programs_grid *g, const struct programs_mix *m)
 {
     const struct programs_features *f = m->rows.f;
-    struct mix x = {.m = m, .sent = {f, m->scores, &score_gather}};
+    struct mix x = {.m = m, .sent = {f, m->scores, &score_gather, m->rows.half}, .sum = m->out};
     TRY(programs_begin(g, &x));
-    TRY(programs_reserve_words(g, g->pitch, PROGRAMS_BANK_TOKENS, "a row of scores", &x.row));
+    TRY(programs_reserve_words(g, g->pitch + 1, PROGRAMS_BANK_TOKENS, "a row of scores", &x.row));
+    if (m->out.half) TRY(programs_reserve_sums(g, &x.sum, m->out.f, "sums of the output"));
     TRY(programs_route_keys(g, f, send_values, on_value));
     if (f->group_cols > 1) TRY(programs_route_scores(g, &x.sent, send_scores));
     for (int c = 0; c < g->w; c++) {

@@ -6,6 +6,8 @@
 #include "program_grid.h"
 #include "program_resources.h"
 
+#include <wsc/check.h>
+
 const struct programs_chain programs_line_chain = {PROGRAMS_COLOUR_CHAIN, PROGRAMS_IN_FAR,
                                                    PROGRAMS_IN_NEAR, PROGRAMS_OUT_START,
                                                    PROGRAMS_OUT_AWAY};
@@ -102,6 +104,7 @@ struct gather_send {
     const struct programs_gather *gather;
     int position, n, task;
     struct mesh_dsd own[2], others; /* memory; how many words come from all others */
+    enum mesh_code move;
 };
 
 /* After its own words position 0 relays those of all others, and any other position lets them
@@ -110,7 +113,7 @@ static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
 {
     const struct programs_gather *c = s->gather;
     if (s->position == 0 && s->n > 1) {
-        const struct mesh_op relay = {.code = MESH_FMOVS,
+        const struct mesh_op relay = {.code = (uint8_t)s->move,
                                       .thread = PROGRAMS_THREAD_SEND,
                                       .dst = words_of(mesh_out(c->colour, 1), &s->others),
                                       .a = words_of(mesh_in(c->gather, 1), &s->others)};
@@ -133,7 +136,7 @@ static enum wsc_err gather_step(struct mesh_pe *pe, const struct gather_send *s)
     if (*sent == PARTS) return pass_on(pe, s);
     const struct mesh_dsd *part = &s->own[(*sent)++];
     const struct mesh_op own = {
-        .code = MESH_FMOVS,
+        .code = (uint8_t)s->move,
         .thread = PROGRAMS_THREAD_SEND,
         .activate = (uint8_t)(s->task + 1),
         .dst = words_of(mesh_out(s->position ? c->gather : c->colour, 1), part),
@@ -175,7 +178,8 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
         .own = {keys_in_turns(g, programs_at(g, tile, 0, first), longer, n + 1, count),
                 keys_in_turns(g, programs_at(g, tile, 0, first + longer), n ? turns - longer : 0, n,
                               count)},
-        .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1)};
+        .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1),
+        .move = programs_code(tile->half, MESH_FMOVS)};
     return gather_step(pe, &s);
 }
 
@@ -240,10 +244,18 @@ enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs
     return WSC_OK;
 }
 
+/* What the PE has itself, to where the sums go; or to what came in. */
+static enum mesh_code sum_code(const struct programs_sum *s, bool in)
+{
+    if (!in) return s->mine_half ? MESH_FH2S : MESH_FMOVS;
+    WSC_CHECK(!s->mine_half || s->code == MESH_FADDS, "operation %d", (int)s->code);
+    return s->mine_half ? MESH_FADDHS : s->code;
+}
+
 static enum wsc_err add_to(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd dst,
                            const struct mesh_dsd *in)
 {
-    const struct mesh_op op = {.code = (uint8_t)(in ? s->code : MESH_FMOVS),
+    const struct mesh_op op = {.code = (uint8_t)sum_code(s, in != NULL),
                                .thread = (uint8_t)s->thread,
                                .dst = dst,
                                .a = in ? *in : s->mine,
@@ -256,18 +268,28 @@ static bool same_place(const struct mesh_dsd *a, const struct mesh_dsd *b)
     return a->kind == MESH_DSD_MEMORY && b->kind == MESH_DSD_MEMORY && a->address == b->address;
 }
 
-static enum wsc_err sum_root(struct mesh_pe *pe, const struct programs_sum *s)
+/* The two halves of a line end here, in @p sum. */
+static enum wsc_err add_sides(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd sum)
 {
     const struct programs_chain *c = s->chain;
     const struct mesh_dsd far = words_of(mesh_in(to_start(c, s->position + 1), 1), &s->result);
     const struct mesh_dsd near = words_of(mesh_in(to_end(c, s->position - 1), 1), &s->result);
     struct programs_sum then = *s;
     if (s->position + 1 < s->n) {
-        TRY(add_to(pe, s, s->result, &far));
-        then.mine = s->result;
+        TRY(add_to(pe, s, sum, &far));
+        then.mine = sum;
     }
-    if (s->position) return add_to(pe, &then, s->result, &near);
-    return s->n == 1 && !same_place(&s->mine, &s->result) ? add_to(pe, s, s->result, NULL) : WSC_OK;
+    if (s->position) return add_to(pe, &then, sum, &near);
+    return s->n == 1 && !same_place(&s->mine, &sum) ? add_to(pe, s, sum, NULL) : WSC_OK;
+}
+
+static enum wsc_err sum_root(struct mesh_pe *pe, const struct programs_sum *s)
+{
+    if (s->wide.kind == MESH_DSD_NONE) return add_sides(pe, s, s->result);
+    TRY(add_sides(pe, s, s->wide));
+    return mesh_issue(
+        pe, &(struct mesh_op){
+                .code = MESH_FS2H, .thread = (uint8_t)s->thread, .dst = s->result, .a = s->wide});
 }
 
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s)

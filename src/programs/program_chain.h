@@ -69,6 +69,8 @@ struct programs_sum {
     enum mesh_code code;
     int position, n, root, thread;
     struct mesh_dsd mine, result; /**< of the same length, or mine a number */
+    struct mesh_dsd wide; /**< where sums form whose result is 16-bit; otherwise of no kind */
+    bool mine_half;       /**< mine is of 16-bit numbers */
 };
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
 #endif

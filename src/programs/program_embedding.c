@@ -29,6 +29,7 @@ struct embed {
     struct mesh_wavelet *source; /* owned */
     uint32_t *words;             /* owned */
     struct mesh_output *out;     /* owned, of each column */
+    bool half;                   /* of what streams in */
 };
 
 static void embed_fini(struct embed *e)
@@ -91,7 +92,7 @@ static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int row
     nowhere.stride[1] = 0;
     in.n_dims = 2;
     in.len[1] = (uint16_t)count;
-    return mesh_do(pe, MESH_FMOVS, nowhere, in, (struct mesh_dsd){0});
+    return mesh_do(pe, programs_code(e->half, MESH_FMOVS), nowhere, in, (struct mesh_dsd){0});
 }
 
 /* True when the token after this one wants the same row. */
@@ -101,13 +102,18 @@ static bool is_shared(const struct embed *e, int y, int taken)
     return token && next && next->row == token->row;
 }
 
+static struct mesh_dsd scale_of(const struct embed *e)
+{
+    return programs_scalar(e->g, e->half, e->t->scale);
+}
+
 /* A row that one token wants goes straight to it. */
 static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct mesh_dsd x,
                              int count)
 {
     const struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SCALARS, count);
-    return e->t->add ? mesh_do(pe, MESH_FADDS, x, in, x)
-                     : mesh_do(pe, MESH_FMULS, x, in, mesh_float(e->t->scale));
+    return e->t->add ? mesh_do(pe, programs_code(e->half, MESH_FADDS), x, in, x)
+                     : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, in, scale_of(e));
 }
 
 /* One token, or the rows after the last one. */
@@ -131,10 +137,10 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
         return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     }
     if (first)
-        TRY(mesh_do(pe, MESH_FMOVS, row, mesh_in(PROGRAMS_COLOUR_SCALARS, count),
-                    (struct mesh_dsd){0}));
-    TRY(e->t->add ? mesh_mac(pe, MESH_FMACS, x, x, row, mesh_float(e->t->scale))
-                  : mesh_do(pe, MESH_FMULS, x, row, mesh_float(e->t->scale)));
+        TRY(mesh_do(pe, programs_code(e->half, MESH_FMOVS), row,
+                    mesh_in(PROGRAMS_COLOUR_SCALARS, count), (struct mesh_dsd){0}));
+    TRY(e->t->add ? mesh_mac(pe, e->half ? MESH_FMACH : MESH_FMACS, x, x, row, scale_of(e))
+                  : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, row, scale_of(e)));
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
@@ -147,8 +153,8 @@ static enum wsc_err stream_table(struct embed *e, const float *table)
     for (int x = 0, before = 0; x < e->g->w; before += f->count[x++]) {
         const int64_t n = e->t->rows * f->count[x];
         for (int64_t i = 0; i < n; i++)
-            memcpy(&to[i].data, &table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]],
-                   sizeof to->data);
+            to[i].data = programs_word(
+                e->g, e->half, table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]]);
         if (n) TRY(mesh_edge_source(e->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, to, n));
         to += n;
     }
@@ -171,7 +177,7 @@ static enum wsc_err gather(struct embed *e, struct programs_grid *g, const float
 enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct programs_table *t,
                                        const float *table)
 {
-    struct embed e = {.g = g, .t = t};
+    struct embed e = {.g = g, .t = t, .half = t->x.half};
     enum wsc_err rc = gather(&e, g, table);
     embed_fini(&e);
     return rc;
@@ -181,7 +187,7 @@ enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct pro
 
 /* @p rows rows of sums pass this PE, which adds @p mine. */
 static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int rows,
-                              struct mesh_dsd mine)
+                              struct mesh_dsd mine, bool half)
 {
     const int count = e->t->x.f->count[mesh_x(pe)];
     const struct programs_sum sum = {.chain = &programs_edge_chain,
@@ -190,6 +196,7 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
                                      .n = e->g->h,
                                      .root = -1,
                                      .mine = mine,
+                                     .mine_half = half,
                                      .result = programs_matrix(e->word, rows, count, count)};
     return rows ? programs_sum_part(pe, &sum) : WSC_OK;
 }
@@ -215,11 +222,12 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     (void)data;
     if (!count) return WSC_OK;
     if (before && !same && g->sub[at] <= before->row) {
-        TRY(pass_rows(pe, e, 1, programs_matrix(e->word, 1, count, count)));
+        TRY(pass_rows(pe, e, 1, programs_matrix(e->word, 1, count, count), false));
         g->sub[at] = before->row + 1;
     }
     if (!same)
-        TRY(pass_rows(pe, e, (token ? token->row : (int)e->t->rows) - g->sub[at], mesh_float(0)));
+        TRY(pass_rows(pe, e, (token ? token->row : (int)e->t->rows) - g->sub[at], mesh_float(0),
+                      false));
     if (!token) return WSC_OK;
     g->sub[at] = token->row;
     struct mesh_dsd dx = column_of(e, token->token, count);
@@ -227,12 +235,13 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
         const int stride = dx.stride[0];
         dx = programs_matrix(dx.address, 1, count, 0);
         dx.stride[1] = (int16_t)stride;
-        TRY(pass_rows(pe, e, 1, dx));
+        TRY(pass_rows(pe, e, 1, dx, e->half));
         g->sub[at] = token->row + 1;
         return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     }
-    TRY(same ? mesh_mac(pe, MESH_FMACS, sum, sum, dx, mesh_float(e->t->scale))
-             : mesh_do(pe, MESH_FMULS, sum, dx, mesh_float(e->t->scale)));
+    TRY(same || e->half ? mesh_mac(pe, programs_code(e->half, MESH_FMACS), sum,
+                                   same ? sum : mesh_float(0), dx, scale_of(e))
+                        : mesh_do(pe, MESH_FMULS, sum, dx, scale_of(e)));
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
@@ -278,7 +287,7 @@ static enum wsc_err scatter(struct embed *e, struct programs_grid *g)
 enum wsc_err programs_run_table_scatter(struct programs_grid *g, struct programs_table *t,
                                         float *grad)
 {
-    struct embed e = {.g = g, .t = t};
+    struct embed e = {.g = g, .t = t, .half = t->x.half};
     enum wsc_err rc = scatter(&e, g);
     if (!rc && e.out) {
         store_rows(&e, grad);

@@ -158,17 +158,27 @@ void programs_order_keys(struct programs_grid *g, const struct programs_features
     order_keys(g, columns_of_a_row < tokens ? columns_of_a_row : tokens);
 }
 
-enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
-                                int64_t T, int max_samples)
+/* Rows of this pitch start in the same bank; of 16-bit numbers one slot after the other is read at
+ * two a cycle, which a multiple of eight would halve. */
+static int pitch_of(int tokens, bool half)
 {
-    struct mesh_config own = *config;
-    *g = (struct programs_grid){.w = config->w,
-                                .h = config->h,
-                                .T = T,
-                                .n_samples = max_samples,
-                                .max_samples = max_samples,
-                                .tokens = even(ceil_div((int)T, config->h))};
-    g->pitch = even(max_samples * ceil_div((int)T, config->h));
+    enum { BANKS = 4, ROWS = 8 };
+    return half ? (tokens + BANKS - 1) / ROWS * ROWS + BANKS : even(tokens);
+}
+
+enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config)
+{
+    struct mesh_config own = config->mesh;
+    const int most = ceil_div((int)config->T, own.h);
+    *g = (struct programs_grid){.w = own.w,
+                                .h = own.h,
+                                .T = config->T,
+                                .n_samples = config->max_samples,
+                                .max_samples = config->max_samples,
+                                .tokens = even(most),
+                                .pitch = pitch_of(config->max_samples * most, config->half),
+                                .half = config->half,
+                                .format = own.half};
     own.user = g;
     TRY(mesh_create(&g->m, &own));
     TRY_NEW(g->item, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
@@ -176,8 +186,8 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_confi
     TRY_NEW(g->sent, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
-    TRY_NEW(g->key_row, WSC_MEM_KERNELS, T);
-    TRY_NEW(g->key_token, WSC_MEM_KERNELS, T);
+    TRY_NEW(g->key_row, WSC_MEM_KERNELS, g->T);
+    TRY_NEW(g->key_token, WSC_MEM_KERNELS, g->T);
     order_keys(g, 1);
     return WSC_OK;
 }
@@ -201,25 +211,83 @@ enum wsc_err programs_reserve_words(struct programs_grid *g, int64_t words, enum
     return mesh_reserve(g->m, programs_all(g), 4 * words, 4 * (int)bank, what, address);
 }
 
+static enum wsc_err reserve_tile(struct programs_grid *g, struct programs_tile *t, const char *what)
+{
+    const int64_t slots = t->f ? t->f->slots : 1;
+    return mesh_reserve(g->m, programs_all(g), slots * g->pitch * programs_bytes(t->half), 0, what,
+                        &t->address);
+}
+
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what)
 {
     t->f = f;
-    return programs_reserve_words(g, (int64_t)(f ? f->slots : 1) * g->pitch, 0, what, &t->address);
+    t->half = g->half;
+    return reserve_tile(g, t, what);
 }
 
-/* What PE (x, y) holds of @p t, between @p words (slots x pitch) and @p host. */
-static void exchange(const struct programs_grid *g, const struct programs_tile *t,
-                     struct mesh_rect at, float *words, float *to, const float *from)
+enum wsc_err programs_reserve_sums(struct programs_grid *g, struct programs_tile *t,
+                                   const struct programs_features *f, const char *what)
 {
-    const int n = programs_row_tokens(g, at.y), features = t->f->n;
+    t->f = f;
+    t->half = false;
+    return reserve_tile(g, t, what);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+enum mesh_code programs_code(bool half, enum mesh_code code)
+{
+    static const enum mesh_code of[MESH_N_CODES] = {
+        [MESH_FMOVS] = MESH_FMOVH, [MESH_FADDS] = MESH_FADDH, [MESH_FSUBS] = MESH_FSUBH,
+        [MESH_FMULS] = MESH_FMULH, [MESH_FMAXS] = MESH_FMAXH, [MESH_FMACS] = MESH_FMACHS,
+        [MESH_MAP] = MESH_MAPH,
+    };
+    WSC_CHECK(of[code] || !half, "operation %d has no 16-bit form", (int)code);
+    return half ? of[code] : code;
+}
+
+uint32_t programs_word(const struct programs_grid *g, bool half, float value)
+{
+    uint32_t bits;
+    if (half) return mesh_half_from_double(g->format, (double)value);
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+struct mesh_dsd programs_scalar(const struct programs_grid *g, bool half, float value)
+{
+    return mesh_bits(programs_word(g, half, value));
+}
+
+/* ---- tiles and the host ---------------------------------------------------------------------- */
+
+static float number_at(const struct programs_grid *g, const uint8_t *bytes, bool half)
+{
+    uint16_t bits;
+    float value;
+    if (!half) {
+        memcpy(&value, bytes, sizeof value);
+        return value;
+    }
+    memcpy(&bits, bytes, sizeof bits);
+    return mesh_half_to_float(g->format, bits);
+}
+
+/* What PE (x, y) holds of @p t, between @p part (slots x pitch) and the host. */
+static void exchange(const struct programs_grid *g, const struct programs_tile *t,
+                     struct mesh_rect at, uint8_t *part, float *to, const float *from)
+{
+    const int n = programs_row_tokens(g, at.y), features = t->f->n, size = programs_bytes(t->half);
     for (int i = 0; i < features; i++) {
         if (t->f->column[i] != at.x) continue;
-        float *row = words + (ptrdiff_t)t->f->slot[i] * g->pitch;
+        uint8_t *row = part + (ptrdiff_t)t->f->slot[i] * g->pitch * size;
         for (int j = 0; j < n; j++) {
             const int64_t token = programs_token_at(g, at.y, j);
-            if (from) row[j] = from[token * features + i];
-            if (to) to[token * features + i] = row[j];
+            if (to) to[token * features + i] = number_at(g, row + (ptrdiff_t)j * size, t->half);
+            if (!from) continue;
+            const uint32_t word = programs_word(g, t->half, from[token * features + i]);
+            memcpy(row + (ptrdiff_t)j * size, &word, (size_t)size);
         }
     }
 }
@@ -227,15 +295,15 @@ static void exchange(const struct programs_grid *g, const struct programs_tile *
 static enum wsc_err copy_tile(struct programs_grid *g, const struct programs_tile *t, float *to,
                               const float *from)
 {
-    const int64_t words = (int64_t)t->f->slots * g->pitch;
+    const int64_t bytes = (int64_t)t->f->slots * g->pitch * programs_bytes(t->half);
     enum wsc_err rc = WSC_OK;
-    float *part;
-    TRY_NEW(part, WSC_MEM_KERNELS, words);
+    uint8_t *part;
+    TRY_NEW(part, WSC_MEM_KERNELS, bytes);
     for (int i = 0; i < g->w * g->h && !rc; i++) {
         const struct mesh_rect at = {i % g->w, i / g->w, 1, 1};
-        if (to) rc = mesh_copy_out(g->m, at, t->address, part, 4 * words);
+        if (to) rc = mesh_copy_out(g->m, at, t->address, part, bytes);
         if (!rc) exchange(g, t, at, part, to, from);
-        if (from && !rc) rc = mesh_copy_in(g->m, at, t->address, part, 4 * words);
+        if (from && !rc) rc = mesh_copy_in(g->m, at, t->address, part, bytes);
     }
     wsc_free(part);
     return rc;

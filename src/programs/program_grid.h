@@ -38,6 +38,7 @@ void programs_features_fini(struct programs_features *f);
 struct programs_tile {
     int address;
     const struct programs_features *f;
+    bool half; /**< of 16-bit numbers */
 };
 
 /** Weights as they lie on the host: element (out, in) at out * ld_out + in * ld_in. */
@@ -55,6 +56,8 @@ struct programs_grid {
     int max_samples; /**< tiles have room for these */
     int tokens;      /**< between rows of scores: most tokens of a sequence on one PE, made even */
     int pitch;       /**< elements between slots */
+    bool half;       /**< tiles are of 16-bit numbers, sums over them of 32 bits */
+    enum mesh_half format; /**< which 16-bit numbers */
     int exp_cycles, divide_cycles;
     int loop_cycles;                              /**< before each operation of a loop */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
@@ -69,9 +72,14 @@ struct programs_grid {
     struct mesh_watch *watch; /**< borrowed; sees program number `watched` */
     int watched;
 };
-/** @param config  w, h, arch of the fabric */
-enum wsc_err programs_grid_init(struct programs_grid *g, const struct mesh_config *config,
-                                int64_t T, int max_samples);
+/** What a program of the transformer is to be laid on. */
+struct programs_grid_config {
+    struct mesh_config mesh; /**< w, h, arch, half, threads */
+    int64_t T;               /**< tokens of a sequence */
+    int max_samples;
+    bool half; /**< tiles of 16-bit numbers, which mesh.half names */
+};
+enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
 /** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
  *  in so many turns over its tokens that each column of a head keeps scores of early and of late
@@ -110,12 +118,27 @@ static inline int programs_first_query(const struct programs_grid *g, int y, int
     int first = token <= y ? 0 : (token - y + g->h - 1) / g->h;
     return first < programs_tokens(g, y) ? first : programs_tokens(g, y);
 }
+/** Bytes of a number. */
+static inline int programs_bytes(bool half)
+{
+    return half ? 2 : 4;
+}
+/** The operation @p code (of 32-bit numbers) on 16-bit ones. */
+enum mesh_code programs_code(bool half, enum mesh_code code);
+/** @p value as an operand of an operation on 16-bit numbers, or on 32-bit ones. */
+struct mesh_dsd programs_scalar(const struct programs_grid *g, bool half, float value);
+/** @p value as a wavelet carries it. */
+uint32_t programs_word(const struct programs_grid *g, bool half, float value);
 static inline int programs_at(const struct programs_grid *g, const struct programs_tile *t,
                               int slot, int token)
 {
-    return t->address + 4 * (slot * g->pitch + token);
+    return t->address + programs_bytes(t->half) * (slot * g->pitch + token);
 }
+/** A tile of the grid's numbers. */
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
+                                   const struct programs_features *f, const char *what);
+/** A tile of 32-bit numbers in any case. */
+enum wsc_err programs_reserve_sums(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what);
 /** The two operands of an operation are read at full rate when they start in different banks:
  *  tiles and vectors of features in one, what they are combined with in the other. */

@@ -219,11 +219,14 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     k->model = model;
     k->hw = hw;
     k->training = training;
-    const struct mesh_config config = {.w = (int)w->pe_cols,
-                                       .h = (int)w->pe_rows,
-                                       .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
-                                       .threads = mesh_threads(w)};
-    enum wsc_err rc = programs_grid_init(&k->grid, &config, model->T, (int)max_samples);
+    const struct programs_grid_config config = {
+        .mesh = {.w = (int)w->pe_cols,
+                 .h = (int)w->pe_rows,
+                 .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
+                 .threads = mesh_threads(w)},
+        .T = model->T,
+        .max_samples = (int)max_samples};
+    enum wsc_err rc = programs_grid_init(&k->grid, &config);
     if (!rc) rc = create(k);
     if (rc) {
         programs_model_destroy(&k);

@@ -14,14 +14,19 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 /* Operands of a norm's steps. */
 struct norm_views {
     struct programs_view x, mean, rstd, gain, bias;
-    float share; /* 1 / features */
+    struct programs_view mean_kept, rstd_kept; /* as kept: in the format of x */
+    float share;                               /* 1 / features */
 };
 
 static struct norm_views views_of(const struct programs_grid *g, const struct programs_norm *n)
 {
+    const struct programs_view mean = programs_view(PROGRAMS_VIEW_TOKENS, n->stats);
+    const struct programs_view rstd = programs_view(PROGRAMS_VIEW_TOKENS, n->stats + 4 * g->pitch);
     return (struct norm_views){.x = programs_tile_view(&n->x),
-                               .mean = programs_view(PROGRAMS_VIEW_TOKENS, n->stats),
-                               .rstd = programs_view(PROGRAMS_VIEW_TOKENS, n->stats + 4 * g->pitch),
+                               .mean = mean,
+                               .rstd = rstd,
+                               .mean_kept = programs_narrowed(g, mean),
+                               .rstd_kept = programs_narrowed(g, rstd),
                                .gain = programs_view(PROGRAMS_VIEW_FEATURES, n->gain),
                                .bias = programs_view(PROGRAMS_VIEW_FEATURES, n->bias),
                                .share = 1.0F / (float)n->x.f->n};
@@ -37,8 +42,8 @@ static float reciprocal_root(float variance, float eps)
 static void xhat(struct programs_script *s, const struct norm_views *v, bool rms,
                  struct programs_view out)
 {
-    if (!rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, out, v->x, v->mean);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, out, rms ? v->x : out, v->rstd);
+    if (!rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, out, v->x, v->mean_kept);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, out, rms ? v->x : out, v->rstd_kept);
 }
 
 static void gain_and_bias(struct programs_script *s, const struct norm_views *v, int bias,
@@ -61,18 +66,17 @@ void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
         programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, v.mean, v.mean, v.x);
         programs_row_sum(s, MESH_FADDS, v.mean, 1);
         programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.mean, v.mean, programs_number(v.share));
-        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, to, v.x, v.mean);
+        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, to, v.x, programs_narrow(g, s, v.mean));
     }
     const struct programs_view centred = n->rms ? v.x : to;
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, square, centred, centred);
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, v.rstd, v.rstd, square);
     programs_row_sum(s, MESH_FADDS, v.rstd, 1);
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.rstd, v.rstd, programs_number(v.share));
-    /* The row of squares is free again: it holds eps for the map. */
-    const struct programs_view eps = programs_view(PROGRAMS_VIEW_TOKENS, tmp->address);
+    const struct programs_view eps = programs_view(PROGRAMS_VIEW_TOKENS, n->sums);
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, eps, programs_number(n->eps), none);
     programs_map(s, PROGRAMS_SHAPE_TOKENS, root, v.rstd, v.rstd, eps);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, to, centred, v.rstd);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, to, centred, programs_narrow(g, s, v.rstd));
     gain_and_bias(s, &v, n->bias, to);
 }
 
@@ -106,10 +110,11 @@ void programs_norm_backward(struct programs_grid *g, struct programs_script *s,
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, mean_g, mean_g, programs_number(v.share));
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, mean_gx, mean_gx, programs_number(v.share));
     xhat(s, &v, n->rms, x);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, mean_gx);
-    if (!n->rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, mean_g);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, programs_narrow(g, s, mean_gx));
+    if (!n->rms)
+        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, programs_narrow(g, s, mean_g));
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, x);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, grad, grad, v.rstd);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, grad, grad, v.rstd_kept);
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, grad);
 }
 
@@ -210,10 +215,10 @@ void programs_activate_backward(struct programs_grid *g, struct programs_script 
 /* Even and odd slots are the two features of the pairs: (e cos - o sin, o cos + e sin). */
 void programs_rotate(struct programs_script *s, const struct programs_rotary *r)
 {
-    const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0};
-    const struct programs_view odd = {PROGRAMS_VIEW_TILE, r->x.address, 1, 2, 0};
-    const struct programs_view cosine = {PROGRAMS_VIEW_TILE, r->cosine.address, 0, 2, 0};
-    const struct programs_view sine = {PROGRAMS_VIEW_TILE, r->sine.address, 0, 2, 0};
+    const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0, r->x.half};
+    const struct programs_view odd = {PROGRAMS_VIEW_TILE, r->x.address, 1, 2, 0, r->x.half};
+    const struct programs_view cosine = {PROGRAMS_VIEW_TILE, r->cosine.address, 0, 2, 0, r->x.half};
+    const struct programs_view sine = {PROGRAMS_VIEW_TILE, r->sine.address, 0, 2, 0, r->x.half};
     const struct programs_view t = programs_tile_view(&r->tmp);
     struct programs_view u = t; /* the other half of tmp */
     u.row0 = r->x.f->slots / 2;

@@ -12,7 +12,7 @@
 struct programs_norm {
     struct programs_tile x;
     int gain, bias;  /**< bias: -1 for none */
-    int stats, sums; /**< sums: two vectors of scratch, for the gradient */
+    int stats, sums; /**< sums: two vectors of scratch */
     float eps;
     bool rms; /**< Zhang and Sennrich 2019: no mean */
 };

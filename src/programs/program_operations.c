@@ -45,6 +45,14 @@ static enum wsc_err tile_with(struct programs_trial *t, struct programs_tile *ti
     return programs_tile_in(&t->grid, tile, host);
 }
 
+/* A tile of 32-bit numbers whatever the format, with the rows of @p host. */
+static enum wsc_err wide_tile_with(struct programs_trial *t, struct programs_tile *tile,
+                                   const struct programs_features *f, const float *host)
+{
+    TRY(programs_reserve_sums(&t->grid, tile, f, "a matrix"));
+    return programs_tile_in(&t->grid, tile, host);
+}
+
 static struct programs_script script_of(const struct programs_trial *t,
                                         const struct programs_features *f)
 {
@@ -152,8 +160,10 @@ static void gain_and_bias(const struct rows *r, struct programs_script *s,
                           const struct programs_operands *o, bool bias)
 {
     for (int i = 0; i < 2; i++)
-        s->in[i] = (struct programs_vector){
-            .f = &r->f, .address = r->vector[i], .in = bias || !i ? o->x[2 + i] : NULL};
+        s->in[i] = (struct programs_vector){.f = &r->f,
+                                            .address = r->vector[i],
+                                            .in = bias || !i ? o->x[2 + i] : NULL,
+                                            .half = r->x.half};
     s->n_in = bias ? 2 : 1;
     programs_vectors_in(s);
 }
@@ -408,7 +418,10 @@ static enum wsc_err entropy(struct programs_trial *t, struct rows *r, int32_t *m
 {
     struct programs_grid *g = &t->grid;
     int tokens;
-    TRY(rows_init(t, r, t->c->vocab, o));
+    TRY(programs_features_init(&r->f, (int)t->c->vocab, g->w));
+    TRY(wide_tile_with(t, &r->x, &r->f, o->x[0]));
+    TRY(wide_tile_with(t, &r->tmp, &r->f, o->x[1]));
+    TRY(programs_reserve_words(g, r->f.slots, PROGRAMS_BANK_TILES, "a vector", &r->vector[0]));
     TRY(programs_reserve_words(g, PROGRAMS_LOSS_ROWS * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                "the loss", &tokens));
     TRY(write_numbers(t, &r->f, r->vector[0]));
@@ -448,6 +461,8 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
     const struct hw machine = {.cluster = &cluster};
     cluster.wafer.pe_cols = c->w;
     cluster.wafer.pe_rows = c->h;
+    /* The emulated PE keeps the documented rate, whatever the machine file says is sustained. */
+    cluster.wafer.simd_fmachs = c->arch == MESH_WSE3 ? 4 : 2;
     l->model = (struct model){.C = c->features,
                               .kv_heads = c->heads,
                               .causal = true,
@@ -457,9 +472,10 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
                               .T = c->tokens,
                               .head_dim = c->head_dim,
                               .nonlinearity = ZOO_GELU,
-                              .format = NUM_FP32};
+                              .format = c->format};
     cycles_layout_init(&l->layout, &machine, &l->model, 1, c->samples);
     cycles_layout_round_robin(&l->layout, c->samples);
+    if (c->room) l->layout.room = (double)c->room;
 }
 
 /* One run; its watch sees program number @p watched, *@p longest is the number of the program that
@@ -473,9 +489,17 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
     *r = (struct programs_result){.algo = c->algo ? c->algo : "", .form = -1};
     programs_layout_init(&t.lay, c);
     const double start = wsc_clock_s();
-    const struct mesh_config config = {
-        .w = c->w, .h = c->h, .arch = c->arch, .threads = c->threads};
-    enum wsc_err rc = programs_grid_init(&t.grid, &config, c->tokens, (int)c->samples);
+    const bool half = c->format != NUM_FP32;
+    const struct programs_grid_config config = {
+        .mesh = {.w = c->w,
+                 .h = c->h,
+                 .arch = c->arch,
+                 .half = c->format == NUM_FP16 ? MESH_FP16 : MESH_BF16,
+                 .threads = c->threads},
+        .T = c->tokens,
+        .max_samples = (int)c->samples,
+        .half = half};
+    enum wsc_err rc = programs_grid_init(&t.grid, &config);
     t.grid.exp_cycles = (int)wafer->exp_cycles;
     t.grid.divide_cycles = (int)wafer->divide_cycles;
     t.grid.loop_cycles = (int)wafer->vector_loop_cycles;

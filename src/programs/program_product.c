@@ -24,6 +24,7 @@ struct contract {
     /* scores */
     const struct programs_scores *scores;
     int acc[2]; /* addresses */
+    bool half;  /* what streams and what it meets */
 };
 
 /* One PE's view of an item. */
@@ -32,6 +33,7 @@ struct item {
     int position, line; /* in the row, or in the columns of the head */
     int root, result;   /* who gets the sums and where */
     int scalars;        /* of this PE */
+    bool narrow;        /* the result is of 16-bit numbers */
 };
 
 /* ---- items ----------------------------------------------------------------------------------- */
@@ -55,7 +57,8 @@ static struct item product_item(const struct contract *c, int x, int y, int i)
                          .line = c->g->w,
                          .root = out->f->column[feature],
                          .result = programs_at(c->g, out, out->f->slot[feature], 0),
-                         .scalars = product_scalars(p, x)};
+                         .scalars = product_scalars(p, x),
+                         .narrow = out->half};
 }
 
 /* Key @p i / heads of the sequence: scores of the PE's queries from that key on, which end at the
@@ -106,10 +109,22 @@ static int vector_at(const struct contract *c, int x, int i, const struct item *
  * place. */
 static int accumulator(const struct contract *c, const struct item *it, int i)
 {
-    return it->line == 1 && c->scores ? it->result : c->acc[i & 1] + 4 * it->first;
+    if (it->line == 1 && c->scores) return it->result;
+    /* In another bank than the vectors: those of 16-bit numbers go through four. */
+    return c->acc[i & 1] + 4 * (c->half ? it->first >> 1 & 1 : it->first);
 }
 
-/* Send the sums of the item along the row, after those of the item before have gone. */
+/* The 32-bit sums of item @p i, which ended at this PE, become its 16-bit result. */
+static enum wsc_err narrow(struct mesh_pe *pe, const struct contract *c, int i)
+{
+    const struct item it = item_of(c, mesh_x(pe), mesh_y(pe), i);
+    if (!it.narrow || it.root != it.position || !it.n) return WSC_OK;
+    return mesh_do(pe, MESH_FS2H, mesh_mem(it.result, it.n), mesh_mem(accumulator(c, &it, i), it.n),
+                   (struct mesh_dsd){0});
+}
+
+/* Sums end in the background while the next item is computed; what they become 16-bit results of is
+ * rounded after that, by the PE itself: in the background it would hold up the next sums. */
 static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
                              int i)
 {
@@ -124,8 +139,12 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
                   PROGRAMS_THREAD_SUM)); /* the item before: its accumulator is the next one's */
     if (!it->n) return WSC_OK;
     s.mine = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
-    s.result = mesh_mem(it->result, it->n);
-    return programs_sum_part(pe, &s);
+    s.result = mesh_mem(it->narrow ? accumulator(c, it, i) : it->result, it->n);
+    TRY(programs_sum_part(pe, &s));
+    if (i) TRY(narrow(pe, c, i - 1));
+    if (!it->narrow || i + 1 < items_of(c, mesh_x(pe))) return WSC_OK;
+    TRY(mesh_join(pe, PROGRAMS_THREAD_SUM));
+    return narrow(pe, c, i);
 }
 
 /* Task of a scalar: the AXPY with its vector of tokens; after the last scalar of an item its sums
@@ -140,7 +159,8 @@ static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
         const struct mesh_dsd sum = mesh_mem(accumulator(c, &it, i), it.n);
         const struct mesh_dsd v = mesh_mem(vector_at(c, x, i, &it, k), it.n);
         TRY(mesh_wait(pe, g->loop_cycles));
-        TRY(mesh_mac(pe, MESH_FMACS, sum, k ? sum : mesh_float(0), v, mesh_bits(scalar)));
+        TRY(mesh_mac(pe, programs_code(c->half, MESH_FMACS), sum, k ? sum : mesh_float(0), v,
+                     mesh_bits(scalar)));
     }
     g->sub[at] = (k + 1) % it.scalars;
     if (k + 1 < it.scalars) return WSC_OK;
@@ -181,11 +201,8 @@ static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to
         for (int k = 0; k < product_scalars(p, x); k++, to++) {
             const struct programs_weights *w = &p->w[p->sums ? k / in->count[x] : i / c->n_out];
             const int64_t feature = in->order[before + k % in->count[x]];
-            union {
-                float value;
-                uint32_t bits;
-            } weight = {w->at[o * w->ld_out + feature * w->ld_in]};
-            *to = (struct mesh_wavelet){.data = weight.bits};
+            const float weight = w->at[o * w->ld_out + feature * w->ld_in];
+            *to = (struct mesh_wavelet){.data = programs_word(c->g, c->half, weight)};
         }
     }
 }
@@ -236,7 +253,7 @@ static enum wsc_err run_product(struct contract *c)
 
 enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p)
 {
-    struct contract c = {.g = g, .product = p, .n_out = p->out[0].f->n};
+    struct contract c = {.g = g, .product = p, .n_out = p->out[0].f->n, .half = p->in[0].half};
     c.n_items = c.n_out * (p->sums ? 1 : p->n_parts);
     enum wsc_err rc = run_product(&c);
     wsc_free(c.weights);
@@ -254,7 +271,7 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 
 enum wsc_err programs_run_scores(struct programs_grid *g, const struct programs_scores *s)
 {
-    struct contract c = {.g = g, .scores = s};
+    struct contract c = {.g = g, .scores = s, .half = s->keys.half};
     const struct programs_features *f = s->keys.f;
     TRY(programs_begin(g, &c));
     TRY(reserve_accumulators(&c));

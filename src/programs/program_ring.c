@@ -67,7 +67,10 @@ static void gather(struct programs_ring *r, int first, int most)
 {
     struct programs_ring_block *b = append(r, first);
     b->words = r->count[first];
-    for (; b->end < r->n && b->end / GROUP - first / GROUP < GROUP; b->end++) {
+    /* The last head's control wavelet has a command for each head before it; the first group ends
+     * at position 0, which needs none. */
+    const int first_head = max(first / GROUP, 1);
+    for (; b->end < r->n && b->end / GROUP - first_head < COMMANDS; b->end++) {
         if (b->words + r->count[b->end] > most) return;
         b->words += r->count[b->end];
     }
@@ -91,8 +94,12 @@ enum wsc_err programs_ring_init(struct programs_ring *r, int n, const int *count
             gather(r, p, most);
         p = r->block[r->n_blocks - 1].end;
     }
-    for (int i = 0; i < r->n_blocks; i++)
+    for (int i = 0, at = 0, before = 0; i < r->n_blocks; i++) {
         r->most = max(r->most, r->block[i].words);
+        for (; at < r->block[i].first; at++)
+            before += count[at];
+        r->block[i].before = before;
+    }
     return WSC_OK;
 }
 
@@ -189,7 +196,9 @@ static int colour_of(const struct turn *t)
 
 static enum wsc_err move(struct mesh_pe *pe, const struct turn *t, struct mesh_dsd from, int n)
 {
-    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FMOVS,
+    const bool narrow = t->s->narrow && from.kind == MESH_DSD_MEMORY;
+    const enum mesh_code code = programs_code(t->s->half, MESH_FMOVS);
+    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)(narrow ? MESH_FS2H : code),
                                             .thread = PROGRAMS_THREAD_SEND,
                                             .activate = ACTIVATE,
                                             .dst = mesh_out(colour_of(t), n),
@@ -200,7 +209,8 @@ static struct mesh_dsd own_words(const struct turn *t)
 {
     const struct programs_ring_send *s = t->s;
     const int slot = t->b->part ? t->b->slot : 0;
-    const int address = s->address + 4 * (slot * s->stride + t->round);
+    const int address =
+        s->address + programs_bytes(s->half && !s->narrow) * (slot * s->stride + t->round);
     return mesh_mem_strided(address, words_of(s->ring, t->b, t->p, t->p + 1), s->stride);
 }
 

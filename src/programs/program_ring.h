@@ -15,6 +15,7 @@
 /** Positions first .. end - 1; or words slot .. slot + words - 1 of one position, with @c part. */
 struct programs_ring_block {
     int first, end, slot;
+    int before;      /**< words of the positions before the first one */
     int words;       /**< of a round */
     bool part, last; /**< last: of the words of its position */
 };
@@ -34,6 +35,8 @@ enum wsc_err programs_ring_route(struct programs_grid *g, const struct programs_
 struct programs_ring_send {
     const struct programs_ring *ring;
     int rounds, address, stride;
+    bool half;   /**< words are 16-bit numbers ... */
+    bool narrow; /**< ... which lie in memory as 32-bit ones */
 };
 /** Body of the task.  A round begins when the one before has come back (programs_ring_passed):
  *  what turns a switch is then gone, and nothing overtakes it. */

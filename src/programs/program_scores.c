@@ -47,7 +47,9 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_row
     const struct programs_grid *g = programs_grid_of(pe);
     const int y = mesh_y(pe), n = programs_queries(g, y, key);
     int row, owner = programs_key_owner(g, s->f, key, &row);
-    const struct mesh_op op = {.code = MESH_FMOVS,
+    const enum mesh_code own = s->half ? MESH_FS2H : MESH_FMOVS;
+    const enum mesh_code relay = programs_code(s->half, MESH_FMOVS);
+    const struct mesh_op op = {.code = (uint8_t)(owner == position ? own : relay),
                                .thread = PROGRAMS_THREAD_SEND_VECTOR,
                                .activate = PROGRAMS_TASK_NEXT + 1,
                                .dst = mesh_out(position ? s->gather->gather : s->gather->colour, n),

@@ -40,6 +40,7 @@ struct programs_score_rows {
     const struct programs_features *f;
     int scores; /**< address */
     const struct programs_gather *gather;
+    bool half; /**< they are sent as 16-bit numbers */
 };
 enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s);
 /** Routes and task for it. */

@@ -38,8 +38,9 @@ void programs_softmax(struct programs_grid *g, struct programs_script *s,
                       const struct programs_tile *x, int tokens)
 {
     const struct programs_view tile = programs_tile_view(x);
-    const struct programs_view max = programs_view(PROGRAMS_VIEW_TOKENS, tokens);
+    struct programs_view max = programs_view(PROGRAMS_VIEW_TOKENS, tokens);
     const struct programs_view sum = programs_view(PROGRAMS_VIEW_TOKENS, tokens + 4 * g->pitch);
+    max.half = x->half;
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, max, programs_number(-INFINITY), none);
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMAXS, max, max, tile);
@@ -50,7 +51,7 @@ void programs_softmax(struct programs_grid *g, struct programs_script *s,
     programs_row_sum(s, MESH_FADDS, sum, 1);
     programs_map(s, PROGRAMS_SHAPE_TOKENS, (struct programs_map){reciprocal, g->divide_cycles}, sum,
                  sum, none);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, tile, tile, sum);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, tile, tile, programs_narrow(g, s, sum));
 }
 
 /* dx = y (dy - sum(y dy)). */
@@ -60,13 +61,12 @@ void programs_softmax_backward(struct programs_grid *g, struct programs_script *
 {
     const struct programs_view p = programs_tile_view(y), d = programs_tile_view(dy);
     const struct programs_view sum = programs_view(PROGRAMS_VIEW_TOKENS, tokens);
-    (void)g;
     programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, d, d, p); /* y dy */
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, d);
     programs_row_sum(s, MESH_FADDS, sum, 1);
     /* y dy - y sum: dy itself is gone, and not needed. */
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, p, p, sum);
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, p, p, programs_narrow(g, s, sum));
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, d, d, p);
 }
 

@@ -64,19 +64,19 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
 
 /* A view as the descriptor of its elements on this PE: tiles have a pitch between features,
  * vectors of tokens and features repeat along the other dimension (stride 0), which also sums
- * results. */
+ * results.  @p half: of an operation on 16-bit numbers. */
 static struct mesh_dsd operand(const struct programs_grid *g, const struct programs_script *s,
-                               const struct programs_view *v, const struct extent *e)
+                               const struct programs_view *v, const struct extent *e, bool half)
 {
     const int step = v->row_step ? v->row_step : 1;
-    const int tile = v->address + 4 * (v->row0 * g->pitch + e->first);
+    const int tile = v->address + programs_bytes(v->half) * (v->row0 * g->pitch + e->first);
     const int head = s->heads ? e->row % s->heads->heads_per_pe : 0;
     struct mesh_dsd d = programs_matrix(v->address, e->rows, e->cols, 0);
     switch (v->kind) {
     case PROGRAMS_VIEW_NONE:
         return (struct mesh_dsd){0};
     case PROGRAMS_VIEW_NUMBER:
-        return mesh_float(v->number);
+        return programs_scalar(g, half, v->number);
     case PROGRAMS_VIEW_TILE:
         return programs_matrix(tile, e->rows, e->cols, step * g->pitch);
     case PROGRAMS_VIEW_TOKENS:
@@ -97,16 +97,30 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* The operation on what its operands are: numbers of one kind, tiles into 32-bit sums, or from one
+ * kind to the other. */
+static enum mesh_code code_of(const struct programs_step *step)
+{
+    const bool from = step->a.half || step->b.half;
+    const bool one = step->a.kind != PROGRAMS_VIEW_NUMBER && step->b.kind == PROGRAMS_VIEW_NONE;
+    if (step->dst.half && !from && one && step->code == MESH_FMOVS) return MESH_FS2H;
+    if (step->dst.half || !from) return programs_code(step->dst.half, step->code);
+    if (step->code == MESH_FMOVS) return MESH_FH2S;
+    WSC_CHECK(step->code == MESH_FADDS && !step->a.half, "operation %d", (int)step->code);
+    return MESH_FADDHS;
+}
+
 /* One vector operation of a step; a PE without elements passes it over. */
 static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
                           const struct programs_script *s, const struct programs_step *step)
 {
     const struct extent e = extent_of(g, s, step, pe);
+    const bool half = step->dst.half;
     if (!e.rows || !e.cols) return WSC_OK;
-    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)step->code,
-                                            .dst = operand(g, s, &step->dst, &e),
-                                            .a = operand(g, s, &step->a, &e),
-                                            .b = operand(g, s, &step->b, &e),
+    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)code_of(step),
+                                            .dst = operand(g, s, &step->dst, &e, half),
+                                            .a = operand(g, s, &step->a, &e, half),
+                                            .b = operand(g, s, &step->b, &e, half),
                                             .map = step->map,
                                             .map_cycles = (uint16_t)step->map_cycles});
 }
@@ -171,6 +185,16 @@ void programs_map(struct programs_script *s, enum programs_shape shape, struct p
                                         .map_cycles = map.cycles};
 }
 
+struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
+                                     struct programs_view tokens)
+{
+    const struct programs_view narrow = programs_narrowed(g, tokens);
+    if (g->half && !tokens.half)
+        programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, narrow, tokens,
+                    (struct programs_view){0});
+    return narrow;
+}
+
 void programs_call(struct programs_script *s,
                    enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
                                         const struct programs_step *step))
@@ -196,10 +220,15 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
     const struct programs_grid *g = programs_grid_of(pe);
     const int tokens = programs_tokens(g, mesh_y(pe)) * (s->heads ? 1 : s->n_samples);
     const int first = s->heads ? 0 : s->first_sample * programs_tokens(g, mesh_y(pe));
-    const struct mesh_dsd words = programs_matrix(step->dst.address + 4 * first, step->n, tokens,
-                                                  s->heads ? g->tokens : g->pitch);
-    struct programs_sum sum = {
-        .chain = &programs_line_chain, .code = step->code, .mine = words, .result = words};
+    const bool half = step->dst.half;
+    const struct mesh_dsd words =
+        programs_matrix(step->dst.address + programs_bytes(half) * first, step->n, tokens,
+                        (s->heads ? g->tokens : g->pitch) * 4 / programs_bytes(half));
+    const enum mesh_code move = programs_code(half, MESH_FMOVS);
+    struct programs_sum sum = {.chain = &programs_line_chain,
+                               .code = programs_code(half, step->code),
+                               .mine = words,
+                               .result = words};
     struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
                     out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
     if (!line_of(g, s, mesh_x(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens) return WSC_OK;
@@ -208,8 +237,8 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
     memcpy(in.len, words.len, sizeof in.len);
     memcpy(out.len, words.len, sizeof out.len);
     TRY(programs_sum_part(pe, &sum));
-    if (sum.position == sum.root) return mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0});
-    return mesh_do(pe, MESH_FMOVS, words, in, (struct mesh_dsd){0});
+    if (sum.position == sum.root) return mesh_do(pe, move, out, words, (struct mesh_dsd){0});
+    return mesh_do(pe, move, words, in, (struct mesh_dsd){0});
 }
 
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
@@ -263,7 +292,7 @@ static enum wsc_err vectors_in(struct mesh_pe *pe, const struct programs_script 
     for (int i = 0; i < s->n_in; i++) {
         const int n = s->in[i].f->count[mesh_x(pe)];
         if (n)
-            TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(s->in[i].address, n),
+            TRY(mesh_do(pe, programs_code(s->in[i].half, MESH_FMOVS), mesh_mem(s->in[i].address, n),
                         mesh_in(PROGRAMS_COLOUR_SCALARS, n), (struct mesh_dsd){0}));
     }
     return WSC_OK;
@@ -352,7 +381,8 @@ static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
         struct mesh_wavelet *first = to;
         for (int i = 0; i < s->n_in; i++)
             for (int k = 0; k < s->in[i].f->count[x]; k++, to++)
-                memcpy(&to->data, &s->in[i].in[feature_at(s->in[i].f, x, k)], sizeof to->data);
+                to->data =
+                    programs_word(g, s->in[i].half, s->in[i].in[feature_at(s->in[i].f, x, k)]);
         if (to > first)
             TRY(mesh_edge_source(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, first,
                                  to - first));

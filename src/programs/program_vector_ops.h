@@ -25,6 +25,7 @@ struct programs_view {
     int address;
     int row0, row_step; /**< tiles: slots row0 + i row_step; row_step 0 means 1 */
     float number;
+    bool half; /**< TILE, TOKENS: 16-bit numbers; FEATURES are read as the result has them */
 };
 enum programs_shape {
     PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
@@ -51,8 +52,9 @@ struct programs_step {
 struct programs_vector {
     const struct programs_features *f;
     int address;
-    const float *in;
+    const float *in; /**< come as 16-bit numbers with @c half */
     float *out;
+    bool half;
 };
 enum { PROGRAMS_MAX_STEPS = 40, PROGRAMS_MAX_VECTORS = 8 };
 struct programs_script {
@@ -76,7 +78,8 @@ void programs_script_fini(struct programs_script *s);
 
 static inline struct programs_view programs_tile_view(const struct programs_tile *t)
 {
-    return (struct programs_view){.kind = PROGRAMS_VIEW_TILE, .address = t->address};
+    return (struct programs_view){
+        .kind = PROGRAMS_VIEW_TILE, .address = t->address, .half = t->half};
 }
 static inline struct programs_view programs_view(enum programs_view_kind kind, int address)
 {
@@ -89,6 +92,16 @@ static inline struct programs_view programs_number(float number)
 /* Appending steps; a script that is too long is an error of the program, checked. */
 void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
                  struct programs_view dst, struct programs_view a, struct programs_view b);
+/** Values of tokens from here on in the format of tiles, in place; @return how they are seen. */
+struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
+                                     struct programs_view tokens);
+/** How they are seen after programs_narrow(). */
+static inline struct programs_view programs_narrowed(const struct programs_grid *g,
+                                                     struct programs_view tokens)
+{
+    tokens.half = g->half;
+    return tokens;
+}
 struct programs_map {
     mesh_map_fn fn;
     int cycles;

@@ -33,6 +33,7 @@ struct outer {
     struct mesh_output *out; /* owned, of each column */
     uint32_t *words;         /* owned */
     int acc, buffer[2];
+    bool half; /* the two factors */
 };
 
 /* ---- one PE's part --------------------------------------------------------------------------- */
@@ -79,9 +80,7 @@ static struct part part_of(const struct outer *o, int x, int y, int i)
                      .held = o->held.f->count[x] / heads,
                      .tokens = tokens * (o->w ? o->w->n_samples : 1)};
     p.slot = i / o->ring.n_blocks * p.held;
-    for (int j = 0; j < b->first; j++)
-        p.first += o->count[j];
-    p.first += b->part ? b->slot : 0;
+    p.first = b->before + (b->part ? b->slot : 0);
     p.over_values = p.held <= p.n;
     p.pitch = p.over_values ? p.n + p.n % 2 : p.held + p.held % 2; /* same banks */
     return p;
@@ -89,20 +88,25 @@ static struct part part_of(const struct outer *o, int x, int y, int i)
 
 /* ---- AXPYs ----------------------------------------------------------------------------------- */
 
+/* Where a PE that has its scores itself keeps those of query @p token. */
+static struct mesh_dsd own_scores(const struct outer *o, const struct part *p, int i, int token)
+{
+    const int heads = o->k->rows.f->heads_per_pe, head = i / o->ring.n_blocks;
+    return mesh_mem_strided(o->k->scores + 4 * ((p->first * heads + head) * o->g->tokens + token),
+                            p->n, heads * o->g->tokens);
+}
+
 /* The values of token @p token. */
 static struct mesh_dsd values_of(const struct outer *o, const struct part *p, int i, int token)
 {
-    const struct programs_grid *g = o->g;
-    if (!has_own_scores(o)) return mesh_mem(o->buffer[token & 1], p->n);
-    const int heads = o->k->rows.f->heads_per_pe, head = i / o->ring.n_blocks;
-    return mesh_mem_strided(o->k->scores + 4 * ((p->first * heads + head) * g->tokens + token),
-                            p->n, heads * g->tokens);
+    if (!has_own_scores(o) || o->half) return mesh_mem(o->buffer[token & 1], p->n);
+    return own_scores(o, p, i, token);
 }
 
 /* Element @p i of a vector as the scalar of an AXPY. */
-static struct mesh_dsd element_of(struct mesh_dsd vector, int i)
+static struct mesh_dsd element_of(const struct outer *o, struct mesh_dsd vector, int i)
 {
-    return mesh_mem(vector.address + 4 * i * vector.stride[0], 1);
+    return mesh_mem(vector.address + programs_bytes(o->half) * i * vector.stride[0], 1);
 }
 
 /* One AXPY of the outer product of token @p token: sum number @p at += vector x scalar. The first
@@ -115,9 +119,11 @@ static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct
     const struct mesh_dsd values = values_of(o, p, i, token);
     const struct mesh_dsd sum =
         mesh_mem(o->acc + 4 * at * p->pitch, p->over_values ? p->n : p->held);
-    const struct mesh_dsd scalar = element_of(p->over_values ? features : values, at);
+    const struct mesh_dsd scalar = element_of(o, p->over_values ? features : values, at);
+    if (has_own_scores(o) && o->half && !at)
+        TRY(mesh_do(pe, MESH_FS2H, values, own_scores(o, p, i, token), (struct mesh_dsd){0}));
     TRY(mesh_wait(pe, o->g->loop_cycles));
-    return mesh_mac(pe, MESH_FMACS, sum, token ? sum : mesh_float(0),
+    return mesh_mac(pe, programs_code(o->half, MESH_FMACS), sum, token ? sum : mesh_float(0),
                     p->over_values ? values : features, scalar);
 }
 
@@ -170,6 +176,7 @@ static enum wsc_err add_up(struct mesh_pe *pe, const struct outer *o, const stru
     if (o->k) {
         s.root = o->g->key_row[p->first + *next];
         s.result = keys_at(o, p, *next, n);
+        if (o->k->out.half) s.wide = s.mine;
     }
     if (!p->tokens) s.mine = mesh_float(0);
     *next += n;
@@ -184,7 +191,7 @@ static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block
 {
     const int n = o->ring.block[block].words;
     TRY(mesh_block(pe, PROGRAMS_TASK_READY));
-    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FMOVS,
+    return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)programs_code(o->half, MESH_FMOVS),
                                             .thread = PROGRAMS_THREAD_RECEIVE,
                                             .unblock = PROGRAMS_TASK_READY + 1,
                                             .dst = mesh_mem(o->buffer[token & 1], n),
@@ -263,7 +270,10 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
     const struct programs_grid *g = programs_grid_of(pe);
     const struct outer *o = g->program;
     const int y = mesh_y(pe), first = first_token(o, y);
-    struct programs_ring_send s = {.ring = &o->ring, .rounds = part_of(o, mesh_x(pe), y, 0).tokens};
+    struct programs_ring_send s = {.ring = &o->ring,
+                                   .rounds = part_of(o, mesh_x(pe), y, 0).tokens,
+                                   .half = o->half,
+                                   .narrow = o->half && o->k};
     (void)data;
     if (o->w) {
         s.address = programs_at(g, &o->sent, 0, first);
@@ -282,7 +292,7 @@ static enum wsc_err plan(struct outer *o, int positions, int64_t room)
 {
     const struct programs_features *f = o->held.f;
     const int slots = has_own_scores(o) ? f->head_dim : f->slots;
-    const int64_t most = room / (slots + 2);
+    const int64_t most = room / (slots + (o->half ? 1 : 2));
     TRY(programs_ring_init(&o->ring, positions, o->count, most > 1 ? (int)most : 1));
     const int longest = o->ring.most + o->ring.most % 2;
     const int64_t sums = (int64_t)longest * (slots + slots % 2);
@@ -395,6 +405,7 @@ enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
 {
     struct outer o = {
         .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
+    o.half = o.held.half;
     enum wsc_err rc = run_gradient(&o);
     if (!rc && o.out) w->first_cycle = o.out[0].first_cycle;
     outer_fini(&o);
@@ -435,7 +446,7 @@ static enum wsc_err run_keys(struct outer *o)
 enum wsc_err programs_run_key_gradient(struct programs_grid *g,
                                        const struct programs_key_gradient *k)
 {
-    struct outer o = {.g = g, .k = k, .held = k->rows};
+    struct outer o = {.g = g, .k = k, .held = k->rows, .half = k->rows.half};
     enum wsc_err rc = run_keys(&o);
     outer_fini(&o);
     return rc;

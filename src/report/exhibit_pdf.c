@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* reproduction.pdf by gnuplot: a page for each exhibit, the picture above, its table below in a
- * monospaced font; long tables go on further pages. */
+ * monospaced font; long tables take further pages. */
 #include "exhibit_output.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * Whoever is below the MemoryX shards, the root of the tree or a lone wafer, has all of them as
  * parents: it puts the parts of a weight vector together, and cuts gradients into parts again.
  * Everybody else has one parent and passes whole vectors on.  Called by the step of each role. */
-#include "stream_parts.h"
+#include "stream_striping.h"
 
 #include <wsc/check.h>
 

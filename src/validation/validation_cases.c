@@ -77,7 +77,7 @@ static int collect_sets(const struct validation_comparison *c, char *text,
 {
     int n = 0;
     for (char *item = strsep(&text, ";"); item && n < MAX_SETS; item = strsep(&text, ";"))
-        if (*item) set[n++].text = item;
+        if (*item) set[n++] = (struct conf_set){.text = item};
     for (int i = 0; i < c->n_sets && n < MAX_SETS; i++)
         set[n++] = c->sets[i];
     return n;
@@ -87,7 +87,7 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
 {
     const struct validation_figure *ref = item->ref;
     char path[PATH_MAX], set_text[sizeof ref->set];
-    struct conf_set set[MAX_SETS];
+    struct conf_set set[MAX_SETS] = {0};
     char *bytes = NULL;
     size_t n = 0;
     (void)snprintf(path, sizeof path, "%s/%s.yaml", c->params_dir, ref->model);

@@ -37,19 +37,19 @@ static const char text[] = "train_input:\n"
 
 enum wsc_err small_config_init(struct small_config *c, int64_t num_csx, const char *const *sets)
 {
-    struct conf_set all[SMALL_MAX_SETS + 5];
+    struct conf_set all[SMALL_MAX_SETS + 5] = {0};
     char csx[48];
     int n = 0;
     memset(c, 0, sizeof *c);
     (void)snprintf(csx, sizeof csx, "runconfig.num_csx=%lld", (long long)num_csx);
-    all[n++].text = csx;
-    all[n++].text = "trace_hash=true";
+    all[n++] = (struct conf_set){.text = csx};
+    all[n++] = (struct conf_set){.text = "trace_hash=true"};
     /* Steps are alike, unless a test wants them otherwise. */
-    all[n++].text = "cluster.jitter=0";
-    all[n++].text = "cluster.jitter_stage=0";
-    all[n++].text = "cluster.jitter_system=0";
+    all[n++] = (struct conf_set){.text = "cluster.jitter=0"};
+    all[n++] = (struct conf_set){.text = "cluster.jitter_stage=0"};
+    all[n++] = (struct conf_set){.text = "cluster.jitter_system=0"};
     for (; sets && *sets; sets++)
-        if (n < SMALL_MAX_SETS + 5) all[n++].text = *sets;
+        if (n < SMALL_MAX_SETS + 5) all[n++] = (struct conf_set){.text = *sets};
     TRY(zoo_params_parse(&c->params, "small.yaml", text, sizeof text - 1, all, n));
     return hw_machine_parse(&c->cluster, NULL, NULL, 0, all, n);
 }

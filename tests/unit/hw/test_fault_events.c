@@ -13,12 +13,12 @@ enum { WAFERS = 8, NODES = 3, SHARDS = 4 };
 static struct hw_machine cluster_with(const char *const *fault)
 {
     struct hw_machine c;
-    struct conf_set set[8];
+    struct conf_set set[8] = {0};
     char text[8][120];
     int n = 0;
     for (; fault[n]; n++) {
         (void)snprintf(text[n], sizeof text[n], "cluster.faults+=%s", fault[n]);
-        set[n].text = text[n];
+        set[n] = (struct conf_set){.text = text[n]};
     }
     T_OK(hw_machine_parse(&c, NULL, NULL, 0, set, n));
     return c;

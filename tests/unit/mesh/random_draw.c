@@ -340,17 +340,17 @@ static void add_memory_op(struct random_case *c)
 {
     struct mesh_op *op = &add_action(c, DO_OP)->op;
     op->code = (uint8_t)draw(c, MESH_N_CODES);
-    int n = op->code != MESH_MAP && chance(c, 15) ? 40 + draw(c, 60) : 1 + draw(c, 12);
+    int n = !mesh_is_map(op->code) && chance(c, 15) ? 40 + draw(c, 60) : 1 + draw(c, 12);
     op->thread = (uint8_t)(chance(c, 70) ? 0 : 5 + draw(c, 4));
     op->dst = draw_array(c, n);
-    op->a = op->code == MESH_MAP ? draw_array(c, n) : draw_input(c, n);
+    op->a = mesh_is_map(op->code) ? draw_array(c, n) : draw_input(c, n);
     bool one = op->code == MESH_FMOVS || op->code == MESH_FMOVH || op->code == MESH_FS2H ||
                op->code == MESH_FH2S;
-    if (!one) op->b = op->code == MESH_MAP ? draw_array(c, n) : draw_input(c, n);
+    if (!one) op->b = mesh_is_map(op->code) ? draw_array(c, n) : draw_input(c, n);
     if (op->code == MESH_FMACS || op->code == MESH_FMACH || op->code == MESH_FMACHS)
         op->c = chance(c, 50) ? mesh_bits(0x3C003F80) : draw_array(c, 1);
-    op->map = op->code == MESH_MAP ? half_of_both : NULL;
-    op->map_cycles = op->code == MESH_MAP ? (uint16_t)(1 + draw(c, 9)) : 0;
+    op->map = mesh_is_map(op->code) ? half_of_both : NULL;
+    op->map_cycles = mesh_is_map(op->code) ? (uint16_t)(1 + draw(c, 9)) : 0;
     if (!c->must_end && chance(c, 10)) op->activate = FIRST_TASK + SLOT_NEXT + 1;
 }
 

@@ -46,8 +46,10 @@ static void ok(enum wsc_err rc)
 
 static void grid_init(struct programs_grid *g, const struct shape *s, enum mesh_arch arch)
 {
-    ok(programs_grid_init(g, &(struct mesh_config){.w = s->w, .h = s->h, .arch = arch}, s->T,
-                          s->samples));
+    ok(programs_grid_init(
+        g, &(struct programs_grid_config){.mesh = {.w = s->w, .h = s->h, .arch = arch},
+                                          .T = s->T,
+                                          .max_samples = s->samples}));
 }
 
 static float *floats(int64_t n, uint64_t seed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Who gets which leaves of a batch and which elements of a tensor: always all of it, once. */
-#include "../../../src/stream/stream_parts.h"
+#include "../../../src/stream/stream_striping.h"
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 

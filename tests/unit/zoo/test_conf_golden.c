@@ -37,13 +37,13 @@ static enum wsc_err parse_cluster(const char *name, const char *bytes, size_t n,
 /* One --set a line, on top of the tiny params and the built-in cluster. */
 static enum wsc_err parse_sets(char *lines)
 {
-    struct conf_set sets[MAX_SETS];
+    struct conf_set sets[MAX_SETS] = {0};
     int n_sets = 0;
     char *tiny, *rest = lines;
     size_t n;
     for (char *line = strsep(&rest, "\n"); line && *line && n_sets < MAX_SETS;
          line = strsep(&rest, "\n"))
-        sets[n_sets++].text = line;
+        sets[n_sets++] = (struct conf_set){.text = line};
     TRY(conf_read_file("configs/params/tiny.yaml", &tiny, &n));
     enum wsc_err rc = parse_params("tiny.yaml", tiny, n, sets, n_sets);
     if (!rc) rc = parse_cluster(NULL, NULL, 0, sets, n_sets);

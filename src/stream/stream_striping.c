@@ -3,7 +3,7 @@
  * by tensor; a shard's part of a stage is the row of its parts of the stage's tensors.  What
  * travels on the emulated links is striped evenly instead, as on the real machine.  Called by
  * stream_transfer.c and memoryx. */
-#include "stream_parts.h"
+#include "stream_striping.h"
 
 #include "stream_even.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a curve depends on: mechanisms switched off, faults, one constant at many values, every
- * constant within its uncertainty.  Each question is a list of variants of the machine, and each
- * variant a whole sweep.  The band of a curve adds the deviations of single constants as squares,
- * which holds for independent and small ones. */
+/* Sensitivity of a curve: every uncertain constant at both ends of its range, one at a time, and
+ * the band of the curve, with the deviations to one side added as squares as those of independent
+ * errors are.  `wsc scale --sensitivity` and `wsc reproduce` show both. */
 #include <wsc/scaling.h>
 
 #include <wsc/check.h>
@@ -12,117 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- variants -------------------------------------------------------------------------------- */
-
-void scaling_variants_free(struct scaling_variant **variants, int n)
-{
-    for (int i = 0; *variants && i < n; i++)
-        wsc_free((*variants)[i].row);
-    wsc_free(*variants);
-    *variants = NULL;
-}
-
-/* The sweep on another machine. */
-static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
-                                struct scaling_variant *v)
-{
-    struct scaling_sweep s = *sweep;
-    s.cluster = cluster;
-    return scaling_run(&s, &v->row);
-}
-
-/* ---- mechanisms ------------------------------------------------------------------------------ */
-
-static int count_effects(const struct hw_machine *cluster)
-{
-    struct hw_machine c = *cluster; /* a shallow copy, for its switches */
-    const char *name;
-    int n = 0;
-    while (hw_effect(&c, n, &name))
-        n++;
-    return n;
-}
-
-/* Variant 0 is the machine itself, the last one, number @p last, has none of the mechanisms. */
-static enum wsc_err run_effect(const struct scaling_sweep *sweep, int i, int last,
-                               struct scaling_variant *v)
-{
-    struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
-    const char *name;
-    bool *on;
-    (void)snprintf(v->name, sizeof v->name, "%s", i ? "none of them" : "all");
-    for (int k = 0; (on = hw_effect(&cluster, k, &name)); k++) {
-        if (i == k + 1) (void)snprintf(v->name, sizeof v->name, "without %s", name);
-        if (i == k + 1 || i == last) *on = false;
-    }
-    return run_variant(sweep, &cluster, v);
-}
-
-enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_variant **variants,
-                             int *n)
-{
-    *n = count_effects(sweep->cluster) + 2;
-    TRY_NEW(*variants, WSC_MEM_SCALING, *n);
-    enum wsc_err rc = WSC_OK;
-    for (int i = 0; i < *n && !rc; i++)
-        rc = run_effect(sweep, i, *n - 1, &(*variants)[i]);
-    if (rc) scaling_variants_free(variants, *n);
-    return rc;
-}
-
-/* ---- faults ---------------------------------------------------------------------------------- */
-
-/* @p item: room for all faults; variant 0 has them all. */
-static enum wsc_err run_without(const struct scaling_sweep *sweep, int i, struct hw_fault *item,
-                                struct scaling_variant *v)
-{
-    struct hw_machine cluster = *sweep->cluster; /* a shallow copy with a list of its own */
-    const struct hw_fault_list *all = &sweep->cluster->faults;
-    cluster.faults = (struct hw_fault_list){.item = item};
-    for (int k = 0; k < all->n; k++)
-        if (k != i - 1) item[cluster.faults.n++] = all->item[k];
-    (void)snprintf(v->name, sizeof v->name, "%s%s", i ? "without " : "with all faults",
-                   i ? all->item[i - 1].text : "");
-    return run_variant(sweep, &cluster, v);
-}
-
-enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_variant **variants,
-                            int *n)
-{
-    struct hw_fault *item;
-    *n = sweep->cluster->faults.n + 1;
-    TRY_NEW(item, WSC_MEM_SCALING, *n);
-    *variants = wsc_alloc(WSC_MEM_SCALING, (size_t)*n, sizeof **variants);
-    enum wsc_err rc = *variants ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "faults");
-    for (int i = 0; i < *n && !rc; i++)
-        rc = run_without(sweep, i, item, &(*variants)[i]);
-    wsc_free(item);
-    if (rc) scaling_variants_free(variants, *n);
-    return rc;
-}
-
-/* ---- one constant ---------------------------------------------------------------------------- */
-
-enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
-                          struct scaling_variant **variants, int *n)
-{
-    *n = values->n;
-    TRY_NEW(*variants, WSC_MEM_SCALING, *n);
-    enum wsc_err rc = WSC_OK;
-    for (int i = 0; i < *n && !rc; i++) {
-        struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
-        struct scaling_variant *v = &(*variants)[i];
-        v->value = values->value[i];
-        hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
-        rc = hw_constant_set(&values->constant, &cluster, v->value);
-        if (!rc) rc = run_variant(sweep, &cluster, v);
-    }
-    if (rc) scaling_variants_free(variants, *n);
-    return rc;
-}
-
-/* ---- every constant -------------------------------------------------------------------------- */
 
 void scaling_sensitivity_free(struct scaling_sensitivity *s)
 {

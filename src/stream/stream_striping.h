@@ -1,8 +1,8 @@
 /** Copies between a whole stage and a shard's part of it.
  *  Weights are put together from parts, and gradients are cut into them.
  */
-#ifndef WSC_STREAM_PARTS_H
-#define WSC_STREAM_PARTS_H
+#ifndef WSC_STREAM_STRIPING_H
+#define WSC_STREAM_STRIPING_H
 #include <wsc/stream.h>
 
 /* Copy shard @p m's part @p part of a stage into the whole vector @p stage_vector; elements of
