@@ -99,7 +99,8 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 # The built-in cluster is the shipped file.
 $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # Version and revision, where they are printed.
-$(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"'
+$(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"' \
+  -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || date -r Makefile +%F)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE

@@ -66,6 +66,10 @@ install_all() {
     put 644 lib "$build/libwsc.a"
     write_pkg_config >"$made/wsc.pc"
     put 644 lib/pkgconfig "$made/wsc.pc"
+    for page in $("$build/bin/wsc" help --man list); do
+        "$build/bin/wsc" help --man "$page" >"$made/$page"
+        put 644 "share/man/man${page##*.}" "$made/$page"
+    done
     put 644 share/doc/wsc LICENSE docs/*.md
 }
 

@@ -245,6 +245,26 @@ enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;
 enum wsc_err out_can_write(const char *path) WSC_CHECKED;
 /** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)"; static. */
 const char *out_version(void);
+/** Day of that revision, e.g. "2026-01-31"; static. */
+const char *out_revision_date(void);
+
+/* ---- manual pages ---------------------------------------------------------------------------- */
+
+/** Begin a page of the manual in the man(7) macros: its title and the section NAME.  @p name
+ *  "wsc-run", @p section 1 or 5, @p summary one line. */
+void out_manual_begin(struct wsc_text *t, const char *name, int section, const char *summary);
+/** Begin a section (@p level 1, in capitals) or a subsection (2). */
+void out_manual_heading(struct wsc_text *t, int level, const char *title);
+/** Add a paragraph; `code` and **strong** words stand bold, lines are filled. */
+void out_manual_paragraph(struct wsc_text *t, const char *text);
+/** Add an item of a list: bold @p name, @p value in italics (NULL: none), indented @p text. */
+void out_manual_item(struct wsc_text *t, const char *name, const char *value, const char *text);
+/** Add lines that stay as they are: usage and examples. */
+void out_manual_lines(struct wsc_text *t, const char *text);
+/** Add a page of Markdown with headings, paragraphs and tables: a row is an item, named by its
+ * first cell that is not empty and explained by its last; the other cells follow with the titles of
+ * their columns. */
+void out_manual_markdown(struct wsc_text *t, const char *page);
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 /** Append to a script the lines that draw @p commands (with a `plot` line) as NAME.svg and

@@ -147,4 +147,9 @@ enum wsc_err report_step_write(const char *dir, const struct timeline_step *a) W
 /** Write docs/CONFIG.md into *@p text, owned by the caller: every key of all tables with type,
  *  unit, default and meaning. */
 enum wsc_err report_config_reference(char **text) WSC_CHECKED;
+/** Kinds of files that users write: manual pages wsc-params(5) and wsc-cluster(5). */
+enum report_config_file { REPORT_PARAMS_FILE, REPORT_CLUSTER_FILE };
+/** Write the manual page of one kind of files into *@p text, owned by the caller: what
+ *  report_config_reference() says of it, in the macros of man(7). */
+enum wsc_err report_config_manual(enum report_config_file file, char **text) WSC_CHECKED;
 #endif

@@ -29,28 +29,6 @@
 
 /* ---- what is printed ------------------------------------------------------------------------- */
 
-/* `wsc --help`: the commands with their summaries. */
-static void print_overview(FILE *out)
-{
-    (void)fputs("wsc: an emulator of a wafer-scale cluster: CS-2 wafers, the MemoryX weight store\n"
-                "and the SwarmX tree.  It trains GPTs by weight streaming and keeps the virtual\n"
-                "time of the emulated machine.\n\n"
-                "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n"
-                "       wsc --version | --help-config\n\n",
-                out);
-    for (const struct app_command *c = app_commands; c->name; c++)
-        (void)fprintf(out, "  %-15s %s\n", c->name, c->summary);
-    (void)fputs(
-        "\nexamples:\n"
-        "  wsc run --params configs/params/default.yaml --num_csx 4\n"
-        "  mpi_launch/local.sh --params my.yaml --num_csx 4      one MPI rank for each role\n"
-        "  wsc scale --params configs/params/gpt3_13b.yaml --out out/scale\n\n"
-        "exit status: 0 success, 1 the run failed, 2 usage or configuration, 3 does not\n"
-        "fit the emulated machine, 4 non-finite numbers, 5 stopped by SIGTERM or\n"
-        "SIGUSR1.\n",
-        out);
-}
-
 /* Results that nobody can read are a failure: a full disk, a closed descriptor. */
 static enum wsc_err check_stdout(void)
 {
@@ -73,6 +51,16 @@ static enum wsc_err print_text(enum wsc_err rc, char *text)
     if (!rc) (void)fputs(text, stdout);
     wsc_free(text);
     return rc;
+}
+
+/* `wsc --help`, and what a command line without words gets. */
+static enum wsc_err print_overview(FILE *out)
+{
+    char *text = NULL;
+    TRY(app_overview(&text));
+    (void)fputs(text, out);
+    wsc_free(text);
+    return WSC_OK;
 }
 
 /* Every key of params and cluster files: docs/CONFIG.md. */
@@ -236,8 +224,8 @@ static enum wsc_err dispatch(int argc, char **argv)
     const struct app_command *command = find_command(argc, argv, &n_words);
     if (command) return run_command(command, argc - n_words, argv + n_words);
     if (argc > 2) return unknown_command(argv[1]);
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-        print_overview(stdout);
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+        TRY(print_overview(stdout));
     else if (!strcmp(argv[1], "--version"))
         (void)printf("%s\n", out_version());
     else
@@ -253,8 +241,8 @@ int main(int argc, char **argv)
     (void)signal(SIGXFSZ, SIG_IGN); /* a quota is a failed write, not a death */
     app_set_command_line(argc, argv);
     if (argc < 2) {
-        print_overview(stderr);
-        return wsc_err_exit_status(WSC_USAGE);
+        const enum wsc_err rc = print_overview(stderr);
+        return wsc_err_exit_status(rc ? rc : WSC_USAGE);
     }
     enum wsc_err rc = dispatch(argc, argv);
     if (!rc) return wsc_mem_balanced() ? 0 : 1;

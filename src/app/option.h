@@ -103,7 +103,8 @@ enum {
     APP_ON_CONVERT = 1 << 7,
     APP_ON_INSPECT = 1 << 8,
     APP_ON_RANKS = 1 << 9,
-    APP_ON_REPRODUCE = 1 << 10
+    APP_ON_REPRODUCE = 1 << 10,
+    APP_ON_HELP = 1 << 11
 };
 
 struct app_call;

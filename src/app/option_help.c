@@ -3,9 +3,11 @@
  * its options by group with choices and defaults, examples.  The usage and the examples are the
  * command's (commands.c); names, values, ranges and defaults are the rows' own (options.c). */
 #include "option_help.h"
+#include "commands.h"
 #include "option_parse.h"
 
 #include <wsc/mem.h>
+#include <wsc/text.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,29 +15,34 @@
 
 enum { LINE = 96, WIDEST = 24 };
 
-/* "  --name VALUE"; choices stand as a|b|c. */
-static void write_name(const struct app_option *o, char text[256])
+void app_option_value(const struct app_option *o, char text[256])
 {
-    if (!o->name) {
-        (void)snprintf(text, 256, "  %s", o->arg);
-        return;
-    }
     const bool choice = !o->arg && o->words;
-    (void)snprintf(text, 256, "  --%s%s%s", o->name, o->type == APP_FLAG ? "" : " ",
-                   choice   ? o->words
-                   : o->arg ? o->arg
-                            : "");
-    for (char *at = choice ? strchr(text + 3, ' ') + 1 : NULL; at && *at; at++)
+    (void)snprintf(text, 256, "%s",
+                   choice                          ? o->words
+                   : o->arg && o->type != APP_FLAG ? o->arg
+                                                   : "");
+    for (char *at = choice ? text : NULL; at && *at; at++)
         if (*at == ' ') *at = '|';
 }
 
-/* Help text and default. */
-static void write_text(const struct app_option *o, char text[1024])
+void app_option_text(const struct app_option *o, char text[1024])
 {
     const char *why = o->preset ? o->preset : o->preset_why;
     (void)snprintf(
         text, 1024, "%s%s%s%s%s", o->help, why ? " (default: " : "", why ? why : "", why ? ")" : "",
         o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS ? "; may be repeated" : "");
+}
+
+/* "  --name VALUE"; choices stand as a|b|c. */
+static void write_name(const struct app_option *o, char text[324])
+{
+    char value[256];
+    app_option_value(o, value);
+    if (o->name)
+        (void)snprintf(text, 324, "  --%.60s%s%s", o->name, *value ? " " : "", value);
+    else
+        (void)snprintf(text, 324, "  %s", value);
 }
 
 /* @p text from column @p column on, broken at spaces. */
@@ -60,7 +67,7 @@ static int find_column(const struct app_option *table, const struct app_command 
     int widest = 0;
     const struct app_option *o = NULL;
     while ((o = app_next_option(table, command, o))) {
-        char name[256];
+        char name[324];
         write_name(o, name);
         const int n = (int)strlen(name);
         if (n > widest && n <= WIDEST) widest = n;
@@ -75,12 +82,12 @@ static void write_rows(FILE *f, const struct app_command *command, const struct 
     const char *group = NULL;
     const struct app_option *o = NULL;
     while ((o = app_next_option(table, command, o))) {
-        char name[256], text[1024];
+        char name[324], text[1024];
         if (o->group && (!group || strcmp(o->group, group) != 0))
             (void)fprintf(f, "\n%s:\n", o->group);
         group = o->group;
         write_name(o, name);
-        write_text(o, text);
+        app_option_text(o, text);
         const bool fits = (int)strlen(name) + 2 <= column;
         (void)fprintf(f, "%-*s%s", column, name, fits ? "" : "\n");
         if (!fits) (void)fprintf(f, "%*s", column, "");
@@ -97,6 +104,30 @@ static void write_usage(FILE *f, const char *usage)
         (void)fprintf(f, "%s%.*s\n", at == usage ? "usage: wsc " : "       ", (int)n, at);
         at += n + (at[n] == '\n');
     }
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+enum wsc_err app_overview(char **text)
+{
+    struct wsc_text t = {0};
+    wsc_text_add(&t,
+                 "wsc: %s.\n%s\n\n"
+                 "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n"
+                 "       wsc --version | --help-config\n\n",
+                 app_subject, app_purpose);
+    for (const struct app_command *c = app_commands; c->name; c++)
+        wsc_text_add(&t, "  %-15s %s\n", c->name, c->summary);
+    wsc_text_add(&t,
+                 "\nexamples:\n"
+                 "  wsc run --params configs/params/default.yaml --num_csx 4\n"
+                 "  mpi_launch/local.sh --params my.yaml --num_csx 4      one MPI rank for each "
+                 "role\n"
+                 "  wsc scale --params configs/params/gpt3_13b.yaml --out out/scale\n\n"
+                 "exit status:\n");
+    for (int i = 0; i < APP_N_STATUSES; i++)
+        wsc_text_add(&t, "  %d  %s\n", i, app_statuses[i]);
+    return wsc_text_take(&t, text);
 }
 
 enum wsc_err app_help(const struct app_command *command, const struct app_option *table,

@@ -453,4 +453,10 @@ const struct app_option app_options[] = {
     {APP_ON_INSPECT, NULL, APP_FILE, "FILE", .help = "checkpoint, dataset, params or cluster file",
      AT(inspect, file), .bare = true, .required = ""},
     {APP_ON_INSPECT, "json", APP_FLAG, AT(inspect, json), .help = "results as JSON"},
+
+    /* help */
+    {APP_ON_HELP, NULL, APP_TEXTS, "COMMAND", AT(help_request, words), .max = 2, .bare = true,
+     .help = "print the options of this command", .preset_why = "list the commands"},
+    {APP_ON_HELP, "man", APP_TEXT, "PAGE", AT(help_request, man), .needs = "!COMMAND",
+     .help = "print a page of the manual, in the macros of man(7), or list: the names of all"},
     {0}};

@@ -132,4 +132,11 @@ struct app_ranks_of {
     struct app_config config;
     int64_t num_csx;
 };
+
+/** `wsc help`. */
+struct app_help_request {
+    struct app_config config; /**< empty */
+    struct app_texts words;   /**< the command's name */
+    const char *man;          /**< NULL: not given */
+};
 #endif

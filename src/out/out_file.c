@@ -20,6 +20,15 @@
 #    define WSC_REVISION "unknown"
 #endif
 
+#ifndef WSC_REVISION_DATE
+#    define WSC_REVISION_DATE "1970-01-01"
+#endif
+
+const char *out_revision_date(void)
+{
+    return WSC_REVISION_DATE;
+}
+
 const char *out_version(void)
 {
     return "wsc " WSC_VERSION " (" WSC_REVISION ")";

@@ -26,6 +26,9 @@ TEST(install, a_moved_installation_has_all_that_commands_need)
 {
     const char *p = install_and_move(), *out = job_path("installed out");
     CU_ASSERT(spawn_ok("cd / && '%s'/bin/wsc reproduce --only machines --out '%s/r'", p, out));
+    CU_ASSERT(spawn_ok("man -l '%s'/share/man/man1/wsc-run.1 | grep -q num_csx || "
+                       "! command -v man",
+                       p));
     CU_ASSERT(spawn_ok("cd / && '%s'/bin/wsc scale --params '%s'/share/wsc/configs/params/"
                        "gpt3_13b.yaml --num_csx 1,2 --out '%s/s' 2>'%s/said' && "
                        "! grep -q 'left out: there is no' '%s/said'",
