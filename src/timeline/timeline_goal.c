@@ -52,16 +52,17 @@ static bool crosses(const struct timeline_goal_file *g, int64_t k)
 
 /* ---- by role --------------------------------------------------------------------------------- */
 
-/* What some wafer's end waits for, however far back; the rest of the step, such as the update, is
- * not in the schedule, so that it ends when the step does. */
+/* What the end of the step and the last stage of some wafer wait for, however far back; the rest of
+ * the step, such as the update, is not in the schedule, so that it ends when the step does.  The
+ * step ends later than its stages where a wafer waits for the samples of the next one. */
 static enum wsc_err mark_needed(struct timeline_goal_file *g)
 {
     const struct timeline_graph *graph = &g->t->graph;
     int32_t *open, n = 0;
     WSC_CHECK(g->needed, "no room for marks");
     TRY_NEW(open, WSC_MEM_TIMELINE, graph->n);
-    for (int w = 0; w < g->t->n_wafer_ends; w++) {
-        const int32_t end = g->t->wafer_end[w];
+    for (int w = 0; w <= g->t->n_wafer_ends; w++) {
+        const int32_t end = w < g->t->n_wafer_ends ? g->t->wafer_end[w] : g->t->end;
         if (!g->needed[end]) open[n++] = end;
         g->needed[end] = true;
     }

@@ -35,9 +35,10 @@ struct timeline {
     int n_wafers, n_nodes;      /* that were left in it */
     struct memoryx_batch batch; /* what shard 0 reported of it */
     int64_t start_ps;
-    int32_t end;        /* event */
-    int slowest;        /* role of the wafer that ended last */
-    int32_t *wafer_end; /* owned, n_wafer_ends: the event at which each wafer ended it */
+    int32_t end; /* event */
+    int slowest; /* role of the wafer that ended last */
+    int32_t
+        *wafer_end; /* owned, n_wafer_ends: the event at which each wafer ended its last stage */
     int n_wafer_ends;
     int n_joints;
     struct timeline_joint *joint; /* owned */
