@@ -84,6 +84,7 @@ TEST(scaling_values, the_global_batch_is_swept_like_a_constant)
     scaling_variants_free(&variant, n);
     T_OK(scaling_values_parse(&v, "global_batch=8..128:3"));
     T_NEAR(v.value[1], 32, 0);
+    small_config_fini(&config);
 }
 
 TEST(scaling_values, what_is_wrong_is_told)
