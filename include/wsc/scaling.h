@@ -113,6 +113,7 @@ struct scaling_sweep {
     int n_counts;
     bool strong;           /**< the global batch stays; otherwise it grows with N */
     int64_t batch_per_csx; /**< weak scaling; 0: batch_size / num_csx of the params */
+    int64_t global_batch;  /**< of every point, whatever the scaling; 0: by the scaling */
     /** The machine, with its effects and faults. */
     const struct hw_machine *cluster;
     /** Called before each point of this rank; may be NULL. */
@@ -175,15 +176,18 @@ void scaling_variants_free(struct scaling_variant **variants, int n);
 
 /** Most values of a swept constant. */
 enum { SCALING_MAX_VALUES = 64 };
-/** Values that one constant takes; from scaling_values_parse(). */
+/** Values that one constant of the machine, or the global batch, takes; from
+ *  scaling_values_parse(). */
 struct scaling_values {
-    struct hw_constant constant;
+    struct hw_constant constant;      /**< its path is "global_batch" when that is swept */
+    bool global_batch;                /**< values are sequences of all systems together */
     double value[SCALING_MAX_VALUES]; /**< base units, as given */
     int n;
 };
-/** Read `cluster.KEY=LOW..HIGH`, `cluster.KEY=LOW..HIGH:N` (N values, 9 when not given, evenly on a
- *  logarithmic scale) or `cluster.KEY=A,B,C`; units as in a cluster file.  Errors name what is
- *  wrong and how to write it. */
+/** Read `global_batch=VALUES` or, as here for a constant, `cluster.KEY=LOW..HIGH`,
+ * `cluster.KEY=LOW..HIGH:N` (N values, 9 when not given, evenly on a logarithmic scale) or
+ * `cluster.KEY=A,B,C`; units as in a cluster file.  Errors name what is wrong and how to write it.
+ */
 enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text) WSC_CHECKED;
 /** Run the sweep at each value: one variant each, named by the value.  WSC_CONFIG when a value is
  *  outside the key's range. */

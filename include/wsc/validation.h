@@ -29,13 +29,21 @@
 /* ---- published points -------------------------------------------------------------------------
  */
 
+/** What a point measures. */
+enum validation_point_unit {
+    VALIDATION_TOKENS_PER_S,
+    VALIDATION_SAMPLES_PER_S,
+    VALIDATION_SPEEDUPS
+};
 /** A published rate to draw beside a curve, with the conditions of its measurement as far as they
  *  are known. */
 struct validation_point {
     /** Name of the model, as in a sweep. */
     char model[64];
     /** Systems, and the published rate, tokens/s. */
-    double num_csx, tokens_per_s;
+    double num_csx;
+    double tokens_per_s; /**< in `unit` until validation_points_select() has turned it into that */
+    enum validation_point_unit unit;
     /** Publication, for the legend. */
     char source[128];
     char id[48];          /**< of the row of benchmarks/reference; "": a point of the user's own */
@@ -44,9 +52,9 @@ struct validation_point {
     int64_t micro_batch;  /**< sequences per system; CONF_AUTO: unknown */
     int64_t msl;          /**< tokens of a sequence */
 };
-/** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source` (more columns
- *  may follow); `#` lines and blank lines are skipped, fields may be quoted.  *@p points is owned
- *  by the caller. */
+/** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source`, with
+ *  samples_per_s or speedup as the third column if those are told (more columns may follow); `#`
+ * lines and blank lines are skipped, fields may be quoted.  *@p points is owned by the caller. */
 enum wsc_err validation_points_read(const char *path, struct validation_point **points,
                                     int *n) WSC_CHECKED;
 
@@ -133,7 +141,8 @@ typedef void (*validation_skipped_fn)(const struct validation_point *point, cons
  * the same wafers (machine files lie in @p cluster_dir), with its global batch for that number of
  *  systems and its sequence length, and with the micro-batch that the plan of @p rows (as of
  *  scaling_run()) chose, where the publication states one.  Conditions that are unknown differ in
- *  nothing.  @p skipped is called for points of the sweep's models that are left out. */
+ *  nothing.  Samples are turned into tokens by the sequence length of the sweep, speedups by its
+ *  rate of one system.  @p skipped is called for points of the sweep's models that are left out. */
 enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       const struct scaling_sweep *sweep,
                                       const struct scaling_row *rows, const char *cluster_dir,
@@ -271,7 +280,7 @@ enum wsc_err validation_calibrate(const struct validation_comparison *comparison
                                   const char *const *path, int n_paths,
                                   struct validation_calibration *out) WSC_CHECKED;
 /** Names of the constants that may be fitted, without `cluster.`, in the order in which they become
- *  free; *@p n is their number, at most VALIDATION_MAX_CALIBRATED. */
+ *  free; *@p n is their number. */
 const char *const *validation_fittable_paths(int *n);
 /** Leave rows and families out of the fit of @p path, and fit with every number of free constants.
  *  Collective.  validation_protocol_fini() @p out also after an error. */

@@ -147,7 +147,8 @@ const struct app_option app_options[] = {
     {APP_ON_CALIBRATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
      .help = "the machine to fit", .preset_why = "configs/cluster/cs2.yaml"},
     {APP_ON_SCALE, "points", APP_FILE, "FILE", AT(scale, points),
-     .help = "published measurements to draw, CSV: model,num_csx,tokens_per_s,source",
+     .help = "published measurements to draw, CSV: model,num_csx,tokens_per_s (or samples_per_s, "
+             "speedup),source",
      .preset_why = "those that come with the program"},
     {APP_ON_VALIDATE, "reference", APP_FOLDER, "DIR", AT(validate, figures.reference),
      .help = "published figures, *.csv", .preset_why = "benchmarks/reference", .needs = "!mesh"},
@@ -249,8 +250,9 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "sensitivity", APP_FLAG, NULL, STUDY, AT(scale, sensitivity),
      .help = "each uncertain constant at the ends of its range: tornado plot, band"},
     {APP_ON_SCALE, "sweep", APP_TEXT, "KEY=VALUES", STUDY, .take = take_sweep,
-     .help = "one constant of the cluster: LOW..HIGH, LOW..HIGH:N (logarithmic) or A,B,C; values "
-             "have units"},
+     .help =
+         "one constant of the cluster, or global_batch: LOW..HIGH, LOW..HIGH:N (logarithmic) or "
+         "A,B,C; values have units"},
     {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
      .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
     {APP_ON_SCALE, "breakdown", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),

@@ -438,11 +438,11 @@ static WSC_CHECKED enum wsc_err add_markdown(struct wsc_text *t, const struct va
     out_date(date);
     wsc_text_add(t, "# Published figures and predictions\n\n%s, %s\n\n    %s\n\n", out_version(),
                  date, v->command ? v->command : "");
-    TRY(put_comparison(&s, v, c));
-    wsc_text_add(t, "\n");
+    wsc_text_add(t, "![predicted over published](validation.png)\n\n");
     add_summary(t, v);
-    wsc_text_add(t, "\n![predicted over published](validation.png)\n\n"
-                    "## What the predicted steps consist of\n\n");
+    wsc_text_add(t, "\n");
+    TRY(put_comparison(&s, v, c));
+    wsc_text_add(t, "\n## What the predicted steps consist of\n\n");
     TRY(put_parts(&s, v, c));
     wsc_text_add(t, "\n## Not judged\n\n");
     TRY(put_context(&s, v, c));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts of `wsc scale`: values of a swept constant (LOW..HIGH:N, A,B,C), and how many tokens a
- * training has, absolute or for each parameter.  A range is cut evenly on a logarithmic scale, with
- * its ends as they were written. */
+/* Texts of `wsc scale`: values of a swept constant or batch (LOW..HIGH:N, A,B,C), and how many
+ * tokens a training has, absolute or for each parameter.  A range is cut evenly on a logarithmic
+ * scale, with its ends as they were written. */
 #include <wsc/scaling.h>
 
 #include <wsc/units.h>
@@ -37,6 +37,22 @@ static enum wsc_err take(struct scaling_values *v, double value)
 }
 
 /* A,B,C: the values as they are written, in that order. */
+/* A value with its unit, or a number of sequences. */
+static enum wsc_err read_value(const struct scaling_values *v, const char *text, double *value)
+{
+    const int64_t most = 1000000000;
+    int64_t n;
+    if (!v->global_batch) return hw_constant_read(&v->constant, text, value);
+    if (wsc_units_int(text, &n) || n < 1 || n > most)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE,
+                                      "--sweep global_batch: \"%.40s\" is no number of "
+                                      "sequences",
+                                      text),
+                            "--sweep global_batch=64,128,256");
+    *value = (double)n;
+    return WSC_OK;
+}
+
 static enum wsc_err take_list(struct scaling_values *v, const char *text, const char *list)
 {
     for (const char *p = list; *p;) {
@@ -46,7 +62,7 @@ static enum wsc_err take_list(struct scaling_values *v, const char *text, const 
         if (n >= sizeof item) return wrong(text, "a value is too long");
         if (v->n == SCALING_MAX_VALUES) return wrong(text, "more than 64 values");
         (void)snprintf(item, sizeof item, "%.*s", (int)n, p);
-        TRY(hw_constant_read(&v->constant, item, &value));
+        TRY(read_value(v, item, &value));
         TRY(take(v, value));
         p += n + (p[n] == ',');
     }
@@ -68,8 +84,8 @@ static enum wsc_err take_range(struct scaling_values *v, const char *text, const
     if (dots[2 + n_high] &&
         (wsc_units_int(dots + 3 + n_high, &n) || n < 2 || n > SCALING_MAX_VALUES))
         return wrong(text, "after the colon a number of values from 2 to 64");
-    TRY(hw_constant_read(&v->constant, low, &from));
-    TRY(hw_constant_read(&v->constant, high, &to));
+    TRY(read_value(v, low, &from));
+    TRY(read_value(v, high, &to));
     if (!(from > 0)) return wrong(text, "a range is logarithmic and starts above 0");
     if (!(to > from)) return wrong(text, "the range does not rise");
     for (int64_t i = 0; i < n; i++) {
@@ -85,10 +101,16 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
     char path[TEXT_BYTES];
     const size_t n = strcspn(text, "=");
     *out = (struct scaling_values){.n = 0};
-    if (!text[n] || !n || n >= sizeof path) return wrong(text, "expected cluster.KEY=VALUES");
+    if (!text[n] || !n || n >= sizeof path)
+        return wrong(text, "expected cluster.KEY=VALUES or global_batch=VALUES");
     (void)snprintf(path, sizeof path, "%.*s", (int)n, text);
-    if (strncmp(path, "cluster.", 8) != 0) return wrong(text, "a key of the cluster file is swept");
-    TRY(hw_constant_find(path, &out->constant));
+    out->global_batch = !strcmp(path, "global_batch");
+    if (!out->global_batch && strncmp(path, "cluster.", 8) != 0)
+        return wrong(text, "a key of the cluster file or global_batch is swept");
+    if (out->global_batch)
+        out->constant = (struct hw_constant){.path = "global_batch", .whole = true};
+    else
+        TRY(hw_constant_find(path, &out->constant));
     const char *values = text + n + 1, *dots = strstr(values, "..");
     TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));
     return out->n ? WSC_OK : wrong(text, "no value");

@@ -144,6 +144,7 @@ static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params 
 {
     const int64_t per_csx =
         s->batch_per_csx ? s->batch_per_csx : p->train_input.batch_size / p->runconfig.num_csx;
+    if (s->global_batch) return s->global_batch;
     if (s->strong) return p->train_input.batch_size;
     return (per_csx > 0 ? per_csx : 1) * n;
 }

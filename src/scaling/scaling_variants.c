@@ -99,20 +99,31 @@ enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_va
 
 /* ---- one constant ---------------------------------------------------------------------------- */
 
+/* The sweep with value @p i. */
+static enum wsc_err run_value(const struct scaling_sweep *sweep,
+                              const struct scaling_values *values, int i, struct scaling_variant *v)
+{
+    struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
+    struct scaling_sweep s = *sweep;
+    v->value = values->value[i];
+    if (values->global_batch) {
+        s.global_batch = (int64_t)v->value;
+        (void)snprintf(v->name, sizeof v->name, "%lld", (long long)s.global_batch);
+    } else {
+        hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
+        TRY(hw_constant_set(&values->constant, &cluster, v->value));
+    }
+    return run_variant(&s, &cluster, v);
+}
+
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
                           struct scaling_variant **variants, int *n)
 {
     *n = values->n;
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
-    for (int i = 0; i < *n && !rc; i++) {
-        struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
-        struct scaling_variant *v = &(*variants)[i];
-        v->value = values->value[i];
-        hw_constant_write(&values->constant, v->value, v->name, sizeof v->name);
-        rc = hw_constant_set(&values->constant, &cluster, v->value);
-        if (!rc) rc = run_variant(sweep, &cluster, v);
-    }
+    for (int i = 0; i < *n && !rc; i++)
+        rc = run_value(sweep, values, i, &(*variants)[i]);
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }

@@ -91,32 +91,45 @@ static bool is_ratio(const struct validation_figure *f)
     return f->quantity == VALIDATION_SPEEDUP || f->quantity == VALIDATION_EFFICIENCY;
 }
 
-/* Deviation of the fitted rows, with the degrees of freedom; the site that they are of. */
-static double fitted_deviation(const struct validation_table *v, const char **site)
+static bool is_fitted(const struct validation_figure *f)
+{
+    return f->kind == VALIDATION_KIND_CALIBRATION && validation_figure_measured(f);
+}
+
+/* Deviation of the fitted rows, with the degrees of freedom. */
+static double fitted_deviation(const struct validation_table *v)
 {
     double squares = 0;
     int n = -v->n_calibrated;
-    *site = "";
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
         const double speed = validation_speed(p->ref, p->predicted);
-        if (p->ref->kind != VALIDATION_KIND_CALIBRATION || !(speed > 0)) continue;
+        if (!is_fitted(p->ref) || !(speed > 0)) continue;
         squares += log(speed) * log(speed);
-        *site = p->ref->site;
         n++;
     }
     return n > 0 ? sqrt(squares / n) : 0;
 }
 
+/* No fitted row is of the same site and the same machine. */
+static bool is_elsewhere(const struct validation_table *v, const struct validation_figure *f)
+{
+    for (int i = 0; i < v->n_rows; i++) {
+        const struct validation_figure *g = v->row[i].ref;
+        if (is_fitted(g) && !strcmp(f->site, g->site) && !strcmp(f->cluster, g->cluster))
+            return false;
+    }
+    return true;
+}
+
 void validation_set_bands(struct validation_table *v, struct validation_prediction *row)
 {
-    const char *site;
-    v->fitted_deviation = fitted_deviation(v, &site);
+    v->fitted_deviation = fitted_deviation(v);
     v->site_deviation = BETWEEN_SITES;
     for (int i = 0; i < v->n_rows; i++) {
         struct validation_prediction *p = &row[i];
         const double form = is_ratio(p->ref) ? 0 : v->fitted_deviation;
-        const bool elsewhere = !is_ratio(p->ref) && strcmp(p->ref->site, site) != 0;
+        const bool elsewhere = !is_ratio(p->ref) && is_elsewhere(v, p->ref);
         const double sites = elsewhere ? BETWEEN_SITES : 0;
         const double all = sqrt(p->spread * p->spread + form * form + sites * sites);
         p->band_low = p->predicted * exp(-NINETY_PERCENT * all);

@@ -231,7 +231,8 @@ enum wsc_err validation_calibrate(const struct validation_comparison *comparison
     struct validation_job job = {.comm = comparison->comm};
     *out = (struct validation_calibration){.point = NULL};
     TRY(validation_job_name(&job, path, n_paths));
-    enum wsc_err rc = validation_cases_load(&cases, comparison, 1U << VALIDATION_KIND_CALIBRATION);
+    enum wsc_err rc =
+        validation_cases_load(&cases, comparison, 1U << VALIDATION_KIND_CALIBRATION, true);
     job.cases = cases;
     if (!rc) rc = fit(&job, out);
     validation_job_fini(&job);

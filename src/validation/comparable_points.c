@@ -88,6 +88,17 @@ static enum wsc_err find_difference(struct comparison *c, const struct validatio
     return WSC_OK;
 }
 
+/* The point in tokens per second, by the sequence length and the rate of one system of the sweep of
+ * its model @p m. */
+static void convert(const struct comparison *c, int m, struct validation_point *p)
+{
+    const struct scaling_row *row = c->row + (ptrdiff_t)m * c->sweep->n_counts;
+    if (p->unit == VALIDATION_SAMPLES_PER_S)
+        p->tokens_per_s *= (double)c->sweep->model[m].params->model.max_position_embeddings;
+    if (p->unit == VALIDATION_SPEEDUPS) p->tokens_per_s *= row->tokens_per_s / row->speedup;
+    p->unit = VALIDATION_TOKENS_PER_S;
+}
+
 static int model_of(const struct scaling_sweep *s, const char *name)
 {
     for (int m = 0; m < s->n_models; m++)
@@ -110,8 +121,10 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
         rc = find_difference(&c, &points[i], m, why);
         if (!rc && *why)
             skipped(&points[i], why);
-        else if (!rc)
-            points[kept++] = points[i];
+        else if (!rc) {
+            points[kept] = points[i];
+            convert(&c, m, &points[kept++]);
+        }
     }
     *n = kept;
     if (*c.name) hw_machine_fini(&c.machine);

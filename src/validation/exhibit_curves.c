@@ -130,7 +130,7 @@ static enum wsc_err load_curves(const struct validation_comparison *c,
     }
     all.ref = out->model;
     all.n_refs = n;
-    return validation_cases_load(&out->curves, &all, 1U << VALIDATION_KIND_VALIDATION);
+    return validation_cases_load(&out->curves, &all, 1U << VALIDATION_KIND_VALIDATION, false);
 }
 
 /* The points of @p sweep as the points from @p first of the curve, with their band. */

@@ -133,6 +133,7 @@ static WSC_CHECKED enum wsc_err free_constants(const struct validation_cases *fi
     (void)validation_fittables(&n);
     if (others->n > VALIDATION_MAX_POINTS)
         return WSC_RAISE(WSC_CONFIG, "more than %d figures to compare", VALIDATION_MAX_POINTS);
+    if (n > VALIDATION_MAX_CALIBRATED) n = VALIDATION_MAX_CALIBRATED;
     for (int k = 0; k <= n && k <= fitted->n; k++) {
         TRY(free_some(fitted, others, comm, k, &out->freedom[k]));
         out->n_freedoms = k + 1;
@@ -151,9 +152,10 @@ enum wsc_err validation_leave_one_out(const struct validation_comparison *compar
     enum wsc_err rc;
     *out = (struct validation_protocol){.n_left_out = 0};
     TRY(validation_job_name(&job, path, n_paths));
-    TRY_GOTO(validation_cases_load(&fitted, comparison, 1U << VALIDATION_KIND_CALIBRATION),
+    TRY_GOTO(validation_cases_load(&fitted, comparison, 1U << VALIDATION_KIND_CALIBRATION, true),
              cleanup);
-    TRY_GOTO(validation_cases_load(&others, comparison, 1U << VALIDATION_KIND_VALIDATION), cleanup);
+    TRY_GOTO(validation_cases_load(&others, comparison, 1U << VALIDATION_KIND_VALIDATION, true),
+             cleanup);
     job.cases = fitted;
     TRY_GOTO(leave_rows_out(&job, out), cleanup);
     TRY_GOTO(free_constants(fitted, others, comparison->comm, out), cleanup);

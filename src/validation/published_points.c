@@ -1,44 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads the points of `wsc scale --points`: a CSV that begins with
- * model,num_csx,tokens_per_s,source.
- */
+ * model,num_csx,tokens_per_s,source, where samples_per_s or speedup may stand for the third. */
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
 
 #include <string.h>
 
-enum { MODEL, NUM_CSX, TOKENS, SOURCE, N_NEEDED };
-static const char *const needed[N_NEEDED] = {"model", "num_csx", "tokens_per_s", "source"};
+enum { MODEL, NUM_CSX, RATE, SOURCE, N_NEEDED };
+static const char *const needed[N_NEEDED] = {"model", "num_csx", NULL, "source"};
+static const char *const unit[] = {[VALIDATION_TOKENS_PER_S] = "tokens_per_s",
+                                   [VALIDATION_SAMPLES_PER_S] = "samples_per_s",
+                                   [VALIDATION_SPEEDUPS] = "speedup"};
+enum { N_UNITS = sizeof unit / sizeof *unit };
 
 /* Where points go; grows. */
 struct points {
     struct validation_point *point;
     int n, size;
+    int unit; /* of the file's third column */
 };
 
 #define PLACE(r) (r)->path, (r)->line
 
-static WSC_CHECKED enum wsc_err check_head(struct out_csv *r)
+static WSC_CHECKED enum wsc_err check_head(struct out_csv *r, int *unit_of_file)
 {
     bool good = r->n_fields >= N_NEEDED;
     for (int i = 0; good && i < N_NEEDED; i++)
-        good = !strcmp(r->field[i], needed[i]);
-    if (!good)
-        return WSC_RAISE(
-            WSC_FORMAT,
-            "%s:%d: expected the head line model,num_csx,tokens_per_s,source, got \"%.60s\"",
-            PLACE(r), r->field[0]);
+        good = !needed[i] || !strcmp(r->field[i], needed[i]);
+    *unit_of_file = 0;
+    while (good && *unit_of_file < N_UNITS && strcmp(r->field[RATE], unit[*unit_of_file]) != 0)
+        ++*unit_of_file;
+    if (!good || *unit_of_file == N_UNITS)
+        return wsc_err_hint(
+            WSC_RAISE(
+                WSC_FORMAT,
+                "%s:%d: expected the head line model,num_csx,tokens_per_s,source, got \"%.60s\"",
+                PLACE(r), r->field[0]),
+            "the third column is tokens_per_s, samples_per_s or speedup");
     r->n_columns = r->n_fields;
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err take_number(const struct out_csv *r, int column, double *value)
+static WSC_CHECKED enum wsc_err take_number(const struct out_csv *r, int column, const char *name,
+                                            double *value)
 {
     const char *text = r->field[column];
     if (out_parse_real(text, strlen(text), value) && *value > 0) return WSC_OK;
     return WSC_RAISE(WSC_FORMAT, "%s:%d: %s: expected a number above 0, got \"%.40s\"", PLACE(r),
-                     needed[column], text);
+                     name, text);
 }
 
 static WSC_CHECKED enum wsc_err take_text(const struct out_csv *r, int column, char *text,
@@ -61,8 +71,9 @@ static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points
     TRY_GROW(list->point, WSC_MEM_REPORT, list->size, list->n + 1);
     struct validation_point *p = &list->point[list->n];
     TRY(take_text(r, MODEL, p->model, sizeof p->model));
-    TRY(take_number(r, NUM_CSX, &p->num_csx));
-    TRY(take_number(r, TOKENS, &p->tokens_per_s));
+    TRY(take_number(r, NUM_CSX, needed[NUM_CSX], &p->num_csx));
+    TRY(take_number(r, RATE, unit[list->unit], &p->tokens_per_s));
+    p->unit = (enum validation_point_unit)list->unit;
     TRY(take_text(r, SOURCE, p->source, sizeof p->source));
     list->n++;
     return WSC_OK;
@@ -75,7 +86,7 @@ static WSC_CHECKED enum wsc_err read_all(struct out_csv *r, struct points *list)
     if (!more)
         return WSC_RAISE(WSC_FORMAT, "%s: empty, expected model,num_csx,tokens_per_s,source",
                          r->path);
-    TRY(check_head(r));
+    TRY(check_head(r, &list->unit));
     for (;;) {
         TRY(out_csv_next(r, &more));
         if (!more) return WSC_OK;

@@ -3,6 +3,7 @@
  * with neutral constants, and its sensitivity to each calibrated constant. */
 #include "validation_impl.h"
 
+#include <wsc/check.h>
 #include <wsc/hw.h>
 #include <wsc/mem.h>
 
@@ -35,8 +36,10 @@ const struct validation_fittable *validation_fittables(int *n)
 
 const char *const *validation_fittable_paths(int *n)
 {
-    static const char *path[VALIDATION_MAX_CALIBRATED];
+    enum { ROOM = 8 };
+    static const char *path[ROOM];
     const struct validation_fittable *f = validation_fittables(n);
+    WSC_CHECK(*n <= ROOM, "%d constants", *n);
     for (int i = 0; i < *n; i++)
         path[i] = f[i].path;
     return path;
@@ -127,14 +130,22 @@ static enum wsc_err predict_row(const struct validation_case *item,
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
-/* Constants of kind calibrated, of the first machine that has any. */
+static bool is_listed(const struct validation_table *v, const char *key)
+{
+    for (int i = 0; i < v->n_calibrated; i++)
+        if (!strcmp(v->calibrated[i]->key, key)) return true;
+    return false;
+}
+
+/* Constants of kind calibrated of all machines, each once, as the first machine has it. */
 static void find_calibrated(const struct validation_cases *cases, struct validation_table *v)
 {
-    for (int i = 0; i < cases->n && !v->n_calibrated; i++) {
+    for (int i = 0; i < cases->n; i++) {
         const struct hw_machine *c = cases->item[i].cluster;
         for (int s = 0; s < c->n_sources; s++) {
-            bool fitted = !strcmp(c->source[s].kind, "calibrated");
-            if (fitted && v->n_calibrated < VALIDATION_MAX_CALIBRATED)
+            const bool fitted = !strcmp(c->source[s].kind, "calibrated");
+            const bool room = v->n_calibrated < VALIDATION_MAX_CALIBRATED;
+            if (fitted && room && !is_listed(v, c->source[s].key))
                 v->calibrated[v->n_calibrated++] = &c->source[s];
         }
     }
@@ -164,7 +175,8 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
     struct validation_table *v = &out->report;
     TRY(validation_cases_load(&out->cases, comparison,
                               1U << VALIDATION_KIND_CALIBRATION | 1U << VALIDATION_KIND_VALIDATION |
-                                  1U << VALIDATION_KIND_CONTEXT));
+                                  1U << VALIDATION_KIND_CONTEXT,
+                              false));
     const int n = out->cases->n;
     struct validation_prediction *row;
     TRY_NEW(row, WSC_MEM_SCALING, n + 1);

@@ -104,13 +104,14 @@ static enum wsc_err load_model(struct validation_case *item, const struct valida
 }
 
 static enum wsc_err load(struct validation_cases *cases, const struct validation_comparison *c,
-                         unsigned kinds)
+                         unsigned kinds, bool measured_only)
 {
     for (int i = 0; i < c->n_refs; i++) {
         struct validation_case *item = &cases->item[cases->n];
         const bool context = c->ref[i].kind == VALIDATION_KIND_CONTEXT;
         if (!(kinds & (1U << c->ref[i].kind))) continue;
         if (context && !validation_figure_complete(&c->ref[i])) continue;
+        if (measured_only && !validation_figure_measured(&c->ref[i])) continue;
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));
@@ -120,13 +121,14 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
 }
 
 enum wsc_err validation_cases_load(struct validation_cases **out,
-                                   const struct validation_comparison *c, unsigned kinds)
+                                   const struct validation_comparison *c, unsigned kinds,
+                                   bool measured_only)
 {
     struct validation_cases *cases;
     TRY_NEW(cases, WSC_MEM_SCALING, 1);
     *out = cases;
     TRY_NEW(cases->item, WSC_MEM_SCALING, c->n_refs + 1);
-    return load(cases, c, kinds);
+    return load(cases, c, kinds, measured_only);
 }
 
 void validation_cases_free(struct validation_cases **cases)

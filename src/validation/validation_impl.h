@@ -32,10 +32,11 @@ struct validation_cases {
     char name[VALIDATION_MAX_MACHINES][32];
     int n_machines;
 };
-/** Load the rows of @p kinds (a bit for each enum validation_kind). */
+/** Load the rows of @p kinds (a bit for each enum validation_kind), all or those that are
+ * measurements of their own. */
 enum wsc_err validation_cases_load(struct validation_cases **out,
-                                   const struct validation_comparison *c,
-                                   unsigned kinds) WSC_CHECKED;
+                                   const struct validation_comparison *c, unsigned kinds,
+                                   bool measured_only) WSC_CHECKED;
 void validation_cases_free(struct validation_cases **cases);
 /** True when @p figure says all that a prediction needs; rows of kind context may not. */
 bool validation_figure_complete(const struct validation_figure *figure);

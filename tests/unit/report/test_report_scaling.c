@@ -323,6 +323,23 @@ TEST(report_points, reads_quotes_comments_and_more_columns)
     wsc_free(p);
 }
 
+TEST(report_points, the_third_column_may_be_samples_or_speedups)
+{
+    static const char *const name[] = {"tokens_per_s", "samples_per_s", "speedup"};
+    for (int i = 0; i < 3; i++) {
+        char text[80];
+        struct validation_point *p = NULL;
+        int n = 0;
+        (void)snprintf(text, sizeof text, "model,num_csx,%s,source\ngpt,2,1.5,talk\n", name[i]);
+        case_write(case_path("unit.csv"), text);
+        T_OK(validation_points_read(case_path("unit.csv"), &p, &n));
+        T_EQ(n, 1);
+        T_EQ((int)p[0].unit, i);
+        T_NEAR(p[0].tokens_per_s, 1.5, 0);
+        wsc_free(p);
+    }
+}
+
 TEST(report_points, many_points_fit)
 {
     enum { N = 1000 };

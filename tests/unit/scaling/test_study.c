@@ -62,12 +62,36 @@ TEST(scaling_values, lists_are_taken_as_they_are)
     T_NEAR(v.value[2], 0.02, 0);
 }
 
+/* The global batch is a whole number of sequences, and every point of a variant has it. */
+TEST(scaling_values, the_global_batch_is_swept_like_a_constant)
+{
+    struct scaling_values v;
+    struct scaling_variant *variant;
+    int n;
+    T_OK(scaling_values_parse(&v, "global_batch=24,48"));
+    T_EQ(v.n, 2);
+    CU_ASSERT(v.global_batch);
+    T_STR(v.constant.path, "global_batch");
+    const struct scaling_sweep sweep = set_up((const char *const[]){"cluster.jitter=0", NULL});
+    T_OK(scaling_vary(&sweep, &v, &variant, &n));
+    T_EQ(n, 2);
+    T_STR(variant[1].name, "48");
+    for (int i = 0; i < sweep.n_counts; i++) {
+        T_EQ(variant[0].row[i].global_batch, 24);
+        T_EQ(variant[1].row[i].global_batch, 48);
+    }
+    CU_ASSERT(variant[1].row[0].tokens_per_s > variant[0].row[0].tokens_per_s);
+    scaling_variants_free(&variant, n);
+    T_OK(scaling_values_parse(&v, "global_batch=8..128:3"));
+    T_NEAR(v.value[1], 32, 0);
+}
+
 TEST(scaling_values, what_is_wrong_is_told)
 {
     static const struct {
         const char *text, *why;
     } bad[] = {{"cluster.swarmx.latency", "expected cluster.KEY=VALUES"},
-               {"model.hidden_size=1,2", "a key of the cluster file is swept"},
+               {"model.hidden_size=1,2", "a key of the cluster file or global_batch is swept"},
                {"cluster.swarmx.latancy=1us..1ms", "swarmx.latency"},
                {"cluster.swarmx.latency=1..5", "cluster.swarmx.latency: "},
                {"cluster.swarmx.latency=1us..5 GB", "cluster.swarmx.latency: "},
@@ -76,7 +100,9 @@ TEST(scaling_values, what_is_wrong_is_told)
                {"cluster.swarmx.latency=1us..1ms:1", "2 to 64"},
                {"cluster.swarmx.latency=1us..1ms:x", "2 to 64"},
                {"cluster.swarmx.latency=", "no value"},
-               {"cluster.stream.granularity=block", "is no number"}};
+               {"cluster.stream.granularity=block", "is no number"},
+               {"global_batch=0,4", "is no number of sequences"},
+               {"global_batch=1.5", "is no number of sequences"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scaling_values v;
         CU_ASSERT(scaling_values_parse(&v, bad[i].text) != WSC_OK);
