@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc help`: the list of commands, the options of one, and the texts that an installation has:
- * pages of the manual (manual.c). */
+ * pages of the manual (manual.c), completion scripts (completion.c). */
 #include "cmd.h"
+#include "completion.h"
 #include "manual.h"
 #include "option_help.h"
 #include "requests.h"
@@ -27,9 +28,10 @@ enum wsc_err app_run_help(struct app_call *call)
 {
     const struct app_help_request *o = call->request;
     char *text = NULL;
-    enum wsc_err rc = o->man       ? app_manual(call, o->man, &text)
-                      : o->words.n ? help_of(call, &o->words, &text)
-                                   : app_overview(call->commands, &text);
+    enum wsc_err rc = o->completion ? app_completion(call, !strcmp(o->completion, "zsh"), &text)
+                      : o->man      ? app_manual(call, o->man, &text)
+                      : o->words.n  ? help_of(call, &o->words, &text)
+                                    : app_overview(call->commands, &text);
     if (!rc) (void)fputs(text, stdout);
     wsc_free(text);
     return rc;

@@ -171,9 +171,11 @@ const struct app_command app_commands[] = {
      .bit = APP_ON_HELP,
      .summary = "print the options of a command, or a page of the manual",
      .usage = "help [COMMAND]\n"
-              "wsc help --man PAGE",
+              "wsc help --man PAGE\n"
+              "wsc help --completion bash|zsh",
      .examples = "  wsc help data train-bpe\n"
-                 "  wsc help --man wsc-run | man -l -\n",
+                 "  wsc help --man wsc-run | man -l -\n"
+                 "  source <(wsc help --completion bash)\n",
      .ranks = APP_RANKS_FIRST,
      .request_bytes = sizeof(struct app_help_request),
      .run = app_run_help},
