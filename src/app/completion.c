@@ -54,12 +54,17 @@ static const struct conf_choice *key_choices(const char *path)
     return row < 0 ? NULL : table->key[row].choices;
 }
 
+/* Is the value the name of a file, or of several? */
+static bool takes_file(const struct app_option *o)
+{
+    return o->type == APP_FILE || o->type == APP_PATHS || (o->arg && !strncmp(o->arg, "FILE", 4));
+}
+
 /* What completes the value of a row: a command that sets $list, or nothing. */
 static void add_value(struct wsc_text *t, const struct app_option *o)
 {
     const struct conf_choice *choice = key_choices(o->key);
-    const bool file =
-        o->type == APP_FILE || o->type == APP_PATHS || (o->arg && !strncmp(o->arg, "FILE", 4));
+    const bool file = takes_file(o);
     if (o->words || choice) {
         wsc_text_add(t, "list='");
         if (o->words) add_list(t, o->words);
