@@ -70,6 +70,10 @@ install_all() {
         "$build/bin/wsc" help --man "$page" >"$made/$page"
         put 644 "share/man/man${page##*.}" "$made/$page"
     done
+    "$build/bin/wsc" help --completion bash >"$made/wsc"
+    put 644 share/bash-completion/completions "$made/wsc"
+    "$build/bin/wsc" help --completion zsh >"$made/_wsc"
+    put 644 share/zsh/site-functions "$made/_wsc"
     put 644 share/doc/wsc LICENSE docs/*.md
 }
 

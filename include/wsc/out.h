@@ -245,8 +245,6 @@ enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;
 enum wsc_err out_can_write(const char *path) WSC_CHECKED;
 /** Program version and source revision, e.g. "wsc 0.1.0 (a1b2c3d)"; static. */
 const char *out_version(void);
-/** Day of that revision, e.g. "2026-01-31"; static. */
-const char *out_revision_date(void);
 
 /* ---- manual pages ---------------------------------------------------------------------------- */
 

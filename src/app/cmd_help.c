@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* `wsc help`: the list of commands, the options of one, and the texts that an installation has:
- * pages of the manual (manual.c). */
+ * pages of the manual (manual.c), completion scripts (completion.c). */
 #include "cmd.h"
-#include "commands.h"
+#include "completion.h"
 #include "manual.h"
 #include "option_help.h"
-#include "options.h"
 #include "requests.h"
 
 #include <wsc/mem.h>
@@ -14,13 +13,13 @@
 #include <string.h>
 
 /* The help of the command whose words are given. */
-static enum wsc_err help_of(const struct app_texts *words, char **text)
+static enum wsc_err help_of(const struct app_call *call, const struct app_texts *words, char **text)
 {
     char name[128];
     (void)snprintf(name, sizeof name, "%s%s%s", words->item[0], words->n > 1 ? " " : "",
                    words->n > 1 ? words->item[1] : "");
-    for (const struct app_command *c = app_commands; c->name; c++)
-        if (!strcmp(c->name, name)) return app_help(c, app_options, text);
+    for (const struct app_command *c = call->commands; c->name; c++)
+        if (!strcmp(c->name, name)) return app_help(c, call->table, text);
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: no such command", name),
                         "wsc --help lists the commands");
 }
@@ -29,9 +28,10 @@ enum wsc_err app_run_help(struct app_call *call)
 {
     const struct app_help_request *o = call->request;
     char *text = NULL;
-    enum wsc_err rc = o->man       ? app_manual(o->man, &text)
-                      : o->words.n ? help_of(&o->words, &text)
-                                   : app_overview(&text);
+    enum wsc_err rc = o->completion ? app_completion(call, !strcmp(o->completion, "zsh"), &text)
+                      : o->man      ? app_manual(call, o->man, &text)
+                      : o->words.n  ? help_of(call, &o->words, &text)
+                                    : app_overview(call->commands, &text);
     if (!rc) (void)fputs(text, stdout);
     wsc_free(text);
     return rc;

@@ -5,27 +5,6 @@
 #include "cmd.h"
 #include "requests.h"
 
-const char app_subject[] = "an emulator of a wafer-scale cluster";
-const char app_purpose[] =
-    "It emulates CS-2 wafers, the MemoryX weight store and the SwarmX tree, trains GPTs by\n"
-    "weight streaming and keeps the virtual time of the emulated machine.";
-
-const char *const app_statuses[APP_N_STATUSES] = {"success",
-                                                  "the run failed",
-                                                  "usage or configuration",
-                                                  "does not fit the emulated machine",
-                                                  "non-finite numbers",
-                                                  "stopped by SIGTERM or SIGUSR1"};
-
-const struct app_variable app_variables[] = {
-    {"WSC_DATA_DIR", "folder with the files that come with the program: the top of a source tree "
-                     "or PREFIX/share/wsc (default: beside the program)"},
-    {"WSC_HEARTBEAT_SECONDS", "a job ends when a rank has been silent for so long (default 60; 0: "
-                              "off)"},
-    {"WSC_TRACE", "1: errors name the place in the program where they arose"},
-    {"OMP_NUM_THREADS", "threads of a rank; results do not depend on it"},
-    {0}};
-
 const struct app_command app_commands[] = {
     {.name = "run",
      .bit = APP_ON_RUN,
@@ -192,9 +171,11 @@ const struct app_command app_commands[] = {
      .bit = APP_ON_HELP,
      .summary = "print the options of a command, or a page of the manual",
      .usage = "help [COMMAND]\n"
-              "wsc help --man PAGE",
+              "wsc help --man PAGE\n"
+              "wsc help --completion bash|zsh",
      .examples = "  wsc help data train-bpe\n"
-                 "  wsc help --man wsc-run | man -l -\n",
+                 "  wsc help --man wsc-run | man -l -\n"
+                 "  source <(wsc help --completion bash)\n",
      .ranks = APP_RANKS_FIRST,
      .request_bytes = sizeof(struct app_help_request),
      .run = app_run_help},

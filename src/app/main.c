@@ -57,7 +57,7 @@ static enum wsc_err print_text(enum wsc_err rc, char *text)
 static enum wsc_err print_overview(FILE *out)
 {
     char *text = NULL;
-    TRY(app_overview(&text));
+    TRY(app_overview(app_commands, &text));
     (void)fputs(text, out);
     wsc_free(text);
     return WSC_OK;
@@ -158,6 +158,7 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
     struct comm *comm = NULL;
     enum wsc_err rc = command->ranks == APP_RANKS_ALL ? wsc_stop_start() : WSC_OK;
     if (!rc) rc = app_parse(&call, command, app_options, argc, argv);
+    call.commands = app_commands;
     if (!rc && call.help) {
         rc = print_help(&call);
     } else {

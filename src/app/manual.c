@@ -3,10 +3,9 @@
  * wsc-params(5) and wsc-cluster(5) come from the tables of keys (report_config_manual()).
  * `wsc help --man` prints them (cmd_help.c), packaging/install.sh installs them. */
 #include "manual.h"
-#include "commands.h"
+#include "about.h"
 #include "option_help.h"
 #include "option_parse.h"
-#include "options.h"
 
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -44,12 +43,13 @@ static void add_synopsis(struct wsc_text *t, const char *usage)
 }
 
 /* The options by group, in the order of the table. */
-static void add_options(struct wsc_text *t, const struct app_command *command)
+static void add_options(struct wsc_text *t, const struct app_call *call,
+                        const struct app_command *command)
 {
     const char *group = NULL;
     const struct app_option *o = NULL;
     out_manual_heading(t, 1, "options");
-    while ((o = app_next_option(app_options, command, o))) {
+    while ((o = app_next_option(call->table, command, o))) {
         char name[64], value[256], text[1024];
         if (o->group && (!group || strcmp(o->group, group) != 0))
             out_manual_heading(t, 2, o->group);
@@ -72,7 +72,8 @@ static void add_exit_statuses(struct wsc_text *t)
     }
 }
 
-static enum wsc_err make_command_page(const struct app_command *c, const char *name, char **text)
+static enum wsc_err make_command_page(const struct app_call *call, const struct app_command *c,
+                                      const char *name, char **text)
 {
     struct wsc_text t = {0};
     out_manual_begin(&t, name, 1, c->summary);
@@ -81,7 +82,7 @@ static enum wsc_err make_command_page(const struct app_command *c, const char *n
         out_manual_heading(&t, 1, "description");
         out_manual_paragraph(&t, c->about);
     }
-    add_options(&t, c);
+    add_options(&t, call, c);
     out_manual_heading(&t, 1, "examples");
     out_manual_lines(&t, c->examples);
     add_exit_statuses(&t);
@@ -91,7 +92,7 @@ static enum wsc_err make_command_page(const struct app_command *c, const char *n
 }
 
 /* wsc(1): the commands. */
-static enum wsc_err make_program_page(char **text)
+static enum wsc_err make_program_page(const struct app_call *call, char **text)
 {
     struct wsc_text t = {0};
     out_manual_begin(&t, "wsc", 1, app_subject);
@@ -99,7 +100,7 @@ static enum wsc_err make_program_page(char **text)
     out_manual_heading(&t, 1, "description");
     out_manual_paragraph(&t, app_purpose);
     out_manual_heading(&t, 1, "commands");
-    for (const struct app_command *c = app_commands; c->name; c++) {
+    for (const struct app_command *c = call->commands; c->name; c++) {
         struct wsc_text about = {0};
         char name[64];
         page_name(c, name);
@@ -125,11 +126,11 @@ static bool is_page(const char *page, const char *file)
     return !strcmp(page, file) || (n + 2 == strlen(file) && !strncmp(page, file, n));
 }
 
-static enum wsc_err list_pages(char **text)
+static enum wsc_err list_pages(const struct app_call *call, char **text)
 {
     struct wsc_text t = {0};
     wsc_text_add(&t, "wsc.1\n");
-    for (const struct app_command *c = app_commands; c->name; c++) {
+    for (const struct app_command *c = call->commands; c->name; c++) {
         char name[64];
         page_name(c, name);
         wsc_text_add(&t, "%s.1\n", name);
@@ -139,18 +140,18 @@ static enum wsc_err list_pages(char **text)
     return wsc_text_take(&t, text);
 }
 
-enum wsc_err app_manual(const char *page, char **text)
+enum wsc_err app_manual(const struct app_call *call, const char *page, char **text)
 {
     *text = NULL;
-    if (!strcmp(page, "list")) return list_pages(text);
-    if (is_page(page, "wsc.1")) return make_program_page(text);
+    if (!strcmp(page, "list")) return list_pages(call, text);
+    if (is_page(page, "wsc.1")) return make_program_page(call, text);
     for (int i = 0; i < N_KEY_PAGES; i++)
         if (is_page(page, key_page[i].file)) return report_config_manual(key_page[i].keys, text);
-    for (const struct app_command *c = app_commands; c->name; c++) {
+    for (const struct app_command *c = call->commands; c->name; c++) {
         char name[64], file[68];
         page_name(c, name);
         (void)snprintf(file, sizeof file, "%s.1", name);
-        if (is_page(page, file)) return make_command_page(c, name, text);
+        if (is_page(page, file)) return make_command_page(call, c, name, text);
     }
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--man %s: no such page", page),
                         "wsc help --man list lists the pages");

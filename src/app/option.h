@@ -124,9 +124,10 @@ struct app_command {
 /** A command line, understood. */
 struct app_call {
     const struct app_command *command;
-    const struct app_option *table; /**< ended by a row of no command */
-    void *request;                  /**< owned; the values */
-    struct comm *comm;              /**< borrowed; NULL: this process alone */
+    const struct app_command *commands; /**< all, ended by one without a name */
+    const struct app_option *table;     /**< ended by a row of no command */
+    void *request;                      /**< owned; the values */
+    struct comm *comm;                  /**< borrowed; NULL: this process alone */
     const char
         *given[APP_MAX_ROWS]; /**< last value of each row as text; "" for a flag; NULL: none */
     bool help;

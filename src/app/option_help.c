@@ -3,7 +3,7 @@
  * its options by group with choices and defaults, examples.  The usage and the examples are the
  * command's (commands.c); names, values, ranges and defaults are the rows' own (options.c). */
 #include "option_help.h"
-#include "commands.h"
+#include "about.h"
 #include "option_parse.h"
 
 #include <wsc/mem.h>
@@ -108,7 +108,7 @@ static void write_usage(FILE *f, const char *usage)
 
 /* ---- the program ----------------------------------------------------------------------------- */
 
-enum wsc_err app_overview(char **text)
+enum wsc_err app_overview(const struct app_command *commands, char **text)
 {
     struct wsc_text t = {0};
     wsc_text_add(&t,
@@ -116,7 +116,7 @@ enum wsc_err app_overview(char **text)
                  "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n"
                  "       wsc --version | --help-config\n\n",
                  app_subject, app_purpose);
-    for (const struct app_command *c = app_commands; c->name; c++)
+    for (const struct app_command *c = commands; c->name; c++)
         wsc_text_add(&t, "  %-15s %s\n", c->name, c->summary);
     wsc_text_add(&t,
                  "\nexamples:\n"

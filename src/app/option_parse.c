@@ -409,7 +409,7 @@ static bool holds(const struct app_call *call, const struct condition *c)
 static void write_condition(const struct condition *c, char text[160])
 {
     char name[64];
-    const char *option = c->row->name ? label(c->row, name) : "";
+    const char *option = c->row->name ? label(c->row, name) : c->value[0] ? "" : c->row->arg;
     (void)snprintf(text, 160, "%s%s%s", option, c->value[0] && *option ? " " : "", c->value);
 }
 

@@ -459,4 +459,6 @@ const struct app_option app_options[] = {
      .help = "print the options of this command", .preset_why = "list the commands"},
     {APP_ON_HELP, "man", APP_TEXT, "PAGE", AT(help_request, man), .needs = "!COMMAND",
      .help = "print a page of the manual, in the macros of man(7), or list: the names of all"},
+    {APP_ON_HELP, "completion", APP_WORD, NULL, AT(help_request, completion), .words = "bash zsh",
+     .needs = "!COMMAND !man", .help = "print a script that completes command lines in this shell"},
     {0}};

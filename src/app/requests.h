@@ -135,8 +135,8 @@ struct app_ranks_of {
 
 /** `wsc help`. */
 struct app_help_request {
-    struct app_config config; /**< empty */
-    struct app_texts words;   /**< the command's name */
-    const char *man;          /**< NULL: not given */
+    struct app_config config;     /**< empty */
+    struct app_texts words;       /**< the command's name */
+    const char *man, *completion; /**< NULL: not given */
 };
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Folders, files that are replaced at once (written beside, synced, renamed), lines that are
  * appended whole or not at all, and the provenance of results: version, date, host. */
+#include "out_revision.h"
+
 #include <wsc/out.h>
 
 #include <wsc/clock.h>

@@ -26,6 +26,11 @@ TEST(install, a_moved_installation_has_all_that_commands_need)
 {
     const char *p = install_and_move(), *out = job_path("installed out");
     CU_ASSERT(spawn_ok("cd / && '%s'/bin/wsc reproduce --only machines --out '%s/r'", p, out));
+    CU_ASSERT(spawn_ok("bash -c 'PATH=\"%s/bin:$PATH\"; . \"%s/share/bash-completion/completions/"
+                       "wsc\"; COMP_WORDS=(wsc run --params \"%s/bin/../share/wsc/configs/params/"
+                       "gpt3_17\"); COMP_CWORD=3; _wsc 2>/dev/null; echo \"${COMPREPLY[*]}\"' | "
+                       "grep -q gpt3_175b.yaml",
+                       p, p, p));
     CU_ASSERT(spawn_ok("man -l '%s'/share/man/man1/wsc-run.1 | grep -q num_csx || "
                        "! command -v man",
                        p));

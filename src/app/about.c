@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is said of the program as a whole in `wsc --help` (option_help.c) and in wsc(1) (manual.c):
+ * its purpose, exit statuses, environment variables. */
+#include "about.h"
+
+const char app_subject[] = "an emulator of a wafer-scale cluster";
+const char app_purpose[] =
+    "It emulates CS-2 wafers, the MemoryX weight store and the SwarmX tree, trains GPTs by\n"
+    "weight streaming and keeps the virtual time of the emulated machine.";
+
+const char *const app_statuses[APP_N_STATUSES] = {"success",
+                                                  "the run failed",
+                                                  "usage or configuration",
+                                                  "does not fit the emulated machine",
+                                                  "non-finite numbers",
+                                                  "stopped by SIGTERM or SIGUSR1"};
+
+const struct app_variable app_variables[] = {
+    {"WSC_DATA_DIR", "folder with the files that come with the program: the top of a source tree "
+                     "or PREFIX/share/wsc (default: beside the program)"},
+    {"WSC_HEARTBEAT_SECONDS", "a job ends when a rank has been silent for so long (default 60; 0: "
+                              "off)"},
+    {"WSC_TRACE", "1: errors name the place in the program where they arose"},
+    {"OMP_NUM_THREADS", "threads of a rank; results do not depend on it"},
+    {0}};
