@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The figures of docs/VALIDATION.md are those of `wsc validate --out DIR`.
 #   validation_doc.sh check DIR     differences, status 1 when there are any
 #   validation_doc.sh update DIR    write figures and picture of DIR into docs

@@ -64,7 +64,7 @@ void validation_exhibits_fini(struct validation_exhibits *e);
 struct validation_curve {
     const char *model;       /**< borrowed from the exhibit's cases */
     struct scaling_row *row; /**< owned; by node count or batch, rising */
-    double *below, *above;   /**< owned; the band of tokens/s relative to row: 0.9, 1.1 */
+    double *below, *above;   /**< owned; 90 % band of tokens/s relative to row: 0.9, 1.1 */
     int n;
 };
 /** An exhibit and what the emulator makes of it. */

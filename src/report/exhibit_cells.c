@@ -99,8 +99,8 @@ enum wsc_err report_exhibit_context(struct report_cells *c, const struct validat
 
 enum wsc_err report_exhibit_points(struct report_cells *c, const struct validation_reproduced *r)
 {
-    static const char *const head[] = {"model",    "systems", "batch",      "micro-batch", "step",
-                                       "tokens/s", "band",    "efficiency", "of peak",     ""};
+    static const char *const head[] = {"model",    "systems",   "batch",      "micro-batch", "step",
+                                       "tokens/s", "90 % band", "efficiency", "of peak",     ""};
     int n = 0;
     for (int k = 0; k < r->n_curves; k++)
         n += r->curve[k].n;

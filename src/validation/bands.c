@@ -6,6 +6,7 @@
 #include "validation_impl.h"
 
 #include <wsc/hash.h>
+#include <wsc/mem.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -47,10 +48,9 @@ static double value_at(const struct hw_source *source, int s)
 }
 
 /* Machine @p s of the sample; jitter has no mean on one system and would cost many steps. */
-static WSC_CHECKED enum wsc_err sample_machine(const struct validation_case *item, int s,
+static WSC_CHECKED enum wsc_err sample_machine(const struct hw_machine *c, bool alone, int s,
                                                struct hw_machine *out)
 {
-    const struct hw_machine *c = item->cluster;
     *out = *c; /* a shallow copy: only numbers differ */
     for (int i = 0; i < c->n_sources; i++) {
         struct hw_constant constant;
@@ -58,7 +58,7 @@ static WSC_CHECKED enum wsc_err sample_machine(const struct validation_case *ite
         TRY(hw_constant_find(c->source[i].key, &constant));
         TRY(hw_constant_set(&constant, out, value_at(&c->source[i], s)));
     }
-    if (item->ref->num_csx == 1) out->effects.jitter = false;
+    if (alone) out->effects.jitter = false;
     return WSC_OK;
 }
 
@@ -70,7 +70,7 @@ enum wsc_err validation_spread(const struct validation_case *item, double predic
     for (int s = 0; s < N_SAMPLES; s++) {
         struct hw_machine cluster;
         double value;
-        TRY(sample_machine(item, s, &cluster));
+        TRY(sample_machine(item->cluster, item->ref->num_csx == 1, s, &cluster));
         enum wsc_err rc = validation_predict(item, &cluster, &value, NULL);
         if (rc == WSC_CAPACITY) continue; /* a machine that the model does not fit */
         TRY(rc);
@@ -81,6 +81,47 @@ enum wsc_err validation_spread(const struct validation_case *item, double predic
     }
     *deviation = n ? sqrt(squares / n) : NAN;
     return WSC_OK;
+}
+
+/* Squares of ln(sample / row) of the sweep on machine @p s; *@p n counts the samples that fit. */
+static WSC_CHECKED enum wsc_err add_sample(const struct scaling_sweep *sweep,
+                                           const struct scaling_row *row, int s, double *squares,
+                                           int *n)
+{
+    struct scaling_sweep sampled = *sweep;
+    struct hw_machine cluster;
+    struct scaling_row *other = NULL;
+    const bool alone = sweep->n_counts == 1 && sweep->num_csx[0] == 1;
+    TRY(sample_machine(sweep->cluster, alone, s, &cluster));
+    sampled.cluster = &cluster;
+    enum wsc_err rc = scaling_run(&sampled, &other);
+    if (rc == WSC_CAPACITY) return WSC_OK; /* a machine that the model does not fit */
+    TRY(rc);
+    for (int i = 0; i < sweep->n_counts; i++) {
+        const double r = log(other[i].tokens_per_s / row[i].tokens_per_s);
+        squares[i] += r * r;
+    }
+    (*n)++;
+    wsc_free(other);
+    return WSC_OK;
+}
+
+enum wsc_err validation_curve_spread(const struct scaling_sweep *sweep,
+                                     const struct scaling_row *row, double *deviation)
+{
+    int n = 0;
+    for (int i = 0; i < sweep->n_counts; i++)
+        deviation[i] = 0;
+    for (int s = 0; s < N_SAMPLES; s++)
+        TRY(add_sample(sweep, row, s, deviation, &n));
+    for (int i = 0; i < sweep->n_counts; i++)
+        deviation[i] = n ? sqrt(deviation[i] / n) : NAN;
+    return WSC_OK;
+}
+
+double validation_half_band(double spread, double form)
+{
+    return exp(NINETY_PERCENT * sqrt(spread * spread + form * form));
 }
 
 /* ---- bands ----------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Predicts the rows of exhibits and simulates their curves, each point with its band: the range of
- * throughput when every uncertain constant moves to the ends of its range, deviations added as
- * squares (scaling_sensitivity()). */
+/* Predicts the rows of exhibits and simulates their curves, each point with its 90 % band, which
+ * is made as that of a row (bands.c): the spread over sampled machines and the deviation of the
+ * fitted rows. */
 #include "validation_impl.h"
 
 #include <wsc/validation_exhibits.h>
@@ -133,25 +133,27 @@ static enum wsc_err load_curves(const struct validation_comparison *c,
     return validation_cases_load(&out->curves, &all, 1U << VALIDATION_KIND_VALIDATION, false);
 }
 
-/* The points of @p sweep as the points from @p first of the curve, with their band. */
-static enum wsc_err add_points(const struct scaling_sweep *sweep, struct validation_curve *curve)
+/* The points of @p sweep as further points of the curve, with their bands; @p form: deviation of
+ * the fitted rows. */
+static enum wsc_err add_points(const struct scaling_sweep *sweep, double form,
+                               struct validation_curve *curve)
 {
-    struct scaling_sensitivity s = {0};
+    double spread[VALIDATION_MAX_COUNTS];
     struct scaling_row *row = NULL;
     enum wsc_err rc = scaling_run(sweep, &row);
-    if (!rc) rc = scaling_sensitivity(sweep, 0, &s);
+    if (!rc) rc = validation_curve_spread(sweep, row, spread);
     for (int i = 0; i < sweep->n_counts && !rc; i++) {
+        const double half = validation_half_band(spread[i], form);
         curve->row[curve->n] = row[i];
-        curve->below[curve->n] = s.below[i];
-        curve->above[curve->n++] = s.above[i];
+        curve->below[curve->n] = 1 / half;
+        curve->above[curve->n++] = half;
     }
-    scaling_sensitivity_free(&s);
     wsc_free(row);
     return rc;
 }
 
 static enum wsc_err draw_curve(const struct validation_exhibit *e,
-                               const struct validation_case *item, struct comm *comm,
+                               const struct validation_case *item, struct comm *comm, double form,
                                struct validation_curve *curve)
 {
     static const int64_t one[] = {1};
@@ -167,27 +169,28 @@ static enum wsc_err draw_curve(const struct validation_exhibit *e,
     TRY_NEW(curve->row, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     TRY_NEW(curve->below, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
     TRY_NEW(curve->above, WSC_MEM_SCALING, VALIDATION_MAX_COUNTS);
-    if (e->picture == VALIDATION_SYSTEMS) return add_points(&sweep, curve);
+    if (e->picture == VALIDATION_SYSTEMS) return add_points(&sweep, form, curve);
     sweep.num_csx = one;
     sweep.n_counts = 1;
     for (int i = 0; i < e->batch.n; i++) {
         sweep.batch_per_csx = e->batch.item[i];
-        TRY(add_points(&sweep, curve));
+        TRY(add_points(&sweep, form, curve));
     }
     return WSC_OK;
 }
 
 /* @p next: the first case of this exhibit; moved past its last. */
-static enum wsc_err draw_curves(const struct validation_cases *cases, int *next, struct comm *comm,
-                                struct validation_reproduced *r)
+static enum wsc_err draw_curves(const struct validation_reproduction *all, int *next,
+                                struct comm *comm, struct validation_reproduced *r)
 {
     const int n = n_models(r->exhibit);
     TRY_NEW(r->curve, WSC_MEM_SCALING, n + 1);
     for (int i = 0; i < n; i++) {
-        const struct validation_case *item = &cases->item[(*next)++];
+        const struct validation_case *item = &all->curves->item[(*next)++];
         r->cluster = item->cluster;
         r->n_curves = i + 1;
-        enum wsc_err rc = draw_curve(r->exhibit, item, comm, &r->curve[i]);
+        enum wsc_err rc =
+            draw_curve(r->exhibit, item, comm, all->result.report.fitted_deviation, &r->curve[i]);
         if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, r->exhibit->id);
     }
     return WSC_OK;
@@ -220,7 +223,7 @@ enum wsc_err validation_reproduce(const struct validation_comparison *comparison
         if (comparison->progress)
             comparison->progress(comparison->progress_ctx, i, exhibits->n, r->exhibit->id);
         TRY(link_rows(&out->result.report, r));
-        TRY(draw_curves(out->curves, &next, comm, r));
+        TRY(draw_curves(out, &next, comm, r));
     }
     return WSC_OK;
 }
