@@ -53,7 +53,7 @@ struct validation_point {
     int64_t msl;          /**< tokens of a sequence */
 };
 /** Points of a CSV that starts with the line `model,num_csx,tokens_per_s,source`, with
- *  samples_per_s or speedup as the third column if those are told (more columns may follow); `#`
+ *  samples_per_s or speedup as the third column if those are given (more columns may follow); `#`
  * lines and blank lines are skipped, fields may be quoted.  *@p points is owned by the caller. */
 enum wsc_err validation_points_read(const char *path, struct validation_point **points,
                                     int *n) WSC_CHECKED;

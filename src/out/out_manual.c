@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Manual pages in the man(7) macros of roff, read by man, mandoc and groff: a heading, paragraphs
  * broken at blanks, tagged paragraphs, examples, and the Markdown of our generated pages.  Callers
- * write the sentences; escapes, control characters and line lengths are dealt with here. */
+ * write the sentences; escapes, control characters and line lengths are treated here. */
 #include "out_revision.h"
 
 #include <wsc/out.h>

@@ -72,7 +72,7 @@ enum wsc_err report_exhibits_page(const char *dir, const struct validation_repro
     wsc_text_add(&t,
                  "<p class=\"lead\">Each published number is a row of the reference files, each "
                  "predicted one a simulation of the emulated machine. Error = predicted / "
-                 "published - 1 in speed, positive: too fast. Bands hold 90 %: "
+                 "published - 1 in speed, positive: too fast. Bands hold 90 %%: "
                  "constants sampled in their ranges, and the deviation of the fitted rows.</p>\n");
     for (int i = 0; i < r->n && !rc; i++)
         rc = add_exhibit(&t, dir, &r->item[i]);

@@ -174,8 +174,8 @@ static void fill_constant(const struct validation_job *job, int k,
     const double value = to_value(f, r->x[k]);
     write_constant(c, value, out->value, sizeof out->value);
     /* An inverse that may be zero is a value that may be anything. */
-    const bool told = isfinite(r->standard_error[k]) && (!f->inverse || error < value);
-    if (!told) return;
+    const bool determined = isfinite(r->standard_error[k]) && (!f->inverse || error < value);
+    if (!determined) return;
     write_constant(c, error, out->error, sizeof out->error);
     write_constant(c, fmax(value - 2 * error, f->low), out->low, sizeof out->low);
     write_constant(c, fmin(value + 2 * error, f->high), out->high, sizeof out->high);

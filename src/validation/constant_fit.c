@@ -143,7 +143,7 @@ static void normal_matrix(const struct validation_problem *p,
 
 /** A parameter whose first step moves all residuals together by less than this is not determined by
  * the points. */
-static const double TELLS = 1e-3;
+static const double DETERMINES = 1e-3;
 
 static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
                                            struct validation_solution *r)
@@ -159,16 +159,16 @@ static WSC_CHECKED enum wsc_err set_errors(const struct validation_problem *p,
     for (int k = 0; k < p->n_parameters; k++)
         TRY(slope(p, r, k, jacobian[k]));
     normal_matrix(p, (const double(*)[VALIDATION_MAX_POINTS])jacobian, a);
-    bool told[VALIDATION_MAX_PARAMETERS] = {false};
+    bool determined[VALIDATION_MAX_PARAMETERS] = {false};
     for (int i = 0; i < p->n_parameters; i++) {
-        told[i] = sqrt(a[i][i]) > TELLS;
-        for (int j = 0; j < p->n_parameters && !told[i]; j++)
+        determined[i] = sqrt(a[i][i]) > DETERMINES;
+        for (int j = 0; j < p->n_parameters && !determined[i]; j++)
             a[i][j] = a[j][i] = i == j;
     }
     const bool known = invert(p->n_parameters, a);
     for (int i = 0; i < p->n_parameters; i++) {
         r->standard_error[i] =
-            known && told[i] ? r->sigma * sqrt(fabs(a[i][i])) * p->step[i] : INFINITY;
+            known && determined[i] ? r->sigma * sqrt(fabs(a[i][i])) * p->step[i] : INFINITY;
         for (int j = 0; j < p->n_parameters; j++)
             r->correlation[i][j] = known ? a[i][j] / sqrt(fabs(a[i][i] * a[j][j])) : i == j;
     }

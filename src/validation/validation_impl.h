@@ -69,8 +69,8 @@ enum wsc_err validation_predict(const struct validation_case *item,
  *  their ranges (Latin hypercube); NaN when no sample fits. */
 enum wsc_err validation_spread(const struct validation_case *item, double predicted,
                                double *deviation) WSC_CHECKED;
-/** The same of each point of @p sweep, a sweep of one model whose result is @p row; @p deviation
- * has n_counts.  Collective over the ranks of the sweep. */
+/** Spread of each point of @p sweep, a sweep of one model whose result is @p row, as in
+ * validation_spread(); @p deviation has n_counts.  Collective over the ranks of the sweep. */
 enum wsc_err validation_curve_spread(const struct scaling_sweep *sweep,
                                      const struct scaling_row *row, double *deviation) WSC_CHECKED;
 /** Upper end of a 90 % band over its middle, from two independent deviations of the logarithm; the
