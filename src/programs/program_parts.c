@@ -228,6 +228,7 @@ static enum wsc_err product(struct programs_model *k, const struct programs_prod
                             enum programs_row_kind row)
 {
     const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
+    WSC_CHECK(p->in[0].f && p->out[0].f, "a product whose tiles have no features");
     const struct cycles_side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
     TRY(programs_run_product(&k->grid, p));
     book(k, row, k->grid.stats.cycles);
