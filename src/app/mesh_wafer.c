@@ -7,6 +7,7 @@
 #include "mesh_pairs.h"
 #include "user_files.h"
 
+#include <wsc/check.h>
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
@@ -159,6 +160,7 @@ static void print_summary(const struct summary *s, const char *what)
 static enum wsc_err conclude(const struct app_validate *what, struct cases *all)
 {
     const struct summary open = summarise(all, true), s = summarise(all, false);
+    WSC_CHECK(s.worst, "an error is claimed of no case");
     if (what->csv) TRY(write_csv(all, what->csv));
     TRY(what->json ? print_json(all, &s) : print_table(all));
     if (!what->json) {

@@ -60,31 +60,45 @@ static void show_labels(struct page *p)
                        "set tics\nset key\nset lmargin\nset rmargin\nset bmargin\n");
 }
 
-static void add_rows(struct page *p, const struct report_cells *c)
+/* Characters of each column: its widest text. */
+static void widths_of(const struct report_cells *c, int *width)
 {
-    static const char mono[] = "DejaVu Sans Mono,6.5";
-    int width[REPORT_CELL_COLUMNS] = {0};
     for (int i = 0; i < c->n_columns; i++) {
         width[i] = width_of(c->head[i]);
         for (int k = 0; k < c->n_rows; k++)
             if (width_of(c->text[k][i]) > width[i]) width[i] = width_of(c->text[k][i]);
     }
+}
+
+/* Row @p k, -1 for the head, padded to the columns; cut at the edge of the page. */
+static void row_line(const struct report_cells *c, int k, const int *width,
+                     char line[REPORT_CELL_COLUMNS * REPORT_CELL_SIZE])
+{
+    const size_t size = (size_t)REPORT_CELL_COLUMNS * REPORT_CELL_SIZE;
+    size_t used = 0;
+    line[0] = '\0';
+    for (int i = 0; i < c->n_columns && used < MOST_BYTES; i++) {
+        const char *text = k < 0 ? c->head[i] : c->text[k][i];
+        const int pad = width[i] - width_of(text);
+        const bool right = c->align[i] == 'r';
+        used += (size_t)snprintf(line + used, size - used, "%*s%s%*s  ", right ? pad : 0, "", text,
+                                 right ? 0 : pad, "");
+    }
+    if (used > MOST_BYTES) line[MOST_BYTES] = '\0';
+}
+
+static void add_rows(struct page *p, const struct report_cells *c)
+{
+    int width[REPORT_CELL_COLUMNS] = {0};
+    widths_of(c, width);
     for (int k = -1; k < c->n_rows; k++) {
-        char line[REPORT_CELL_COLUMNS * REPORT_CELL_SIZE] = "";
-        size_t used = 0;
-        for (int i = 0; i < c->n_columns && used + REPORT_CELL_SIZE * 2 < sizeof line; i++) {
-            const char *text = k < 0 ? c->head[i] : c->text[k][i];
-            const int pad = width[i] - width_of(text);
-            const bool right = c->align[i] == 'r';
-            used += (size_t)snprintf(line + used, sizeof line - used, "%*s%s%*s  ", right ? pad : 0,
-                                     "", text, right ? 0 : pad, "");
-        }
-        if (used > MOST_BYTES) line[MOST_BYTES] = '\0';
+        char line[REPORT_CELL_COLUMNS * REPORT_CELL_SIZE];
+        row_line(c, k, width, line);
         if (p->line > LINES - 4) {
             show_labels(p);
             new_page(p);
         }
-        put_line(p, line, mono);
+        put_line(p, line, "DejaVu Sans Mono,6.5");
     }
     p->line++;
 }
