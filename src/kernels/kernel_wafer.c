@@ -224,7 +224,7 @@ static enum wsc_err run(const struct subject *s, struct programs_case *c,
         TRY(simulate(row, c, out, &out->cycles));
     } else {
         const struct sizes n = sizes_of(s, c);
-        double a, b;
+        double a = 0, b = 0;
         resize(c, s->strip->how, n.a);
         TRY(simulate(row, c, out, &a));
         resize(c, s->strip->how, n.b);
