@@ -27,7 +27,8 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
         const struct conf_node *item = node->entry[i].value;
         const bool number =
             item->kind == CONF_NODE_SCALAR && !wsc_units_int(item->text, &out->item[i]);
-        if (number && out->item[i] >= key->min && out->item[i] <= key->max &&
+        const double value = (double)out->item[i];
+        if (number && value >= key->min && value <= key->max &&
             (!i || out->item[i] > out->item[i - 1]))
             continue;
         conf_diag_error(p->diag, item->pos, path,
@@ -96,8 +97,8 @@ static void check_ids(struct conf_parse *p, const struct conf_node *list,
     for (int i = 0; i < e->n; i++)
         for (int k = 0; k < i; k++)
             if (e->item[i].id && e->item[k].id && !strcmp(e->item[i].id, e->item[k].id))
-                conf_diag_error(p->diag, list->entry[i].value->pos, NULL,
-                                "a second exhibit with the id %.40s", e->item[i].id);
+                conf_diag_error(p->diag, list->pos, NULL, "a second exhibit with the id %.40s",
+                                e->item[i].id);
 }
 
 static void read_list(struct conf_parse *p, const struct conf_key *key,

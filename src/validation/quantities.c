@@ -140,7 +140,7 @@ static WSC_CHECKED enum wsc_err predict_slope(const struct validation_case *item
                                               const struct hw_machine *cluster,
                                               const struct scaling_row *row, double *value)
 {
-    double line[2];
+    double line[2] = {0};
     TRY(fit_line(item, cluster, row, line));
     *value = line[1] / seconds_of(item->ref->unit);
     return WSC_OK;
@@ -150,7 +150,7 @@ static WSC_CHECKED enum wsc_err predict_intercept(const struct validation_case *
                                                   const struct hw_machine *cluster,
                                                   const struct scaling_row *row, double *value)
 {
-    double line[2];
+    double line[2] = {0};
     TRY(fit_line(item, cluster, row, line));
     *value = line[0] / seconds_of(item->ref->unit);
     return WSC_OK;

@@ -17,8 +17,8 @@ struct raised {
 };
 
 #define REFERENCE_HEAD                                                                             \
-    "id,quantity,unit,value,samples,model,num_csx,global_batch,micro_batch,msl,cluster,set,kind,"  \
-    "tolerance,reason,conditions,source"
+    "id,quantity,unit,value,samples,model,num_csx,global_batch,other_batches,micro_batch,msl,"     \
+    "cluster,set,kind,site,family,release,date,tolerance,reason,conditions,source"
 
 static const struct raised raised[] = {
     [WSC_NOMEM] = {"ulimit -v 1000000; $RUN --set model.hidden_size=4096 "
@@ -36,8 +36,8 @@ static const struct raised raised[] = {
     [WSC_INTERRUPTED] = {"$RUN --max_steps 1000000 & until [ -s $TMP/m/metrics.jsonl ]; do "
                          "sleep 0.1; done; kill $!; wait $!",
                          "stopped by "},
-    [WSC_TOLERANCE] = {"printf '%s\\n' " REFERENCE_HEAD " 'a,efficiency,1,1,,gpt3_111m,2,240,auto,"
-                       "2048,andromeda,,validation,2..3,none,none,none' >$TMP/a.csv; "
+    [WSC_TOLERANCE] = {"printf '%s\\n' " REFERENCE_HEAD " 'a,efficiency,1,1,,gpt3_111m,2,240,,auto,"
+                       "2048,andromeda,,validation,site,family,,,2..3,none,none,none' >$TMP/a.csv; "
                        "\"$WSC\" validate --out $TMP/out --reference $TMP",
                        "1 of 1 predictions leave their tolerance"},
 };

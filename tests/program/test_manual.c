@@ -18,7 +18,7 @@ TEST(manual, mandoc_has_nothing_to_say)
         return;
     const char *page = job_path("page");
     CU_ASSERT(spawn_ok(EACH_PAGE "\"$WSC\" help --man $page >%s && "
-                                 "mandoc -T lint %s || exit 1; done",
+                                 "mandoc -T lint <%s || exit 1; done",
                        page, page));
 }
 
