@@ -74,7 +74,7 @@ static enum wsc_err take_range(struct scaling_values *v, const char *text, const
                                const char *dots)
 {
     char low[TEXT_BYTES], high[TEXT_BYTES];
-    double from, to;
+    double from = 0, to = 0;
     int64_t n = DEFAULT_VALUES;
     const size_t n_high = strcspn(dots + 2, ":");
     if ((size_t)(dots - low_text) >= sizeof low || n_high >= sizeof high)
