@@ -288,7 +288,8 @@ TEST(kernel_rows, the_name_of_an_operation_stands_in_one_place)
         CU_ASSERT_FATAL(f != NULL);
         CU_ASSERT(fgets(line, sizeof line, f) != NULL);
         (void)pclose(f);
-        if (atoi(line) != 1) (void)printf("\"%s\" stands in %s places\n", k->name, line);
-        T_EQ(atoi(line), 1);
+        const long n = strtol(line, NULL, 10);
+        if (n != 1) (void)printf("\"%s\" stands in %s places\n", k->name, line);
+        T_EQ(n, 1);
     }
 }

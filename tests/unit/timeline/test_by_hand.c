@@ -105,7 +105,7 @@ TEST(timeline, one_wafer_and_one_shard_by_hand)
     const int64_t compute_ps = sum_of_computes(&config);
     CU_ASSERT(compute_ps > 0);
     check_step(&config, 0, LINK_PS, 0, compute_ps);
-    check_step(&config, 1, 2 * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
-    check_step(&config, 5, 2 * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
+    check_step(&config, 1, INT64_C(2) * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
+    check_step(&config, 5, INT64_C(2) * LINK_PS, UPDATE_PS + FIRST_PARAMS, compute_ps);
     small_config_fini(&config);
 }
