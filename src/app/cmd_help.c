@@ -32,7 +32,7 @@ enum wsc_err app_run_help(struct app_call *call)
                       : o->man      ? app_manual(call, o->man, &text)
                       : o->words.n  ? help_of(call, &o->words, &text)
                                     : app_overview(call->commands, &text);
-    if (!rc) (void)fputs(text, stdout);
+    if (!rc && text) (void)fputs(text, stdout);
     wsc_free(text);
     return rc;
 }
