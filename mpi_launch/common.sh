@@ -170,10 +170,16 @@ run_and_forward() { # COMMAND...
     watcher=$!
     wait "$child"
     status=$?
-    # A trapped signal ends `wait` early, with a status above 128.
-    while [ "$status" -gt 128 ] && kill -0 "$child" 2>/dev/null; do
-        wait "$child"
-        status=$?
+    # A trapped signal ends `wait` early, with a status above 128, also when the child has ended by
+    # then and been reaped: the next `wait` has its status, or 127 when the first one had it.
+    while [ "$status" -gt 128 ]; do
+        alive=
+        ! kill -0 "$child" 2>/dev/null || alive=yes
+        wait "$child" 2>/dev/null
+        again=$?
+        [ "$again" -ne 127 ] || break
+        [ "$again" -ne "$status" ] || [ -n "$alive" ] || break
+        status=$again
     done
     trap - TERM USR1 INT HUP
     kill -KILL "$watcher" 2>/dev/null
