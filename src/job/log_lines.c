@@ -80,7 +80,7 @@ void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_r
              rate_text(global, r->global_rate));
 }
 
-/* Values in full here, unlike in the lines: scripts take results of a training from these. */
+/* Values in full here, not as in the lines: scripts take results of a training from these. */
 void job_print_eval_end(double loss, double accuracy, double perplexity)
 {
     char text[OUT_REAL_SIZE];
