@@ -10,6 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+bool test_ok(enum wsc_err rc)
+{
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    return rc == WSC_OK;
+}
+
 bool test_near(double a, double b, double tol, const char *what, const char *file, int line)
 {
     if (fabs(a - b) <= tol * (1.0 + fabs(b))) return true;
