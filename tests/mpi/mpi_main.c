@@ -37,7 +37,6 @@ bool test_agree(bool ok)
 }
 
 /* ---- a time limit for each case, wide: ranks share busy cores -------------------------------- */
-*-- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --* /
 
     /* Only calls that a signal handler may make; mpirun ends the others when one rank has ended. */
     static void too_long(int signal_number)
