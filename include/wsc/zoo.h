@@ -480,6 +480,8 @@ bool zoo_trainer_is_named(const struct conf_key *key);
 const struct conf_variants *zoo_schedulers(void);
 /** Initializers of weights by name, and their arguments; static. */
 const struct conf_variants *zoo_initializers(void);
+/** Keys of an entry of `mixture`, a data set with its weight; static. */
+const struct conf_table *zoo_mixture_table(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
 /** Append the old key names and what they became as a table in Markdown. */
