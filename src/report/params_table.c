@@ -234,9 +234,9 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
         for (int backward = 0; backward < 2; backward++)
-            out_table_cell(
-                table, "%lld",
-                (long long)cycles_stage(&c->hw, c->model, plan, s, backward, plan->micro_batch));
+            out_table_cell(table, "%lld",
+                           (long long)cycles_stage(&c->hw, c->model, plan, s, backward,
+                                                   plan->micro_batch, NULL));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
