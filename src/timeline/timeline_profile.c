@@ -41,10 +41,10 @@ static double part_cycles(const struct timeline *t, const struct cluster_record 
 {
     const struct cycles_tokens tokens = {v->bar->n_new, v->bar->n_cached};
     const int64_t n = v->bar->amount;
-    return (
-        double)(tokens.n_new
-                    ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n)
-                    : cycles_stage(record->hw, t->by_part, record->plan, s, v->what.backward, n));
+    return (double)(tokens.n_new
+                        ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n, NULL)
+                        : cycles_stage(record->hw, t->by_part, record->plan, s, v->what.backward, n,
+                                       NULL));
 }
 
 /* The stage of the model by parts that is part @p part of layer @p layer. */
