@@ -5,7 +5,6 @@
 
 #include <wsc/mem.h>
 
-#include <math.h>
 #include <string.h>
 
 #define REPLACEMENT "\xEF\xBF\xBD" /* U+FFFD */
@@ -105,13 +104,6 @@ void out_text_csv(struct wsc_text *t, const char *s)
     for (; *s; s++)
         wsc_text_add(t, *s == '"' ? "\"\"" : "%c", *s);
     wsc_text_add(t, "\"");
-}
-
-void out_text_csv_real(struct wsc_text *t, double value)
-{
-    char text[OUT_REAL_SIZE] = "";
-    if (isfinite(value)) out_real(text, value);
-    wsc_text_add(t, ",%s", text);
 }
 
 void out_text_gnuplot(struct wsc_text *t, const char *s)
