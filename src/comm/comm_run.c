@@ -129,6 +129,7 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
 {
     enum { POLL_EVERY = 8 };
     bool moved;
+    TRY(comm_progress_check(comm));
     if (!comm->ready_head) return wait_for_others(comm);
     TRY(run_next(comm));
     return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
