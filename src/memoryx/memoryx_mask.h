@@ -10,12 +10,6 @@
 
 #include <wsc/rng.h>
 
-enum { MEMORYX_WORD_BITS = 64 };
-/* Words of the mask of @p n elements. */
-static inline int64_t memoryx_mask_words(int64_t n)
-{
-    return (n + MEMORYX_WORD_BITS - 1) / MEMORYX_WORD_BITS;
-}
 /* Random numbers of tensor @p tensor's mask number @p update, 0 for the first one. */
 static inline uint64_t memoryx_mask_stream(int tensor, int64_t update)
 {

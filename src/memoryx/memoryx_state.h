@@ -19,6 +19,7 @@ struct memoryx_part {
      * dense. */
     uint64_t *mask;
     bool mask_due;  /* it has no mask yet */
+    float *dense;   /* owned (n), in an update before a mask that needs it: g before masking */
     bool g_started; /* a stage has contributed to g in this step */
 };
 
@@ -48,6 +49,7 @@ struct memoryx {
     struct memoryx_scaler scaler;
     int64_t updates;   /* of the optimizer so far; steps that were skipped do not count */
     int64_t schedule;  /* updates that the schedules count: a restart may begin them again */
+    int64_t mask_step; /* updates that the schedules of masks count */
     double mu_product; /* NAdam: of the momenta up to mu_updates */
     int64_t mu_updates;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
