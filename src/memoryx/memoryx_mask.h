@@ -1,8 +1,6 @@
 /** Masks of sparse tensors: which weights of this shard's part are kept.
- *  A part of a sparse tensor has one bit per element in memoryx_part.mask (memoryx_state.h): bit
- *  i % 64 of word i / 64 is element part.first + i; bits past the end are 0.  Parts begin at whole
- *  blocks of 1024 elements, so a block's bits are 16 whole words.  Weights and states outside a
- * mask are +0.0 whenever weights are sent.
+ *  A part of a sparse tensor has one bit per element, memoryx_part.mask (memoryx_state.h).  Weights
+ *  and states outside a mask are +0.0 whenever weights are sent.
  */
 #ifndef WSC_MEMORYX_MASK_H
 #define WSC_MEMORYX_MASK_H
