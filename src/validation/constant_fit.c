@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Robust least squares in few dimensions: a search along the axes with shrinking steps,
- * deterministic and unharmed by jumps where the planner changes its mind; standard errors and
- * correlations from the normal matrix at the solution (finite differences). */
+/* Robust least squares in few dimensions: the pattern search of Hooke and Jeeves (1961), steps
+ * along the axes that shrink and moves that repeat what they gained, deterministic and unharmed by
+ * jumps where the planner changes its mind; standard errors and correlations from the normal matrix
+ * at the solution (finite differences).  Called by calibrate.c. */
 #include "validation_impl.h"
 
 #include <wsc/check.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 
 enum { MAX_EVALUATIONS = 400 };
-static const double FINEST = 1.0 / 512; /* last step, in first steps */
 
 double validation_huber(double r, double threshold)
 {
@@ -71,17 +71,41 @@ static WSC_CHECKED enum wsc_err try_axes(struct search *s, double scale, bool *m
     return WSC_OK;
 }
 
+/** Repeat what was gained since @p from as long as that is better: along a valley that runs across
+ *  the axes, where two constants are correlated. */
+static WSC_CHECKED enum wsc_err follow(struct search *s, const double *from)
+{
+    const struct validation_problem *p = s->p;
+    double x[VALIDATION_MAX_PARAMETERS], step[VALIDATION_MAX_PARAMETERS];
+    int n_moved = 0;
+    for (int k = 0; k < p->n_parameters; k++) {
+        step[k] = s->best->x[k] - from[k];
+        n_moved += step[k] != 0;
+    }
+    for (bool better = n_moved > 1; better;) {
+        for (int k = 0; k < p->n_parameters; k++)
+            x[k] = clamp(s->best->x[k] + step[k], p->low[k], p->high[k]);
+        TRY(try_point(s, x, &better));
+    }
+    return WSC_OK;
+}
+
 static WSC_CHECKED enum wsc_err search(struct search *s)
 {
     bool better = false, moved = false;
     for (int k = 0; k < s->p->n_parameters; k++)
         s->best->x[k] = clamp(s->p->start[k], s->p->low[k], s->p->high[k]);
-    double start[VALIDATION_MAX_PARAMETERS] = {0};
-    memcpy(start, s->best->x, sizeof start);
-    TRY(try_point(s, start, &better));
-    for (double scale = 1; scale >= FINEST && s->best->n_evaluations < MAX_EVALUATIONS;) {
+    double from[VALIDATION_MAX_PARAMETERS] = {0};
+    memcpy(from, s->best->x, sizeof from);
+    TRY(try_point(s, from, &better));
+    for (double scale = s->p->first_scale;
+         scale >= s->p->last_scale && s->best->n_evaluations < MAX_EVALUATIONS;) {
+        memcpy(from, s->best->x, sizeof from);
         TRY(try_axes(s, scale, &moved));
-        if (!moved) scale /= 2;
+        if (moved)
+            TRY(follow(s, from));
+        else
+            scale /= 2;
     }
     return WSC_OK;
 }
@@ -186,5 +210,5 @@ enum wsc_err validation_least_squares(const struct validation_problem *problem,
     TRY(search(&s));
     if (!isfinite(result->objective))
         return WSC_RAISE(WSC_NUMERIC, "the fit starts where the residuals are not finite");
-    return set_errors(problem, result);
+    return problem->no_errors ? WSC_OK : set_errors(problem, result);
 }
