@@ -61,7 +61,9 @@ enum wsc_err validation_points_read(const char *path, struct validation_point **
 /* ---- published figures ----------------------------------------------------------------------- */
 /** What was measured; src/validation/quantities.c has the names, the units and the predictions. */
 enum validation_quantity {
-    VALIDATION_TIME,       /**< of `samples` samples: d, h, s, ms */
+    VALIDATION_TIME, /**< of the steps of `samples` samples: d, h, s, ms */
+    /** Of a whole training of `samples` samples, with checkpoints and failures: d, h, s. */
+    VALIDATION_TRAINING_TIME,
     VALIDATION_RATE,       /**< of a training: samples/s, tokens/s */
     VALIDATION_EVAL_RATE,  /**< of an evaluation, forward passes alone: samples/s, tokens/s */
     VALIDATION_STEP_TIME,  /**< of one optimizer step: s, ms */
@@ -89,7 +91,7 @@ struct validation_figure {
     /** Unit of value, low and high, one that its quantity has. */
     char unit[16];
     double value; /**< as published, in unit */
-    /** VALIDATION_TIME: samples that took so long; 0 otherwise. */
+    /** VALIDATION_TIME, VALIDATION_TRAINING_TIME: samples that took so long; 0 otherwise. */
     double samples;
     char model[48];                                    /**< name of a params file */
     int64_t num_csx;                                   /**< 0: not stated */
