@@ -25,6 +25,7 @@
 #define WSC_ZOO_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/zoo_sparsity.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -432,6 +433,7 @@ struct zoo_params {
     struct zoo_model model;
     struct zoo_optimizer optimizer;
     struct zoo_runconfig runconfig;
+    struct zoo_sparsities sparsity;
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
                                        computed together */
@@ -482,6 +484,12 @@ const struct conf_variants *zoo_schedulers(void);
 const struct conf_variants *zoo_initializers(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
+/** Old key name number @p i, from 0, of older releases; NULL after the last.  A name that two rows
+ *  of the table have comes twice.  Static. */
+const char *zoo_renames_old(int i);
+/** Spelling number @p i, from 0, of the families that `model.name` takes; NULL after the last;
+ *  static. */
+const char *zoo_family_spelling(int i);
 /** Append the old key names and what they became as a table in Markdown. */
 void zoo_renames_write(struct wsc_text *out);
 #endif

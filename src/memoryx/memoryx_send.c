@@ -54,7 +54,7 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
     const struct memoryx_times *t = &mx->times;
     const struct vtime ready = t->ready[at->stage];
     struct vtime_recorder *r = comm_record_at(mx->net->comm, at->step, at->index);
-    const int64_t bytes = stream_weight_bytes(mx->net->model, at->stage);
+    const int64_t bytes = stream_amounts(mx->net, at->stage, at->updates)->weight_bytes;
     struct stream_msg msg = {.kind = STREAM_MSG_WEIGHTS,
                              .step = at->step,
                              .index = at->index,

@@ -3,6 +3,7 @@
  * credits and one for what comes up; between shard 0 and every other shard a pair; inside a shard
  * one from the taking program to the sending one.  Every rank opens the same links in the same
  * order (comm_link_open).  cluster makes the net, and forms it again after a fault. */
+#include "stream_ledger.h"
 #include "stream_topology.h"
 
 #include <wsc/check.h>
@@ -176,6 +177,7 @@ static enum wsc_err place_roles(struct stream_net *net)
 static enum wsc_err set_up(struct stream_net *net)
 {
     const struct hw_machine *c = net->hw->cluster;
+    TRY(stream_ledger_create(&net->ledger, net->model));
     TRY_NEW(net->ports, WSC_MEM_STREAM, net->topology->n_roles);
     for (int role = 0; role < net->topology->n_roles; role++) {
         net->ports[role].net = net;
@@ -197,7 +199,7 @@ enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const
         stream_topology_destroy(&take_topology);
         return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "create net");
     }
-    **out = (struct stream_net){comm, hw, model, take_topology, NULL, seed};
+    **out = (struct stream_net){comm, hw, model, take_topology, NULL, seed, NULL};
     rc = set_up(*out);
     if (rc) stream_net_destroy(out);
     return rc;
@@ -207,6 +209,7 @@ void stream_net_destroy(struct stream_net **net)
 {
     if (!*net) return;
     stream_topology_destroy(&(*net)->topology);
+    stream_ledger_destroy(&(*net)->ledger);
     wsc_free((*net)->ports);
     wsc_free(*net);
     *net = NULL;

@@ -72,7 +72,7 @@ static enum wsc_err pack_sums(struct swarmx *sx, int64_t n_elems, struct comm_bu
 enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at)
 {
     const int64_t n_elems = sx->net->model->stage[at->stage].n_elems;
-    const int64_t bytes = stream_grad_bytes(sx->net->model, at->stage);
+    const int64_t bytes = stream_amounts(sx->net, at->stage, at->updates)->grad_bytes;
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     struct comm_buf *sums;
     int n_sums;
