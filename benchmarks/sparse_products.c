@@ -4,9 +4,9 @@
  *   sparse_products [FILE]       FILE: results as JSON
  *
  * The matrices of a block of width 1024 (1024 x 1024, 4096 x 1024, 1024 x 4096) at densities 0.5,
- * 0.25 and 0.1, fp32 and bfloat16: forward and input gradient of 256 tokens, weight gradient of 1024
- * tokens, and what loading a matrix costs.  Set up, verify every product against the dense one with
- * zeros, warm up, time in turns: the best of several rounds in CPU seconds.  The thresholds of
+ * 0.25 and 0.1, fp32 and bfloat16: forward and input gradient of 256 tokens, weight gradient of
+ * 1024 tokens, and what loading a matrix costs.  Set up, verify every product against the dense one
+ * with zeros, warm up, time in turns: the best of several rounds in CPU seconds.  The thresholds of
  * docs/decisions/0026-sparse-products.md come from it. */
 #include <wsc/clock.h>
 #include <wsc/mem.h>
@@ -23,7 +23,10 @@ enum kind { FORWARD, INPUT_GRADIENT, WEIGHT_GRADIENT, N_KINDS };
 static const char *const name_of[N_KINDS] = {"forward", "input gradient", "weight gradient"};
 static const int64_t shapes[][2] = {{1024, 1024}, {4096, 1024}, {1024, 4096}};
 static const double densities[] = {0.5, 0.25, 0.1};
-enum { N_SHAPES = sizeof shapes / sizeof *shapes, N_DENSITIES = sizeof densities / sizeof *densities };
+enum {
+    N_SHAPES = sizeof shapes / sizeof *shapes,
+    N_DENSITIES = sizeof densities / sizeof *densities
+};
 
 struct bench {
     enum num_format format;
@@ -33,7 +36,7 @@ struct bench {
     float *dense;          /* (rows, cols), zeros between */
     void *narrow, *packed; /* dense and non-zeros in the format */
     int64_t n_kept;
-    void *x, *dy;          /* (LEAF, cols), (LEAF, rows) in the format */
+    void *x, *dy; /* (LEAF, cols), (LEAF, rows) in the format */
     float *panel, *out, *expected;
     struct num_sparse *sparse;
 };
@@ -66,8 +69,8 @@ static void choose_weights(struct bench *b)
     const int64_t n = b->rows * b->cols, bytes = num_format_bytes(b->format);
     b->n_kept = 0;
     for (int64_t i = 0; i < n; i++) {
-        const bool kept = wsc_rng_uniform(2, wsc_rng_stream(WSC_RNG_TEST, 9), (uint64_t)i) <
-                          b->density;
+        const bool kept =
+            wsc_rng_uniform(2, wsc_rng_stream(WSC_RNG_TEST, 9), (uint64_t)i) < b->density;
         b->bits[i / 64] |= (uint64_t)kept << i % 64;
         b->dense[i] = kept ? number(3, i) : 0;
     }
@@ -117,13 +120,8 @@ static struct num_product shape_of(const struct bench *b, enum kind kind)
             .trans_b = true, .m = TOKENS, .n = r, .k = c, .lda = c, .ldb = c, .ldc = r};
     if (kind == INPUT_GRADIENT)
         return (struct num_product){.m = TOKENS, .n = c, .k = r, .lda = r, .ldb = c, .ldc = c};
-    return (struct num_product){.trans_a = true,
-                                .m = GRADIENT_ROWS,
-                                .n = c,
-                                .k = LEAF,
-                                .lda = r,
-                                .ldb = c,
-                                .ldc = c};
+    return (struct num_product){
+        .trans_a = true, .m = GRADIENT_ROWS, .n = c, .k = LEAF, .lda = r, .ldb = c, .ldc = c};
 }
 
 static void multiply(const struct bench *b, const struct num_product *p, const void *x,

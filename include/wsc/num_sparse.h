@@ -14,11 +14,12 @@
  *  column, transposed) in ascending order, from 0.  A gradient is the sum over blocks of 64 tokens,
  *  in order, of 16 chains (token t belongs to chain t mod 16) that are added along a tree.  So the
  *  bits do not depend on the vector unit (AVX-512, AVX2, none), the number of threads, the number
- *  of tokens beside this one, or how outputs are blocked.  They differ from those of num_gemm() with
- *  zeros in the last places, because its order is another one.
+ *  of tokens beside this one, or how outputs are blocked.  They differ from those of num_gemm()
+ * with zeros in the last places, because its order is another one.
  *
  *  16-bit operands are widened exactly; products and sums are fp32, as in num_gemm_16().
- *  Functions without an error code take their scratch memory by themselves; lack of it is a check. */
+ *  Functions without an error code take their scratch memory by themselves; lack of it is a check.
+ */
 #ifndef WSC_NUM_SPARSE_H
 #define WSC_NUM_SPARSE_H
 #include <wsc/err.h>
@@ -58,9 +59,9 @@ enum wsc_err num_sparse_load(struct num_sparse *w, const struct num_packed *pack
 /** Number of non-zeros before row @p row, 0 .. rows: where its gradients start in those of the
  *  whole matrix. */
 int64_t num_sparse_first(const struct num_sparse *w, int64_t row);
-/** C (m, n) = A (m, k) op(W) + beta C on the calling thread, with trans_a false.  trans_b: op is the
- *  transpose, n = rows and k = cols (a linear layer); otherwise n = cols and k = rows (the gradient
- *  of its input).  A is in @p format; ldb is not used. */
+/** C (m, n) = A (m, k) op(W) + beta C on the calling thread, with trans_a false.  trans_b: op is
+ * the transpose, n = rows and k = cols (a linear layer); otherwise n = cols and k = rows (the
+ * gradient of its input).  A is in @p format; ldb is not used. */
 void num_sparse_product(enum num_format format, const struct num_product *p, const void *a,
                         const struct num_sparse *w, float *c);
 

@@ -67,7 +67,8 @@ static void expand_block(void *ctx, int64_t i, int thread)
     const struct num_packed *w = job->w;
     const int64_t first = i * EXPAND_BLOCK, left = w->rows * w->cols - first;
     const int64_t n = left < EXPAND_BLOCK ? left : EXPAND_BLOCK;
-    const int64_t bytes = num_format_bytes(job->format), before = num_packed_count(w->bits, 0, first);
+    const int64_t bytes = num_format_bytes(job->format),
+                  before = num_packed_count(w->bits, 0, first);
     const char *from = (const char *)w->values + before * bytes;
     void *out = job->out + first * bytes;
     (void)thread;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A sparse matrix sorted for products.  Non-zeros come in row-major order; the products want them by
- * blocks of inputs that fit the L1 cache, and for the gradient of the input the transposed matrix.
+/* A sparse matrix sorted for products.  Non-zeros come in row-major order; the products want them
+ * by blocks of inputs that fit the L1 cache, and for the gradient of the input the transposed
+ * matrix.
  *
  * Both orders come from one counting sort in two passes over the mask, by blocks of rows on all
  * threads: the first counts the non-zeros of each segment, the second puts each where its segment

@@ -4,9 +4,9 @@
 #include "sparse_kernels.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#    include <immintrin.h>
 
-#define UNIT __attribute__((target("avx2,fma")))
+#    define UNIT __attribute__((target("avx2,fma")))
 
 typedef struct {
     __m256 low, high;
@@ -50,7 +50,7 @@ UNIT static inline void vec_sums(vec v[4], float out[4])
     _mm_storeu_ps(out, _mm_unpacklo_ps(_mm_shuffle_ps(ac, ac, 0x08), _mm_shuffle_ps(bd, bd, 0x08)));
 }
 
-#include "sparse_loops.h"
+#    include "sparse_loops.h"
 
 static bool here(void)
 {

@@ -4,9 +4,9 @@
 #include "sparse_kernels.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#    include <immintrin.h>
 
-#define UNIT __attribute__((target("avx512f")))
+#    define UNIT __attribute__((target("avx512f")))
 
 typedef __m512 vec;
 
@@ -51,7 +51,7 @@ UNIT static inline void vec_sums(vec v[4], float out[4])
     _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_permutexvar_ps(lanes, one)));
 }
 
-#include "sparse_loops.h"
+#    include "sparse_loops.h"
 
 static bool here(void)
 {

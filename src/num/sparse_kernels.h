@@ -6,8 +6,8 @@
 #include <wsc/num_sparse.h>
 
 enum {
-    NUM_SPARSE_LANES = 16,                                        /**< numbers of a vector */
-    NUM_SPARSE_VECTORS = NUM_SPARSE_TOKENS / NUM_SPARSE_LANES,    /**< vectors of a token block */
+    NUM_SPARSE_LANES = 16,                                     /**< numbers of a vector */
+    NUM_SPARSE_VECTORS = NUM_SPARSE_TOKENS / NUM_SPARSE_LANES, /**< vectors of a token block */
     NUM_SPARSE_INPUTS = 128, /**< inputs of a block: 64 tokens of them fill 32 KiB, an L1 cache */
     NUM_SPARSE_OUTPUTS = 512 /**< outputs of a block, which share the inputs in the cache */
 };

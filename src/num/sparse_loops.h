@@ -1,9 +1,9 @@
 /** The loops over non-zeros of sparse products, written once for every vector unit.
  *
  *  Included by sparse_portable.c, sparse_avx2.c and sparse_avx512.c, which define `vec` (16 fp32
- *  numbers), UNIT (attributes of a function of the unit) and vec_load, vec_store, vec_fill, vec_fma,
- *  vec_sums.  A block of tokens stays in registers while the non-zeros of an output pass: each is a
- *  broadcast and one fused multiply-add for each vector of tokens. */
+ *  numbers), UNIT (attributes of a function of the unit) and vec_load, vec_store, vec_fill,
+ * vec_fma, vec_sums.  A block of tokens stays in registers while the non-zeros of an output pass:
+ * each is a broadcast and one fused multiply-add for each vector of tokens. */
 #ifndef WSC_NUM_SPARSE_LOOPS_H
 #define WSC_NUM_SPARSE_LOOPS_H
 #include "sparse_kernels.h"
@@ -59,7 +59,8 @@ UNIT ALWAYS void dots_of(const struct num_sparse_job *j, const vec *dy, uint32_t
     float *g = j->g + (e - j->start[0]), dot[TOGETHER];
     const float *x[TOGETHER];
     vec sum[TOGETHER];
-    for (uint32_t i = 0; i < TOGETHER; i++) /* the last one stands in for those that are not there */
+    for (uint32_t i = 0; i < TOGETHER;
+         i++) /* the last one stands in for those that are not there */
         x[i] = j->x + (int64_t)j->input[i < n ? e + i : end - 1] * NUM_SPARSE_TOKENS;
     for (int i = 0; i < TOGETHER; i++)
         sum[i] = vec_fill(0);

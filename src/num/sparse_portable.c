@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products in plain C, for any processor: sixteen lanes as an array, fmaf(), and
- * the tree over the lanes that the vector units have.  The definition of their bits. */
+/* The loops of sparse products in plain C, for any processor: sixteen lanes as an array, fmaf(),
+ * and the tree over the lanes that the vector units have.  The definition of their bits. */
 #include <math.h>
 
 typedef struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of sparse matrices: tokens are taken in blocks of 64 whose features are transposed into a
- * panel (feature, token), so that a non-zero multiplies whole vectors of tokens; the results are
+/* Products of sparse matrices: tokens are taken in blocks of 64 whose features are transposed into
+ * a panel (feature, token), so that a non-zero multiplies whole vectors of tokens; the results are
  * transposed back.  sparse.c has sorted the non-zeros by blocks of inputs that fit the L1 cache;
  * sparse_loops.h has the loops over them.  Called by the linear layers of src/host. */
 #include <wsc/num_sparse.h>
@@ -195,14 +195,13 @@ static void gradient_sums(enum num_format format, const struct num_sparse *w,
                    min64(NUM_SPARSE_TOKENS, r->n_tokens - t), r->n_rows, dy, NUM_SPARSE_TOKENS);
         for (int64_t b = 0; b < o->n_in_blocks; b++) {
             const uint32_t *start = o->start + num_sparse_segment(o, r->first_row, b);
-            const struct num_sparse_job job = {
-                .start = start,
-                .n_out = r->n_rows,
-                .input = o->input,
-                .x = x + b * NUM_SPARSE_INPUTS * NUM_SPARSE_TOKENS,
-                .y = dy,
-                .g = to,
-                .first = t == 0};
+            const struct num_sparse_job job = {.start = start,
+                                               .n_out = r->n_rows,
+                                               .input = o->input,
+                                               .x = x + b * NUM_SPARSE_INPUTS * NUM_SPARSE_TOKENS,
+                                               .y = dy,
+                                               .g = to,
+                                               .first = t == 0};
             w->unit->dots(&job);
             to += start[r->n_rows] - start[0];
         }

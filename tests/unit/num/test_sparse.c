@@ -19,9 +19,9 @@ struct trial {
     enum num_format format;
     int64_t n_kept;
     uint64_t *bits;
-    void *packed;          /* in the format */
-    float *dense;          /* (rows, cols), of the format's numbers */
-    void *x, *dy;          /* operands (tokens, cols) and (tokens, rows) in the format */
+    void *packed; /* in the format */
+    float *dense; /* (rows, cols), of the format's numbers */
+    void *x, *dy; /* operands (tokens, cols) and (tokens, rows) in the format */
     float *wide_x, *wide_dy;
     struct num_sparse *sparse;
 };
@@ -116,7 +116,7 @@ static struct num_product shape_of(const struct trial *t, bool forward, float be
 }
 
 /* Sizes at and around the blocks of tokens, inputs and outputs. */
-static const int64_t sizes[][3] = {{1, 1, 1},     {3, 5, 2},      {70, 130, 65}, {129, 64, 16},
+static const int64_t sizes[][3] = {{1, 1, 1},      {3, 5, 2},      {70, 130, 65}, {129, 64, 16},
                                    {513, 129, 17}, {40, 300, 130}, {520, 3, 48},  {64, 256, 33}};
 enum { N_SIZES = sizeof sizes / sizeof *sizes };
 
@@ -251,7 +251,8 @@ static float defined_gradient(const struct trial *t, int64_t row, int64_t col)
 
 static void check_gradient(struct trial *t)
 {
-    float *whole = new_block(t->n_kept, sizeof *whole), *parts = new_block(t->n_kept, sizeof *parts);
+    float *whole = new_block(t->n_kept, sizeof *whole),
+          *parts = new_block(t->n_kept, sizeof *parts);
     int64_t at = 0, wrong = 0;
     gradient(t, 0, t->rows, whole);
     for (int64_t i = 0; i < t->rows * t->cols; i++) {
