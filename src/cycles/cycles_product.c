@@ -5,6 +5,7 @@
  * same are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
 #include "cycles_product.h"
 
+#include "cycles_sparse.h"
 #include "cycles_vector.h"
 
 #include <math.h>
@@ -33,21 +34,25 @@ static double chain_share(const struct cycles_layout *l, double cols, double n)
  *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
  *  Outputs end at the columns in turn, at those that hold some; in scalar code the first one of a
  *  turn waits for the chain. */
-double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out)
+double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                      double density)
 {
-    double item = in->k * cycles_axpy_arrival(l, l->t) + chain_share(l, l->cols, l->t);
+    const struct cycles_loads loads = {.n = in->k,
+                                       .one = cycles_axpy_arrival(l, l->t),
+                                       .rest = chain_share(l, l->cols, l->t),
+                                       .least = l->t};
+    const double item = cycles_sparse_item(l, &loads, density);
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
     double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
-    item = fmax(item, l->t);
     const double waits = l->by_data ? 0 : (turns - 1) * fmax(0, chain - item);
     return n_out * item + chain + waits + ceil(l->t / l->add) + l->rows * l->hop;
 }
 
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
-                             double n_out)
+                             double n_out, double density)
 {
     const struct cycles_side part = {in->n / l->slices, ceil(in->k / l->slices)};
-    return l->slices * cycles_product(l, &part, n_out);
+    return l->slices * cycles_product(l, &part, n_out, density);
 }
 
 /* ---- sums over tokens ------------------------------------------------------------------------ */
@@ -177,17 +182,35 @@ bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
 }
 
-double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
-                              const struct cycles_side *out)
+/** All results, either operand being the one that is sent. */
+static double all_results(const struct cycles_layout *l, const struct cycles_side *in,
+                          const struct cycles_side *out)
 {
     return fmin(cycles_outer(l, l->t, out->k, in, l->cols),
-                cycles_outer(l, l->t, in->k, out, l->cols)) +
+                cycles_outer(l, l->t, in->k, out, l->cols));
+}
+
+/** Those of the non-zeros alone. */
+static double some_results(const struct cycles_layout *l, const struct cycles_side *in,
+                           const struct cycles_side *out, double density)
+{
+    if (!(density < 1) || !l->sampled) return INFINITY;
+    return fmin(cycles_sampled_gradient(l, out->k, in, density),
+                cycles_sampled_gradient(l, in->k, out, density));
+}
+
+double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                              const struct cycles_side *out, double density)
+{
+    return fmin(all_results(l, in, out), some_results(l, in, out, density)) +
            cycles_gradient_latency(l);
 }
 
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
-                         const struct cycles_side *out)
+                         const struct cycles_side *out, double density)
 {
+    const double some = some_results(l, in, out, density);
+    if (some < all_results(l, in, out)) return some / fmax(in->n, out->n);
     const bool columns = cycles_by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
     const double one = l->by_data ? outer_by_data(l, l->t, held->k, sent, l->cols) : INFINITY;
