@@ -140,12 +140,16 @@ void cluster_destroy(struct cluster **cluster)
 
 static enum wsc_err check_dense(const struct model *model, const struct zoo_params *params)
 {
-    if (!model_is_sparse(model)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: sparsity: sparse weights are checked and described by "
-                                  "--validate_only, but not run yet",
-                                  params->file),
-                        "--set sparsity=null takes the dense model, its values and its time");
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct zoo_sparsity *s = model_sparsity_of(model, i);
+        if (s && s->algorithm != ZOO_SPARSITY_STATIC)
+            return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                          "%s: sparsity: masks of algorithm %s are checked and "
+                                          "described by --validate_only, but not run yet",
+                                          params->file, zoo_sparsity_algorithm_name(s->algorithm)),
+                                "--set sparsity=null takes the dense model");
+    }
+    return WSC_OK;
 }
 
 /* The topology of the whole machine is kept beside the one in use (net), which shrinks when parts
