@@ -147,6 +147,39 @@ void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *
  */
 int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards);
 
+/* ---- payloads of sparse stages --------------------------------------------------------------- */
+
+/** True when tensors of the stage have masks, so that its payloads are packed: weights are masks
+ *  and non-zeros, gradients those of the non-zeros (src/stream/stream_packed.h).  A tied tensor
+ *  always travels whole. */
+bool stream_is_packed(const struct model *model, int stage);
+/** True when tensor @p tensor, @p n_kept of whose elements are kept, takes fewer bytes as mask and
+ *  non-zeros than as a whole. */
+bool stream_packs_tensor(const struct model *model, int tensor, int64_t n_kept);
+/** A part of a stage: that of shard @p m of @p n_shards; of shard 0 of 1 the whole stage. */
+struct stream_part_of {
+    int m, n_shards;
+};
+/** Lay out the weights of a part of a packed stage.  @p w has an entry for each view: `bits` not
+ *  NULL, n_kept of the part and dense_gradient say how it travels; at @p payload (NULL: only count)
+ *  the heads are written, and bits and values of @p w point to where the caller puts them.  Returns
+ *  the bytes of the payload. */
+int64_t stream_packed_layout(const struct model *model, int stage, struct stream_part_of of,
+                             struct model_weights *w, void *payload);
+/** Find the weights of a part of a packed stage in @p payload; @p w, one for each view, points into
+ *  it. */
+void stream_packed_open(const struct model *model, int stage, struct stream_part_of of,
+                        const void *payload, struct model_weights *w);
+/** Bytes before the vectors of a packed stage's gradients that are cut in @p n_shards parts. */
+int64_t stream_packed_grad_head(const struct model *model, int stage, int n_shards);
+/** Write what stands before the vectors of a packed stage's gradients, from its weights. */
+void stream_packed_grad_start(const struct model *model, int stage, int n_shards,
+                              const struct model_weights *w, void *payload);
+/** Elements of view @p v in part @p m that the gradients in @p payload have. */
+int64_t stream_packed_grad_count(const void *payload, int n_shards, int v, int m);
+/** Elements of one vector of the gradients in @p payload (NULL: dense ones) of a stage. */
+int64_t stream_grad_elems(const struct model *model, int stage, int n_shards, const void *payload);
+
 /** Bytes of a stage's weights on an emulated link, whole. */
 int64_t stream_weight_bytes(const struct model *model, int stage);
 /** Bytes of a stage's gradient on an emulated link, whole: 32 bits per parameter. */
@@ -370,16 +403,19 @@ void stream_window_destroy(struct stream_window **w);
 /** A list of gradient sums that grows to the right: siblings are added as they meet. */
 struct stream_sums {
     struct num_nodes nodes;              /**< the subtrees */
+    int64_t head_bytes;                  /**< before the vectors of every buffer, all alike */
+    struct comm_buf *head;               /**< owned: a buffer that has them; NULL: none */
     float *vector[NUM_MAX_NODES];        /**< one for each, inside a buffer */
     struct comm_buf *buf[NUM_MAX_NODES]; /**< owned reference that keeps it alive */
 };
-/** Append vectors of @p n_elems floats of the subtrees @p nodes, in @p take_buf (its reference is
- *  taken; the vectors may be changed), of a reduction over @p n_items, and add siblings, left +=
- *  right.  The range of @p nodes begins where the list ends. */
+/** Append vectors of @p n_elems floats of the subtrees @p nodes, in @p take_buf after s->head_bytes
+ *  (its reference is taken; the vectors may be changed), of a reduction over @p n_items, and add
+ *  siblings, left += right.  The range of @p nodes begins where the list ends. */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf);
-/** Put all vectors in order into one buffer, *@p out, whose reference is the caller's; a single
- *  vector travels without a copy.  The list is empty afterwards.  WSC_NOMEM. */
+/** Put all vectors in order into one buffer, *@p out, whose reference is the caller's, after what
+ *  stood before them in the buffers; a single vector travels without a copy.  The list is empty
+ * afterwards.  WSC_NOMEM. */
 enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
                               struct comm_buf **out) WSC_CHECKED;
 /** Release all vectors; the list is empty afterwards. */
