@@ -330,6 +330,14 @@ enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 
 /** Most children of a SwarmX node, and most shards. */
 enum { STREAM_MAX_FANOUT = 64 };
+/** Payloads that an edge of the tree has carried, in bytes of the host, and what they would have
+ *  been without masks. */
+struct stream_carried {
+    int parent, child;     /**< roles */
+    int64_t between_ranks; /**< 1: they travel over MPI; 0: within a rank */
+    int64_t weights, dense_weights;
+    int64_t gradients, dense_gradients;
+};
 /** The links of one role towards one side; arrays are parallel.  Where two roles are joined there
  *  are three links: weights down, credits up, data up. NULL where the other end's rank is not this
  *  one and neither is the role. */
@@ -338,6 +346,7 @@ struct stream_side {
     struct comm_link *weights[STREAM_MAX_FANOUT];
     struct comm_link *credit[STREAM_MAX_FANOUT];
     struct comm_link *data[STREAM_MAX_FANOUT];
+    struct stream_carried *carried[STREAM_MAX_FANOUT]; /**< of the edge; counted by the sender */
 };
 /** The links of one role, and who it is. */
 struct stream_ports {
@@ -360,6 +369,8 @@ struct stream_net {
     struct stream_topology *topology; /**< owned; without what is lost */
     struct stream_ports *ports;       /**< owned, n_roles; filled for local roles only */
     uint64_t seed;                    /**< of lost packets */
+    struct stream_carried *carried;   /**< owned, n_carried: what each edge has carried */
+    int n_carried;                    /**< shards and roles: edges of shards, then of children */
 };
 /** Place the roles on the ranks of @p comm and open the links; @p seed is that of the packets which
  *  lossy links lose.  @p take_topology belongs to the net, after an error too; *@p out is then
@@ -380,6 +391,11 @@ void stream_net_tune(struct stream_net *net);
 /** Bytes that all links of the local roles have carried, by direction, as counted by the sending
  *  ends. */
 void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up);
+
+/** Collect what all edges have carried, over all ranks, in the order of the tree: *@p out (*@p n,
+ *  owned by the caller).  Collective.  WSC_NOMEM, WSC_MPI. */
+enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out,
+                                int *n) WSC_CHECKED;
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
@@ -477,8 +493,9 @@ static inline WSC_CHECKED enum wsc_err stream_recv(const struct stream_ports *po
  *  are put together.  @p msg->payload is NULL without values, and after an error. */
 enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg) WSC_CHECKED;
-/** Send weights to every child, which share the payload; takes its reference. */
-enum wsc_err stream_send_weights(const struct stream_ports *ports,
+/** Send the weights of transfer @p at to every child, which share the payload; takes its reference.
+ */
+enum wsc_err stream_send_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg) WSC_CHECKED;
 /** Grant every parent the transfer @p index of step @p step, which is being consumed from @p time
  *  on; a signal, which never blocks. */

@@ -153,7 +153,7 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
                                                .ready = ready,
                                                .gradient_scale = memoryx_gradient_scale(mx)}};
     if (mx->pass->values) TRY(pack_weights(mx, at->stage, &msg.payload));
-    return stream_send_weights(mx->ports, &msg);
+    return stream_send_weights(mx->ports, at, &msg);
 }
 
 enum wsc_err memoryx_wait_for_credits(struct memoryx *mx, int64_t index,

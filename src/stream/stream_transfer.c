@@ -85,12 +85,34 @@ enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct 
     return rc;
 }
 
+/* Elements of the stage that a sender has: a shard its part, others all. */
+static int64_t elems_of(const struct stream_ports *ports, int stage, int shard, int n_shards)
+{
+    const struct model *model = ports->net->model;
+    return n_shards > 1 ? stream_stage_part_elems(model, stage, shard, n_shards)
+                        : model->stage[stage].n_elems;
+}
+
+static void count_weights(const struct stream_ports *ports, int stage, int child,
+                          const struct comm_buf *payload)
+{
+    const int n_shards = ports->net->topology->n_shards;
+    const bool shard = ports->role < n_shards;
+    struct stream_carried *c = ports->down.carried[child];
+    if (!payload) return;
+    c->weights += comm_buf_bytes(payload);
+    c->dense_weights += elems_of(ports, stage, ports->role, shard ? n_shards : 1) *
+                        num_format_bytes(ports->net->model->format);
+}
+
 /* One reference of the payload for each child; a failed send stops there, and the caller's
  * reference goes in any case. */
-enum wsc_err stream_send_weights(const struct stream_ports *ports, struct stream_msg *msg)
+enum wsc_err stream_send_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct stream_msg *msg)
 {
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < ports->down.n && !rc; i++) {
+        count_weights(ports, at->stage, i, msg->payload);
         (void)comm_buf_ref(msg->payload);
         rc = stream_send(ports->down.weights[i], msg);
     }
@@ -147,6 +169,16 @@ static enum wsc_err cut_part(const struct stream_ports *ports, int stage, int m,
     return WSC_OK;
 }
 
+static void count_gradients(const struct stream_ports *ports, int stage, int parent,
+                            const struct comm_buf *payload, int n_sums)
+{
+    struct stream_carried *c = ports->up.carried[parent];
+    if (!payload) return;
+    c->gradients += comm_buf_bytes(payload);
+    c->dense_gradients +=
+        n_sums * elems_of(ports, stage, parent, ports->up.n) * (int64_t)sizeof(float);
+}
+
 enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struct stream_at *at,
                                    struct vtime_span ready, struct comm_buf *take_sums, int n_sums)
 {
@@ -159,10 +191,15 @@ enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struc
                              .bytes = stream_per_shard(bytes, n),
                              .payload = take_sums};
     enum wsc_err rc = WSC_OK;
-    if (n == 1) return stream_send(ports->up.data[0], &msg);
+    if (n == 1) {
+        count_gradients(ports, at->stage, 0, take_sums, n_sums);
+        return stream_send(ports->up.data[0], &msg);
+    }
     for (int m = 0; m < n && !rc; m++) {
         rc = cut_part(ports, at->stage, m, take_sums, n_sums, &msg.payload);
-        if (!rc) rc = stream_send(ports->up.data[m], &msg);
+        if (rc) break;
+        count_gradients(ports, at->stage, m, msg.payload, n_sums);
+        rc = stream_send(ports->up.data[m], &msg);
     }
     comm_buf_unref(&take_sums);
     return rc;
