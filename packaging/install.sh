@@ -74,6 +74,9 @@ install_all() {
     put 644 share/bash-completion/completions "$made/wsc"
     "$build/bin/wsc" help --completion zsh >"$made/_wsc"
     put 644 share/zsh/site-functions "$made/_wsc"
+    "$build/bin/wsc" params --schema >"$made/params.schema.json"
+    "$build/bin/wsc" params --schema cluster >"$made/cluster.schema.json"
+    put 644 share/wsc/schema "$made/params.schema.json" "$made/cluster.schema.json"
     put 644 share/doc/wsc LICENSE docs/*.md
 }
 

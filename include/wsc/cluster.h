@@ -108,6 +108,7 @@ struct cluster_record {
     /** Mode of the pass. */
     enum stream_mode mode;
     int64_t first_step, n_steps;    /**< steps that are recorded */
+    int64_t updates;                /**< of the weights, before the first recorded step */
     int64_t n_micro;                /**< micro-batches of a step */
     int n_wafers, n_nodes;          /**< of the machine that was left */
     const struct hw *hw;            /**< borrowed: faults as they were in these steps */

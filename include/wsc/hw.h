@@ -304,6 +304,10 @@ void hw_machine_fini(struct hw_machine *cluster);
 bool hw_is_machine_file(const char *bytes, size_t n_bytes);
 /** The key table of machine files; static. */
 const struct conf_table *hw_machine_table(void);
+/** True for a row of hw_machine_table() whose value is `{value, kind, source, uncertainty}`. */
+bool hw_key_is_constant(const struct conf_key *key);
+/** Values of `kind` of a constant: documented, derived, assumed, calibrated; static. */
+const struct conf_choice *hw_source_kinds(void);
 /** Kinds of faults and their keys, indexed by enum hw_fault_kind; static. */
 const struct conf_variants *hw_fault_kinds(void);
 

@@ -283,6 +283,26 @@ int64_t model_kept(const struct model *model, int tensor, int64_t step);
 bool model_sends_dense_gradient(const struct model *model, int tensor, int64_t step);
 /** True when a tensor of the model is sparse. */
 bool model_is_sparse(const struct model *model);
+/** Instead of a number of updates: where a tensor has most weights in all steps, for which a
+ *  compiler has to make room. */
+enum { MODEL_DENSEST = -1 };
+/** As model_kept(); @p step may be MODEL_DENSEST.  That is the least `sparsity` of the schedule: of
+ *  one without an end its limit; all weights where training begins dense. */
+int64_t model_kept_at(const struct model *model, int tensor, int64_t step);
+/** True when the update that makes step @p step + 1 chooses a new mask for @p tensor. */
+bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
+/** Share of the elements that are not zero in the matrices of a stage, by what a tensor is for; the
+ *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
+struct model_density {
+    double weights[MODEL_N_TENSOR_KINDS];
+    /** Of the gradient that is wanted: as the weights', but 1 in a step that chooses new non-zeros
+     *  by their gradients. */
+    double gradients[MODEL_N_TENSOR_KINDS];
+};
+/** Densities of @p stage (an embedding that is the head's matrix under both names) after @p step
+ *  updates; with MODEL_DENSEST and @p stage -1 the means over all blocks.  False when all are 1. */
+bool model_density_at(const struct model *model, int stage, int64_t step,
+                      struct model_density *out);
 /** The next pattern of params->sparsity that matches no tensor's name, NULL after the last; *@p at
  *  starts at 0.  Borrowed from @p params. */
 const char *model_unmatched_pattern(const struct model *model, const struct zoo_params *params,

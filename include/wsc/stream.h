@@ -180,10 +180,25 @@ int64_t stream_packed_grad_count(const void *payload, int n_shards, int v, int m
 /** Elements of one vector of the gradients in @p payload (NULL: dense ones) of a stage. */
 int64_t stream_grad_elems(const struct model *model, int stage, int n_shards, const void *payload);
 
-/** Bytes of a stage's weights on an emulated link, whole. */
-int64_t stream_weight_bytes(const struct model *model, int stage);
-/** Bytes of a stage's gradient on an emulated link, whole: 32 bits per parameter. */
-int64_t stream_grad_bytes(const struct model *model, int stage);
+/* ---- amounts -------------------------------------------------------------------------------- */
+
+/** What moves of a stage in one step, and what is updated after it: functions of counts, so that
+ *  they are the same with and without values. */
+struct stream_amounts {
+    /** Bytes on an emulated link, whole: of the weights, of the gradient (32 bits per parameter).
+     *  A sparse tensor has stream.sparse_weight_bytes for each non-zero (two more where weights are
+     *  of 32 bits), stream.sparse_gradient_bytes for its gradient, and goes dense where that is
+     *  less. */
+    int64_t weight_bytes, grad_bytes;
+    int64_t updated;  /**< parameters that the optimizer updates; a tied head has none */
+    int64_t selected; /**< elements among which a new mask is chosen after the step */
+    bool sparse;      /**< density holds; otherwise all is dense */
+    struct model_density density;
+    uint64_t key; /**< of density: equal keys are equal densities; 0: dense */
+};
+/** Amounts of @p stage in the step after @p updates updates, which may be MODEL_DENSEST. */
+void stream_amounts_of(const struct hw *hw, const struct model *model, int stage, int64_t updates,
+                       struct stream_amounts *out);
 /** What one of @p n_shards gets of @p amount (bytes, parameters) that is striped evenly, rounded
  *  up. */
 int64_t stream_per_shard(int64_t amount, int n_shards);
@@ -201,6 +216,8 @@ struct stream_pass {
     int64_t n_steps;
     int64_t first_sample; /**< of the sample stream, where first_step begins */
     struct stream_batch batch;
+    /** Updates before the pass, EVAL and GENERATE: whose sparse weights are used. */
+    int64_t updates;
     bool values;  /**< payloads travel; false: sizes only */
     bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
 };
@@ -218,8 +235,9 @@ static inline bool stream_sends_texts(const struct stream_pass *pass)
 /** One transfer of weights and what belongs to it: a position in the walk over a batch. */
 struct stream_at {
     int64_t step;
-    int64_t micro; /**< micro-batch */
-    int index;     /**< of the transfer in the batch, over all micro-batches; names messages */
+    int64_t updates; /**< of the weights, before this step; names their densities */
+    int64_t micro;   /**< micro-batch */
+    int index;       /**< of the transfer in the batch, over all micro-batches; names messages */
     /** Index in model->stage. */
     int stage;
     bool backward;                 /**< the stage runs backward, and its gradients go up */
@@ -371,7 +389,12 @@ struct stream_net {
     uint64_t seed;                    /**< of lost packets */
     struct stream_carried *carried;   /**< owned, n_carried: what each edge has carried */
     int n_carried;                    /**< shards and roles: edges of shards, then of children */
+    struct stream_ledger *ledger;     /**< owned; stream_amounts() */
 };
+/** Amounts of @p stage in the step after @p updates updates; kept, so that roles may ask for each
+ *  transfer.  Borrowed from @p net, until two more steps have been asked for. */
+const struct stream_amounts *stream_amounts(const struct stream_net *net, int stage,
+                                            int64_t updates);
 /** Place the roles on the ranks of @p comm and open the links; @p seed is that of the packets which
  *  lossy links lose.  @p take_topology belongs to the net, after an error too; *@p out is then
  *  NULL.  Collective in the sense of comm_link_open(): every rank calls it with equal arguments; it
@@ -408,9 +431,11 @@ struct stream_window {
     int64_t *need;       /**< owned */
 };
 /** Compute the window of every batch of @p pass when @p window_bytes of weights may be ahead; 0
- *  allows one transfer at a time.  Owned by the caller.  WSC_NOMEM. */
-enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
-                                  const struct stream_pass *pass, int64_t window_bytes) WSC_CHECKED;
+ *  allows one transfer at a time.  Sparse stages count as at their densest step, for which buffers
+ *  are made.  Owned by the caller.  WSC_NOMEM. */
+enum wsc_err stream_window_create(struct stream_window **out, const struct hw *hw,
+                                  const struct model *model, const struct stream_pass *pass,
+                                  int64_t window_bytes) WSC_CHECKED;
 /** Release *@p w and null it; NULL allowed. */
 void stream_window_destroy(struct stream_window **w);
 

@@ -482,6 +482,12 @@ const struct conf_variants *zoo_schedulers(void);
 const struct conf_variants *zoo_initializers(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
+/** Old key name number @p i, from 0, of older releases; NULL after the last.  A name that two rows
+ *  of the table have comes twice.  Static. */
+const char *zoo_renames_old(int i);
+/** Spelling number @p i, from 0, of the families that `model.name` takes; NULL after the last;
+ *  static. */
+const char *zoo_family_spelling(int i);
 /** Append the old key names and what they became as a table in Markdown. */
 void zoo_renames_write(struct wsc_text *out);
 #endif

@@ -155,6 +155,22 @@ const struct app_command app_commands[] = {
      .ranks = APP_RANKS_ONE,
      .request_bytes = sizeof(struct app_inspect),
      .run = app_run_inspect},
+    {.name = "params",
+     .bit = APP_ON_PARAMS,
+     .summary = "write, compare and describe params files",
+     .usage = "params --template FAMILY SIZE\n"
+              "wsc params --diff FILE FILE\n"
+              "wsc params --schema [params|cluster]",
+     .about = "Writes a commented params file of a published model, compares the effective values "
+              "of two params files key by key, or prints the JSON Schema of params or cluster "
+              "files, by which editors complete and check them.",
+     .examples = "  wsc params --template gpt3 111m >my.yaml\n"
+                 "  wsc params --diff my.yaml configs/params/gpt3_111m.yaml\n"
+                 "  wsc params --schema >params.schema.json\n"
+                 "  wsc params --schema cluster >cluster.schema.json\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_params),
+     .run = app_run_params},
     {.name = "ranks",
      .bit = APP_ON_RANKS,
      .summary = "print the number of MPI ranks for one role per rank",

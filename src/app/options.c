@@ -454,6 +454,20 @@ const struct app_option app_options[] = {
      AT(inspect, file), .bare = true, .required = ""},
     {APP_ON_INSPECT, "json", APP_FLAG, AT(inspect, json), .help = "results as JSON"},
 
+    /* params */
+    {APP_ON_PARAMS, NULL, APP_TEXT, "WORD", AT(params, word), .bare = true,
+     .help = "with --template: the size; with --diff: the second file; with --schema: params or "
+             "cluster"},
+    {APP_ON_PARAMS, "template", APP_TEXT, "FAMILY", AT(params, template_of),
+     .needs = "!diff "
+              "!schema",
+     .required = "!diff !schema",
+     .help = "write the params file of a model of this family and size, or list: all there are"},
+    {APP_ON_PARAMS, "diff", APP_FILE, "FILE", AT(params, diff), .needs = "WORD !schema",
+     .help = "print the keys whose effective values differ in two params files"},
+    {APP_ON_PARAMS, "schema", APP_FLAG, AT(params, schema),
+     .help = "print the JSON Schema of params files, or of cluster files"},
+
     /* help */
     {APP_ON_HELP, NULL, APP_TEXTS, "COMMAND", AT(help_request, words), .max = 2, .bare = true,
      .help = "print the options of this command", .preset_why = "list the commands"},

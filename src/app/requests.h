@@ -127,6 +127,14 @@ struct app_inspect {
     bool json;
 };
 
+/** `wsc params`. */
+struct app_params {
+    struct app_config config;       /**< empty */
+    const char *word;               /**< what the option refers to; NULL: not given */
+    const char *template_of, *diff; /**< NULL: not given */
+    bool schema;
+};
+
 /** `wsc ranks`. */
 struct app_ranks_of {
     struct app_config config;

@@ -24,7 +24,10 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
                                    .n_micro = 1,
                                    .n_wafers = c->net->topology->n_wafers};
     int64_t share = stream_max_samples(batch);
-    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training, NULL));
+    struct model_density densest;
+    const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
+    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training,
+                          sparse ? &densest : NULL));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
     const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;

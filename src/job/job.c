@@ -290,6 +290,7 @@ static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t
 {
     const struct stream_pass pass = {.mode = STREAM_EVAL,
                                      .first_step = first,
+                                     .updates = s->step,
                                      .n_steps = n,
                                      .first_sample = first * s->eval_batch.batch_size,
                                      .batch = s->eval_batch,

@@ -82,6 +82,7 @@ void memoryx_destroy(struct memoryx **memoryx)
             wsc_free(mx->part[i].state[k]);
         wsc_free(mx->part[i].g);
         wsc_free(mx->part[i].mask);
+        wsc_free(mx->part[i].dense);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
@@ -156,7 +157,7 @@ enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pa
     char name[48];
     memoryx->pass = pass;
     stream_window_destroy(&memoryx->window);
-    TRY(stream_window_create(&memoryx->window, net->model, pass,
+    TRY(stream_window_create(&memoryx->window, net->hw, net->model, pass,
                              net->hw->cluster->stream.prefetch_window_bytes));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (down)", memoryx->shard);
     TRY(comm_spawn(net->comm, role, memoryx_run_send, memoryx, 0, name));

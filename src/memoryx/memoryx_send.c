@@ -87,11 +87,11 @@ static struct model_weights travels(const struct memoryx *mx, int tensor)
     const struct model *model = mx->net->model;
     const struct memoryx_part *s = &mx->part[tensor];
     struct model_weights w = {.n_kept = s->n};
-    if (!s->mask || !stream_packs_tensor(model, tensor, model_kept(model, tensor, mx->updates)))
+    if (!s->mask || !stream_packs_tensor(model, tensor, model_kept(model, tensor, mx->mask_step)))
         return w;
     w.bits = s->mask;
     w.n_kept = memoryx_mask_count(s);
-    w.dense_gradient = model_sends_dense_gradient(model, tensor, mx->updates);
+    w.dense_gradient = model_sends_dense_gradient(model, tensor, mx->mask_step);
     return w;
 }
 
@@ -142,7 +142,7 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
     const struct memoryx_times *t = &mx->times;
     const struct vtime ready = t->ready[at->stage];
     struct vtime_recorder *r = comm_record_at(mx->net->comm, at->step, at->index);
-    const int64_t bytes = stream_weight_bytes(mx->net->model, at->stage);
+    const int64_t bytes = stream_amounts(mx->net, at->stage, at->updates)->weight_bytes;
     struct stream_msg msg = {.kind = STREAM_MSG_WEIGHTS,
                              .step = at->step,
                              .index = at->index,

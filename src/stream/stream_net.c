@@ -3,6 +3,7 @@
  * credits and one for what comes up; between shard 0 and every other shard a pair; inside a shard
  * one from the taking program to the sending one.  Every rank opens the same links in the same
  * order (comm_link_open).  cluster makes the net, and forms it again after a fault. */
+#include "stream_ledger.h"
 #include "stream_topology.h"
 
 #include <wsc/check.h>
@@ -190,6 +191,7 @@ static enum wsc_err place_roles(struct stream_net *net)
 static enum wsc_err set_up(struct stream_net *net)
 {
     const struct hw_machine *c = net->hw->cluster;
+    TRY(stream_ledger_create(&net->ledger, net->model));
     TRY_NEW(net->ports, WSC_MEM_STREAM, net->topology->n_roles);
     net->n_carried = net->topology->n_shards + net->topology->n_roles;
     TRY_NEW(net->carried, WSC_MEM_STREAM, net->n_carried);
@@ -224,6 +226,7 @@ void stream_net_destroy(struct stream_net **net)
 {
     if (!*net) return;
     stream_topology_destroy(&(*net)->topology);
+    stream_ledger_destroy(&(*net)->ledger);
     wsc_free((*net)->ports);
     wsc_free((*net)->carried);
     wsc_free(*net);

@@ -80,7 +80,7 @@ enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct 
         comm_buf_unref(&held[m]);
     if (rc) comm_buf_unref(&whole);
     /* Stripes are rounded up, the whole is not. */
-    msg->bytes = stream_weight_bytes(ports->net->model, at->stage);
+    msg->bytes = stream_amounts(ports->net, at->stage, at->updates)->weight_bytes;
     msg->payload = whole;
     return rc;
 }
@@ -183,7 +183,7 @@ enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struc
                                    struct vtime_span ready, struct comm_buf *take_sums, int n_sums)
 {
     const int n = ports->up.n;
-    const int64_t bytes = stream_grad_bytes(ports->net->model, at->stage);
+    const int64_t bytes = stream_amounts(ports->net, at->stage, at->updates)->grad_bytes;
     struct stream_msg msg = {.kind = STREAM_MSG_GRADIENTS,
                              .step = at->step,
                              .index = at->index,

@@ -88,7 +88,7 @@ static void take_sums(struct swarmx *sx, const struct stream_at *at, int child,
 enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at)
 {
     int64_t n_elems = 0;
-    const int64_t bytes = stream_grad_bytes(sx->net->model, at->stage);
+    const int64_t bytes = stream_amounts(sx->net, at->stage, at->updates)->grad_bytes;
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     struct comm_buf *sums;
     int n_sums;

@@ -80,6 +80,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                     .backward = at->backward,
                                     .n_samples = w->micro.n_samples,
                                     .tokens = w->micro.tokens,
+                                    .amounts = stream_amounts(w->net, at->stage, at->updates),
                                     .price = &w->price[2 * at->stage + at->backward],
                                     .deviates = &w->deviates,
                                     .counted = counted->known ? counted : NULL};

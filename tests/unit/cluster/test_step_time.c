@@ -402,7 +402,10 @@ static void planned_bytes(const struct small_config *c, const struct model *m, i
     stream_topology_destroy(&t);
     bytes[0] = bytes[1] = 0;
     for (int s = 0; s < m->n_stages; s++) {
-        const int64_t weights = stream_weight_bytes(m, s), grads = stream_grad_bytes(m, s);
+        struct stream_amounts a;
+        const struct hw hw = {.cluster = &c->cluster};
+        stream_amounts_of(&hw, m, s, 0, &a);
+        const int64_t weights = a.weight_bytes, grads = a.grad_bytes;
         bytes[0] += 2 * (edges * weights + shards * stream_per_shard(weights, shards));
         bytes[1] += edges * grads + shards * stream_per_shard(grads, shards);
     }
