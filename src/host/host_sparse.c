@@ -32,7 +32,7 @@ struct host_sparse {
 static const struct {
     double product, gradient;
 } most_dense[] = {[NUM_FP32] = {0.55, 0.5},
-                  [NUM_BF16] = {0.3, 0.25},
+                  [NUM_BF16] = {0.3, 0.2},
                   [NUM_FP16] = {0.55, 0.5},
                   [NUM_CB16] = {0.55, 0.5}};
 
@@ -181,7 +181,8 @@ static const struct model_weights *weights_of(const struct host *k, const struct
     return &k->stage.weights[k->stage.view[g->kind] + g->expert * k->stage.next_view[g->kind]];
 }
 
-const struct model_weights *host_sparse_mask(const struct host *k, const struct host_grad *g)
+/* The mask of a gradient's tensor; NULL when its gradient has all elements. */
+static const struct model_weights *mask_of(const struct host *k, const struct host_grad *g)
 {
     const struct model_weights *w = weights_of(k, g);
     return w && w->bits && !w->dense_gradient ? w : NULL;
@@ -202,13 +203,13 @@ int64_t host_sparse_block_rows(const struct host *k, const struct host_grad *g)
 
 int64_t host_sparse_first(const struct host *k, const struct host_grad *g, int64_t row)
 {
-    const struct model_weights *w = host_sparse_mask(k, g);
+    const struct model_weights *w = mask_of(k, g);
     if (!w) return row * g->cols;
     if (is_sampled(k, g)) return num_sparse_first(k->stage.sparse[g->kind], row);
     return num_packed_count(w->bits, 0, row * g->cols);
 }
 
-/* Blocks of 64 tokens begin anew with each leaf, so a leaf's panel starts at a block of its own. */
+/* Each leaf begins a new block of 64 tokens, so a leaf's panel starts at a block of its own. */
 static int64_t panel_block(const struct host *k, int64_t leaf)
 {
     return k->leaf[leaf].row / NUM_SPARSE_TOKENS + leaf;
@@ -272,8 +273,8 @@ void host_sparse_prepare(struct host *k, const struct host_grad *grad, int n)
     }
     if (!sampled) return;
     struct panels p = {k, sampled};
-    const int64_t n_blocks = k->n_rows / NUM_SPARSE_TOKENS + k->n_leaves;
-    reserve_panel(k->sparse, n_blocks * NUM_SPARSE_TOKENS * sampled->cols);
+    const int64_t n_tokens = (k->n_rows / NUM_SPARSE_TOKENS + k->n_leaves) * NUM_SPARSE_TOKENS;
+    reserve_panel(k->sparse, num_sparse_panel_size(n_tokens, sampled->cols));
     num_parallel(k->n_leaves, fill_panel, &p);
 }
 
@@ -295,7 +296,7 @@ static void sampled_leaf(const struct host *k, const struct host_grad *g, int64_
 void host_sparse_leaf(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
                       int64_t n, float *dst, int thread)
 {
-    const struct model_weights *w = host_sparse_mask(k, g);
+    const struct model_weights *w = mask_of(k, g);
     if (!w) {
         g->leaf(k, g, &k->leaf[leaf], r0, n, dst);
     } else if (is_sampled(k, g)) {

@@ -32,8 +32,6 @@ static inline void host_linear(const struct host *k, const struct num_product *p
         host_product(k, p, a, host_expert_weight(k, kind, expert), c);
 }
 
-/** Of a gradient's tensor, its mask; NULL when its gradient has all elements. */
-const struct model_weights *host_sparse_mask(const struct host *k, const struct host_grad *g);
 /** Rows of a gradient that are computed together: by the shape and the way of computing alone. */
 int64_t host_sparse_block_rows(const struct host *k, const struct host_grad *g);
 /** Elements of the gradient's rows before row @p row, as they travel. */
@@ -44,8 +42,8 @@ void host_sparse_prepare(struct host *k, const struct host_grad *grad, int n);
 /** Rows [r0, r0 + n) of a leaf's gradient as they travel, to @p dst. */
 void host_sparse_leaf(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
                       int64_t n, float *dst, int thread);
-/** Of @p *n elements of a gradient from row @p r0 on those that are kept, and their number: @p rows
- *  itself, unless all elements of a tensor with a mask travel. */
+/** Those of @p *n elements of a gradient, from row @p r0 on, that are kept, and their number: @p
+ * rows itself, unless all elements of a tensor with a mask travel. */
 const float *host_sparse_kept(const struct host *k, const struct host_grad *g, int64_t r0,
                               const float *rows, int64_t *n, int thread);
 #endif

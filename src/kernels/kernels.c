@@ -128,7 +128,7 @@ static enum wsc_err expand(const struct kernels *k, int stage, const struct mode
     return WSC_OK;
 }
 
-/* Of one dense vector of gradients what travels; returns where the next one goes. */
+/* Copy what travels of one dense vector of gradients; returns where the next one goes. */
 static float *gather(const struct kernels *k, int stage, const struct model_weights *weights,
                      const float *dense, float *to)
 {

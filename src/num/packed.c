@@ -21,7 +21,7 @@ int64_t num_packed_count(const uint64_t *bits, int64_t first, int64_t n)
 }
 
 /* Copies between elements and packed values of two or four bytes: the packed index moves on by the
- * bit, so a value that is not kept is read or written once more in vain, inside the buffer. */
+ * bit, so a value that is not kept may be read in vain, inside the buffer. */
 static int64_t expand_4(const uint64_t *bits, int64_t first, int64_t n, const uint32_t *from,
                         int64_t n_from, uint32_t *out)
 {
