@@ -18,6 +18,7 @@ mkdir -p "$dir"
 # run NAME SPARSITY SYSTEMS STEPS WIDTH: CPU seconds of the whole run
 run() {
     rm -rf "${dir:?}/$1"
+    # shellcheck disable=SC2016
     /usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@" >"$0.txt" 2>"$0.err"' "$dir/$1" \
         "$build/bin/wsc" run --params "$here/train_384.yaml" --model_dir "$dir/$1" --num_csx "$3" \
         --num_steps "$4" --set "train_input.data_dir=$data" --set "model.hidden_size=$5" \
