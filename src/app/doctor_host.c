@@ -11,7 +11,6 @@
 
 #include <dirent.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,13 +81,28 @@ static double read_quota(void)
     return quota > 0 && length > 0 ? (double)quota / (double)length : 0;
 }
 
+/* Processors that this process may use: bits of a mask in hexadecimal; 0 when it is not known. */
+static int count_allowed(void)
+{
+    static const char name[] = "Cpus_allowed:";
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[4096];
+    int n = 0;
+    while (file && !n && fgets(line, sizeof line, file)) {
+        if (strncmp(line, name, sizeof name - 1) != 0) continue;
+        for (const char *at = line + sizeof name; *at; at++) {
+            const char digit[2] = {*at, '\0'};
+            n += __builtin_popcountl(strtoul(digit, NULL, 16));
+        }
+    }
+    if (file) (void)fclose(file);
+    return n;
+}
+
 void app_doctor_cores(struct app_finding *f)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    const bool known = !sched_getaffinity(0, sizeof set, &set);
-    const int mine = known ? CPU_COUNT(&set) : (int)online;
+    const int bound = count_allowed(), mine = bound ? bound : (int)online;
     const double quota = read_quota();
     const char *threads = getenv("OMP_NUM_THREADS");
     app_found(f, "%d of %ld processors%s%s", mine, online, threads ? ", OMP_NUM_THREADS=" : "",
