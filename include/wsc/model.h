@@ -319,6 +319,9 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
  *  with matrix weights alone; it is that of mfu. */
 double model_flop_per_token(const struct model *model);
+/** Of model_flop_per_token() those of weights that are not zero after @p updates updates: 4 for a
+ *  kept weight, 2 for a gradient that is wanted, 12 L T H d of attention as before. */
+double model_useful_flop_per_token(const struct model *model, int64_t updates);
 /** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
  *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
  *  a product (6 V C) and the softmax of attention (9 L H T). */

@@ -55,6 +55,21 @@ double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_
     return l->slices * cycles_product(l, &part, n_out, density);
 }
 
+double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                       const struct cycles_matrix *matrix, int n)
+{
+    double sum = 0;
+    bool alike = true;
+    for (int i = 1; i < n && l->density; i++)
+        if (l->density->weights[matrix[i].kind] < l->density->weights[matrix[0].kind] ||
+            l->density->weights[matrix[i].kind] > l->density->weights[matrix[0].kind])
+            alike = false;
+    if (alike) return cycles_product(l, in, n_out, cycles_density_of(l, matrix[0].kind));
+    for (int i = 0; i < n; i++)
+        sum += matrix[i].share * cycles_product(l, in, n_out, cycles_density_of(l, matrix[i].kind));
+    return sum;
+}
+
 /* ---- sums over tokens ------------------------------------------------------------------------ */
 
 enum { GROUP = CYCLES_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };

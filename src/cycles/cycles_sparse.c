@@ -56,21 +56,6 @@ double cycles_sampled_gradient(const struct cycles_layout *l, double held,
     return sent->n * cycles_sparse_item(l, &loads, density) + l->cols * l->hop + 2 * l->ramp;
 }
 
-double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
-                       const struct cycles_matrix *matrix, int n)
-{
-    double sum = 0;
-    bool alike = true;
-    for (int i = 1; i < n && l->density; i++)
-        if (l->density->weights[matrix[i].kind] < l->density->weights[matrix[0].kind] ||
-            l->density->weights[matrix[i].kind] > l->density->weights[matrix[0].kind])
-            alike = false;
-    if (alike) return cycles_product(l, in, n_out, cycles_density_of(l, matrix[0].kind));
-    for (int i = 0; i < n; i++)
-        sum += matrix[i].share * cycles_product(l, in, n_out, cycles_density_of(l, matrix[i].kind));
-    return sum;
-}
-
 double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind)
 {
     return l->density ? l->density->weights[kind] : 1;

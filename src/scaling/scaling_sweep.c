@@ -57,19 +57,20 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
-    *row = (struct scaling_row){.params = c->model->n_params,
-                                .num_csx = n,
-                                .global_batch = pass->batch.batch_size,
-                                .tokens_per_s = r.tokens_per_s,
-                                .samples_per_s = r.samples_per_s,
-                                .step_time_ps = time_ps,
-                                .breakdown = mean_parts(m),
-                                .mfu = r.mfu * done,
-                                .joules_per_token = r.joules_per_token,
-                                .flop_per_token = model_flop_per_token(c->model) * done,
-                                .flop_per_token_hoffmann =
-                                    model_flop_per_token_hoffmann(c->model) * done};
+        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, WARM_UP);
+    *row = (struct scaling_row){
+        .params = c->model->n_params,
+        .num_csx = n,
+        .global_batch = pass->batch.batch_size,
+        .tokens_per_s = r.tokens_per_s,
+        .samples_per_s = r.samples_per_s,
+        .step_time_ps = time_ps,
+        .breakdown = mean_parts(m),
+        .mfu = r.mfu * done,
+        .joules_per_token = r.joules_per_token,
+        .flop_per_token = model_flop_per_token(c->model) * done,
+        .useful_flop_per_token = model_useful_flop_per_token(c->model, WARM_UP) * done,
+        .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model) * done};
 }
 
 /* Jitter and lost packets differ from step to step. */

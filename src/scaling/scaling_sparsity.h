@@ -1,0 +1,9 @@
+/** Sweeps with another sparsity of their models. */
+#ifndef WSC_SCALING_SPARSITY_H
+#define WSC_SCALING_SPARSITY_H
+#include <wsc/scaling.h>
+
+/** scaling_run() with a constant fraction @p sparsity of zeros. */
+enum wsc_err scaling_at_sparsity(const struct scaling_sweep *sweep, double sparsity,
+                                 struct scaling_row **rows) WSC_CHECKED;
+#endif
