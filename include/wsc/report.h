@@ -53,8 +53,8 @@ struct report_scaling {
     const struct scaling_variant *varied;
     int n_varied;
     const char *varied_key;
-    /** Of a sweep over sparsity, which `varied` is then: the same with all weight gradients
-     *  computed. */
+    /** A sweep over sparsity, which `varied` is then, has a second one: the same with all weight
+     * gradients computed. */
     const struct scaling_variant *varied_all;
     const struct scaling_sensitivity *sensitivity; /**< of some of the models */
     int n_sensitivities;

@@ -218,6 +218,12 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
 struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
                                         const struct zoo_params *params,
                                         const struct scaling_row *row);
+/** Let @p row, a point of @p model on @p cluster, be the mean of a training of @p steps steps whose
+ *  sparsity changes: of eight places of the schedule, with what updates by gradients add.  A row of
+ *  any other model stays.  Errors as those of scaling_point(). */
+enum wsc_err scaling_over_schedule(const struct scaling_model *model,
+                                   const struct hw_machine *cluster, int64_t steps,
+                                   struct scaling_row *row) WSC_CHECKED;
 /** What training on @p tokens, or @p per_param tokens for each parameter where that is not 0, takes
  *  at the rate of @p row: expected time, as failures come at random (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,

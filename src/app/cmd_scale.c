@@ -185,10 +185,17 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
     for (int i = 0; i < r->n_rows; i++) {
+        const struct scaling_model *model = &c->model[i / c->sweep.n_counts];
+        struct scaling_row mean = s->row[i];
+        const double tokens = c->o->tokens_per_param > 0
+                                  ? c->o->tokens_per_param * (double)mean.params
+                                  : c->o->tokens;
+        const double step =
+            (double)(mean.global_batch * model->params->model.max_position_embeddings);
+        TRY(scaling_over_schedule(model, c->sweep.cluster, (int64_t)(tokens / step), &mean));
         const struct scaling_breaks breaks =
-            scaling_breaks_of(c->sweep.cluster, &c->params[i / c->sweep.n_counts], &s->row[i]);
-        s->training[i] =
-            scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param, &breaks);
+            scaling_breaks_of(c->sweep.cluster, model->params, &mean);
+        s->training[i] = scaling_training(&mean, c->o->tokens, c->o->tokens_per_param, &breaks);
     }
     r->training = s->training;
     r->n_trainings = r->n_rows;

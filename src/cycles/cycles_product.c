@@ -197,7 +197,7 @@ bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
 }
 
-/** All results, either operand being the one that is sent. */
+/** Cycles of all results, either operand being the one that is sent. */
 static double all_results(const struct cycles_layout *l, const struct cycles_side *in,
                           const struct cycles_side *out)
 {
@@ -205,7 +205,7 @@ static double all_results(const struct cycles_layout *l, const struct cycles_sid
                 cycles_outer(l, l->t, in->k, out, l->cols));
 }
 
-/** Those of the non-zeros alone. */
+/** Cycles of the results of non-zeros alone. */
 static double some_results(const struct cycles_layout *l, const struct cycles_side *in,
                            const struct cycles_side *out, double density)
 {

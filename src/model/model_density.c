@@ -50,7 +50,7 @@ static float least_sparsity(const struct zoo_sparsity *s)
             least = fminf(least, zoo_fraction_at(f, 0, i));
         return least;
     }
-    /* All other formulas are monotone, the cosine up to its half period. */
+    /* Other formulas are monotone, the cosine up to its half period. */
     if (last >= 0 && !(f->kind == ZOO_FRACTION_COSINE && (double)last > f->half_period))
         return fminf(least, zoo_sparsity_after(s, last));
     return fminf(least, (float)fmax(0, limit_of(f)));

@@ -1,4 +1,5 @@
-/** Tables and the picture of a sweep over sparsity. */
+/** Tables and the picture of a sweep over sparsity, which study_tables.c shows instead of those of
+ * a swept constant. */
 #ifndef WSC_SPARSITY_SWEEP_H
 #define WSC_SPARSITY_SWEEP_H
 #include "scaling_output.h"

@@ -1,4 +1,5 @@
-/** Sweeps with another sparsity of their models. */
+/** Sweeps with another sparsity of their models, for the variants of `wsc scale --sweep
+ *  sparsity=...`. */
 #ifndef WSC_SCALING_SPARSITY_H
 #define WSC_SCALING_SPARSITY_H
 #include <wsc/scaling.h>

@@ -397,3 +397,31 @@ TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
     scaling_variants_free(&variant, n);
     small_config_fini(&config);
 }
+
+/* Steps of a schedule: between those of its densest and its sparsest weights; updates by gradients
+ * take longer than static masks. */
+TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
+{
+    static const char *const sets[][4] = {
+        {"sparsity=0.2", "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity={algorithm: gmp, update: {freq: 10}, sparsity: {type: linear, init: 0.2, slope: "
+         "0.001}}",
+         "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity=0.9", "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 10}}",
+         "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL}};
+    struct scaling_row row[4];
+    for (int i = 0; i < 4; i++) {
+        const struct scaling_sweep sweep = set_up(sets[i]);
+        T_OK(scaling_point(&model, &config.cluster, 1, 6, &row[i]));
+        const int64_t first_ps = row[i].step_time_ps;
+        T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &row[i]));
+        CU_ASSERT((row[i].step_time_ps == first_ps) == (i == 0 || i == 2));
+        T_NEAR(row[i].samples_per_s * (double)row[i].step_time_ps * 1e-12, 6, 1e-6);
+        small_config_fini(&config);
+    }
+    CU_ASSERT(row[1].step_time_ps < row[0].step_time_ps);
+    CU_ASSERT(row[1].step_time_ps > row[2].step_time_ps);
+    CU_ASSERT(row[3].step_time_ps > row[2].step_time_ps);
+    CU_ASSERT(row[1].useful_flop_per_token < row[0].useful_flop_per_token);
+}

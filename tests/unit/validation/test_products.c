@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Published figures of single products: the shipped rows hold, what is wrong in a file is told. */
-#include "../report/report_case.h"
+/* Published figures of single products: the shipped rows hold, errors of a file name the place. */
 #include "../../support/test.h"
+#include "../report/report_case.h"
 
 #include <wsc/mem.h>
 #include <wsc/validation_products.h>
