@@ -73,6 +73,8 @@ struct zoo_input {
     /** Which token that is. */
     int64_t sink_token_id;
     bool micro_batch_given; /**< the file says it; the default otherwise */
+    /** Loader processes of each input worker; CONF_NULL or 0: the worker itself. */
+    int64_t num_workers;
     /** Permute the samples in every epoch. */
     bool shuffle;
     /** Seed of the permutation; the order is a function of it and the epoch. */
@@ -480,6 +482,8 @@ bool zoo_trainer_is_named(const struct conf_key *key);
 const struct conf_variants *zoo_schedulers(void);
 /** Initializers of weights by name, and their arguments; static. */
 const struct conf_variants *zoo_initializers(void);
+/** Keys of an entry of `mixture`, a data set with its weight; static. */
+const struct conf_table *zoo_mixture_table(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
 /** Old key name number @p i, from 0, of older releases; NULL after the last.  A name that two rows

@@ -82,6 +82,7 @@ void memoryx_destroy(struct memoryx **memoryx)
             wsc_free(mx->part[i].state[k]);
         wsc_free(mx->part[i].g);
         wsc_free(mx->part[i].mask);
+        wsc_free(mx->part[i].dense);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);

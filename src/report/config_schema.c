@@ -198,6 +198,9 @@ static void add_params_definitions(struct out_json *j)
     report_schema_section(j, &trainer, "trainer");
     out_json_close(j);
     report_schema_schedules(j);
+    report_schema_union(j, "sparsity", zoo_sparsity_algorithms());
+    report_schema_kinds(j, "fraction", zoo_fractions());
+    report_schema_record(j, "fraction", zoo_fractions());
     report_schema_kinds(j, "initializer", zoo_initializers());
     report_schema_record(j, "initializer", zoo_initializers());
     report_schema_kinds(j, "transform", zoo_transforms());

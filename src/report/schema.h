@@ -45,6 +45,9 @@ void report_schema_kinds(struct out_json *j, const char *prefix, const struct co
 /** Add the definition @p prefix: a map whose selector names one of the @p kinds. */
 void report_schema_record(struct out_json *j, const char *prefix,
                           const struct conf_variants *kinds);
+/** Add the definition @p name: a map with the keys of any of the @p kinds, whose selector may be
+ *  absent. */
+void report_schema_union(struct out_json *j, const char *name, const struct conf_variants *kinds);
 /** Add members to an object that is open: it is a map whose selector names the kind. */
 void report_schema_select(struct out_json *j, const char *prefix,
                           const struct conf_variants *kinds);

@@ -154,3 +154,31 @@ void report_schema_select(struct out_json *j, const char *prefix, const struct c
     }
     out_json_close_list(j);
 }
+
+/* True when an earlier kind has the key. */
+static bool is_known(const struct conf_variants *kinds, int n, const char *path)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < kinds->variant[i].n; k++)
+            if (!strcmp(kinds->variant[i].key[k].path, path)) return true;
+    return false;
+}
+
+void report_schema_union(struct out_json *j, const char *name, const struct conf_variants *kinds)
+{
+    out_json_open(j, name);
+    out_json_str(j, "type", "object");
+    out_json_open(j, "properties");
+    for (int i = 0; i < kinds->n; i++) {
+        for (int k = 0; k < kinds->variant[i].n; k++) {
+            const struct conf_key *row = &kinds->variant[i].key[k];
+            if (is_known(kinds, i, row->path)) continue;
+            report_schema_value(j, row->path, row);
+            each_name(j, row->also, row, add_spelling);
+            each_name(j, row->old, row, add_spelling);
+        }
+    }
+    out_json_close(j);
+    out_json_bool(j, "additionalProperties", false);
+    out_json_close(j);
+}

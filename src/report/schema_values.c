@@ -183,6 +183,7 @@ static void add_choices(struct out_json *j, const struct conf_choice *choice)
 /* ---- values with a reader of their own ------------------------------------------------------- */
 
 static const struct conf_key any_number = {.type = CONF_T_DOUBLE, .min = -1e300, .max = 1e300},
+                             fraction = {.type = CONF_T_DOUBLE, .max = 1},
                              share_of_sum = {.type = CONF_T_DOUBLE, .max = 1e300},
                              from_1 = {.type = CONF_T_INT, .min = 1, .max = 1e9};
 
@@ -361,13 +362,62 @@ static void add_loss_scale(struct out_json *j)
     add_names(j, words, 1);
 }
 
-static void add_states(struct out_json *j)
+/* Anything: what it is depends on other keys. */
+static void add_anything(struct out_json *j)
+{
+    out_json_open(j, NULL);
+    out_json_close(j);
+}
+
+/* A map whose keys the program checks. */
+static void add_map(struct out_json *j)
+{
+    add_type(j, "object");
+}
+
+static void add_texts(struct out_json *j)
 {
     add_text(j);
     begin_items(j, 1, 0);
     add_text(j);
     end_items(j);
+}
+
+static void add_states(struct out_json *j)
+{
+    add_texts(j);
     add_type(j, "null");
+}
+
+static void add_texts_or_map(struct out_json *j)
+{
+    add_texts(j);
+    add_map(j);
+}
+
+static void add_fraction(struct out_json *j)
+{
+    add_number(j, &fraction);
+    begin_items(j, 1, 0);
+    add_number(j, &fraction);
+    end_items(j);
+    report_schema_ref(j, NULL, "fraction");
+}
+
+static void add_sparsity(struct out_json *j)
+{
+    add_number(j, &fraction);
+    report_schema_ref(j, NULL, "sparsity");
+    begin_items(j, 0, 0);
+    report_schema_ref(j, NULL, "sparsity");
+    end_items(j);
+}
+
+static void add_pairs(struct out_json *j)
+{
+    begin_items(j, 1, 0);
+    add_pair(j);
+    end_items(j);
 }
 
 static void add_faults(struct out_json *j)
@@ -399,6 +449,13 @@ static const struct {
     {"list of steps", add_list},
     {"list of numbers", add_list},
     {"list of schedulers", add_schedules},
+    {"number, map with an algorithm, or list of them", add_sparsity},
+    {"number, list or map with a type", add_fraction},
+    {"as `sparsity`", add_anything},
+    {"glob or list of globs", add_texts},
+    {"expression, list of them, or map to keys of each", add_texts_or_map},
+    {"{freq, start, stop} or {steps}", add_map},
+    {"list of [step, fraction]", add_pairs},
 };
 
 static void add_special(struct out_json *j, const struct conf_key *row)
