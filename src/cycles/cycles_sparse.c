@@ -6,6 +6,7 @@
  * docs/MODEL.md, "Sparse weights".  Called by cycles_product.c. */
 #include "cycles_sparse.h"
 
+#include "cycles_fitted.h"
 #include "cycles_vector.h"
 
 #include <math.h>
@@ -26,8 +27,9 @@ static double at_least(double m, double s, double least)
 static double imbalance(const struct cycles_layout *l, double density, double busy)
 {
     if (l->cols < 2) return 0;
-    const double spare = l->accumulators - 0.16 - 0.94 * busy;
-    return 0.886 * pow(l->cols, 0.085) * sqrt(1 - density) / spare;
+    const struct cycles_fit *fit = &cycles_fit;
+    const double spare = l->accumulators - fit->spare_less - fit->spare_busy * busy;
+    return fit->wait * pow(l->cols, fit->wait_cols) * sqrt(1 - density) / spare;
 }
 
 double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loads *loads,
