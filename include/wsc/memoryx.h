@@ -112,9 +112,9 @@ void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** Define all datasets of a checkpoint; every rank that holds shards calls it once, with any one of
- *  its shards.  Tensors under their names; `optimizer.state.<i>.<name>` with PyTorch's names;
- *  counters; times. */
+/** Define all datasets of a checkpoint, masks among them; every rank that holds shards calls it
+ * once, with any one of its shards.  Tensors under their names; `optimizer.state.<i>.<name>` with
+ * PyTorch's names; counters; times. */
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Write this shard's parts of what memoryx_define() defined; for each local shard, in any order.
  *  WSC_IO. */
@@ -129,6 +129,7 @@ struct memoryx_load {
     bool optimizer; /**< its state, and virtual time */
     bool schedule;  /**< where the schedules of learning rate and weight decay are */
     bool scaler;    /**< the dynamic loss scale */
+    bool masks;     /**< the counter of masks; masks themselves come with weights */
     bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */
     int64_t step;   /**< finished steps, for files that do not count updates */
 };
