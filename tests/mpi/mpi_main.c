@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     if (store_probe_served(argc, argv)) return 0;
     int provided;
     const char *only = argc > 1 ? argv[1] : "";
-    (void)MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    (void)MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
     (void)signal(SIGALRM, too_long);
