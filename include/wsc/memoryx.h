@@ -62,6 +62,10 @@ struct memoryx_batch {
     double loss_scale; /**< of this step; 1 without loss scaling */
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
     struct memoryx_noise noise;
+    /** With add_summaries of an entry of `sparsity`, else NULL: weights that each tensor keeps
+     * after the step (n_tensors).  Borrowed until the hook returns. */
+    const int64_t *kept;
+    int64_t mask_step; /**< updates that masks count, this step included; see kept */
     /** weights_hash is set: trace_hash of the params. */
     bool has_hash;
     uint64_t weights_hash;            /**< of all parameters, after the update */
