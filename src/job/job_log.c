@@ -57,6 +57,8 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .layer_grad_norm = b->layer_grad_norm,
                                     .n_layers = c->model->L,
                                     .params_norm = b->params_norm,
+                                    .kept = b->kept,
+                                    .mask_step = b->mask_step,
                                     .has_noise = b->noise.known,
                                     .pegsqnorm = b->noise.micro_shard_square,
                                     .gsqnorm = b->noise.batch_square,
