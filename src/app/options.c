@@ -253,9 +253,8 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "sensitivity", APP_FLAG, NULL, STUDY, AT(scale, sensitivity),
      .help = "each uncertain constant at the ends of its range: tornado plot, band"},
     {APP_ON_SCALE, "sweep", APP_TEXT, "KEY=VALUES", STUDY, .take = take_sweep,
-     .help =
-         "one constant of the cluster, or global_batch: LOW..HIGH, LOW..HIGH:N (logarithmic) or "
-         "A,B,C; values have units"},
+     .help = "one constant of the cluster, global_batch or sparsity: LOW..HIGH, LOW..HIGH:N "
+             "(logarithmic; of sparsity in equal steps) or A,B,C; values have units"},
     {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
      .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
     {APP_ON_SCALE, "breakdown", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
@@ -470,6 +469,11 @@ const struct app_option app_options[] = {
      .help = "print the keys whose effective values differ in two params files"},
     {APP_ON_PARAMS, "schema", APP_FLAG, AT(params, schema),
      .help = "print the JSON Schema of params files, or of cluster files"},
+
+    /* doctor */
+    {APP_ON_DOCTOR, "quick", APP_FLAG, AT(doctor, quick),
+     .help = "start no MPI jobs and no gnuplot: look only"},
+    {APP_ON_DOCTOR, "json", APP_FLAG, AT(doctor, json), .help = "results as JSON"},
 
     /* help */
     {APP_ON_HELP, NULL, APP_TEXTS, "COMMAND", AT(help_request, words), .max = 2, .bare = true,
