@@ -191,7 +191,8 @@ TEST(files, of_a_run_are_as_the_page_says)
     (void)snprintf(command, sizeof command, "cat %s/performance.json", dir);
     written.n = 0;
     add_json(&written, command, NULL, NULL);
-    add_field(&written, "kernels", strlen("kernels")); /* test_run_numerics.c: on the mesh alone */
+    add_field(&written, "kernels", strlen("kernels")); /* on the mesh alone: test_run_numerics.c */
+    add_field(&written, "payload", strlen("payload")); /* of sparse weights: test_sparse.c */
     compare(PERFORMANCE, &written);
 }
 
