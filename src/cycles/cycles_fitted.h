@@ -25,7 +25,7 @@
     XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
     XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")
 
-/** Values of the coefficients by name; cycles_fitted() has them with their places. */
+/** Values of the coefficients by name. */
 struct cycles_fit {
 #define CYCLES_FIT_MEMBER(name, value, term, equation) double name;
     CYCLES_FITTED_MAP(CYCLES_FIT_MEMBER)
