@@ -17,14 +17,14 @@
  *
  *  Compatibility: the major number of LIBWSC_VERSION is that of the shared library
  *  (libwsc.so.1).  Within it functions, members at the end of structs and values are added, none
- *  changes or goes; structs are passed with their size, so that older programs go on. */
+ *  changes or goes; structs are passed with their size, so that older programs keep working. */
 #ifndef LIBWSC_H
 #define LIBWSC_H
 #include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
-/** All functions have C linkage. */
+/** C linkage for all functions. */
 extern "C" {
 #endif
 

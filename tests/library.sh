@@ -3,7 +3,7 @@
 # Tests of the shared library: what it exports, the example in C, the Python module, each against
 # the program.  Called by `make check-library`; prints `N passed, N failed` as the other suites.
 # usage: tests/library.sh PROGRAM FOLDER-OF-THE-LIBRARY
-# shellcheck disable=SC2317 # functions that check() calls by name
+# shellcheck disable=SC2046,SC2317 # flags of pkg-config; functions that check() calls by name
 set -u
 program=$(readlink -f "$1")
 lib=$(readlink -f "$2")
@@ -48,9 +48,25 @@ example_agrees() {
         ! "$work/predict" nowhere.yaml 2>/dev/null
 }
 
+# An installation that was moved: the example through pkg-config, the module without a variable.
+installed_works() {
+    env -u MAKEFLAGS -u MAKELEVEL make -s -o all BUILD="${program%/bin/wsc}" \
+        install PREFIX="$work/first" && mv "$work/first" "$work/p" &&
+        gcc $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --cflags libwsc) \
+            "$work/p/share/doc/wsc/examples/predict.c" -o "$work/installed" \
+            $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --libs libwsc) \
+            -Wl,-rpath,"$work/p/lib" &&
+        "$work/installed" configs/params/tiny.yaml >/dev/null &&
+        { ! command -v python3 >/dev/null || (cd / && PYTHONPATH=$work/p/share/wsc/python \
+            PYTHONDONTWRITEBYTECODE=1 python3 -c 'import wsc; print(wsc.version())' >/dev/null); } &&
+        env -u MAKEFLAGS -u MAKELEVEL make -s uninstall PREFIX="$work/p" &&
+        test -z "$(find "$work/p" 2>/dev/null)"
+}
+
 check exports exports_are_the_header
 check header header_is_plain_c_and_cxx
 check example example_agrees
+check installation installed_works
 echo "library: $passed passed, $failed failed"
 status=$failed
 if command -v python3 >/dev/null; then
