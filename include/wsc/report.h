@@ -155,8 +155,8 @@ enum report_config_file { REPORT_PARAMS_FILE, REPORT_CLUSTER_FILE };
 /** Write the manual page of one kind of files into *@p text, owned by the caller: what
  *  report_config_reference() says of it, in the macros of man(7). */
 enum wsc_err report_config_manual(enum report_config_file file, char **text) WSC_CHECKED;
-/** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller: what the
- *  key tables allow; params files of both styles.  What several keys decide together is not in it.
- *  WSC_NOMEM. */
+/** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller: what
+ * the key tables allow; params files of both styles.  What several keys decide together is not in
+ * it. WSC_NOMEM. */
 enum wsc_err report_config_schema(enum report_config_file file, char **text) WSC_CHECKED;
 #endif
