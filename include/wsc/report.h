@@ -23,6 +23,7 @@
 #include <wsc/timeline.h>
 #include <wsc/validation.h>
 #include <wsc/validation_exhibits.h>
+#include <wsc/validation_products.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -52,6 +53,9 @@ struct report_scaling {
     const struct scaling_variant *varied;
     int n_varied;
     const char *varied_key;
+    /** A sweep over sparsity, which `varied` is then, has a second one: the same with all weight
+     * gradients computed. */
+    const struct scaling_variant *varied_all;
     const struct scaling_sensitivity *sensitivity; /**< of some of the models */
     int n_sensitivities;
     /** Whole trainings at each node count. */
@@ -93,6 +97,11 @@ enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap 
 
 /* ---- predictions and fits ----------------------------------------------------------------------
  */
+/** Print figures of single products beside their predictions. */
+enum wsc_err report_products_print(const struct validation_product *rows, int n) WSC_CHECKED;
+/** Write products.csv and products.md under @p dir, which is there. */
+enum wsc_err report_products_write(const char *dir, const struct validation_product *rows,
+                                   int n) WSC_CHECKED;
 /** Print the tables of a validation: predictions with their speed error (predicted / published - 1
  *  in speed, positive: too fast), what each consists of, what was not compared. */
 enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECKED;
