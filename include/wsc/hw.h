@@ -123,6 +123,8 @@ struct hw_machine {
         int64_t vector_setup_fp32_cycles; /**< start of a multiply-add, 32-bit operands */
         int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
         int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */
+        /** Arriving data start multiply-adds; otherwise loops of scalar code do. */
+        bool data_triggered;
         double arrival_cycles;       /**< from one operation that arriving data start to the next,
                                           beside its elements */
         int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside

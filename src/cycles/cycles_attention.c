@@ -56,6 +56,12 @@ static double contract_queries(const struct cycles_layout *l)
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
 }
 
+bool cycles_keys_arrive(const struct cycles_layout *l)
+{
+    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
+}
+
 /** Rows of scores on a PE. */
 static double score_rows(const struct cycles_layout *l)
 {

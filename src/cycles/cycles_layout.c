@@ -29,8 +29,8 @@ static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum nu
     l->setup_add = (double)w->vector_setup_add_cycles;
     l->setup_copy = (double)w->vector_setup_copy_cycles;
     l->loop = (double)w->vector_loop_cycles;
-    l->start = w->arrival_cycles;
-    l->by_data = true;
+    l->by_data = w->data_triggered;
+    l->start = w->data_triggered ? w->arrival_cycles : l->loop + l->setup;
     l->masked = w->masked_scores;
     l->exp = (double)w->exp_cycles;
     l->divide = (double)w->divide_cycles;
@@ -113,8 +113,6 @@ static void set_sequences(struct cycles_layout *l)
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
 {
     l->seqs = (double)n_sequences;
-    l->start = l->loop + l->setup;
-    l->by_data = false;
     l->masked = 0;
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);

@@ -171,10 +171,24 @@ double cycles_outer(const struct cycles_layout *l, double n, double held,
     return l->by_data ? fmin(blocks, outer_by_data(l, n, held, sent, cols)) : blocks;
 }
 
+bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
+                          const struct cycles_side *sent, double cols)
+{
+    return l->by_data &&
+           outer_by_data(l, n, held, sent, cols) <= outer_in_blocks(l, n, held, sent, cols);
+}
+
 bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
                        const struct cycles_side *out)
 {
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
+}
+
+bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
+                             const struct cycles_side *out)
+{
+    const bool columns = cycles_by_columns(l, in, out);
+    return cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
 }
 
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
@@ -190,8 +204,7 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
 {
     const bool columns = cycles_by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
-    const double one = l->by_data ? outer_by_data(l, l->t, held->k, sent, l->cols) : INFINITY;
-    if (one <= outer_in_blocks(l, l->t, held->k, sent, l->cols))
+    if (cycles_outer_arrives(l, l->t, held->k, sent, l->cols))
         return l->t * cycles_axpy_arrival(l, held->k);
     struct block b = block_of(l, held->k, sent, 0);
     return block_cycles(l, l->t, held->k, &b, l->cols) - held->k * b.words;

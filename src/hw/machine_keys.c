@@ -59,6 +59,9 @@ static const struct conf_key keys[] = {
      RANGE(0, MAX_CYCLES), DOC("start of a copy, or of scalar code over a vector")},
     {FIELD("wafer.vector_loop_cycles", wafer.vector_loop_cycles), INT, RANGE(0, MAX_CYCLES),
      DOC("from one vector operation of a loop to the next, beside the start")},
+    {OPTIONAL("wafer.data_triggered", wafer.data_triggered, "true"), BOOL,
+     DOC("arriving data start multiply-adds, in the model and on the mesh; otherwise loops of "
+         "scalar code do")},
     {FIELD("wafer.arrival_cycles", wafer.arrival_cycles), DOUBLE, RANGE(0, MAX_CYCLES),
      DOC("from one multiply-add that arriving data start to the next, beside its elements")},
     {FIELD("wafer.hop_cycles", wafer.hop_cycles), INT, RANGE(0, MAX_CYCLES),

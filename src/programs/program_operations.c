@@ -114,6 +114,7 @@ static enum wsc_err weight_gradient(struct programs_trial *t, struct matrices *m
     const struct cycles_side in = cycles_side_of(l, t->c->k), out = cycles_side_of(l, t->c->m);
     struct programs_weight_gradient p = {.n_samples = (int)t->c->samples,
                                          .by_columns = cycles_by_columns(l, &in, &out),
+                                         .arrives = cycles_gradient_arrives(l, &in, &out),
                                          .room = (int64_t)l->room,
                                          .ld = t->c->k,
                                          .host = o->out};
@@ -351,6 +352,7 @@ static enum wsc_err attention(struct programs_trial *t, struct programs_features
 {
     const struct programs_case *c = t->c;
     struct programs_attention p = {.room = (int64_t)t->lay.layout.room,
+                                   .arrives = cycles_keys_arrive(&t->lay.layout),
                                    .scale = 1 / sqrtf((float)c->head_dim)};
     TRY(programs_features_init_heads(f, (int)c->heads, (int)c->head_dim, t->grid.w,
                                      PROGRAMS_NO_PAIRS));
@@ -500,9 +502,7 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
         .max_samples = (int)c->samples,
         .half = half};
     enum wsc_err rc = programs_grid_init(&t.grid, &config);
-    t.grid.exp_cycles = (int)wafer->exp_cycles;
-    t.grid.divide_cycles = (int)wafer->divide_cycles;
-    t.grid.loop_cycles = (int)wafer->vector_loop_cycles;
+    if (!rc) rc = programs_grid_rates(&t.grid, wafer);
     t.grid.watch = watched < 0 ? NULL : c->watch;
     t.grid.watched = watched;
     if (!rc) rc = op(&t, o);

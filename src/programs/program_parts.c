@@ -260,13 +260,14 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
 {
     const struct cycles_side in = {x->f->n, x->f->slots}, out = {dy->f->n, dy->f->slots};
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
-        struct programs_weight_gradient w = {.dy = *dy,
-                                             .x = *x,
-                                             .by_columns =
-                                                 cycles_by_columns(&k->leaf_layout, &in, &out),
-                                             .room = (int64_t)k->leaf_layout.room,
-                                             .host = leaf_grad(k, weight, leaf),
-                                             .ld = x->f->n};
+        struct programs_weight_gradient w = {
+            .dy = *dy,
+            .x = *x,
+            .by_columns = cycles_by_columns(&k->leaf_layout, &in, &out),
+            .arrives = cycles_gradient_arrives(&k->leaf_layout, &in, &out),
+            .room = (int64_t)k->leaf_layout.room,
+            .host = leaf_grad(k, weight, leaf),
+            .ld = x->f->n};
         programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
         TRY(programs_run_weight_gradient(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
@@ -384,6 +385,7 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .dk = k->dk,
                                        .dv = k->dv,
                                        .room = (int64_t)k->layout.room,
+                                       .arrives = cycles_keys_arrive(&k->layout),
                                        .scale = (float)(k->model->qk_scale / by_layer)};
 }
 
