@@ -57,7 +57,7 @@ sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
 $(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
 
-MPIRUN   = mpirun --timeout 300
+MPIRUN   = mpirun --timeout 1800
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
 # Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.

@@ -90,6 +90,10 @@ void cluster_destroy(struct cluster **cluster);
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
                                 bool training, struct cycles_plan *plan,
                                 struct stream_batch *batch) WSC_CHECKED;
+/** Give every sparse tensor its mask, unless a checkpoint brought it, and zero the weights outside;
+ *  nothing without values or sparse tensors.  After weights are initialised or loaded, before the
+ *  next pass; every rank calls it.  Takes no virtual time. */
+enum wsc_err cluster_make_masks(struct cluster *c) WSC_CHECKED;
 /** Run one pass (training steps, evaluation batches, or a generation) on all local roles; returns
  *  when they are done, with the first error of a role of this rank.  Virtual time continues from
  *  the pass before.  Every rank calls it with an equal @p pass; it returns when the roles of this

@@ -7,8 +7,8 @@
  *  `wsc validate --mesh` compares the two.
  *
  *      struct cycles_plan plan;
- *      TRY(cycles_plan_wafer(&plan, hw, model, share, CONF_AUTO, true));
- *      int64_t c = cycles_stage(hw, model, &plan, stage, false, plan.micro_batch);
+ *      TRY(cycles_plan_wafer(&plan, hw, model, share, CONF_AUTO, true, NULL));
+ *      int64_t c = cycles_stage(hw, model, &plan, stage, false, plan.micro_batch, NULL);
  *      int64_t ps = hw_cycles_to_ps(hw, c);
  *
  *  Start reading at cycles_plan_wafer() and cycles_stage(); the operations one by one, for those
@@ -55,20 +55,32 @@ struct cycles_plan {
                                            own I/O, no waiting for the cluster */
 };
 
+/** Share of the elements that are not zero in the matrices of a stage, by what a tensor is for; the
+ *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
+struct cycles_density {
+    double weights[MODEL_N_TENSOR_KINDS];
+    /** Of the gradient that is wanted: as the weights', but 1 in a step that chooses new non-zeros
+     *  by their gradients. */
+    double gradients[MODEL_N_TENSOR_KINDS];
+};
+
 /** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
  *  shortest step: compute overlapped with I/O, stage by stage.  @p micro_batch is a number,
  *  CONF_AUTO (the largest whose working set fits, evened out) or CONF_NULL (the whole share).  What
  *  is kept lies in the SRAM or, where that is faster, on the activation servers.  Too large a
  *  number spills; one sequence whose working set does not fit is WSC_CAPACITY, with the memory that
- *  it needs.  A share of 0 plans as 1.  @p training false: nothing is kept for a backward pass. */
+ *  it needs.  A share of 0 plans as 1.  @p training false: nothing is kept for a backward pass.
+ *  @p densest: densities of a block at the densest step, for which a compiler has to make room;
+ *  NULL: dense. */
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
-                               bool training) WSC_CHECKED;
+                               bool training, const struct cycles_density *densest) WSC_CHECKED;
 /** Cycles of one stage for @p n_sequences sequences on a wafer, recomputation included; 0 sequences
- *  cost 0.  Pure and cheap (microseconds).  Without the stage latency, which is time and not
- *  cycles. */
+ *  cost 0.  @p density: of the stage's matrices, NULL: dense.  Pure and cheap (microseconds).
+ * Without the stage latency, which is time and not cycles. */
 int64_t cycles_stage(const struct hw *hw, const struct model *model, const struct cycles_plan *plan,
-                     int stage, bool backward, int64_t n_sequences);
+                     int stage, bool backward, int64_t n_sequences,
+                     const struct cycles_density *density);
 /** What a step of generation does with each of its texts: @c n_new tokens after @c n_cached ones,
  *  whose keys and values lie on the wafer.  n_new 0: no generation, whole sequences. */
 struct cycles_tokens {
@@ -78,11 +90,13 @@ struct cycles_tokens {
  *  head computes one token of each.  Texts of different lengths take as long as the longest. */
 int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
-                        const struct cycles_tokens *tokens, int64_t n_texts);
+                        const struct cycles_tokens *tokens, int64_t n_texts,
+                        const struct cycles_density *density);
 /** Cycles from the start of a backward stage to its first finished gradient row; at most the
  *  stage's cycles. Gradients may leave from then on, while the stage still runs. */
 int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
-                              const struct cycles_plan *plan, int stage, int64_t n_sequences);
+                              const struct cycles_plan *plan, int stage, int64_t n_sequences,
+                              const struct cycles_density *density);
 /** Bytes that one stage moves to (forward) or from (backward) the activation servers, beside its
  *  weights or gradients; 0 when the plan spills nothing.  The transfer is planned ahead, so it
  *  overlaps with the computation. */
@@ -98,5 +112,6 @@ struct cycles_breakdown {
 /** Cycles of one stage as cycles_stage() gives them, by kind, for tables and profiles. */
 struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct model *model,
                                                const struct cycles_plan *plan, int stage,
-                                               bool backward, int64_t n_sequences);
+                                               bool backward, int64_t n_sequences,
+                                               const struct cycles_density *density);
 #endif

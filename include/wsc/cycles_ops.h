@@ -9,7 +9,7 @@
  *      struct cycles_layout l;
  *      cycles_layout_init(&l, hw, model, lanes, n_sequences);
  *      struct cycles_side in = cycles_side_of(&l, model->C);
- *      double c = cycles_product(&l, &in, (double)model->F);
+ *      double c = cycles_product(&l, &in, (double)model->F, 1);
  *
  *  All functions are pure.  Start reading at struct cycles_layout. */
 #ifndef WSC_CYCLES_OPS_H
@@ -49,6 +49,7 @@ struct cycles_layout {
     double setup, setup_add, setup_copy, loop, exp, divide;
     double start;  /**< of a multiply-add whose scalar arrives, beside its elements */
     bool by_data;  /**< arriving data start it; otherwise scalar code, in a loop */
+    bool on_mesh;  /**< as the programs of the mesh do it, with what they wait for */
     double masked; /**< of the scores that the mask hides, the share that is computed */
     double slices; /**< parts of the filter features that pass one after the other */
     double factor; /**< on the cycles of a stage */
@@ -63,6 +64,11 @@ struct cycles_layout {
     double q;            /**< tokens of a PE of one sequence */
     double q_mean;       /**< queries of a PE that see a key, on average over keys */
     double qkv;          /**< features of queries, keys and values for each of queries */
+    /* Sparse weights. */
+    double accumulators; /**< outputs whose sums a PE holds at a time */
+    double index;        /**< cycles that the index of a weight adds to its multiply-add */
+    bool sampled;        /**< weight gradients of the non-zeros alone */
+    const struct cycles_density *density; /**< borrowed; NULL: all matrices are dense */
 };
 
 /** Lay @p n_sequences whole sequences of @p model on the wafer of @p hw, in @p lanes replicas side
@@ -89,12 +95,15 @@ double cycles_vectors_in(const struct cycles_layout *l, double words);
 
 /** Cycles of Y = X W' with weights streamed in: @p in the side of X, @p n_out the features of Y.
  *  Each weight is broadcast down its column and triggers a multiply-add over the PE's tokens; the
- *  sums of an output go along the row. */
-double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out);
+ *  sums of an output go along the row.  @p density: share of the weights that are not zero, which
+ *  alone stream; 1: a dense matrix, without an index. */
+double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                      double density);
 /** Cycles of dW = dY' X, summed over the tokens, which leaves at the edge; @p in the side of X, @p
- *  out that of Y. */
+ *  out that of Y.  @p density: share of the results that are wanted; with wafer.sparse_gradient
+ *  dense all are computed. */
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
-                              const struct cycles_side *out);
+                              const struct cycles_side *out, double density);
 /** True when it is the input that goes along the row of a weight gradient, and dW is built column
  *  by column. */
 bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,

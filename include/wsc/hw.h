@@ -88,6 +88,12 @@ enum hw_granularity {
     HW_STREAM_MATRIX /**< one matrix of a block */
 };
 
+/** Which results of the weight gradient of a sparse matrix a wafer computes. */
+enum hw_gradient {
+    HW_GRADIENT_DENSE,  /**< all, as of a dense matrix */
+    HW_GRADIENT_SAMPLED /**< those of the non-zeros alone */
+};
+
 /** When a SwarmX node begins to send a message that comes in. */
 enum hw_forwarding {
     HW_CUT_THROUGH,  /**< with its first byte */
@@ -142,6 +148,11 @@ struct hw_machine {
         /** On the cycles of all kernels; 1: as the formulas say.  One of the constants that may be
          *  calibrated; 0.1 to 10. */
         double kernel_factor;
+        /** Products with sparse weights: outputs whose sums a PE holds at a time, 2 to 64; cycles
+         *  that an index adds to the multiply-add of its weight; results of a weight gradient. */
+        int64_t sum_accumulators;
+        double sparse_index_cycles;
+        enum hw_gradient sparse_gradient;
         int64_t peak_flop_per_s; /**< dense 16-bit, for MFU only */
         /** Power of one system, W, for energy per token. */
         int64_t system_power_w;
@@ -188,6 +199,10 @@ struct hw_machine {
         enum hw_granularity granularity;
         /** Weights granted ahead of the stage being consumed; 0: one stage at a time. */
         int64_t prefetch_window_bytes;
+        /** Of one non-zero of a sparse tensor, with its index. */
+        double sparse_weight_bytes, sparse_gradient_bytes;
+        /** Elements per second of one shard that are looked at when a mask is chosen. */
+        int64_t mask_rate_params_per_s;
         int64_t chunk_bytes;      /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight; /**< host transport: pieces posted at once per message */
     } stream;

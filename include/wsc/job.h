@@ -88,6 +88,15 @@ struct job_module {
 };
 /** Embedding, attention, router, feed-forward, norms of blocks, final norm and head. */
 enum { JOB_MODULES = 6 };
+/** Sparse tensors of one kind: the same matrix of all blocks and experts. */
+struct job_sparse {
+    char name[128];     /**< with `*` for the numbers of blocks and experts */
+    int entry;          /**< of model->sparsity */
+    int64_t n_tensors;  /**< of this kind */
+    int64_t n_elems;    /**< of one of them */
+    int64_t kept_first; /**< of one of them, before the first update */
+    int64_t kept_last;  /**< of one of them, after the last step of the params */
+};
 /** What a job comes to before it runs; job_description_fini() it.  report_job_print() prints it. */
 struct job_description {
     const struct zoo_params *params; /**< borrowed */
@@ -97,6 +106,8 @@ struct job_description {
     struct comm *comm;               /**< owned; NULL without a plan */
     char *family;                    /**< name of the model's family as YAML text; owned */
     struct job_module module[JOB_MODULES];
+    struct job_sparse *sparse; /**< owned, n_sparse: the sparse tensors by kind; NULL: none */
+    int n_sparse;
     struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
     /** With a plan: how the global batch is cut. */
     struct stream_batch batch;

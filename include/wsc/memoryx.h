@@ -7,9 +7,9 @@
  *  cut in whole blocks, and sums over them go along the canonical tree.  The step as one page is
  *  src/memoryx/memoryx_step.c.
  *
- *  Life: memoryx_create() and memoryx_init_weights() or memoryx_load() for each local shard;
- *  memoryx_spawn() before each pass; between passes memoryx_define() and memoryx_save() write a
- *  checkpoint:
+ *  Life: memoryx_create() and memoryx_init_weights() or memoryx_load() for each local shard,
+ *  and memoryx_spawn_masks() where tensors are sparse; memoryx_spawn() before each pass; between
+ * passes memoryx_define() and memoryx_save() write a checkpoint:
  *
  *      TRY(store_create(&file, path, &group));
  *      TRY(memoryx_define(shard, file));
@@ -95,6 +95,11 @@ void memoryx_destroy(struct memoryx **memoryx);
 /** Set the initial weights by the rules of the tensor table: element i of tensor k is a function of
  *  (seed, k, i), so it is the same on any number of shards. */
 void memoryx_init_weights(struct memoryx *memoryx);
+/** Make the program ready that gives every sparse tensor its first mask, unless it has one from a
+ *  checkpoint, and zeroes the weights outside.  To be run once by all shards after
+ *  memoryx_init_weights() or memoryx_load(), before the first pass.  No virtual time.  WSC_NOMEM.
+ */
+enum wsc_err memoryx_spawn_masks(struct memoryx *memoryx) WSC_CHECKED;
 /** Make the shard's two programs for @p pass (borrowed until comm_run() returns) ready to run.
  *  WSC_NOMEM.  A loss or norm that is not finite ends the pass with WSC_NUMERIC where
  *  runconfig.check_loss_values asks for it. */

@@ -96,6 +96,8 @@ struct model_tensor {
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
     /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
     double lr_scale;
+    /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
+    int sparsity;
 };
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
@@ -205,6 +207,8 @@ struct model {
     int n_stages;
     struct model_stage *stage; /**< owned, n_stages, in forward order */
     struct model_view *view;   /**< owned, the views of all stages */
+    /** Entries of the params' `sparsity`, owned, without their patterns; NULL: none. */
+    struct zoo_sparsity *sparsity;
     int64_t n_params;          /**< tied tensors counted once */
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
@@ -253,6 +257,25 @@ static inline int64_t model_window(const struct model *m, int64_t layer)
 {
     return m->window_every_other && layer % 2 ? 0 : m->window;
 }
+
+/* ---- sparse weights -------------------------------------------------------------------------- */
+
+/** The entry of `sparsity` that tensor @p tensor takes; NULL: it is dense. */
+const struct zoo_sparsity *model_sparsity_of(const struct model *model, int tensor);
+/** Weights of tensor @p tensor that are kept after @p step updates, zoo_sparsity_count(); all of a
+ *  dense one.  The count that virtual time uses: a function of params and step. */
+int64_t model_kept(const struct model *model, int tensor, int64_t step);
+/** True when the gradient of tensor @p tensor has all elements in the step after @p step updates:
+ *  it is dense, or RigL computes a new mask next. */
+bool model_sends_dense_gradient(const struct model *model, int tensor, int64_t step);
+/** True when a tensor of the model is sparse. */
+bool model_is_sparse(const struct model *model);
+/** The next pattern of params->sparsity that matches no tensor's name, NULL after the last; *@p at
+ *  starts at 0.  Borrowed from @p params. */
+const char *model_unmatched_pattern(const struct model *model, const struct zoo_params *params,
+                                    int *at);
+
+/* ---- transfers and FLOPs --------------------------------------------------------------------- */
 
 /** One transfer of weights in the order of a step: forward 0 .. n-1, then backward n-1 .. 0. */
 struct model_transfer {

@@ -25,6 +25,7 @@
 #define WSC_ZOO_H
 #include <wsc/conf.h>
 #include <wsc/err.h>
+#include <wsc/zoo_sparsity.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -430,6 +431,7 @@ struct zoo_params {
     struct zoo_model model;
     struct zoo_optimizer optimizer;
     struct zoo_runconfig runconfig;
+    struct zoo_sparsities sparsity;
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
                                        computed together */

@@ -97,7 +97,8 @@ static bool has_word(const char *list, const char *word)
 /* True when one algorithm of the kernel takes the option. */
 static bool of_one_algo(const struct kernels_row *k, const char *option)
 {
-    return k->algo_options && has_word(strchr(k->algo_options, ':'), option);
+    const char *options = k->algo_options ? strchr(k->algo_options, ':') : NULL;
+    return options && has_word(options, option);
 }
 
 /* True when some kernel takes the option: then one that does not list it must not get it. */

@@ -338,11 +338,10 @@ static enum wsc_err take_bare(struct app_call *call, const char *word)
 static enum wsc_err walk(struct app_call *call, int argc, char **argv)
 {
     struct option list[APP_MAX_ROWS + 2] = {0};
-    const struct app_option *row[APP_MAX_ROWS], *o = NULL;
+    const struct app_option *o = NULL;
     int n = 0, code, index = 0;
     while ((o = app_next_option(call->table, call->command, o))) {
         if (!o->name) continue;
-        row[n] = o;
         list[n++] = (struct option){o->name, o->type == APP_FLAG ? no_argument : required_argument,
                                     NULL, 1};
     }
@@ -352,10 +351,13 @@ static enum wsc_err walk(struct app_call *call, int argc, char **argv)
     while ((code = getopt_long(argc, argv, ":h", list, &index)) != -1) {
         if (code == '?' || code == ':')
             return bad_option(call, argv[optind - 1] ? argv[optind - 1] : "", code == ':');
-        if (code == 'h')
+        if (code == 'h') {
             call->help = true;
-        else
-            TRY(take_given(call, row[index], optarg ? optarg : ""));
+            continue;
+        }
+        o = find(call, list[index].name, strlen(list[index].name));
+        WSC_CHECK(o, "option %s", list[index].name);
+        TRY(take_given(call, o, optarg ? optarg : ""));
     }
     for (int i = optind; i < argc; i++)
         TRY(take_bare(call, argv[i]));

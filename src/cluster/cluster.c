@@ -138,6 +138,20 @@ void cluster_destroy(struct cluster **cluster)
     wsc_free(c);
 }
 
+static enum wsc_err check_dense(const struct model *model, const struct zoo_params *params)
+{
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct zoo_sparsity *s = model_sparsity_of(model, i);
+        if (s && s->algorithm != ZOO_SPARSITY_STATIC)
+            return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                          "%s: sparsity: masks of algorithm %s are checked and "
+                                          "described by --validate_only, but not run yet",
+                                          params->file, zoo_sparsity_algorithm_name(s->algorithm)),
+                                "--set sparsity=null takes the dense model");
+    }
+    return WSC_OK;
+}
+
 /* The topology of the whole machine is kept beside the one in use (net), which shrinks when parts
  * are lost. */
 static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
@@ -147,6 +161,7 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     const uint64_t seed = cluster_seed(params);
     struct stream_topology *whole = NULL;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
+    TRY(check_dense(c->model, params));
     TRY(cluster_check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));

@@ -2,7 +2,8 @@
 /* Passes of the emulated cluster: how a batch lies on the wafers, and one pass of all roles.
  *
  * cluster_plan_batch() asks cycles for the plan of a wafer and cuts the global batch into
- * micro-shards and micro-batches; cluster_run_pass() spawns a fiber for each local role and runs
+ * micro-shards and micro-batches; cluster_make_masks() runs the shards alone before the first pass;
+ * cluster_run_pass() spawns a fiber for each local role and runs
  * them to the end of the pass; cluster_rates_of() turns the virtual time of steps into rates.
  * Passes that are recorded: cluster_record.c. */
 #include <wsc/cluster.h>
@@ -23,11 +24,19 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
                                    .n_micro = 1,
                                    .n_wafers = c->net->topology->n_wafers};
     int64_t share = stream_max_samples(batch);
-    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training));
+    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training, NULL));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
     const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
     return WSC_OK;
+}
+
+enum wsc_err cluster_make_masks(struct cluster *c)
+{
+    if (!c->values || !model_is_sparse(c->model)) return WSC_OK;
+    for (int i = 0; i < c->net->topology->n_shards; i++)
+        if (c->memoryx[i]) TRY(memoryx_spawn_masks(c->memoryx[i]));
+    return comm_run(c->comm);
 }
 
 /* Roles are kept by their position in the machine; in the tree that is left they have other

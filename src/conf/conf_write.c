@@ -235,6 +235,7 @@ static bool same_keys(const struct conf_variant *a, const struct conf_variant *b
 
 static void write_variant_keys(struct wsc_text *out, const struct conf_variant *v)
 {
+    const size_t before = out->n;
     for (int k = 0; k < v->n; k++) {
         if (v->key[k].status == CONF_NOISE || !v->key[k].doc) continue;
         wsc_text_add(out, "| | `%s`", v->key[k].path);
@@ -243,6 +244,7 @@ static void write_variant_keys(struct wsc_text *out, const struct conf_variant *
         wsc_text_add(out, " | ");
         write_key(out, &v->key[k]);
     }
+    if (out->n == before) wsc_text_add(out, "| | none | | | | | | |\n");
 }
 
 /* Variants that follow each other with the same keys list them once, after the last. */

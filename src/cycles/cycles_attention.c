@@ -15,10 +15,18 @@ static double keys(const struct cycles_layout *l)
     return l->seqs * l->tokens;
 }
 
+/** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of each,
+ *  of which the last one is not full for every second number of queries. */
+static double key_axpy(const struct cycles_layout *l)
+{
+    if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
+    return l->start + l->q_mean / l->mac + (1 - 1 / l->mac) / 2;
+}
+
 /** Per key one AXPY for each feature of the PE. */
 static double key_axpys(const struct cycles_layout *l)
 {
-    return keys(l) * l->heads.k * cycles_axpy_arrival(l, l->q_mean);
+    return keys(l) * l->heads.k * key_axpy(l);
 }
 
 /** The first key to the first row and down again, then along half of the head's columns. */
@@ -27,24 +35,39 @@ static double latency(const struct cycles_layout *l)
     return l->seqs * (2 * l->seq_rows * l->hop + l->head_cols * l->relay / 2);
 }
 
+/** What a sum over a head's columns costs a PE beside its AXPYs, a key and head. */
+static double key_chain(const struct cycles_layout *l)
+{
+    const double ends = fmax(l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0, 0.5);
+    if (l->head_cols < 2) return 0;
+    if (!l->by_data) return fmax(0, fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2));
+    if (!l->on_mesh) return fmax(0, ends * l->q_mean - l->start / 2);
+    return fmin(1.15, ends) * l->q_mean + 0.13 * l->heads.k / l->heads_per_pe / l->rows;
+}
+
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
  *  one that keeps the key's scores, which is the same for many keys. */
 static double contract_features(const struct cycles_layout *l)
 {
-    const double ends = fmax(l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0, 0.5);
-    const double by_data = ends * l->q_mean - l->start / 2;
-    const double in_loop = fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2);
-    const double chain = fmax(0, l->by_data ? by_data : in_loop);
-    return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
+    return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
 }
 
-/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs.  In a
- * loop of them the first column passes the next row on, in their gaps and beyond. */
+/** What a PE waits for until it has a key's row of scores.  In a loop of AXPYs the first column
+ *  passes the next row on, in their gaps and beyond.  On the mesh by arriving data there are no
+ *  gaps: the column that keeps the row sends it, in 16 bits rounds it, while it computes. */
+static double key_row(const struct cycles_layout *l)
+{
+    if (l->head_cols < 2) return 0;
+    if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / 3);
+    if (!l->on_mesh) return l->q_mean + l->relay;
+    const double sends = l->value < 1 ? 1.1 : 0.8;
+    return fmax(0, (1 + sends) * l->q_mean + 1.85 * l->heads.k / l->rows - 6);
+}
+
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
 static double contract_keys(const struct cycles_layout *l)
 {
-    const double pass = l->by_data ? l->relay : fmax(0, l->q_mean - l->start / 3);
-    const double receive = l->head_cols > 1 ? l->q_mean + pass : 0;
-    return key_axpys(l) + keys(l) * receive + latency(l);
+    return key_axpys(l) + keys(l) * key_row(l) + latency(l);
 }
 
 /** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */

@@ -32,6 +32,9 @@ static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum nu
     l->by_data = w->data_triggered;
     l->start = w->data_triggered ? w->arrival_cycles : l->loop + l->setup;
     l->masked = w->masked_scores;
+    l->accumulators = (double)w->sum_accumulators;
+    l->index = w->sparse_index_cycles;
+    l->sampled = w->sparse_gradient == HW_GRADIENT_SAMPLED;
     l->exp = (double)w->exp_cycles;
     l->divide = (double)w->divide_cycles;
     l->hop = (double)w->hop_cycles;
@@ -71,9 +74,14 @@ static double room_of(const struct cycles_layout *l)
     return fmax(ffn, attention) - fmax(ffn - dropped, attention);
 }
 
+double cycles_sum_vectors(const struct cycles_layout *l)
+{
+    return l->density ? l->accumulators : CYCLES_SUM_VECTORS;
+}
+
 static void set_room(struct cycles_layout *l)
 {
-    l->room = l->t * (CYCLES_SUM_VECTORS + room_of(l) * l->value);
+    l->room = l->t * (cycles_sum_vectors(l) + room_of(l) * l->value);
 }
 
 /** A head has columns of its own, or shares one. */
@@ -114,6 +122,7 @@ void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
 {
     l->seqs = (double)n_sequences;
     l->masked = 0;
+    l->on_mesh = true;
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
 }
@@ -145,6 +154,19 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     spread_tokens(l, (double)model->T, (double)model->head_tokens);
 }
 
+static bool any_sparse(const struct cycles_density *d)
+{
+    for (int kind = 0; d && kind < MODEL_N_TENSOR_KINDS; kind++)
+        if (d->weights[kind] < 1 || d->gradients[kind] < 1) return true;
+    return false;
+}
+
+void cycles_layout_sparse(struct cycles_layout *l, const struct cycles_density *density)
+{
+    l->density = any_sparse(density) ? density : NULL;
+    set_room(l);
+}
+
 void cycles_layout_slice(struct cycles_layout *l, int slices)
 {
     l->slices = fmax(1, slices);
@@ -162,13 +184,15 @@ void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
 
 void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
-                             int64_t n_sequences)
+                             int64_t n_sequences, const struct cycles_density *density)
 {
     cycles_layout_init(l, hw, model, plan->lanes, n_sequences);
+    cycles_layout_sparse(l, density);
     cycles_layout_slice(l, plan->slices);
     if (plan->micro_batch <= n_sequences) return;
     struct cycles_layout whole;
     cycles_layout_init(&whole, hw, model, plan->lanes, plan->micro_batch);
+    cycles_layout_sparse(&whole, density);
     cycles_layout_slice(&whole, plan->slices);
     l->room = whole.room;
 }

@@ -8,11 +8,18 @@
 void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
                                const struct model *model, int lanes, int64_t n_texts,
                                const struct cycles_tokens *tokens);
-/** Lay @p n_sequences sequences of a micro-batch of @p plan on the wafer: the room is that of a
- *  whole micro-batch. */
+/** Lay @p n_sequences sequences of a micro-batch of @p plan on the wafer, with weights of @p
+ *  density (NULL: dense): the room is that of a whole micro-batch. */
 void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
-                             int64_t n_sequences);
+                             int64_t n_sequences, const struct cycles_density *density);
+
+/** Let the matrices have the densities @p density, borrowed; NULL, or 1 throughout: all are dense,
+ *  and nothing changes. */
+void cycles_layout_sparse(struct cycles_layout *l, const struct cycles_density *density);
+/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
+ *  built, one on its way; with sparse weights as many as the machine has accumulators. */
+double cycles_sum_vectors(const struct cycles_layout *l);
 
 /** Let the filter features pass in @p slices parts (0 and 1: at once), so that less of them is
  * live; the plan decides. */

@@ -8,6 +8,7 @@
 #include "cycles_cached.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"
+#include "cycles_sparse.h"
 #include "cycles_vector.h"
 
 #include <math.h>
@@ -61,27 +62,37 @@ static double all_networks(const struct cycles_layout *l,
     return (double)m->experts * one(&e) + (double)m->shared_experts * one(l);
 }
 
+/* The first matrices of a network: one, or that of the gate as well. */
 static double ffn0_product(const struct cycles_layout *l)
 {
-    return cycles_product(l, &l->hidden, (double)model_ffn_features(l->model));
+    const double part = l->model->gated ? 0.5 : 1;
+    const struct cycles_matrix matrix[] = {{MODEL_FFN0_W, part}, {MODEL_GLU_W, part}};
+    return cycles_products(l, &l->hidden, (double)model_ffn_features(l->model), matrix,
+                           l->model->gated ? 2 : 1);
 }
 
 static double ffn1_product(const struct cycles_layout *l)
 {
-    return cycles_product_sliced(l, &l->filter, (double)l->model->C);
+    return cycles_product_sliced(l, &l->filter, (double)l->model->C,
+                                 cycles_density_of(l, MODEL_FFN1_W));
+}
+
+static double ffn0_gradient(const struct cycles_layout *l, enum model_tensor_kind kind)
+{
+    return cycles_product_sliced(l, &l->filter, (double)l->model->C, cycles_density_of(l, kind)) +
+           cycles_weight_gradient(l, &l->hidden, &l->filter, cycles_gradient_density_of(l, kind));
 }
 
 static double ffn0_gradients(const struct cycles_layout *l)
 {
-    const double matrices = l->model->gated ? 2 : 1;
-    return matrices * (cycles_product_sliced(l, &l->filter, (double)l->model->C) +
-                       cycles_weight_gradient(l, &l->hidden, &l->filter));
+    return ffn0_gradient(l, MODEL_FFN0_W) + (l->model->gated ? ffn0_gradient(l, MODEL_GLU_W) : 0);
 }
 
 static double ffn1_gradients(const struct cycles_layout *l)
 {
-    return cycles_product(l, &l->hidden, (double)l->model->F) +
-           cycles_weight_gradient(l, &l->filter, &l->hidden);
+    return cycles_product(l, &l->hidden, (double)l->model->F, cycles_density_of(l, MODEL_FFN1_W)) +
+           cycles_weight_gradient(l, &l->filter, &l->hidden,
+                                  cycles_gradient_density_of(l, MODEL_FFN1_W));
 }
 
 /** The nonlinearity, and the product with the other half of a gated network. */
@@ -104,7 +115,8 @@ static double routing(const struct cycles_layout *l)
     const struct model *m = l->model;
     const struct cycles_side experts = cycles_side_of(l, m->experts);
     if (!m->experts) return 0;
-    return cycles_product(l, &l->hidden, experts.n) + cycles_softmax(l, experts.k) +
+    return cycles_product(l, &l->hidden, experts.n, cycles_density_of(l, MODEL_ROUTER_W)) +
+           cycles_softmax(l, experts.k) +
            (double)model_active_ffns(m) * cycles_op(l->setup, l->hidden.k * l->t, l->mac);
 }
 
@@ -113,8 +125,10 @@ static double routing_gradient(const struct cycles_layout *l)
     const struct model *m = l->model;
     const struct cycles_side experts = cycles_side_of(l, m->experts);
     if (!m->experts) return 0;
-    return cycles_product(l, &experts, l->hidden.n) + cycles_softmax_gradient(l, experts.k) +
-           cycles_weight_gradient(l, &l->hidden, &experts);
+    return cycles_product(l, &experts, l->hidden.n, cycles_density_of(l, MODEL_ROUTER_W)) +
+           cycles_softmax_gradient(l, experts.k) +
+           cycles_weight_gradient(l, &l->hidden, &experts,
+                                  cycles_gradient_density_of(l, MODEL_ROUTER_W));
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -134,17 +148,23 @@ static double head_move(const struct cycles_layout *l)
     return 2 * l->head_t * cycles_copy(l, l->hidden.k) + l->rows * l->hop;
 }
 
+/** The matrix of the output layer. */
+static enum model_tensor_kind output_kind(const struct model *m)
+{
+    return m->head_outputs == m->V ? MODEL_LM_HEAD_W : MODEL_CLASS_W;
+}
+
 static void head_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct model *m = l->model;
     const struct cycles_layout h = head_layout(l);
     const struct cycles_side out = cycles_side_of(l, m->head_outputs);
-    c->products = cycles_product(&h, &h.hidden, out.n);
+    c->products = cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, output_kind(m)));
     c->elementwise = head_move(l) + cycles_loss(&h, out.k);
     if (m->head_bias) c->elementwise += cycles_bias(&h, out.k);
     if (m->head_norm) c->elementwise += cycles_norm(&h);
     if (!m->head_dense) return;
-    c->products += cycles_product(&h, &h.hidden, h.hidden.n);
+    c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, MODEL_DENSE_W));
     c->elementwise += cycles_bias(&h, h.hidden.k) + cycles_nonlinearity(&h, h.hidden.k);
 }
 
@@ -177,15 +197,24 @@ static void embed_forward(const struct cycles_layout *l, struct cycles_breakdown
     c->elementwise = embedding(l);
 }
 
+/** q, k and v from one pass of their input. */
+static double qkv_product(const struct cycles_layout *l)
+{
+    const double keys = (l->qkv - 1) / 2 / l->qkv;
+    const struct cycles_matrix matrix[] = {
+        {MODEL_Q_W, 1 / l->qkv}, {MODEL_K_W, keys}, {MODEL_V_W, keys}};
+    return cycles_products(l, &l->hidden, l->heads.n * l->qkv, matrix, 3);
+}
+
 static void qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->products = cycles_product(l, &l->hidden, l->heads.n * l->qkv);
+    c->products = qkv_product(l);
     c->elementwise = cycles_norm(l) + after_qkv(l);
 }
 
 static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->products = cycles_product(l, &l->heads, l->hidden.n);
+    c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_O_W));
     c->attention = l->cached > 0 ? cycles_cached_attention(l) : cycles_attention(l);
     c->elementwise = after_half(l, l->model->o_bias);
 }
@@ -217,17 +246,20 @@ static void head_backward(const struct cycles_layout *l, struct cycles_breakdown
     const struct cycles_layout h = head_layout(l);
     const struct cycles_side out = cycles_side_of(l, m->head_outputs);
     const double parts = ceil(out.k / head_chunk(&h, &out));
-    c->recompute = cycles_product(&h, &h.hidden, out.n);
-    c->products = cycles_product(&h, &out, h.hidden.n) +
-                  (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
-                  cycles_weight_gradient(&h, &h.hidden, &out);
+    const double density = cycles_density_of(l, output_kind(m));
+    c->recompute = cycles_product(&h, &h.hidden, out.n, density);
+    c->products =
+        cycles_product(&h, &out, h.hidden.n, density) +
+        (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
+        cycles_weight_gradient(&h, &h.hidden, &out, cycles_gradient_density_of(l, output_kind(m)));
     c->elementwise =
         head_move(l) + cycles_map(&h, out.k * h.t, h.exp) + cycles_loss_gradient(&h, out.k);
     if (m->head_bias) c->elementwise += cycles_bias_gradient(&h, out.k, 1);
     if (m->head_norm) c->elementwise += cycles_norm_gradient(&h);
     if (!m->head_dense) return;
-    c->products += cycles_product(&h, &h.hidden, h.hidden.n) +
-                   cycles_weight_gradient(&h, &h.hidden, &h.hidden);
+    c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, MODEL_DENSE_W)) +
+                   cycles_weight_gradient(&h, &h.hidden, &h.hidden,
+                                          cycles_gradient_density_of(l, MODEL_DENSE_W));
     c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
 }
 
@@ -252,6 +284,15 @@ static struct cycles_side qkv_side(const struct cycles_layout *l)
     return (struct cycles_side){l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
 }
 
+/** Of the three matrices together, each with its share of the features. */
+static double qkv_density(const struct cycles_layout *l,
+                          double (*of)(const struct cycles_layout *l, enum model_tensor_kind kind))
+{
+    const double keys = (l->qkv - 1) / 2;
+    if (!l->density) return 1;
+    return (of(l, MODEL_Q_W) + keys * (of(l, MODEL_K_W) + of(l, MODEL_V_W))) / l->qkv;
+}
+
 static void embed_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct model *m = l->model;
@@ -263,14 +304,16 @@ static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown 
 {
     const struct cycles_side qkv = qkv_side(l);
     c->products =
-        cycles_product(l, &qkv, l->hidden.n) + cycles_weight_gradient(l, &l->hidden, &qkv);
+        cycles_product(l, &qkv, l->hidden.n, qkv_density(l, cycles_density_of)) +
+        cycles_weight_gradient(l, &l->hidden, &qkv, qkv_density(l, cycles_gradient_density_of));
     c->elementwise = cycles_norm_gradient(l) + qkv_gradient(l);
 }
 
 static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->products = cycles_product(l, &l->hidden, l->heads.n) +
-                  cycles_weight_gradient(l, &l->heads, &l->hidden);
+    c->products =
+        cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_O_W)) +
+        cycles_weight_gradient(l, &l->heads, &l->hidden, cycles_gradient_density_of(l, MODEL_O_W));
     c->attention = cycles_attention_gradient(l, true);
     c->elementwise = half_gradient(l, l->model->o_bias);
 }
@@ -299,22 +342,26 @@ static double embed_first(const struct cycles_layout *l)
 static double qkv_first(const struct cycles_layout *l)
 {
     const struct cycles_side qkv = qkv_side(l);
-    return cycles_norm(l) + cycles_first_rows(l, &l->hidden, &qkv);
+    return cycles_norm(l) +
+           cycles_first_rows(l, &l->hidden, &qkv, qkv_density(l, cycles_gradient_density_of));
 }
 
 static double attn_first(const struct cycles_layout *l)
 {
-    return cycles_first_rows(l, &l->heads, &l->hidden);
+    return cycles_first_rows(l, &l->heads, &l->hidden, cycles_gradient_density_of(l, MODEL_O_W));
 }
 
 static double ffn0_first(const struct cycles_layout *l)
 {
-    return activation_gradient(l) + cycles_norm(l) + cycles_first_rows(l, &l->hidden, &l->filter);
+    return activation_gradient(l) + cycles_norm(l) +
+           cycles_first_rows(l, &l->hidden, &l->filter,
+                             cycles_gradient_density_of(l, MODEL_FFN0_W));
 }
 
 static double ffn1_first(const struct cycles_layout *l)
 {
-    return activation(l) + cycles_first_rows(l, &l->filter, &l->hidden);
+    return activation(l) + cycles_first_rows(l, &l->filter, &l->hidden,
+                                             cycles_gradient_density_of(l, MODEL_FFN1_W));
 }
 
 /* The first logits, their exponentials. */
@@ -323,9 +370,11 @@ static double head_first(const struct cycles_layout *l)
     const struct cycles_layout h = head_layout(l);
     const struct cycles_side out = cycles_side_of(l, l->model->head_outputs);
     return head_move(l) + (l->model->head_norm ? cycles_norm(&h) : 0) +
-           cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols) +
+           cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols,
+                          cycles_density_of(l, output_kind(l->model))) +
            cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
-           cycles_first_rows(&h, &h.hidden, &out);
+           cycles_first_rows(&h, &h.hidden, &out,
+                             cycles_gradient_density_of(l, output_kind(l->model)));
 }
 
 /* ---- the parts ------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = CYCLES_SUM_VECTORS * 4 };
+enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = 4 };
 
 /** One question to the planner. */
 struct task {
@@ -20,6 +20,7 @@ struct task {
     int64_t share;
     int64_t micro_batch; /**< given by number; 0 = free */
     bool training;
+    const struct cycles_density *densest; /**< NULL: dense */
 };
 
 /** What a block keeps per token, of x, q k v, a and h; and of the filter before the nonlinearity.
@@ -76,7 +77,7 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
     double forward = fmax(2 * l->hidden.k + sums + ceil(passing / l->slices),
                           2 * l->hidden.k + l->heads.k * (1 + l->qkv));
     double live = training ? live_backward(l, keep, resident) : forward;
-    b.work = l->t * (value * live + SUM_BYTES);
+    b.work = l->t * (value * live + SUM_BYTES * cycles_sum_vectors(l));
     b.kept = training ? l->t * value * (kept.rest + kept.filter) * (double)l->model->L : 0;
     return b;
 }
@@ -95,11 +96,19 @@ static int64_t clamp_int(double x)
     return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
 }
 
+/** The layout of @p n sequences by @p p. */
+static void lay(struct cycles_layout *l, const struct task *task, const struct cycles_plan *p,
+                int64_t n)
+{
+    cycles_layout_init(l, task->hw, task->model, p->lanes, n);
+    cycles_layout_sparse(l, task->densest);
+    cycles_layout_slice(l, p->slices);
+}
+
 static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n, bool resident)
 {
     struct cycles_layout l;
-    cycles_layout_init(&l, task->hw, task->model, p->lanes, n);
-    cycles_layout_slice(&l, p->slices);
+    lay(&l, task, p, n);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
@@ -125,8 +134,7 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
     double room = (double)hw_activation_bytes_per_pe(task->hw), spill = 0;
     double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
     int64_t L = task->model->L;
-    cycles_layout_init(&l, task->hw, task->model, p->lanes, p->micro_batch);
-    cycles_layout_slice(&l, p->slices);
+    lay(&l, task, p, p->micro_batch);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
     if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
@@ -140,7 +148,8 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
 }
 
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
-                               const struct cycles_plan *plan, bool training, int64_t n_sequences)
+                               const struct cycles_plan *plan, bool training, int64_t n_sequences,
+                               const struct cycles_density *density)
 {
     struct cycles_layout l;
     const struct hw_wafer *w = &hw->cluster->wafer;
@@ -150,7 +159,7 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     double sum = 0, weight = (double)num_format_bytes(model->format);
     int per_layer = (model->n_stages - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;
-    cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
     /* Blocks are alike: embedding, the stages of block 0 L times, head. */
     for (int i = 0; i < per_layer + 2; i++) {
         int stage = i <= per_layer ? i : model->n_stages - 1;
@@ -183,11 +192,12 @@ static double step_cycles(const struct task *task, const struct cycles_plan *p)
         large = task->share % p->n_micro;
         small_size = p->micro_batch - 1;
     }
-    double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training, small_size);
+    double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training, small_size,
+                                           task->densest);
     if (large == 0) return small;
     return (double)(p->n_micro - large) * small +
-           (double)large *
-               cycles_plan_micro_batch(task->hw, task->model, p, task->training, p->micro_batch);
+           (double)large * cycles_plan_micro_batch(task->hw, task->model, p, task->training,
+                                                   p->micro_batch, task->densest);
 }
 
 /** Try one way; keep it in @p best when it is faster.  True when all that is wanted fits at once.
@@ -224,6 +234,7 @@ static WSC_CHECKED enum wsc_err too_large(const struct task *task)
     double least = INFINITY;
     for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
         cycles_layout_init(&l, task->hw, task->model, 1, 1);
+        cycles_layout_sparse(&l, task->densest);
         struct cycles_plan_bytes b =
             cycles_plan_bytes_per_pe(&l, (enum cycles_keep)keep, task->training, false);
         least = fmin(least, b.work);
@@ -262,9 +273,9 @@ static void search(const struct task *task, struct cycles_plan *best)
 
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
-                               bool training)
+                               bool training, const struct cycles_density *densest)
 {
-    struct task task = {hw, model, share < 1 ? 1 : share, 0, training};
+    struct task task = {hw, model, share < 1 ? 1 : share, 0, training, densest};
     *plan = (struct cycles_plan){0};
     if (micro_batch == CONF_NULL)
         task.micro_batch = task.share;

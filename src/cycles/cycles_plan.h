@@ -15,5 +15,6 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
 /** Cycles of a micro-batch of @p n_sequences with @p plan: stage by stage the longest of compute,
  *  bytes in and bytes out. */
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
-                               const struct cycles_plan *plan, bool training, int64_t n_sequences);
+                               const struct cycles_plan *plan, bool training, int64_t n_sequences,
+                               const struct cycles_density *density);
 #endif

@@ -5,6 +5,7 @@
  * same are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
 #include "cycles_product.h"
 
+#include "cycles_sparse.h"
 #include "cycles_vector.h"
 
 #include <math.h>
@@ -29,25 +30,36 @@ static double chain_share(const struct cycles_layout *l, double cols, double n)
     return fmax(0, (cols > 1 ? 1 + 2 / cols : 1) * n / l->add - hidden);
 }
 
+/** What the turns of a product wait for on the mesh: outputs end at the columns one after the
+ *  other, and the first column of a turn gets sums from the far end, where those of the turn before
+ *  ended; accumulators keep it busy meanwhile. */
+static double turn_waits(const struct cycles_layout *l, double turns, double chain, double item)
+{
+    const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
+    return l->on_mesh ? (turns - 1) * fmax(0, chain - ahead) : 0;
+}
+
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
  *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
- *  Outputs end at the columns in turn, at those that hold some; in scalar code the first one of a
- *  turn waits for the chain. */
-double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out)
+ *  Outputs end at the columns in turn, at those that hold some. */
+double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                      double density)
 {
-    double item = in->k * cycles_axpy_arrival(l, l->t) + chain_share(l, l->cols, l->t);
+    const struct cycles_loads loads = {.n = in->k,
+                                       .one = cycles_axpy_arrival(l, l->t),
+                                       .rest = chain_share(l, l->cols, l->t),
+                                       .least = l->t};
+    const double item = cycles_sparse_item(l, &loads, density);
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
     double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
-    item = fmax(item, l->t);
-    const double waits = l->by_data ? 0 : (turns - 1) * fmax(0, chain - item);
-    return n_out * item + chain + waits + ceil(l->t / l->add) + l->rows * l->hop;
+    return n_out * item + chain + turn_waits(l, turns, chain, item) + ceil(l->t / l->add) + l->rows * l->hop;
 }
 
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
-                             double n_out)
+                             double n_out, double density)
 {
     const struct cycles_side part = {in->n / l->slices, ceil(in->k / l->slices)};
-    return l->slices * cycles_product(l, &part, n_out);
+    return l->slices * cycles_product(l, &part, n_out, density);
 }
 
 /* ---- sums over tokens ------------------------------------------------------------------------ */
@@ -129,6 +141,15 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
+/** On the mesh the first column passes the values of all columns on.  The word that makes room for
+ *  itself comes to it a few cycles into an AXPY, and costs one where that has no free slots. */
+static double first_column_relays(const struct cycles_layout *l, double held)
+{
+    enum { LATE = 4 };
+    const double cycles = held / l->mac;
+    return l->on_mesh && cycles >= LATE && !(ceil(cycles) > cycles) ? 1 : 0;
+}
+
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
  * the row and starts an AXPY over the @p held features, whose sums then leave down the column, an
  *  addition on each PE and as many for the lanes. */
@@ -137,7 +158,8 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
 {
     const double way = l->lanes > 1 ? 2 : 1;
     const double added = fmax(0, way * held / l->add - l->start / 3);
-    const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + added;
+    const double one = cycles_axpy_arrival(l, held) + first_column_relays(l, held);
+    const double item = n * fmax(1, one) + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
 }
 
@@ -191,17 +213,35 @@ bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_
     return cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
 }
 
-double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
-                              const struct cycles_side *out)
+/** All results, either operand being the one that is sent. */
+static double all_results(const struct cycles_layout *l, const struct cycles_side *in,
+                          const struct cycles_side *out)
 {
     return fmin(cycles_outer(l, l->t, out->k, in, l->cols),
-                cycles_outer(l, l->t, in->k, out, l->cols)) +
+                cycles_outer(l, l->t, in->k, out, l->cols));
+}
+
+/** Those of the non-zeros alone. */
+static double some_results(const struct cycles_layout *l, const struct cycles_side *in,
+                           const struct cycles_side *out, double density)
+{
+    if (!(density < 1) || !l->sampled) return INFINITY;
+    return fmin(cycles_sampled_gradient(l, out->k, in, density),
+                cycles_sampled_gradient(l, in->k, out, density));
+}
+
+double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                              const struct cycles_side *out, double density)
+{
+    return fmin(all_results(l, in, out), some_results(l, in, out, density)) +
            cycles_gradient_latency(l);
 }
 
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
-                         const struct cycles_side *out)
+                         const struct cycles_side *out, double density)
 {
+    const double some = some_results(l, in, out, density);
+    if (some < all_results(l, in, out)) return some / fmax(in->n, out->n);
     const bool columns = cycles_by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
     if (cycles_outer_arrives(l, l->t, held->k, sent, l->cols))

@@ -7,10 +7,10 @@
 /** cycles_product() of the feed-forward network's second matrix: when the filter features pass in
  *  slices, each slice gives sums of all outputs. */
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
-                             double n_out);
+                             double n_out, double density);
 /** From the start of a weight gradient to its first word at the edge. */
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
-                         const struct cycles_side *out);
+                         const struct cycles_side *out, double density);
 /** Sums over the PE's @p n tokens of what it holds of @p held times what @p sent gives along @p
  *  cols columns. */
 double cycles_outer(const struct cycles_layout *l, double n, double held,

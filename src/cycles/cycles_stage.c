@@ -25,42 +25,47 @@ static const struct model_stage *stage_of(const struct model *model, int stage)
 
 struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct model *model,
                                                const struct cycles_plan *plan, int stage,
-                                               bool backward, int64_t n_sequences)
+                                               bool backward, int64_t n_sequences,
+                                               const struct cycles_density *density)
 {
     struct cycles_layout l;
     const struct model_stage *s = stage_of(model, stage);
     if (n_sequences <= 0) return (struct cycles_breakdown){0};
-    cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
     return cycles_layout_stage(&l, s, plan->keep, backward);
 }
 
 int64_t cycles_stage(const struct hw *hw, const struct model *model, const struct cycles_plan *plan,
-                     int stage, bool backward, int64_t n_sequences)
+                     int stage, bool backward, int64_t n_sequences,
+                     const struct cycles_density *density)
 {
     struct cycles_breakdown c =
-        cycles_stage_breakdown(hw, model, plan, stage, backward, n_sequences);
+        cycles_stage_breakdown(hw, model, plan, stage, backward, n_sequences, density);
     return to_int(cycles_total(&c));
 }
 
 int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
-                        const struct cycles_tokens *tokens, int64_t n_texts)
+                        const struct cycles_tokens *tokens, int64_t n_texts,
+                        const struct cycles_density *density)
 {
     struct cycles_layout l;
     const struct model_stage *s = stage_of(model, stage);
     if (n_texts <= 0) return 0;
     cycles_layout_init_tokens(&l, hw, model, plan->lanes, n_texts, tokens);
+    cycles_layout_sparse(&l, density);
     struct cycles_breakdown c = cycles_layout_stage(&l, s, plan->keep, false);
     return to_int(cycles_total(&c));
 }
 
 int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
-                              const struct cycles_plan *plan, int stage, int64_t n_sequences)
+                              const struct cycles_plan *plan, int stage, int64_t n_sequences,
+                              const struct cycles_density *density)
 {
     struct cycles_layout l;
     const struct model_stage *s = stage_of(model, stage);
     if (n_sequences <= 0) return 0;
-    cycles_layout_init_plan(&l, hw, model, plan, n_sequences);
+    cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
     double first = cycles_part_first_gradient(&l, s->part[s->n_parts - 1], plan->keep);
     /* What comes before the last part of a block: its input, or the filter, computed again. */
     bool all = cycles_keep_rows[plan->keep].output;

@@ -4,8 +4,8 @@
 #define WSC_CYCLES_VECTOR_H
 #include <wsc/cycles_ops.h>
 
-/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
- *  built, one on its way. */
+/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live, of dense
+ *  products: one being built, one on its way. */
 enum { CYCLES_SUM_VECTORS = 2 };
 /** One operation on @p n elements at @p rate. */
 double cycles_op(double setup, double n, double rate);

@@ -496,6 +496,7 @@ static enum wsc_err meet_faults(struct job_state *s, bool *again)
     const int64_t before = s->step;
     TRY(job_restore_again(
         s, cluster_checkpoint_before(&s->job->params->runconfig, s->first_step, s->step)));
+    TRY(cluster_make_masks(s->cluster));
     cluster_faults_restored(s->cluster, (struct vtime){.ps = lost}, change.recovery_ps);
     s->repeated_steps += before - s->step;
     return WSC_OK;
@@ -554,6 +555,7 @@ static enum wsc_err until_told(struct job_state *s, enum wsc_err (*run)(struct j
 
 static enum wsc_err work(struct job_state *s)
 {
+    TRY(cluster_make_masks(s->cluster));
     switch (s->job->params->runconfig.mode) {
     case ZOO_TRAIN:
     case ZOO_TRAIN_AND_EVAL:

@@ -39,6 +39,61 @@ static void count_modules(struct job_description *d)
         d->module[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
 }
 
+/* The name of tensor @p t with `*` for every number that is a level of it. */
+static void name_of_kind(char out[128], const char *name)
+{
+    size_t n = 0;
+    for (const char *at = name; *at && n < 126;) {
+        const size_t digits = strspn(at, "0123456789");
+        const bool level = digits && at > name && at[-1] == '.' && at[digits] == '.';
+        /* The layers of a feed-forward network are kinds of their own. */
+        const bool layer = level && strncmp(at + digits, ".linear_layer", 13) != 0;
+        if (layer)
+            out[n++] = '*';
+        else
+            out[n++] = *at;
+        at += layer ? digits : 1;
+    }
+    out[n] = '\0';
+}
+
+static struct job_sparse *find_kind(struct job_description *d, const char *name,
+                                    const struct model_tensor *t)
+{
+    for (int i = 0; i < d->n_sparse; i++)
+        if (!strcmp(d->sparse[i].name, name) && d->sparse[i].entry == t->sparsity &&
+            d->sparse[i].n_elems == t->n_elems)
+            return &d->sparse[i];
+    return NULL;
+}
+
+/* Sparse tensors by kind, in the order of the model. */
+static enum wsc_err count_sparse(struct job_description *d)
+{
+    const struct zoo_runconfig *run = &d->params->runconfig;
+    const int64_t end = run->max_steps != CONF_NULL ? run->max_steps : run->num_steps;
+    const struct model *m = d->model;
+    if (!model_is_sparse(m)) return WSC_OK;
+    TRY_NEW(d->sparse, WSC_MEM_RUN, m->n_tensors);
+    for (int i = 0; i < m->n_tensors; i++) {
+        const struct model_tensor *t = &m->tensor[i];
+        char name[128];
+        if (t->sparsity < 0) continue;
+        name_of_kind(name, t->name);
+        struct job_sparse *kind = find_kind(d, name, t);
+        if (!kind) {
+            kind = &d->sparse[d->n_sparse++];
+            *kind = (struct job_sparse){.entry = t->sparsity,
+                                        .n_elems = t->n_elems,
+                                        .kept_first = model_kept(m, i, 0),
+                                        .kept_last = model_kept(m, i, end > 0 ? end : 0)};
+            memcpy(kind->name, name, sizeof name);
+        }
+        kind->n_tensors++;
+    }
+    return WSC_OK;
+}
+
 /* A plan needs the machine, and that the model fits it. */
 static enum wsc_err plan(struct job_description *d, const struct job *job)
 {
@@ -58,12 +113,14 @@ enum wsc_err job_describe(struct job_description *out, const struct job *job, bo
         TRY(model_create(&out->own_model, job->params, job->cluster->stream.granularity));
     if (!with_plan) out->model = out->own_model;
     count_modules(out);
+    TRY(count_sparse(out));
     return zoo_params_text(job->params, "model.name", &out->family);
 }
 
 void job_description_fini(struct job_description *d)
 {
     wsc_free(d->family);
+    wsc_free(d->sparse);
     model_destroy(&d->own_model);
     cluster_destroy(&d->cluster);
     comm_destroy(&d->comm);

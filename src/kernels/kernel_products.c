@@ -30,7 +30,7 @@ static struct kernels_sizes linear_sizes(const struct programs_case *c)
 static double linear_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
     const struct cycles_side in = cycles_side_of(l, c->k);
-    return cycles_product(l, &in, (double)c->m);
+    return cycles_product(l, &in, (double)c->m, 1);
 }
 
 static void linear_reference(const struct programs_case *c, const struct kernels_reference *o,
@@ -63,7 +63,7 @@ static struct kernels_sizes wgrad_sizes(const struct programs_case *c)
 static double wgrad_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
     const struct cycles_side in = cycles_side_of(l, c->k), out = cycles_side_of(l, c->m);
-    return cycles_weight_gradient(l, &in, &out);
+    return cycles_weight_gradient(l, &in, &out, 1);
 }
 
 static void wgrad_reference(const struct programs_case *c, const struct kernels_reference *o,

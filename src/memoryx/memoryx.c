@@ -3,6 +3,7 @@
  * the fibers of its two programs (memoryx_step.c).  Element i of tensor k starts as a function of
  * (seed, k, i), whoever holds it. */
 #include "memoryx_loss_scale.h"
+#include "memoryx_mask.h"
 #include "memoryx_state.h"
 #include "memoryx_step.h"
 
@@ -36,6 +37,9 @@ static enum wsc_err parts_create(struct memoryx *mx)
         TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
         TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
         TRY(states_create(mx, i));
+        if (!model_sparsity_of(model, i)) continue;
+        TRY_NEW(s->mask, WSC_MEM_MEMORYX, memoryx_mask_words(s->n));
+        s->mask_due = true;
     }
     return WSC_OK;
 }
@@ -77,6 +81,7 @@ void memoryx_destroy(struct memoryx **memoryx)
         for (int k = 0; k < MEMORYX_MAX_STATE; k++)
             wsc_free(mx->part[i].state[k]);
         wsc_free(mx->part[i].g);
+        wsc_free(mx->part[i].mask);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
@@ -157,6 +162,15 @@ enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pa
     TRY(comm_spawn(net->comm, role, memoryx_run_send, memoryx, 0, name));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (up)", memoryx->shard);
     return comm_spawn(net->comm, role, memoryx_run_take, memoryx, 512 << 10, name);
+}
+
+enum wsc_err memoryx_spawn_masks(struct memoryx *memoryx)
+{
+    const struct stream_net *net = memoryx->net;
+    char name[48];
+    (void)snprintf(name, sizeof name, "MemoryX shard %d (masks)", memoryx->shard);
+    return comm_spawn(net->comm, stream_role_of_shard(net->topology, memoryx->shard),
+                      memoryx_run_masks, memoryx, 512 << 10, name);
 }
 
 struct vtime memoryx_now(const struct memoryx *memoryx)

@@ -5,8 +5,14 @@
 #define WSC_MEMORYX_EXCHANGE_H
 #include "memoryx_state.h"
 
-/* The rounds of a step, in their order. */
-enum { MEMORYX_ROUND_NORM, MEMORYX_ROUND_FIRST, MEMORYX_ROUND_SECOND, MEMORYX_ROUND_HASH };
+/* The rounds of a step. */
+enum {
+    MEMORYX_ROUND_NORM,
+    MEMORYX_ROUND_FIRST,
+    MEMORYX_ROUND_SECOND,
+    MEMORYX_ROUND_HASH,
+    MEMORYX_ROUND_SELECT /* masks, before the first step or after an update */
+};
 
 struct memoryx_round {
     int64_t step;

@@ -15,6 +15,10 @@ struct memoryx_part {
     /* Owned, as memoryx_state_of says: of the part (n), or statistics of the whole tensor; or NULL.
      */
     float *state[MEMORYX_MAX_STATE];
+    /* Owned (a bit per element, memoryx_mask.h): the weights that are kept; NULL: the tensor is
+     * dense. */
+    uint64_t *mask;
+    bool mask_due;  /* it has no mask yet */
     bool g_started; /* a stage has contributed to g in this step */
 };
 

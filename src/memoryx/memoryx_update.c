@@ -7,6 +7,7 @@
 
 #include "memoryx_hash.h"
 #include "memoryx_loss_scale.h"
+#include "memoryx_mask.h"
 #include "memoryx_noise_scale.h"
 #include "memoryx_norms.h"
 #include "memoryx_rule.h"
@@ -128,6 +129,8 @@ static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
     update_elements(mx, &rule);
     TRY(memoryx_update_tensorwise(mx, &rule, step, at));
+    for (int i = 0; i < mx->net->model->n_tensors; i++)
+        if (mx->part[i].mask) memoryx_prune(mx, i);
     mx->updates++;
     mx->schedule++;
     return WSC_OK;
@@ -161,6 +164,8 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     struct vtime known = {0};
     struct vtime_recorder *r = comm_record_at(mx->net->comm, step, VTIME_NO_TRANSFER);
     mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
+    for (int i = 0; i < mx->net->model->n_tensors && mx->pass->values; i++)
+        memoryx_mask_apply(&mx->part[i], mx->part[i].g);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);
     memoryx_noise_after(mx);

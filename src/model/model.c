@@ -3,6 +3,7 @@
  * (model_tensors.c) and stages (model_stages.c); and the FLOPs of training it. */
 #include <wsc/model.h>
 
+#include "model_sparsity.h"
 #include "model_stages.h"
 #include "model_tensors.h"
 
@@ -217,6 +218,7 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     model->seed = (uint64_t)params->runconfig.seed;
     set_precision(model, params);
     TRY_GOTO(model_build_tensors(model, params), cleanup);
+    TRY_GOTO(model_take_sparsity(model, params), cleanup);
     TRY_GOTO(model_build_stages(model, granularity), cleanup);
     *out = model;
     return WSC_OK;
@@ -231,6 +233,7 @@ void model_destroy(struct model **model)
     wsc_free((*model)->tensor);
     wsc_free((*model)->stage);
     wsc_free((*model)->view);
+    wsc_free((*model)->sparsity);
     wsc_free(*model);
     *model = NULL;
 }

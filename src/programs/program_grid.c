@@ -194,20 +194,25 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
     return WSC_OK;
 }
 
-/* To the nearest eighth of a cycle.  Two accumulators, as loops have. */
+/* To the nearest eighth of a cycle. */
 enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w)
 {
-    enum { PARTS = 8, MOST_CYCLES = 4096, ACCUMULATORS = 2 };
+    enum { PARTS = 8, MOST_CYCLES = 4096 };
     if (w->data_triggered && w->arrival_cycles > MOST_CYCLES)
         return WSC_RAISE(WSC_CONFIG,
                          "cluster.wafer.arrival_cycles is %g; on the mesh at most %d can pass",
                          w->arrival_cycles, MOST_CYCLES);
+    if (w->sum_accumulators > PROGRAMS_MOST_ACCUMULATORS)
+        return WSC_RAISE(WSC_CONFIG,
+                         "cluster.wafer.sum_accumulators is %lld; programs of the mesh take at "
+                         "most %d",
+                         (long long)w->sum_accumulators, PROGRAMS_MOST_ACCUMULATORS);
     g->exp_cycles = (int)w->exp_cycles;
     g->divide_cycles = (int)w->divide_cycles;
     g->loop_cycles = (int)w->vector_loop_cycles;
     g->by_data = w->data_triggered;
     g->arrival_eighths = (int)lround(PARTS * w->arrival_cycles);
-    g->accumulators = ACCUMULATORS;
+    g->accumulators = (int)w->sum_accumulators;
     return WSC_OK;
 }
 

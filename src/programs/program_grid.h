@@ -48,13 +48,13 @@ struct programs_weights {
     int64_t ld_out, ld_in;
 };
 
-enum { PROGRAMS_MOST_ACCUMULATORS = 8 };
+enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
 /** Registers of a PE whose items arriving data make up (program_trigger.c): items that have ended,
  *  that were bound, whose sums have set out, whose sums have ended; for the newest ones a bit each
  *  that says whether data came. */
 struct programs_items {
     int32_t ended, bound, sent, summed;
-    uint32_t came;
+    uint64_t came;
 };
 /** The fabric of one wafer and where tokens lie on it. */
 struct programs_grid {

@@ -232,7 +232,7 @@ static enum wsc_err product(struct programs_model *k, const struct programs_prod
     const struct cycles_side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
     TRY(programs_run_product(&k->grid, p));
     book(k, row, k->grid.stats.cycles);
-    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n));
+    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n, 1));
     return WSC_OK;
 }
 
@@ -272,7 +272,8 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
         TRY(programs_run_weight_gradient(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
-        expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT, cycles_weight_gradient(&k->leaf_layout, &in, &out));
+        expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,
+               cycles_weight_gradient(&k->leaf_layout, &in, &out, 1));
     }
     return WSC_OK;
 }

@@ -8,7 +8,7 @@
 
 #include <wsc/check.h>
 
-enum { MOST_KEPT = 32 }; /* items of which is kept whether something came */
+enum { MOST_KEPT = 64 }; /* items of which is kept whether something came */
 
 static struct programs_items *state_of(const struct mesh_pe *pe)
 {
@@ -20,13 +20,13 @@ static struct programs_items *state_of(const struct mesh_pe *pe)
 static bool any_came(const struct programs_items *s, int first, int end)
 {
     for (int i = first; i < end; i++)
-        if (s->came >> i % MOST_KEPT & 1U) return true;
+        if (s->came >> i % MOST_KEPT & 1) return true;
     return false;
 }
 
 static void end_item(struct programs_items *s, bool came)
 {
-    const uint32_t bit = 1U << s->ended % MOST_KEPT;
+    const uint64_t bit = 1ULL << s->ended % MOST_KEPT;
     s->came = (s->came & ~bit) | (came ? bit : 0);
     s->ended++;
 }

@@ -13,7 +13,7 @@
 
 /** What a program says about its items; kept by the program, which runs on g->trigger. */
 struct programs_trigger {
-    int accumulators; /**< items whose sums have not ended, and the one under way; 1 .. 8 */
+    int accumulators; /**< items whose sums have not ended, and the one under way; 1 .. 16 */
     int parts;        /**< consecutive items that share an accumulator, and are summed up as one */
     /** Items of a PE. */
     int (*items)(const struct mesh_pe *pe);

@@ -18,6 +18,15 @@
     "\n### Initializers\n\n"                                                                       \
     "Values of the `model` keys that end in `initializer`: a name, or a map with a `name` and "    \
     "its keys. Names in successive rows have the keys below the last of them.\n\n"
+#define SPARSITY                                                                                   \
+    "\n### Sparse weights\n\n"                                                                     \
+    "Entries of `sparsity`: maps with an `algorithm` (older: `type`, `sideband` for static), or "  \
+    "a number, the sparsity of static masks. The first entry whose filter matches a tensor "       \
+    "counts. [SPARSITY.md](SPARSITY.md) describes the algorithms.\n\n"
+#define FRACTIONS                                                                                  \
+    "\nFractions: a number, a list whose values follow each other from update to update "          \
+    "(`cycling`), or a map with a `type`; t counts applied updates of the optimizer, and the "     \
+    "result is cut to 0 .. 1.\n\n"
 #define TRANSFORMS                                                                                 \
     "\n### Transforms of samples\n\n"                                                              \
     "The entry of `data_transforms`: a map with a `name`.\n\n"
@@ -87,6 +96,10 @@ static void write_params(struct wsc_text *out)
     conf_variants_markdown(out, zoo_initializers());
     wsc_text_add(out, TRANSFORMS);
     conf_variants_markdown(out, zoo_transforms());
+    wsc_text_add(out, SPARSITY);
+    conf_variants_markdown(out, zoo_sparsity_algorithms());
+    wsc_text_add(out, FRACTIONS);
+    conf_variants_markdown(out, zoo_fractions());
     wsc_text_add(out, "\n### Keys of the trainer style alone\n\n"
                       "Optimizer, schedulers, callbacks and loggers are maps with one key, "
                       "their name, in any case. A callback that is null removes what it would "

@@ -172,6 +172,34 @@ static enum wsc_err print_parts(const struct job_description *r)
     return rc;
 }
 
+/* Sparse tensors by kind with what remains of them, and patterns without an effect. */
+static enum wsc_err print_sparse(const struct job_description *r)
+{
+    struct out_table *table;
+    const char *pattern;
+    int at = 0;
+    for (; (pattern = model_unmatched_pattern(r->model, r->params, &at));)
+        (void)printf("# note: sparsity: no tensor matches the pattern %s\n", pattern);
+    if (!r->n_sparse) return WSC_OK;
+    TRY(out_table_new(&table, "lrlrrr",
+                      (const char *const[]){"sparse tensors", "number", "algorithm", "elements",
+                                            "density", "at the end"}));
+    for (int i = 0; i < r->n_sparse; i++) {
+        const struct job_sparse *s = &r->sparse[i];
+        const double n = (double)s->n_elems;
+        out_table_cell(table, "%s", s->name);
+        out_table_cell(table, "%lld", (long long)s->n_tensors);
+        out_table_cell(table, "%s",
+                       zoo_sparsity_algorithm_name(r->model->sparsity[s->entry].algorithm));
+        out_table_cell(table, "%lld", (long long)s->n_elems);
+        out_table_cell(table, "%.4f", (double)s->kept_first / n);
+        out_table_cell(table, "%.4f", (double)s->kept_last / n);
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
 /* The effective params as YAML, then what they come to, then the notes of the parse. */
 static enum wsc_err print_params(const struct job_description *r)
 {
@@ -184,6 +212,7 @@ static enum wsc_err print_params(const struct job_description *r)
     print_model(r);
     TRY(print_training(p));
     TRY(print_parts(r));
+    TRY(print_sparse(r));
     for (int i = 0; i < p->n_warnings; i++)
         (void)printf("# note: %s\n", p->warning[i].text);
     return WSC_OK;
@@ -205,9 +234,9 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
         for (int backward = 0; backward < 2; backward++)
-            out_table_cell(
-                table, "%lld",
-                (long long)cycles_stage(&c->hw, c->model, plan, s, backward, plan->micro_batch));
+            out_table_cell(table, "%lld",
+                           (long long)cycles_stage(&c->hw, c->model, plan, s, backward,
+                                                   plan->micro_batch, NULL));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -394,6 +423,31 @@ static void json_speed(struct out_json *j, const char *key, const struct scaling
     out_json_close(j);
 }
 
+/* Sparse tensors by kind, docs/FILES.md. */
+static void json_sparse(struct out_json *j, const struct job_description *r)
+{
+    const char *pattern;
+    int at = 0;
+    out_json_open_list(j, "sparse_tensors");
+    for (int i = 0; i < r->n_sparse; i++) {
+        const struct job_sparse *s = &r->sparse[i];
+        out_json_open(j, NULL);
+        out_json_str(j, "name", s->name);
+        out_json_int(j, "tensors", s->n_tensors);
+        out_json_str(j, "algorithm",
+                     zoo_sparsity_algorithm_name(r->model->sparsity[s->entry].algorithm));
+        out_json_int(j, "elements", s->n_elems);
+        out_json_int(j, "kept", s->kept_first);
+        out_json_int(j, "kept_at_end", s->kept_last);
+        out_json_close(j);
+    }
+    out_json_close_list(j);
+    out_json_open_list(j, "unmatched_patterns");
+    for (; (pattern = model_unmatched_pattern(r->model, r->params, &at));)
+        out_json_str(j, NULL, pattern);
+    out_json_close_list(j);
+}
+
 /* Parameters by module, and warnings. */
 static void json_rest(struct out_json *j, const struct job_description *r)
 {
@@ -401,6 +455,7 @@ static void json_rest(struct out_json *j, const struct job_description *r)
     for (int i = 0; i < JOB_MODULES; i++)
         out_json_int(j, r->module[i].name, r->module[i].n_params);
     out_json_close(j);
+    json_sparse(j, r);
     out_json_open_list(j, "warnings");
     for (int i = 0; i < r->params->n_warnings; i++)
         out_json_str(j, NULL, r->params->warning[i].text);

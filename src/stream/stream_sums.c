@@ -101,7 +101,7 @@ void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes
                           const struct stream_loss *sums)
 {
     struct num_merge merge;
-    struct stream_loss all[2 * NUM_MAX_NODES];
+    struct stream_loss all[2 * NUM_MAX_NODES] = {0};
     num_merge_plan(&merge, &s->nodes, nodes, n_items);
     for (int i = 0; i < s->nodes.n + nodes->n; i++)
         all[i] = i < s->nodes.n ? s->sum[i] : sums[i - s->nodes.n];
@@ -120,7 +120,7 @@ void stream_scalars_append(struct stream_scalars *s, const struct num_nodes *nod
                            const double *sums)
 {
     struct num_merge merge;
-    double all[2 * NUM_MAX_NODES];
+    double all[2 * NUM_MAX_NODES] = {0};
     num_merge_plan(&merge, &s->nodes, nodes, n_items);
     for (int i = 0; i < s->nodes.n + nodes->n; i++)
         all[i] = i < s->nodes.n ? s->sum[i] : sums[i - s->nodes.n];

@@ -41,10 +41,10 @@ static double part_cycles(const struct timeline *t, const struct cluster_record 
 {
     const struct cycles_tokens tokens = {v->bar->n_new, v->bar->n_cached};
     const int64_t n = v->bar->amount;
-    return (
-        double)(tokens.n_new
-                    ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n)
-                    : cycles_stage(record->hw, t->by_part, record->plan, s, v->what.backward, n));
+    return (double)(tokens.n_new
+                        ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n, NULL)
+                        : cycles_stage(record->hw, t->by_part, record->plan, s, v->what.backward, n,
+                                       NULL));
 }
 
 /* The stage of the model by parts that is part @p part of layer @p layer. */
@@ -61,9 +61,9 @@ static void add_visit(const struct timeline *t, const struct cluster_record *rec
                       const struct timeline_visit *v, struct timeline_times *times)
 {
     const struct model_stage *stage = &t->model->stage[v->what.stage];
-    double cycles[MODEL_MAX_PARTS], all = 0;
+    double cycles[MODEL_MAX_PARTS] = {0}, all = 0;
     int64_t left_ps = v->compute_ps;
-    int s[MODEL_MAX_PARTS];
+    int s[MODEL_MAX_PARTS] = {0};
     for (int i = 0; i < stage->n_parts; i++) {
         s[i] = stage_of_part(t, stage->layer, stage->part[i]);
         cycles[i] = part_cycles(t, record, v, s[i]);

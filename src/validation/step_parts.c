@@ -21,7 +21,7 @@ static void add_micro_batch(const struct cluster *c, const struct cycles_plan *p
     for (int k = 0; k < n; k++) {
         const struct model_transfer t = model_transfer_at(c->model, k);
         const struct cycles_breakdown cycles =
-            cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples);
+            cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples, NULL);
         add(&out->cycles, &cycles);
         out->latency_ps += t.backward ? w->stage_latency_backward_ps : w->stage_latency_ps;
     }

@@ -86,9 +86,11 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
                             .micro_batch = plan->micro_batch,
                             .keep = plan->keep,
                             .slices = plan->slices};
-    p.cycles = task->tokens.n_new ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n)
-                                  : cycles_stage(hw, model, plan, task->stage, task->backward, n);
-    if (task->backward) p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n);
+    p.cycles = task->tokens.n_new
+                   ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n, NULL)
+                   : cycles_stage(hw, model, plan, task->stage, task->backward, n, NULL);
+    if (task->backward)
+        p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n, NULL);
     if (task->price) *task->price = p;
     return p;
 }

@@ -19,13 +19,11 @@ struct init_map {
 #define KEY(n, f) .path = (n), .offset = offsetof(struct init_map, f)
 #define REAL      .type = CONF_T_DOUBLE, .nullable = true, .min = -DBL_MAX, .max = DBL_MAX
 #define NAME      {.path = "name", .type = CONF_T_ANY}
-#define PLAIN CONF_KEYS( \
-    NAME, \
-    {KEY("mean", init.mean), REAL, .doc = "default 0"}, \
-    {KEY("std", init.std), REAL, .doc = "standard deviation; default 0.05"}, \
-    {KEY("a", init.a), REAL, .doc = "lower bound, absolute; default -0.05, truncated: -2 std"}, \
-    {KEY("b", init.b), REAL, .doc = "upper bound, absolute; default 0.05, truncated: 2 std"}, \
-    {KEY("val", init.value), REAL, .doc = "constant: the value"})
+#define MEAN {KEY("mean", init.mean), REAL, .doc = "default 0"}
+#define STD {KEY("std", init.std), REAL, .doc = "standard deviation; default 0.05"}
+#define BOUNDS(low, high) \
+    {KEY("a", init.a), REAL, .doc = "lower bound, absolute; default " low}, \
+    {KEY("b", init.b), REAL, .doc = "upper bound, absolute; default " high}
 #define SCALED CONF_KEYS( \
     NAME, \
     {KEY("mode", init.fan), .type = CONF_T_CHOICE, .nullable = true, \
@@ -37,7 +35,6 @@ struct init_map {
      .doc = "of the values"}, \
     {KEY("scale", init.value), REAL, .doc = "variance times what it is divided by"}, \
     {KEY("gain", gain), REAL, .status = CONF_ALSO, .doc = "its square is a factor of the scale"})
-/* clang-format on */
 
 /* Rows of the table of names.  Those from VARIANCE_SCALING on are one kind with different scale,
  * fan and distribution. */
@@ -62,13 +59,16 @@ enum {
 };
 
 static const struct conf_variant names[N_NAMES] = {
-    [CONSTANT] = {"constant", PLAIN, .doc = "one value"},
-    [ZEROS] = {"zeros", PLAIN, .doc = "0"},
-    [ONES] = {"ones", PLAIN, .doc = "1"},
-    [NORMAL] = {"normal", PLAIN, .doc = "normal distribution"},
-    [TRUNCATED_NORMAL] = {"truncated_normal", PLAIN, .doc = "normal distribution between bounds"},
-    [UNIFORM] = {"uniform", PLAIN, .doc = "uniform distribution between bounds"},
-    [EYE] = {"eye", PLAIN, .doc = "the unit matrix"},
+    [CONSTANT] = {"constant", .doc = "one value", CONF_KEYS(
+        NAME, {KEY("val", init.value), REAL, .doc = "the value; default 0"})},
+    [ZEROS] = {"zeros", CONF_KEYS(NAME), .doc = "0"},
+    [ONES] = {"ones", CONF_KEYS(NAME), .doc = "1"},
+    [NORMAL] = {"normal", CONF_KEYS(NAME, MEAN, STD), .doc = "normal distribution"},
+    [TRUNCATED_NORMAL] = {"truncated_normal", .doc = "normal distribution between bounds",
+                          CONF_KEYS(NAME, MEAN, STD, BOUNDS("-2 std", "2 std"))},
+    [UNIFORM] = {"uniform", CONF_KEYS(NAME, BOUNDS("-0.05", "0.05")),
+                 .doc = "uniform distribution between bounds"},
+    [EYE] = {"eye", CONF_KEYS(NAME), .doc = "the unit matrix"},
     [VARIANCE_SCALING] = {"variance_scaling", SCALED, .doc = "scale 1, fan_in, truncated normal"},
     [XAVIER_NORMAL] = {"xavier_normal", SCALED, .doc = "scale 1, fan_avg, normal"},
     [XAVIER_UNIFORM] = {"xavier_uniform", SCALED, .doc = "scale 1, fan_avg, uniform"},
@@ -79,6 +79,7 @@ static const struct conf_variant names[N_NAMES] = {
     [KAIMING_NORMAL] = {"kaiming_normal", SCALED, .doc = "scale 2, fan_in, normal"},
     [KAIMING_UNIFORM] = {"kaiming_uniform", SCALED, .doc = "scale 2, fan_in, uniform"},
 };
+/* clang-format on */
 
 /* What a name alone means. */
 #define SCALING(v, f, dist)                                                                        \
@@ -86,13 +87,13 @@ static const struct conf_variant names[N_NAMES] = {
         .kind = ZOO_INIT_VARIANCE_SCALING, .value = (v), .fan = (f), .distribution = (dist)        \
     }
 static const struct zoo_init start[N_NAMES] = {
-    [CONSTANT] = {.kind = ZOO_INIT_CONSTANT, .std = 0.05},
-    [ZEROS] = {.kind = ZOO_INIT_ZEROS, .std = 0.05},
-    [ONES] = {.kind = ZOO_INIT_ONES, .std = 0.05},
+    [CONSTANT] = {.kind = ZOO_INIT_CONSTANT},
+    [ZEROS] = {.kind = ZOO_INIT_ZEROS},
+    [ONES] = {.kind = ZOO_INIT_ONES},
     [NORMAL] = {.kind = ZOO_INIT_NORMAL, .std = 0.05},
     [TRUNCATED_NORMAL] = {.kind = ZOO_INIT_TRUNCATED_NORMAL, .std = 0.05},
-    [UNIFORM] = {.kind = ZOO_INIT_UNIFORM, .std = 0.05},
-    [EYE] = {.kind = ZOO_INIT_EYE, .std = 0.05},
+    [UNIFORM] = {.kind = ZOO_INIT_UNIFORM},
+    [EYE] = {.kind = ZOO_INIT_EYE},
     [VARIANCE_SCALING] = SCALING(1, ZOO_FAN_IN, ZOO_INIT_TRUNCATED_NORMAL),
     [XAVIER_NORMAL] = SCALING(1, ZOO_FAN_AVG, ZOO_INIT_NORMAL),
     [XAVIER_UNIFORM] = SCALING(1, ZOO_FAN_AVG, ZOO_INIT_UNIFORM),

@@ -297,10 +297,9 @@ static const struct conf_key keys[] = {
     {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
     {KEY("model.policy_model"), ONLY({"null", 0}), DOC("the model of preference optimisation")},
 
-    {KEY("sparsity"), ONLY({"null", 0}, {"0", 0}, {"0.0", 0}),
-     .refusal = "sparse weights are not supported yet; hint: --set sparsity=null takes the dense "
-                "model, its values and its time",
-     DOC("fraction of zero weights and how it changes")},
+    {FIELD(sparsity), SPECIAL(sparsity), NULLABLE, DEFAULT("null"),
+     .form = "number, map with an algorithm, or list of them",
+     DOC("sparse weights: algorithms and their keys are below; null: dense")},
 
     {FIELD(optimizer.optimizer_type), STRING, REQUIRED,
      DOC("AdamW, Adam, Adafactor, Lamb, SGD, Lion, Adadelta, Adagrad, Adamax, ASGD, NAdam, RAdam, "

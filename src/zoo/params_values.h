@@ -1,6 +1,6 @@
 /** Readers and writers that the rows of params_keys.c name: keys whose values have a form of their
  *  own.  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c,
- *  zoo_schedules.c and optimizer_values.c. */
+ *  zoo_schedules.c, sparsity_values.c and optimizer_values.c. */
 #ifndef WSC_ZOO_PARAMS_VALUES_H
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
@@ -51,5 +51,10 @@ void zoo_write_etas(struct wsc_text *out, const void *optimizer, const struct co
 void zoo_write_step_sizes(struct wsc_text *out, const void *optimizer,
                           const struct conf_layout *at);
 void zoo_write_eps(struct wsc_text *out, const void *optimizer, const struct conf_layout *at);
+void zoo_read_sparsity(struct conf_parse *p, const struct conf_key *key,
+                       const struct conf_node *node, void *list);
+void zoo_write_sparsity(struct wsc_text *out, const void *list, const struct conf_layout *at);
+/* Free what the entries own. */
+void zoo_sparsities_fini(struct zoo_sparsities *list);
 void zoo_write_loss_scale(struct wsc_text *out, const void *field, const struct conf_layout *at);
 #endif

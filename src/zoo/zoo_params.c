@@ -3,6 +3,7 @@
  * (trainer.c), old spellings (renames.c), --set, keys by the table (params_keys.c), the family's
  * defaults (zoo_families.c), and checks between keys (params_check.c).  Called by the commands. */
 #include "params_passes.h"
+#include "params_values.h"
 #include "trainer.h"
 
 #include <wsc/hw.h>
@@ -141,6 +142,7 @@ void zoo_params_fini(struct zoo_params *params)
     input_fini(&params->train_input);
     input_fini(&params->eval_input);
     wsc_free(params->optimizer.optimizer_type);
+    zoo_sparsities_fini(&params->sparsity);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);
     wsc_free(params->runconfig.load_checkpoint_states);

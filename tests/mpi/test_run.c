@@ -135,6 +135,21 @@ TEST(run_mpi, values_are_those_of_one_process)
     }
 }
 
+static const char *const sparsities[] = {
+    "sparsity=0.75", "sparsity={sparsity: 0.5, init_method: topk, param_filter: '*weight'}"};
+enum { N_SPARSITIES = sizeof sparsities / sizeof *sparsities };
+
+/* Masks are selections among shards on different ranks. */
+TEST(run_mpi, sparse_values_are_those_of_one_process)
+{
+    const char *dir = data_dir();
+    for (int i = 0; i < N_SPARSITIES * 2; i++) {
+        const struct shape s = {counts[1 + i % 3], shards[i & 1], grains[i / 2 & 1],
+                                sparsities[i / 2]};
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, dir)));
+    }
+}
+
 /* What systems share, with values and without: input workers on too few nodes, a coordinator,
  * checkpoints, nodes that store, crowded ports, all kinds of jitter. */
 TEST(run_mpi, servers_keep_the_times_of_one_process)

@@ -9,9 +9,10 @@
 
 /** Two shards, one SwarmX node, two wafers: five roles, each on a rank of its own number. */
 enum { FAULT_ROLES = 5, FAULT_STEPS = 60 };
-#define FAULT_RUN                                                                                  \
-    "--num_csx 2 --set cluster.memoryx.shards=2 --max_steps 60 "                                   \
-    "--set runconfig.checkpoint_steps=5 --set runconfig.max_checkpoints=3"
+#define FAULT_SYSTEMS                                                                              \
+    "--num_csx 2 --set cluster.memoryx.shards=2 --set runconfig.checkpoint_steps=5 "               \
+    "--set runconfig.max_checkpoints=3"
+#define FAULT_RUN FAULT_SYSTEMS " --max_steps 60"
 /** Two seconds of patience instead of a minute. */
 #define FAULT_PATIENT_S 2
 #define FAULT_PATIENT   "WSC_HEARTBEAT_SECONDS=2 "

@@ -85,7 +85,9 @@ static void take_step(const char *line, struct job_metrics *m)
     take(line, "grad_norm", s.grad_norm);
     take(line, "loss_scale", s.loss_scale);
     take(line, "weights_hash", s.hash);
-    if (s.virtual_time_ps >= 0 && m->n < JOB_MAX_STEPS) m->step[m->n++] = s;
+    if (s.virtual_time_ps < 0) return;
+    if (m->n == JOB_MAX_STEPS) abort();
+    m->step[m->n++] = s;
 }
 
 bool job_read(const char *dir, struct job_metrics *m)

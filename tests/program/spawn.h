@@ -22,7 +22,8 @@ struct spawn_result {
 };
 /** Start `sh -c command`; $WSC is the program. */
 bool spawn_start(struct spawn *s, const char *command);
-/** Wait, at most @p seconds. */
+/** Wait, on an idle host at most @p seconds: a limit against hangs, and five times that is waited
+ *  for, since a busy host takes as much longer. */
 void spawn_wait(struct spawn *s, double seconds, struct spawn_result *r);
 /** SIGKILL to every process of the command but its shell; returns how many. */
 int spawn_kill(const struct spawn *s);
@@ -33,7 +34,7 @@ bool spawn_ended(const struct spawn *s);
 /** The process of the command that is rank @p rank of an MPI job and whose number is not @p but; 0
  *  when there is none. */
 pid_t spawn_find_rank(const struct spawn *s, int rank, pid_t but);
-/** Both, with a limit of 60 s. */
+/** Both, with a limit of 60 s on an idle host. */
 void spawn_run(struct spawn_result *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void spawn_free(struct spawn_result *r);

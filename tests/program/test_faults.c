@@ -6,85 +6,78 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 /* ---- asked to stop --------------------------------------------------------------------------- */
 
-/* A signal to the script or to the program itself: status 5, a checkpoint, and the rest of the
- * steps later give the undisturbed run. */
-static void stop_and_go_on(int n_ranks, int signal_number)
+/* The step of the checkpoint from which a stopped run resumes, as its last line says; or -1. */
+static long step_to_resume(const struct spawn_result *r)
+{
+    static const char name[] = "/checkpoint_";
+    const char *hint = strstr(r->err, "started again, it resumes from ");
+    const char *at = hint ? strstr(hint, name) : NULL;
+    return at ? strtol(at + sizeof name - 1, NULL, 10) : -1;
+}
+
+/* Train the run in @p dir, which was stopped, ten steps further; it has then logged the values and
+ * virtual times of a run of as many steps that nobody stopped. */
+static void check_resumed(const char *dir, int n_ranks, const struct spawn_result *stopped)
+{
+    static const char compare[] = "for d in %s %s; do sed 's/\"host_[a-z_]*\": [^,]*, //g' "
+                                  "$d/metrics.jsonl >$d/values; done; "
+                                  "test $(wc -l <%s/values) -eq %ld && cmp %s/values %s/values";
+    char straight[160], options[256];
+    const long step = step_to_resume(stopped), last = step + 10;
+    if (step < 5) (void)fprintf(stderr, "%d ranks: %s\n", n_ranks, stopped->err);
+    CU_ASSERT_FATAL(step >= 5);
+    (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
+    (void)snprintf(options, sizeof options, FAULT_SYSTEMS " --max_steps %ld", last);
+    CU_ASSERT(spawn_ok("%s", fault_launched(dir, n_ranks, 0, options)));
+    CU_ASSERT(spawn_ok("%s", fault_launched(straight, 1, 0, options)));
+    CU_ASSERT(spawn_ok(compare, straight, dir, dir, last, straight, dir));
+    CU_ASSERT(spawn_ok("rm -rf %s %s", dir, straight));
+}
+
+/* A run without an end is asked to stop after its first checkpoint: status 5, and what is left of
+ * it continues.  The signal goes to the launch script or to its whole group of processes. */
+static void stop_and_resume(int n_ranks, int signal_number, bool whole_group)
 {
     struct spawn s;
     struct spawn_result r;
     char dir[160], command[2100];
     (void)snprintf(dir, sizeof dir, "%s", job_path("stopped"));
-    (void)snprintf(command, sizeof command, "%s", fault_launched(dir, n_ranks, 2, FAULT_RUN));
+    (void)snprintf(command, sizeof command, "exec %s %s", whole_group ? "setsid" : "",
+                   strstr(fault_launched(dir, n_ranks, 2, FAULT_SYSTEMS " --max_steps 1000000"),
+                          "mpi_launch"));
     CU_ASSERT_FATAL(spawn_start(&s, command));
     while (!fault_has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
         fault_sleep_ms(1);
-    (void)kill(s.pid, signal_number);
+    (void)kill(whole_group ? -s.pid : s.pid, signal_number);
     spawn_wait(&s, 60, &r);
     T_EQ(r.status, 5);
     T_EQ(r.n_left, 0);
-    if (r.status != 5) (void)fprintf(stderr, "%d ranks: %s\n", n_ranks, r.err);
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "started again, it resumes from "));
+    check_resumed(dir, n_ranks, &r);
     spawn_free(&r);
-    CU_ASSERT_FATAL(spawn_start(&s, fault_launched(dir, n_ranks, 0, FAULT_RUN)));
-    fault_check_outcome(&s, dir);
 }
 
 TEST(faults, asked_to_stop)
 {
-    stop_and_go_on(1, SIGUSR1);
-    stop_and_go_on(1, SIGTERM);
-    stop_and_go_on(3, SIGUSR1);
-    stop_and_go_on(3, SIGTERM);
+    stop_and_resume(1, SIGUSR1, false);
+    stop_and_resume(1, SIGTERM, false);
+    stop_and_resume(3, SIGUSR1, false);
+    stop_and_resume(3, SIGTERM, false);
 }
 
-/* Start a run, send the signal to its group after the first checkpoint, wait for its end. */
-static void signal_group(const char *dir, int n_ranks, int signal_number, struct spawn_result *r)
-{
-    struct spawn s;
-    char command[2100];
-    (void)snprintf(command, sizeof command, "exec setsid %s",
-                   strstr(fault_launched(dir, n_ranks, 2, FAULT_RUN), "mpi_launch"));
-    CU_ASSERT_FATAL(spawn_start(&s, command));
-    while (!fault_has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
-        fault_sleep_ms(1);
-    (void)kill(-s.pid, signal_number);
-    spawn_wait(&s, 60, r);
-}
-
-/* A terminal sends Ctrl-C, and a batch system SIGTERM, to the whole group of processes.  A run of
- * 60 short steps may be over before it looks at the signal: then another one is asked. */
-static void stop_group(int n_ranks, int signal_number)
-{
-    enum { TRIES = 4 };
-    struct spawn s;
-    struct spawn_result r;
-    char dir[160];
-    for (int i = 0; i < TRIES; i++) {
-        (void)snprintf(dir, sizeof dir, "%s", job_path("group"));
-        signal_group(dir, n_ranks, signal_number, &r);
-        if (r.status || i + 1 == TRIES) break;
-        spawn_free(&r);
-    }
-    T_EQ(r.status, 5);
-    T_EQ(r.n_left, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "started again, it resumes from "));
-    spawn_free(&r);
-    CU_ASSERT_FATAL(spawn_start(&s, fault_launched(dir, n_ranks, 0, FAULT_RUN)));
-    fault_check_outcome(&s, dir);
-}
-
+/* A terminal sends Ctrl-C, and a batch system SIGTERM, to the whole group of processes. */
 TEST(faults, the_whole_group_is_asked_to_stop)
 {
-    stop_group(1, SIGINT);
-    stop_group(1, SIGTERM);
-    stop_group(3, SIGINT);
-    stop_group(3, SIGTERM);
-    stop_group(3, SIGHUP);
+    stop_and_resume(1, SIGINT, true);
+    stop_and_resume(1, SIGTERM, true);
+    stop_and_resume(3, SIGINT, true);
+    stop_and_resume(3, SIGTERM, true);
+    stop_and_resume(3, SIGHUP, true);
 }
 
 /* From main() on a signal is a question: here it comes while data and weights are set up. */

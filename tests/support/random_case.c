@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "random_case.h"
 
+#include <wsc/check.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -23,10 +24,11 @@ static long long scale_between(uint64_t i, uint64_t k, double low, double high)
 void random_case_add(struct random_case *c, const char *format, ...)
 {
     va_list ap;
-    if (c->n == RANDOM_MAX_SETS) return;
+    WSC_CHECK(c->n < RANDOM_MAX_SETS, "more than %d sets of a random case", RANDOM_MAX_SETS);
     va_start(ap, format);
-    (void)vsnprintf(c->text[c->n++], RANDOM_SET_BYTES, format, ap);
+    const int n = vsnprintf(c->text[c->n++], RANDOM_SET_BYTES, format, ap);
     va_end(ap);
+    WSC_CHECK(n > 0 && n < RANDOM_SET_BYTES, "a set of %d bytes", n);
 }
 
 static void draw_model(struct random_case *c, uint64_t i)

@@ -3,7 +3,7 @@
 #define WSC_TEST_RANDOM_CASE_H
 #include "small_run.h"
 
-enum { RANDOM_MAX_SETS = 40, RANDOM_SET_BYTES = 80 };
+enum { RANDOM_MAX_SETS = 64, RANDOM_SET_BYTES = 80 };
 
 /** What case @p i puts on the small run; texts as after `--set`. */
 struct random_case {
@@ -13,7 +13,7 @@ struct random_case {
 };
 /** @param faults  also switches, stragglers, slow links and lost planes, and jitter */
 void random_case_draw(struct random_case *c, uint64_t i, bool faults);
-/** One more set; the last of a key wins. */
+/** One more set; the last of a key wins.  Ends the program when there is no room for it. */
 void random_case_add(struct random_case *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Params and cluster of a case; small_config_fini() also after an error. */

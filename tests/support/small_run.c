@@ -114,6 +114,7 @@ static enum wsc_err pass(struct cluster *cluster, const struct small_config *c, 
     struct cluster_change change;
     for (int m = 0; source && m < cluster->machine->n_shards; m++)
         if (cluster->memoryx[m]) memoryx_init_weights(cluster->memoryx[m]);
+    TRY(cluster_make_masks(cluster));
     TRY(cluster_faults_plan(cluster, n_steps, -1));
     for (; p.first_step < n_steps; p.first_step += p.n_steps) {
         TRY(cluster_faults_enter(cluster, p.first_step, &change));

@@ -8,7 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
+
+bool test_ok(enum wsc_err rc)
+{
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    return rc == WSC_OK;
+}
 
 bool test_near(double a, double b, double tol, const char *what, const char *file, int line)
 {
@@ -44,6 +51,14 @@ void test_skip(const char *what, const char *why)
 unsigned test_n_skipped(void)
 {
     return n_skipped;
+}
+
+void test_limit(int processor_s)
+{
+    enum { BUSY_HOST = 15 };
+    const struct itimerval processor = {.it_value.tv_sec = processor_s};
+    (void)setitimer(ITIMER_PROF, &processor, NULL);
+    (void)alarm((unsigned)(BUSY_HOST * processor_s));
 }
 
 static char tmpdir[64];

@@ -4,8 +4,9 @@
  */
 #ifndef WSC_TEST_H
 #define WSC_TEST_H
-#include <CUnit/CUnit.h>
+#include <wsc/err.h>
 
+#include <CUnit/CUnit.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,20 +21,24 @@ void test_add(const char *suite, const char *name, test_fn fn);
     }                                                                                              \
     static void test_##suite##_##name(void)
 
+/** True after WSC_OK; prints the trace of an error. */
+bool test_ok(enum wsc_err rc);
 /** |a - b| <= tol (1 + |b|), NaN never passes; prints both values and their place otherwise. */
 bool test_near(double a, double b, double tol, const char *what, const char *file, int line);
 bool test_eq(long long a, long long b, const char *what, const char *file, int line);
 bool test_str(const char *a, const char *b, const char *what, const char *file, int line);
-#define T_NEAR(a, b, tol) CU_ASSERT(test_near((a), (b), (tol), #a, __FILE__, __LINE__))
+/** CUnit's check as an expression: its own macros are blocks, and count as nesting. */
+#define T_CHECK(is_well, text, is_fatal)                                                           \
+    ((void)CU_assertImplementation((is_well), __LINE__, (text), __FILE__, "", (is_fatal)))
+#define T_TRUE(is_well) T_CHECK((is_well), #is_well, CU_FALSE)
+#define T_NEAR(a, b, tol)                                                                          \
+    T_CHECK(test_near((a), (b), (tol), #a, __FILE__, __LINE__), #a " is near " #b, CU_FALSE)
 #define T_EQ(a, b)                                                                                 \
-    CU_ASSERT(test_eq((long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__))
-#define T_STR(a, b) CU_ASSERT(test_str((a), (b), #a, __FILE__, __LINE__))
-#define T_OK(call)                                                                                 \
-    do {                                                                                           \
-        enum wsc_err t_rc_ = (call);                                                               \
-        if (t_rc_) (void)fprintf(stderr, "%s\n", wsc_err_trace());                                 \
-        CU_ASSERT_EQUAL_FATAL(t_rc_, WSC_OK);                                                      \
-    } while (0)
+    T_CHECK(test_eq((long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__),             \
+            #a " == " #b, CU_FALSE)
+#define T_STR(a, b) T_CHECK(test_str((a), (b), #a, __FILE__, __LINE__), #a " is " #b, CU_FALSE)
+/** The call succeeds; otherwise its error is printed and the case ends. */
+#define T_OK(call) T_CHECK(test_ok(call), #call, CU_TRUE)
 
 /** Leave a case out that this host cannot run: prints `skipped: WHAT: WHY`, and the case counts as
  *  neither passed nor failed.  The caller returns at once, without an assertion. */
@@ -43,6 +48,10 @@ unsigned test_n_skipped(void);
 /** True on every rank or on none (MPI tests): a rank that failed alone would leave the others in
  *  the next collective. */
 bool test_agree(bool ok);
+/** End this process by SIGPROF after so much processor time of all its threads, on which the load
+ *  of the host has no effect, or by SIGALRM after 15 times as much elapsed time, which is for what
+ *  waits for ever; 0: no limit. */
+void test_limit(int processor_s);
 /** Unit tests: the time that a case may take begins again, for cases of many small parts that wait
  *  for other processes. */
 void test_more_time(void);

@@ -78,7 +78,7 @@ static int64_t cycles_ps(const struct form *f, int64_t cycles)
 static void form_gradient(struct form *f, int stage, int64_t begin)
 {
     const struct hw_memoryx *mx = &f->cluster->memoryx;
-    int64_t rows = cycles_first_gradient(&f->hw, f->model, f->plan, stage, f->n_samples);
+    int64_t rows = cycles_first_gradient(&f->hw, f->model, f->plan, stage, f->n_samples, NULL);
     int64_t first = begin + f->cluster->wafer.stage_latency_backward_ps + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
@@ -95,7 +95,8 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t sent = most(f->ready[stage], f->down_free);
     f->down_free = sent + duration(bytes, mx->link_rate_bytes_per_s);
     const int64_t begin = most(f->now, sent + mx->link_latency_ps);
-    const int64_t cycles = cycles_stage(&f->hw, f->model, f->plan, stage, backward, f->n_samples);
+    const int64_t cycles =
+        cycles_stage(&f->hw, f->model, f->plan, stage, backward, f->n_samples, NULL);
     const int64_t spill = cycles_spill_bytes(f->model, f->plan, stage, f->n_samples);
     const int64_t start = backward ? wafer->stage_latency_backward_ps : wafer->stage_latency_ps;
     f->now = begin + start + cycles_ps(f, cycles);
@@ -156,7 +157,7 @@ static void check_form(const char *const *sets)
     f.cluster = f.hw.cluster = &effective;
     f.model = model;
     f.n_samples = c.params.train_input.batch_size;
-    T_OK(cycles_plan_wafer(&plan, &f.hw, model, f.n_samples, CONF_NULL, true));
+    T_OK(cycles_plan_wafer(&plan, &f.hw, model, f.n_samples, CONF_NULL, true, NULL));
     T_EQ(r.n_micro, 1);
     for (int i = 0; i < STEPS; i++)
         T_EQ(r.batch[i].end.ps, form_step(&f));
@@ -204,7 +205,7 @@ TEST(run_time, a_starved_step_takes_what_its_input_takes)
     T_EQ(b.time_ps, input_ps);
     CU_ASSERT(b.breakdown.input_wait_ps > input_ps / 2);
     b = steady_step(6, (const char *const[]){STARVED, "cluster.input.nodes=2", NULL});
-    T_EQ(b.time_ps, duration(8 * 256, 1000 / 3));
+    T_EQ(b.time_ps, duration(8LL * 256, 1000 / 3));
     b = steady_step(6, (const char *const[]){STARVED, "cluster.input.workers_per_node=4",
                                              "runconfig.num_workers_per_csx=4", NULL});
     T_EQ(b.time_ps, input_ps / 4);

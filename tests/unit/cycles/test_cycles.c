@@ -44,7 +44,7 @@ TEST(cycles, small_numbers_by_hand)
     T_NEAR(cycles_mul_tiles(&l, 3), 7, 0);
     /* 6 -> 5: outputs of 2 AXPYs and 5/3 3 - 1 of the chain, 16; the chain's way 2.5 6 = 15 once,
      * as an output takes longer; 3 sums at the end, 2 rows for the first weight. */
-    T_NEAR(cycles_product(&l, &l.hidden, 5), 5 * 16 + 15 + 3 + 2, 1e-12);
+    T_NEAR(cycles_product(&l, &l.hidden, 5, 1), 5 * 16 + 15 + 3 + 2, 1e-12);
     model_destroy(&r.model);
 }
 
@@ -67,19 +67,19 @@ TEST(cycles, arriving_data_start_operations_sooner_than_a_loop)
     T_NEAR(cycles_axpy_arrival(&l, 3), 4, 0);
     T_NEAR(cycles_axpy_arrival(&l, 0), 0, 0);
     const double item = 2 * 4 + 5 - 1.0 / 3; /* 12 2/3, less than the chain's 15 */
-    T_NEAR(cycles_product(&l, &l.hidden, 5), 5 * item + 15 + 3 + 2, 1e-12);
+    T_NEAR(cycles_product(&l, &l.hidden, 5, 1), 5 * item + 15 + 3 + 2, 1e-12);
     /* dW, 6 x 6, column by column: 3 tokens of 3 cycles and 2 sums less 1/3 each; 3 columns to
      * cross and two ramps; the latency of the way up. */
     const double columns = 6 * (3 * 3 + 2 - 1.0 / 3) + 3 + 2 * 2;
-    T_NEAR(cycles_weight_gradient(&l, &l.hidden, &l.hidden), columns + cycles_gradient_latency(&l),
-           1e-12);
-    T_NEAR(cycles_first_rows(&l, &l.hidden, &l.hidden), 3 * 3, 1e-12);
+    T_NEAR(cycles_weight_gradient(&l, &l.hidden, &l.hidden, 1),
+           columns + cycles_gradient_latency(&l), 1e-12);
+    T_NEAR(cycles_first_rows(&l, &l.hidden, &l.hidden, 1), 3 * 3, 1e-12);
     /* The programs of the mesh loop in scalar code, and turns wait for the chain. */
-    const double by_data = cycles_product(&l, &l.hidden, 6);
+    const double by_data = cycles_product(&l, &l.hidden, 6, 1);
     cycles_layout_round_robin(&l, 1);
     T_NEAR(cycles_axpy_arrival(&l, 3), cycles_axpy(&l, 3), 0);
-    CU_ASSERT(cycles_product(&l, &l.hidden, 6) > by_data);
-    CU_ASSERT(cycles_weight_gradient(&l, &l.hidden, &l.hidden) > columns);
+    CU_ASSERT(cycles_product(&l, &l.hidden, 6, 1) > by_data);
+    CU_ASSERT(cycles_weight_gradient(&l, &l.hidden, &l.hidden, 1) > columns);
     model_destroy(&r.model);
 }
 
@@ -123,14 +123,14 @@ TEST(cycles, an_encoder_pays_for_the_whole_square_and_little_head)
     causal.cluster.wafer.masked_scores = 0; /* where hidden scores are skipped */
     for (int back = 0; back < 2; back++) {
         int head = causal.model->n_stages - 1;
-        CU_ASSERT(cycles_stage(&masked.hw, masked.model, &p, 1, back, 1024) >
-                  cycles_stage(&causal.hw, causal.model, &p, 1, back, 1024));
-        T_EQ(cycles_stage(&masked.hw, masked.model, &p, 1, back, 1024),
-             cycles_stage(&classes.hw, classes.model, &p, 1, back, 1024));
-        CU_ASSERT(cycles_stage(&masked.hw, masked.model, &p, head, back, 1024) * 3 <
-                  cycles_stage(&causal.hw, causal.model, &p, head, back, 1024));
-        CU_ASSERT(cycles_stage(&classes.hw, classes.model, &p, head, back, 1024) * 10 <
-                  cycles_stage(&masked.hw, masked.model, &p, head, back, 1024));
+        CU_ASSERT(cycles_stage(&masked.hw, masked.model, &p, 1, back, 1024, NULL) >
+                  cycles_stage(&causal.hw, causal.model, &p, 1, back, 1024, NULL));
+        T_EQ(cycles_stage(&masked.hw, masked.model, &p, 1, back, 1024, NULL),
+             cycles_stage(&classes.hw, classes.model, &p, 1, back, 1024, NULL));
+        CU_ASSERT(cycles_stage(&masked.hw, masked.model, &p, head, back, 1024, NULL) * 3 <
+                  cycles_stage(&causal.hw, causal.model, &p, head, back, 1024, NULL));
+        CU_ASSERT(cycles_stage(&classes.hw, classes.model, &p, head, back, 1024, NULL) * 10 <
+                  cycles_stage(&masked.hw, masked.model, &p, head, back, 1024, NULL));
     }
     model_destroy(&causal.model);
     model_destroy(&masked.model);
@@ -150,8 +150,8 @@ static void check_peak(const struct rig *r, const struct cycles_plan *p, int64_t
 {
     for (int s = 0; s < r->model->n_stages; s++) {
         double least = stage_macs(r->model, s) * (double)n * 2048 / (745500 * 2.0);
-        int64_t f = cycles_stage(&r->hw, r->model, p, s, false, n);
-        int64_t b = cycles_stage(&r->hw, r->model, p, s, true, n);
+        int64_t f = cycles_stage(&r->hw, r->model, p, s, false, n, NULL);
+        int64_t b = cycles_stage(&r->hw, r->model, p, s, true, n, NULL);
         CU_ASSERT(f > 0 && b > 0 && (double)f >= least && (double)b >= 2 * least);
     }
 }
@@ -171,9 +171,9 @@ static void check_monotone(const struct rig *r, int lanes, int stage, bool backw
 {
     struct cycles_plan p = {.lanes = lanes, .micro_batch = 300};
     int64_t last = 0;
-    T_EQ(cycles_stage(&r->hw, r->model, &p, stage, backward, 0), 0);
+    T_EQ(cycles_stage(&r->hw, r->model, &p, stage, backward, 0, NULL), 0);
     for (int64_t n = 1; n < 300; n += 13) {
-        int64_t now = cycles_stage(&r->hw, r->model, &p, stage, backward, n);
+        int64_t now = cycles_stage(&r->hw, r->model, &p, stage, backward, n, NULL);
         CU_ASSERT(now > 0 && now >= last);
         last = now;
     }
@@ -199,7 +199,7 @@ TEST(cycles, a_link_carries_one_sum_a_cycle)
     r.cluster.wafer.simd_fmachs = r.cluster.wafer.simd_fadds = 1000;
     cycles_layout_init(&l, &r.hw, r.model, 1, 64);
     const double chain = (750 + 10 - 3.5) * 6; /* ten outputs end on ten columns */
-    T_NEAR(cycles_product(&l, &l.hidden, 10), 10 * 64 + chain + 1 + 994, 0);
+    T_NEAR(cycles_product(&l, &l.hidden, 10, 1), 10 * 64 + chain + 1 + 994, 0);
     model_destroy(&r.model);
 }
 
@@ -208,8 +208,8 @@ static int64_t whole(const struct rig *r, const struct cycles_plan *p, int64_t n
 {
     int64_t sum = 0;
     for (int s = 0; s < r->model->n_stages; s++)
-        sum += cycles_stage(&r->hw, r->model, p, s, false, n) +
-               cycles_stage(&r->hw, r->model, p, s, true, n);
+        sum += cycles_stage(&r->hw, r->model, p, s, false, n, NULL) +
+               cycles_stage(&r->hw, r->model, p, s, true, n, NULL);
     return sum;
 }
 
@@ -253,8 +253,8 @@ TEST(cycles, computing_again_costs_what_it_says)
     int64_t n = 64, all = 0, last = 0;
     for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
         struct cycles_plan p = {.lanes = 1, .keep = (enum cycles_keep)keep};
-        struct cycles_breakdown c = cycles_stage_breakdown(&r.hw, r.model, &p, 1, true, n);
-        int64_t now = cycles_stage(&r.hw, r.model, &p, 1, true, n);
+        struct cycles_breakdown c = cycles_stage_breakdown(&r.hw, r.model, &p, 1, true, n, NULL);
+        int64_t now = cycles_stage(&r.hw, r.model, &p, 1, true, n, NULL);
         T_NEAR(c.products + c.attention + c.elementwise + c.recompute, (double)now, 0);
         if (keep == CYCLES_KEEP_ALL) all = now;
         T_NEAR((double)now - c.recompute, (double)all, 0);
@@ -264,7 +264,7 @@ TEST(cycles, computing_again_costs_what_it_says)
     }
     /* From its input alone a block costs again at most its forward, less the last product. */
     struct cycles_plan p = {.lanes = 1};
-    int64_t forward = cycles_stage(&r.hw, r.model, &p, 1, false, n);
+    int64_t forward = cycles_stage(&r.hw, r.model, &p, 1, false, n, NULL);
     CU_ASSERT(last - all < forward && last - all > forward / 2);
     model_destroy(&r.model);
 }
@@ -284,11 +284,11 @@ static void check_first_gradient(const struct rig *r, enum cycles_keep keep)
 {
     struct cycles_plan p = {.lanes = 2, .keep = keep};
     for (int s = 0; s < r->model->n_stages; s++) {
-        int64_t first = cycles_first_gradient(&r->hw, r->model, &p, s, 60);
-        int64_t end = cycles_stage(&r->hw, r->model, &p, s, true, 60);
+        int64_t first = cycles_first_gradient(&r->hw, r->model, &p, s, 60, NULL);
+        int64_t end = cycles_stage(&r->hw, r->model, &p, s, true, 60, NULL);
         CU_ASSERT(first > 0 && first < end);
         if (keep == CYCLES_KEEP_ALL) CU_ASSERT(first < end / 4);
-        T_EQ(cycles_first_gradient(&r->hw, r->model, &p, s, 0), 0);
+        T_EQ(cycles_first_gradient(&r->hw, r->model, &p, s, 0, NULL), 0);
     }
 }
 
@@ -309,6 +309,6 @@ TEST(cycles, absurd_sizes_stay_finite)
     rig_open(&r, (struct model_case){1 << 20, 8000, 1, 1 << 20, 1 << 20}, HW_STREAM_BLOCK);
     r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 1;
     struct cycles_plan p = {.lanes = 1};
-    T_EQ(cycles_stage(&r.hw, r.model, &p, 1, true, INT64_MAX), INT64_C(1) << 62);
+    T_EQ(cycles_stage(&r.hw, r.model, &p, 1, true, INT64_MAX, NULL), INT64_C(1) << 62);
     model_destroy(&r.model);
 }

@@ -12,7 +12,7 @@ static int64_t all_stages(const struct rig *r, int64_t n_new, int64_t n_cached, 
     const struct cycles_tokens tokens = {n_new, n_cached};
     int64_t sum = 0;
     for (int s = 0; s < r->model->n_stages; s++)
-        sum += cycles_generate(&r->hw, r->model, &one_lane, s, &tokens, n_texts);
+        sum += cycles_generate(&r->hw, r->model, &one_lane, s, &tokens, n_texts, NULL);
     return sum;
 }
 
@@ -56,8 +56,8 @@ TEST(cycles_cached, a_prompt_is_a_sequence_of_its_length)
     rig_open(&prompt, shorter, HW_STREAM_BLOCK);
     const struct cycles_tokens tokens = {512, 0};
     for (int s = 1; s < whole.model->n_stages - 1; s++) /* the head computes one token */
-        T_EQ(cycles_generate(&whole.hw, whole.model, &one_lane, s, &tokens, 3),
-             cycles_stage(&prompt.hw, prompt.model, &one_lane, s, false, 3));
+        T_EQ(cycles_generate(&whole.hw, whole.model, &one_lane, s, &tokens, 3, NULL),
+             cycles_stage(&prompt.hw, prompt.model, &one_lane, s, false, 3, NULL));
     model_destroy(&whole.model);
     model_destroy(&prompt.model);
 }

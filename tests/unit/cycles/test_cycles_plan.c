@@ -14,7 +14,7 @@
 static struct cycles_plan plan(const struct rig *r, int64_t share, int64_t micro_batch)
 {
     struct cycles_plan p = {0};
-    T_OK(cycles_plan_wafer(&p, &r->hw, r->model, share, micro_batch, true));
+    T_OK(cycles_plan_wafer(&p, &r->hw, r->model, share, micro_batch, true, NULL));
     return p;
 }
 
@@ -92,7 +92,7 @@ static double brute_force(const struct rig *r, int64_t share)
             cycles_layout_init(&l, &r->hw, r->model, lanes, share);
             struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p.keep, true, true);
             if (b.kept + b.work > 40960) continue;
-            best = fmin(best, cycles_plan_micro_batch(&r->hw, r->model, &p, true, share));
+            best = fmin(best, cycles_plan_micro_batch(&r->hw, r->model, &p, true, share, NULL));
         }
     return best;
 }
@@ -111,7 +111,8 @@ TEST(plan, is_the_fastest_of_all_ways)
         T_EQ(p.micro_batch, shares[i]);
         CU_ASSERT(p.step_cycles <= brute_force(&r, shares[i]));
         if (p.spill_bytes_per_sequence == 0) T_NEAR(p.step_cycles, brute_force(&r, shares[i]), 0);
-        T_NEAR(p.step_cycles, cycles_plan_micro_batch(&r.hw, r.model, &p, true, p.micro_batch), 0);
+        T_NEAR(p.step_cycles,
+               cycles_plan_micro_batch(&r.hw, r.model, &p, true, p.micro_batch, NULL), 0);
     }
     model_destroy(&r.model);
 }
@@ -127,7 +128,7 @@ TEST(plan, computes_nothing_twice_when_all_fits)
     T_EQ(p.act_bytes_per_sequence, 14LL * 2048 * 2 * (6 * 1088 + 4352));
     struct cycles_plan again = p;
     again.keep = CYCLES_KEEP_INPUT;
-    CU_ASSERT(cycles_plan_micro_batch(&r.hw, r.model, &again, true, 16) > p.step_cycles);
+    CU_ASSERT(cycles_plan_micro_batch(&r.hw, r.model, &again, true, 16, NULL) > p.step_cycles);
     model_destroy(&r.model);
 }
 
@@ -188,13 +189,13 @@ TEST(plan, one_sequence_that_does_not_fit_is_refused)
     struct cycles_plan p;
     rig_open(&r, case_13b, HW_STREAM_BLOCK);
     r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 16;
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, true), WSC_CAPACITY);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, true, NULL), WSC_CAPACITY);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "40960"));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hint"));
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, 2, true), WSC_CAPACITY);
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, false), WSC_CAPACITY);
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, 0, true), WSC_CONFIG);
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, -3, true), WSC_CONFIG);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, 2, true, NULL), WSC_CAPACITY);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, false, NULL), WSC_CAPACITY);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, 0, true, NULL), WSC_CONFIG);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, -3, true, NULL), WSC_CONFIG);
     model_destroy(&r.model);
 }
 
@@ -204,13 +205,13 @@ TEST(plan, evaluation_keeps_nothing)
     struct cycles_plan p, q = {0};
     rig_open(&r, case_13b, HW_STREAM_BLOCK);
     q = plan(&r, 300, CONF_AUTO);
-    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300, CONF_AUTO, false));
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300, CONF_AUTO, false, NULL));
     T_EQ(p.act_bytes_per_sequence, 0);
     T_EQ(p.spill_bytes_per_sequence, 0);
     CU_ASSERT(!p.recompute);
     CU_ASSERT(p.micro_batch > q.micro_batch);
     CU_ASSERT(p.step_cycles < q.step_cycles / 2);
-    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300, CONF_NULL, false));
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300, CONF_NULL, false, NULL));
     T_EQ(p.micro_batch, 300);
     CU_ASSERT(p.spill_bytes_per_sequence > 0);
     model_destroy(&r.model);
@@ -274,10 +275,10 @@ TEST(plan, filters_pass_in_slices_where_they_do_not_fit)
     CU_ASSERT(b.work < a.work && b.kept == a.kept);
     /* Each slice gives sums of all outputs. */
     const struct cycles_side *f = &sliced.filter;
-    CU_ASSERT(cycles_product_sliced(&sliced, f, sliced.hidden.n) >
-              cycles_product_sliced(&at_once, f, sliced.hidden.n));
-    T_NEAR(cycles_product_sliced(&at_once, f, sliced.hidden.n),
-           cycles_product(&at_once, f, sliced.hidden.n), 0);
+    CU_ASSERT(cycles_product_sliced(&sliced, f, sliced.hidden.n, 1) >
+              cycles_product_sliced(&at_once, f, sliced.hidden.n, 1));
+    T_NEAR(cycles_product_sliced(&at_once, f, sliced.hidden.n, 1),
+           cycles_product(&at_once, f, sliced.hidden.n, 1), 0);
     model_destroy(&r.model);
 }
 
@@ -296,7 +297,7 @@ static double layout_tokens_per_s(const struct rig *r, int64_t n)
         double cycles = 0;
         for (int s = 0; s < r->model->n_stages; s++)
             for (int back = 0; back < 2; back++)
-                cycles += (double)cycles_stage(&r->hw, r->model, &p, s, back, n);
+                cycles += (double)cycles_stage(&r->hw, r->model, &p, s, back, n, NULL);
         best = fmin(best, cycles);
     }
     return (double)(n * r->model->T) * (double)r->cluster.wafer.clock_hz / best;

@@ -67,6 +67,8 @@ static inline struct hw_machine model_case_cs2(void)
                                          .vector_loop_cycles = 5,
                                          .arrival_cycles = 1.5,
                                          .masked_scores = 1,
+                                         .sum_accumulators = 8,
+                                         .sparse_gradient = HW_GRADIENT_SAMPLED,
                                          .kernel_factor = 1,
                                          .hop_cycles = 1,
                                          .ramp_cycles = 2,

@@ -99,27 +99,30 @@ static void check_says(const char *text, const char *what)
 
 TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
 {
-    static const char *const says[] = {
-        "a,1",
-        "-21.9 %", /* a time of 128 h for 100 h is too slow */
-        "+25.0 %",
-        "+2.0 %",
-        "stage_latency +10 %",
-        "fitted",
-        "NO",
-        "50.0 %", /* products */
-        "20.0 %", /* attention, and the share of the peak */
-        "25.0 %", /* neutral share */
-        "no apples here",
-        "3 apples",
+    static const char fitted[] =
         "1 rows fitted, 0 of them outside their tolerance; speed error of the 1 measurements among "
-        "them: median 21.9 %, mean 21.9 %, worst 21.9 %.",
-        "64..256",
-        "1 rows never fitted, 1 of them outside their tolerance.\n",
+        "them: median 21.9 %, mean 21.9 %, worst 21.9 %.";
+    static const char band[] =
         "3 of 4 measurements that were never fitted (75 %) lie inside the 90 % band of their "
         "prediction: spread by the uncertain constants, 8.0 % of the fitted rows, 14.0 % between "
-        "sites.",
-        "wafer.stage_latency = 2 ms: fitted on something."};
+        "sites.";
+    static const char *const says[] = {"a,1",
+                                       "-21.9 %", /* a time of 128 h for 100 h is too slow */
+                                       "+25.0 %",
+                                       "+2.0 %",
+                                       "stage_latency +10 %",
+                                       "fitted",
+                                       "NO",
+                                       "50.0 %", /* products */
+                                       "20.0 %", /* attention, and the share of the peak */
+                                       "25.0 %", /* neutral share */
+                                       "no apples here",
+                                       "3 apples",
+                                       fitted,
+                                       "64..256",
+                                       "1 rows never fitted, 1 of them outside their tolerance.\n",
+                                       band,
+                                       "wafer.stage_latency = 2 ms: fitted on something."};
     const char *text = case_capture(1, print);
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         check_says(text, says[i]);

@@ -115,7 +115,7 @@ static int outcome_of(enum outcome (*reader)(const char *path), const char *path
     (void)fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {
-        (void)alarm(20);
+        test_limit(20);
         _exit((int)reader(path));
     }
     (void)waitpid(child, &status, 0);

@@ -95,7 +95,7 @@ static void limit_memory(void)
 static int read_apart(enum wsc_err (*reader)(const char *path), const char *message)
 {
     limit_memory();
-    (void)alarm(SECONDS);
+    test_limit(SECONDS);
     if (chdir(test_tmpdir())) return 3;
     if (!reader("hostile.h5")) return 1;
     if (strstr(wsc_err_message(), message)) return 0;

@@ -139,7 +139,6 @@ TEST(reference, points_are_rates_of_compared_rows)
 
 TEST(reference, errors_name_file_line_column_and_field)
 {
-    static const char good[] = "a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n";
     const struct {
         const char *row, *message;
     } cases[] = {
@@ -192,6 +191,11 @@ TEST(reference, errors_name_file_line_column_and_field)
         wsc_free(rows);
         wsc_free(text);
     }
+}
+
+TEST(reference, an_id_that_comes_again_is_an_error)
+{
+    static const char good[] = "a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n";
     struct validation_figure *rows = NULL;
     int n = 0;
     char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s%s", good, good);

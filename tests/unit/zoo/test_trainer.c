@@ -290,21 +290,22 @@ TEST(zoo_trainer, old_spellings)
     zoo_params_fini(&p);
 }
 
-/* Sparse weights have no effect on values and time, so that every form of them is refused. */
-TEST(zoo_trainer, sparsity_is_refused)
+/* The section is that of the runconfig style; messages name the user's key. */
+TEST(zoo_trainer, sparsity_is_that_of_the_runconfig_style)
 {
-    static const char *const form[] = {"0.5", "{sparsity: 0.75, algorithm: rigl}",
-                                       "[{sparsity: 0.5, param_filter: '*a*'}]"};
     struct zoo_params p;
-    char text[1024];
-    for (size_t i = 0; i < sizeof form / sizeof *form; i++) {
-        (void)snprintf(text, sizeof text, TRAINER("    sparsity: %s\n" ADAMW SCHEDULER, ""),
-                       form[i]);
-        CU_ASSERT_EQUAL(parse_text(&p, text, NULL), WSC_CONFIG);
-        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "t.yaml:4:15: trainer.init.sparsity: "
-                                                         "sparse weights are not supported yet"));
-        zoo_params_fini(&p);
-        T_OK(parse_text(&p, text, "sparsity=null"));
-        zoo_params_fini(&p);
-    }
+    T_OK(parse_text(
+        &p,
+        TRAINER("    sparsity: {sparsity: 0.75, algorithm: rigl, update: {freq: 100}}\n" ADAMW
+                    SCHEDULER,
+                ""),
+        "sparsity.drop_fraction=0.1"));
+    T_EQ(p.sparsity.n, 1);
+    CU_ASSERT_EQUAL(p.sparsity.entry[0].algorithm, ZOO_SPARSITY_RIGL);
+    CU_ASSERT_EQUAL(p.sparsity.entry[0].drop_fraction.init, 0.1);
+    zoo_params_fini(&p);
+    CU_ASSERT_EQUAL(parse_text(&p, TRAINER("    sparsity: 1.5\n" ADAMW SCHEDULER, ""), NULL),
+                    WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "t.yaml:4:15: trainer.init.sparsity: "));
+    zoo_params_fini(&p);
 }

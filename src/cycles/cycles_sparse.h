@@ -1,0 +1,33 @@
+/** Sparse weights: what an output costs when columns have different numbers of weights, and weight
+ *  gradients of the weights that are not zero alone. */
+#ifndef WSC_CYCLES_SPARSE_H
+#define WSC_CYCLES_SPARSE_H
+#include <wsc/cycles_ops.h>
+
+/** What one output costs a column: @c n operations of @c one cycles when no weight is zero, @c rest
+ *  once, and at least @c least. */
+struct cycles_loads {
+    double n, one, rest, least;
+};
+/** Cycles of one output when the operations are there with probability @p density; 1: of all. */
+double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loads *loads,
+                          double density);
+/** The gradient of the non-zeros alone: of each result of @p sent the tokens' values go along the
+ *  row, and a column that holds @p held features forms a sum over its tokens for each of its
+ *  non-zeros. */
+double cycles_sampled_gradient(const struct cycles_layout *l, double held,
+                               const struct cycles_side *sent, double density);
+/** One of several matrices that meet the same input: what it is for, and its share of the
+ *  outputs. */
+struct cycles_matrix {
+    enum model_tensor_kind kind;
+    double share;
+};
+/** cycles_product() of @p n matrices to @p n_out features in all, which follow each other. */
+double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                       const struct cycles_matrix *matrix, int n);
+/** Density of the weights of a kind of tensor; 1 where the layout has none. */
+double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
+/** Density of their gradient. */
+double cycles_gradient_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
+#endif

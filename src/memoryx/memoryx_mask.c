@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Masks of sparse tensors: the first mask by the entry's init_method, and zeros outside masks.
+ * Random masks and those by magnitude are exact selections over shards (memoryx_select.c); elements
+ * that are not zero and the regular pattern need no other shard.  memoryx_spawn_masks() runs the
+ * program before the first pass; memoryx_regrow.c computes later masks. */
+#include "memoryx_mask.h"
+
+#include "memoryx_select.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <string.h>
+
+enum { PARALLEL_BLOCK = 1 << 15 };
+
+int64_t memoryx_mask_count(const struct memoryx_part *s)
+{
+    int64_t n = 0;
+    for (int64_t w = 0; w < memoryx_mask_words(s->n); w++)
+        n += __builtin_popcountll(s->mask[w]);
+    return n;
+}
+
+/* ---- zeros outside --------------------------------------------------------------------------- */
+
+struct apply_job {
+    const struct memoryx_part *part;
+    float *x;
+};
+
+/* Bits as words of ones or zeros, so that no NaN outside the mask survives. */
+static void apply_block(void *ctx, int64_t i, int thread)
+{
+    const struct apply_job *job = ctx;
+    const int64_t first = i * PARALLEL_BLOCK, n = job->part->n;
+    const int64_t end = first + PARALLEL_BLOCK < n ? first + PARALLEL_BLOCK : n;
+    (void)thread;
+    for (int64_t at = first; at < end; at += MEMORYX_WORD_BITS) {
+        const uint64_t word = job->part->mask[at / MEMORYX_WORD_BITS];
+        const int m = end - at < MEMORYX_WORD_BITS ? (int)(end - at) : MEMORYX_WORD_BITS;
+        for (int k = 0; k < m; k++) {
+            uint32_t bits;
+            memcpy(&bits, job->x + at + k, sizeof bits);
+            bits &= -(uint32_t)(word >> k & 1);
+            memcpy(job->x + at + k, &bits, sizeof bits);
+        }
+    }
+}
+
+void memoryx_mask_apply(const struct memoryx_part *s, float *x)
+{
+    struct apply_job job = {s, x};
+    if (s->mask) num_parallel((s->n + PARALLEL_BLOCK - 1) / PARALLEL_BLOCK, apply_block, &job);
+}
+
+/* cstorch prunes states of the weight's shape: statistics by row or column stay. */
+void memoryx_prune(struct memoryx *mx, int tensor)
+{
+    const struct memoryx_part *s = &mx->part[tensor];
+    memoryx_mask_apply(s, s->w);
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state state =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[tensor], k);
+        if (state.name && state.extent == MEMORYX_ELEMENTS) memoryx_mask_apply(s, s->state[k]);
+    }
+}
+
+/* ---- first masks ----------------------------------------------------------------------------- */
+
+static void set_bit(uint64_t *mask, int64_t i)
+{
+    mask[i / MEMORYX_WORD_BITS] |= 1ULL << i % MEMORYX_WORD_BITS;
+}
+
+static void mask_all(const struct memoryx_part *s)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        set_bit(s->mask, i);
+}
+
+static void mask_what_is_there(const struct memoryx_part *s)
+{
+    for (int64_t i = 0; i < s->n; i++)
+        if (s->w[i] != 0) set_bit(s->mask, i);
+}
+
+/* cstorch's: every row has one element in 1 / density, the next row is rolled by one distance.
+ * Arithmetic in fp32 as there. */
+static void mask_checkerboard(const struct memoryx_part *s, const struct model_tensor *t,
+                              float sparsity)
+{
+    const double density = 1.0 - (double)sparsity;
+    const int64_t cols = t->n_dims > 1 ? t->shape[1] : t->shape[0];
+    const int64_t length = cols + (int64_t)ceil((double)cols / density + 1e-5) - 1;
+    const int64_t roll = t->n_dims > 1 ? (int64_t)floor(1.0 / density - 1e-5) : 0;
+    for (int64_t i = 0; i < s->n; i++) {
+        const int64_t at = s->first + i, row = at / cols;
+        const int64_t q = (at % cols + row % length * roll) % length;
+        const float before = floorf((float)q * (float)density + 1e-5F);
+        const float after = floorf((float)(q + 1) * (float)density + 1e-5F);
+        if (before != after) set_bit(s->mask, i);
+    }
+}
+
+uint64_t memoryx_mask_seed(const struct memoryx *mx, const struct zoo_sparsity *entry)
+{
+    return entry->seed == CONF_NULL ? mx->config.seed : (uint64_t)entry->seed;
+}
+
+/* A selection for the first mask of tensor @p tensor. */
+static struct memoryx_selection first_selection(const struct memoryx *mx, int tensor,
+                                                const struct zoo_sparsity *entry)
+{
+    const float sparsity = zoo_sparsity_after(entry, 0);
+    const bool random = entry->init_method == ZOO_MASK_RANDOM;
+    return (struct memoryx_selection){
+        .tensor = tensor,
+        .k = zoo_sparsity_kept(sparsity, mx->net->model->tensor[tensor].n_elems),
+        .keys = random ? memoryx_keys_random : memoryx_keys_magnitude,
+        .mx = mx,
+        .seed = memoryx_mask_seed(mx, entry),
+        .stream = memoryx_mask_stream(tensor, 0),
+        .of = mx->part[tensor].w,
+        .taken = mx->part[tensor].mask};
+}
+
+/* The first mask of one tensor, unless it takes a selection, which is added to @p list. */
+static void begin_mask(struct memoryx *mx, int tensor, struct memoryx_selection *list, int *n)
+{
+    const struct zoo_sparsity *entry = model_sparsity_of(mx->net->model, tensor);
+    const struct memoryx_part *s = &mx->part[tensor];
+    memset(s->mask, 0, (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+    if (!zoo_sparsity_updates(entry, 0))
+        mask_all(s);
+    else if (entry->init_method == ZOO_MASK_FROM_ZEROS)
+        mask_what_is_there(s);
+    else if (entry->init_method == ZOO_MASK_CHECKERBOARD)
+        mask_checkerboard(s, &mx->net->model->tensor[tensor], zoo_sparsity_after(entry, 0));
+    else
+        list[(*n)++] = first_selection(mx, tensor, entry);
+}
+
+enum wsc_err memoryx_run_masks(void *arg)
+{
+    struct memoryx *mx = arg;
+    const int n_tensors = mx->net->model->n_tensors;
+    struct memoryx_selection *list;
+    int n = 0;
+    TRY_NEW(list, WSC_MEM_MEMORYX, n_tensors);
+    for (int i = 0; i < n_tensors; i++)
+        if (mx->part[i].mask_due) begin_mask(mx, i, list, &n);
+    const enum wsc_err rc = memoryx_select(mx, 0, list, n);
+    wsc_free(list);
+    for (int i = 0; i < n_tensors && !rc; i++) {
+        if (mx->part[i].mask) memoryx_prune(mx, i);
+        mx->part[i].mask_due = false;
+    }
+    return rc;
+}

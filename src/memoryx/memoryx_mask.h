@@ -1,0 +1,35 @@
+/** Masks of sparse tensors: which weights of this shard's part are kept.
+ *  A part of a sparse tensor has one bit per element in memoryx_part.mask (memoryx_state.h): bit
+ *  i % 64 of word i / 64 is element part.first + i; bits past the end are 0.  Parts begin at whole
+ *  blocks of 1024 elements, so a block's bits are 16 whole words.  Weights and states outside a
+ * mask are +0.0 whenever weights are sent.
+ */
+#ifndef WSC_MEMORYX_MASK_H
+#define WSC_MEMORYX_MASK_H
+#include "memoryx_state.h"
+
+#include <wsc/rng.h>
+
+enum { MEMORYX_WORD_BITS = 64 };
+/* Words of the mask of @p n elements. */
+static inline int64_t memoryx_mask_words(int64_t n)
+{
+    return (n + MEMORYX_WORD_BITS - 1) / MEMORYX_WORD_BITS;
+}
+/* Random numbers of tensor @p tensor's mask number @p update, 0 for the first one. */
+static inline uint64_t memoryx_mask_stream(int tensor, int64_t update)
+{
+    return wsc_rng_stream(WSC_RNG_MASK, (uint64_t)update << 24 | (uint64_t)tensor);
+}
+/* Their seed: that of the entry, else of the run. */
+uint64_t memoryx_mask_seed(const struct memoryx *mx, const struct zoo_sparsity *entry);
+/* Elements that the mask of part @p s has. */
+int64_t memoryx_mask_count(const struct memoryx_part *s);
+/* Set x[i] to +0.0 where the mask of @p s (NULL: all stay) has no bit; x has part.n elements. */
+void memoryx_mask_apply(const struct memoryx_part *s, float *x);
+/* Zero the weights of tensor @p tensor, and its states by element, outside its mask. */
+void memoryx_prune(struct memoryx *mx, int tensor);
+/* Program of a shard: the first masks of tensors that have none yet, neither from a checkpoint nor
+ * from an earlier call; then all sparse weights are pruned. */
+enum wsc_err memoryx_run_masks(void *mx);
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sparse tensors of a model: the entry of the params' `sparsity` that each one takes, and how many
+ * of its weights are kept after a number of updates.  Counts follow from the params alone, so that
+ * every role knows them, with values and without.  model_create() calls; the formulas are in
+ * src/zoo/zoo_sparsity.c. */
+#include "model_sparsity.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Patterns stay with the params: a copy of their pointers would be owned twice. */
+enum wsc_err model_take_sparsity(struct model *model, const struct zoo_params *params)
+{
+    const struct zoo_sparsities *list = &params->sparsity;
+    for (int i = 0; i < model->n_tensors; i++)
+        model->tensor[i].sparsity =
+            zoo_sparsity_find(list, model->tensor[i].name, model->tensor[i].n_dims);
+    if (!list->n) return WSC_OK;
+    TRY_NEW(model->sparsity, WSC_MEM_MODEL, list->n);
+    for (int i = 0; i < list->n; i++) {
+        model->sparsity[i] = list->entry[i];
+        model->sparsity[i].n_patterns = 0;
+        memset(model->sparsity[i].pattern, 0, sizeof model->sparsity[i].pattern);
+    }
+    return WSC_OK;
+}
+
+const struct zoo_sparsity *model_sparsity_of(const struct model *model, int tensor)
+{
+    const int entry = model->tensor[tensor].sparsity;
+    return entry < 0 || !model->sparsity ? NULL : &model->sparsity[entry];
+}
+
+int64_t model_kept(const struct model *model, int tensor, int64_t step)
+{
+    const struct zoo_sparsity *s = model_sparsity_of(model, tensor);
+    const int64_t n = model->tensor[tensor].n_elems;
+    return s ? zoo_sparsity_count(s, n, step) : n;
+}
+
+bool model_sends_dense_gradient(const struct model *model, int tensor, int64_t step)
+{
+    const struct zoo_sparsity *s = model_sparsity_of(model, tensor);
+    return !s || zoo_sparsity_needs_dense_gradient(s, step);
+}
+
+bool model_is_sparse(const struct model *model)
+{
+    for (int i = 0; i < model->n_tensors; i++)
+        if (model_sparsity_of(model, i)) return true;
+    return false;
+}
+
+/* True when no tensor's name matches the pattern. */
+static bool is_unmatched(const struct model *model, const struct zoo_sparsity *s, int pattern)
+{
+    for (int i = 0; i < model->n_tensors; i++)
+        if (zoo_sparsity_matches(s, pattern, model->tensor[i].name)) return false;
+    return true;
+}
+
+const char *model_unmatched_pattern(const struct model *model, const struct zoo_params *params,
+                                    int *at)
+{
+    const struct zoo_sparsities *list = &params->sparsity;
+    for (; *at < list->n * ZOO_MAX_PATTERNS; ++*at) {
+        const struct zoo_sparsity *s = &list->entry[*at / ZOO_MAX_PATTERNS];
+        const int k = *at % ZOO_MAX_PATTERNS;
+        if (k < s->n_patterns && is_unmatched(model, s, k)) {
+            ++*at;
+            return s->pattern[k];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Weight sparsity as a function of the params: the entry of a tensor by its name, the steps at
+ * which a mask is computed, the fraction of zeros and the number of kept weights after any step.
+ * Rounding is that of cerebras.pytorch.sparse, which computes in fp32: density = 1 - s, and
+ * k = trunc(density n).  src/model asks for the entry of each tensor, src/memoryx for masks. */
+#include <wsc/zoo_sparsity.h>
+
+#include <fnmatch.h>
+#include <math.h>
+#include <regex.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- filters --------------------------------------------------------------------------------- */
+
+/* True when @p name has @p part, which is in lower case, in any case. */
+static bool contains(const char *name, const char *part)
+{
+    for (; *name; name++)
+        if (!strncasecmp(name, part, strlen(part))) return true;
+    return false;
+}
+
+/* The filter of an entry without patterns, `default_sparse_param_filter` of cstorch. */
+static bool is_sparse_by_default(const char *name, int n_dims)
+{
+    static const char *const dense[] = {"embedding", "norm", "lm_head", "pe_helper"};
+    for (size_t i = 0; i < sizeof dense / sizeof *dense; i++)
+        if (contains(name, dense[i])) return false;
+    return n_dims > 1;
+}
+
+/* Python's re.search(); expressions were compiled once when they were read. */
+static bool occurs(const char *expression, const char *name)
+{
+    regex_t compiled;
+    if (regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB)) return false;
+    const bool found = !regexec(&compiled, name, 0, NULL, 0);
+    regfree(&compiled);
+    return found;
+}
+
+bool zoo_sparsity_matches(const struct zoo_sparsity *entry, int pattern, const char *name)
+{
+    if (entry->expressions) return occurs(entry->pattern[pattern], name);
+    return !fnmatch(entry->pattern[pattern], name, FNM_NOESCAPE);
+}
+
+int zoo_sparsity_find(const struct zoo_sparsities *list, const char *name, int n_dims)
+{
+    for (int i = 0; i < list->n; i++) {
+        const struct zoo_sparsity *e = &list->entry[i];
+        if (!e->n_patterns && is_sparse_by_default(name, n_dims)) return i;
+        for (int k = 0; k < e->n_patterns; k++)
+            if (zoo_sparsity_matches(e, k, name)) return i;
+    }
+    return -1;
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
+/* Masks computed up to @p step; all of a static one come at step 0. */
+int64_t zoo_sparsity_n_updates(const struct zoo_sparsity *entry, int64_t step)
+{
+    const struct zoo_mask_update *u = &entry->update;
+    int64_t n = 0;
+    if (entry->algorithm == ZOO_SPARSITY_STATIC) return step >= 0;
+    if (u->freq == CONF_NULL) {
+        while (n < u->n_steps && u->step[n] <= step)
+            n++;
+        return n;
+    }
+    const int64_t end = u->stop != CONF_NULL && u->stop <= step ? u->stop - 1 : step;
+    return end < u->start ? 0 : (end - u->start) / u->freq + 1;
+}
+
+/* The step of mask number @p i, from 0. */
+static int64_t step_of_update(const struct zoo_sparsity *e, int64_t i)
+{
+    const struct zoo_mask_update *u = &e->update;
+    if (e->algorithm == ZOO_SPARSITY_STATIC) return 0;
+    return u->freq == CONF_NULL ? u->step[i] : u->start + i * u->freq;
+}
+
+bool zoo_sparsity_updates(const struct zoo_sparsity *entry, int64_t step)
+{
+    const int64_t n = zoo_sparsity_n_updates(entry, step);
+    return n && step_of_update(entry, n - 1) == step;
+}
+
+bool zoo_sparsity_needs_dense_gradient(const struct zoo_sparsity *entry, int64_t step)
+{
+    return entry->algorithm == ZOO_SPARSITY_RIGL && zoo_sparsity_updates(entry, step + 1);
+}
+
+/* ---- fractions ------------------------------------------------------------------------------- */
+
+static float value_of(const struct zoo_fraction *f, int64_t step, int64_t index)
+{
+    const float init = (float)f->init, t = (float)step;
+    const double middle = (f->minimum + f->init) / 2;
+    switch (f->kind) {
+    case ZOO_FRACTION_LINEAR:
+        return init + t * (float)f->slope;
+    case ZOO_FRACTION_EXP: {
+        const float scale = (float)f->final - init;
+        return (float)f->final - scale * (float)exp((double)(t * (float)f->gamma));
+    }
+    case ZOO_FRACTION_POWER:
+        return init * (float)pow((double)(float)f->beta, (double)t);
+    case ZOO_FRACTION_COSINE: {
+        const float frequency = (float)(M_PI / f->half_period);
+        return (float)(f->init - middle) * (float)cos((double)(t * frequency)) + (float)middle;
+    }
+    case ZOO_FRACTION_CYCLING:
+        return (float)f->value[index % f->n_values];
+    case ZOO_FRACTION_CONSTANT:
+    case ZOO_N_FRACTIONS:
+        break;
+    }
+    return init;
+}
+
+float zoo_fraction_at(const struct zoo_fraction *fraction, int64_t step, int64_t index)
+{
+    const float value = value_of(fraction, step, index);
+    return value > 1 ? 1 : value > 0 ? value : 0;
+}
+
+float zoo_sparsity_after(const struct zoo_sparsity *entry, int64_t step)
+{
+    const int64_t n = zoo_sparsity_n_updates(entry, step);
+    return n ? zoo_fraction_at(&entry->sparsity, step_of_update(entry, n - 1), n - 1) : 0;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* trunc(fraction n) in fp32, at most @p n: fp32 may round a large n up. */
+static int64_t share_of(float fraction, int64_t n)
+{
+    const int64_t whole = (int64_t)(fraction * (float)n);
+    return whole < n ? whole : n;
+}
+
+int64_t zoo_sparsity_kept(float sparsity, int64_t n)
+{
+    return share_of(1.0F - sparsity, n);
+}
+
+/* The first mask drops nothing, and does not count for a cycling drop_fraction. */
+int64_t zoo_sparsity_dropped_to(const struct zoo_sparsity *entry, int64_t kept, int64_t step)
+{
+    const int64_t before = zoo_sparsity_n_updates(entry, step - 1);
+    const int64_t index = before - zoo_sparsity_n_updates(entry, 0);
+    return share_of(1.0F - zoo_fraction_at(&entry->drop_fraction, step, index), kept);
+}
+
+/* Every update drops to a count and regrows to the target, if that is more. */
+static int64_t count_by_updates(const struct zoo_sparsity *e, int64_t n, int64_t step)
+{
+    const int64_t n_updates = zoo_sparsity_n_updates(e, step),
+                  at_start = zoo_sparsity_n_updates(e, 0);
+    int64_t kept = zoo_sparsity_kept(zoo_sparsity_after(e, 0), n);
+    for (int64_t i = at_start; i < n_updates; i++) {
+        const int64_t at = step_of_update(e, i);
+        const int64_t target = zoo_sparsity_kept(zoo_sparsity_after(e, at), n);
+        const int64_t left = zoo_sparsity_dropped_to(e, kept, at);
+        kept = left > target ? left : target;
+        if (e->sparsity.kind == ZOO_FRACTION_CONSTANT && kept == target) break;
+    }
+    return kept;
+}
+
+int64_t zoo_sparsity_count(const struct zoo_sparsity *entry, int64_t n, int64_t step)
+{
+    const bool drops =
+        entry->algorithm == ZOO_SPARSITY_SET || entry->algorithm == ZOO_SPARSITY_RIGL;
+    const bool settled =
+        entry->sparsity.kind == ZOO_FRACTION_CONSTANT && zoo_sparsity_updates(entry, 0);
+    if (drops && !settled) return count_by_updates(entry, n, step);
+    return zoo_sparsity_kept(zoo_sparsity_after(entry, step), n);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sparse training on any number of systems, shards and threads: losses, norms and hashes of the
+ * weights are equal to the bit, and virtual time is that without values. */
+#include "../../support/small_run.h"
+#include "../../support/test.h"
+
+#include <wsc/num.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { STEPS = 8, SAMPLES = 20 };
+
+static const char *data_dir(void)
+{
+    static char dir[160];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s/sparse_runs", test_tmpdir());
+    CU_ASSERT_FATAL(mkdir(dir, 0700) == 0);
+    T_OK(small_data_write(dir, SAMPLES));
+    return dir;
+}
+
+static const char *const sparsity[] = {
+    "sparsity=0.75",
+    "sparsity=[{sparsity: 0.5, init_method: topk, param_filter: '*proj_*weight'},"
+    "{sparsity: 0.9, init_method: checkerboard}]",
+};
+enum { N_SPARSITY = sizeof sparsity / sizeof *sparsity };
+
+static void run(int num_csx, const char *shards, const char *sparse, bool values,
+                struct small_result *out)
+{
+    const char *const sets[] = {shards, sparse, "train_input.micro_batch_size=1",
+                                "reduction_leaf=1", NULL};
+    struct small_config c;
+    T_OK(small_config_init(&c, num_csx, sets));
+    T_OK(small_run_alone(&c, STEPS, values ? data_dir() : NULL, out));
+    small_config_fini(&c);
+    CU_ASSERT_EQUAL_FATAL(out->n, STEPS);
+}
+
+static void check_same(const struct small_result *a, const struct small_result *b)
+{
+    for (int i = 0; i < STEPS; i++) {
+        CU_ASSERT(!memcmp(&a->batch[i].loss, &b->batch[i].loss, sizeof(double)));
+        CU_ASSERT(!memcmp(&a->batch[i].grad_norm, &b->batch[i].grad_norm, sizeof(double)));
+        T_EQ(a->batch[i].weights_hash, b->batch[i].weights_hash);
+    }
+}
+
+TEST(sparse_runs, values_do_not_depend_on_the_machine)
+{
+    static const struct {
+        int num_csx, threads;
+        const char *shards;
+    } machine[] = {{2, 1, "cluster.memoryx.shards=3"},
+                   {3, 2, "cluster.memoryx.shards=1"},
+                   {8, 2, "cluster.memoryx.shards=3"}};
+    for (int k = 0; k < N_SPARSITY; k++) {
+        struct small_result one, other;
+        run(1, "cluster.memoryx.shards=1", sparsity[k], true, &one);
+        for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
+            num_init(machine[i].threads);
+            run(machine[i].num_csx, machine[i].shards, sparsity[k], true, &other);
+            check_same(&one, &other);
+        }
+        num_init(1);
+        CU_ASSERT(one.batch[0].weights_hash != one.batch[STEPS - 1].weights_hash);
+    }
+}
+
+TEST(sparse_runs, values_change_no_time)
+{
+    for (int k = 0; k < N_SPARSITY; k++) {
+        struct small_result with, without;
+        run(3, "cluster.memoryx.shards=3", sparsity[k], true, &with);
+        run(3, "cluster.memoryx.shards=3", sparsity[k], false, &without);
+        for (int i = 0; i < STEPS; i++)
+            T_EQ(with.batch[i].end.ps, without.batch[i].end.ps);
+        T_EQ(with.bytes_down, without.bytes_down);
+        T_EQ(with.bytes_up, without.bytes_up);
+    }
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The section `sparsity`: every spelling, its dump, steps with updates, fractions and counts.
+ * Counts were computed with the rounding of fp32 by an independent script. */
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/zoo.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define INPUT                                                                                      \
+    "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d, batch_size: 8}\n"
+#define MODEL                                                                                      \
+    "model: {vocab_size: 256, hidden_size: 64, num_heads: 2}\n"                                    \
+    "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3}\n"
+
+static bool parse(struct zoo_params *p, const char *sparsity)
+{
+    char text[2048];
+    (void)snprintf(text, sizeof text, INPUT MODEL "sparsity: %s\n", sparsity);
+    const enum wsc_err rc = zoo_params_parse(p, "t.yaml", text, strlen(text), NULL, 0);
+    if (rc) (void)printf("\n  %s: %s\n", sparsity, wsc_err_message());
+    return rc == WSC_OK;
+}
+
+/* The dump of @p text, which reads back to the same dump; owned. */
+static char *dump_of(const char *text)
+{
+    struct zoo_params p;
+    char *first = NULL, *again = NULL;
+    if (!parse(&p, text)) return NULL;
+    T_OK(zoo_params_text(&p, "sparsity", &first));
+    zoo_params_fini(&p);
+    if (!parse(&p, first)) return first;
+    T_OK(zoo_params_text(&p, "sparsity", &again));
+    T_STR(first, again);
+    zoo_params_fini(&p);
+    wsc_free(again);
+    return first;
+}
+
+/* What files of all releases write, and its one spelling. */
+static const struct {
+    const char *written, *dumped;
+} spelling[] = {
+    {"null", " null"},
+    {"0", " null"},
+    {"0.0", " null"},
+    {"{sparsity: null}", " null"},
+    {"0.75", "\n    - {algorithm: static, sparsity: 0.75, init_method: random, param_filter: null, "
+             "param_name_patterns: null, add_summaries: false}"},
+    {"{type: sideband, sparsity: 0.5, init_method: topk, seed: 7}",
+     "\n    - {algorithm: static, sparsity: 0.5, init_method: topk, param_filter: null, "
+     "param_name_patterns: null, seed: 7, add_summaries: false}"},
+    {"{type: rigl, sparsity: 0.75, schedule: {freq: 100, stop: 3584}, drop_fraction: {type: "
+     "cosine, "
+     "init: 0.3, half_period: 3584}, param_name_patterns: ['.*proj_[qkv]_dense_layer.weight']}",
+     "\n    - {algorithm: rigl, sparsity: 0.75, init_method: random, update: {freq: 100, start: 0, "
+     "stop: 3584}, drop_fraction: {type: cosine, init: 0.3, half_period: 3584, minimum: 0}, "
+     "param_filter: null, param_name_patterns: [\".*proj_[qkv]_dense_layer.weight\"], "
+     "add_summaries: false}"},
+    {"{algorithm: set, schedule: [0.5, 0.7], update: {steps: [9, 3, 3]}, param_filter: '*linear*'}",
+     "\n    - {algorithm: set, sparsity: {type: cycling, values: [0.5, 0.7]}, init_method: random, "
+     "update: {steps: [3, 9]}, drop_fraction: 0.3, param_filter: [\"*linear*\"], "
+     "param_name_patterns: null, add_summaries: false}"},
+    {"{algorithm: set, sparsity: 0.5, schedule: 10}",
+     "\n    - {algorithm: set, sparsity: 0.5, init_method: random, update: {freq: 10, start: 0}, "
+     "drop_fraction: 0.3, param_filter: null, param_name_patterns: null, add_summaries: false}"},
+    {"{type: gmp, sparsity_schedule: [[0, 0.1], [6, 0.3]], tiebreak: first, param_name_patterns: "
+     "{a.*b: {init_method: topk}, c: null}}",
+     "\n    - {algorithm: gmp, sparsity: {type: cycling, values: [0.1, 0.3]}, init_method: topk, "
+     "update: {steps: [0, 6]}, param_filter: null, param_name_patterns: [\"a.*b\"], "
+     "add_summaries: false}"
+     "\n    - {algorithm: gmp, sparsity: {type: cycling, values: [0.1, 0.3]}, init_method: random, "
+     "update: {steps: [0, 6]}, param_filter: null, param_name_patterns: [\"c\"], "
+     "add_summaries: false}"},
+    {"[{sparsity: 0.5, param_filter: ['*a', '*b']}, {algorithm: gmp, sparsity: {type: exp, init: "
+     "0, gamma: -0.01}}]",
+     "\n    - {algorithm: static, sparsity: 0.5, init_method: random, param_filter: [\"*a\", "
+     "\"*b\"], param_name_patterns: null, add_summaries: false}"
+     "\n    - {algorithm: gmp, sparsity: {type: exp, init: 0, gamma: -0.01, final: 1}, "
+     "init_method: "
+     "random, update: {freq: 1, start: 0}, param_filter: null, param_name_patterns: null, "
+     "add_summaries: false}"},
+};
+
+TEST(zoo_sparsity, every_spelling_reads_and_is_written_as_one)
+{
+    for (size_t i = 0; i < sizeof spelling / sizeof *spelling; i++) {
+        char *text = dump_of(spelling[i].written);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+        T_STR(text, spelling[i].dumped);
+        wsc_free(text);
+    }
+}
+
+TEST(zoo_sparsity, counts_round_as_fp32_does)
+{
+    static const struct {
+        float s;
+        int64_t n, kept;
+    } row[] = {{0.75F, 589824, 147456},
+               {0.9F, 589824, 58982},
+               {0.9F, 10, 1},
+               {0.3F, 10, 7},
+               {0.5F, 7, 3},
+               {0.9F, 16777216, 1677722},
+               {0.9F, 16777217, 1677722},
+               {0.9F, 2147483648, 214748416},
+               {0.1F, 2147483647, 1932735232},
+               {0.0F, 16777217, 16777216},
+               {0.99F, 1000003, 10000},
+               {0.95F, 100663296, 5033166},
+               {0.0F, 2147483647, 2147483647},
+               {1.0F, 1000, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        T_EQ(zoo_sparsity_kept(row[i].s, row[i].n), row[i].kept);
+}
+
+/* The steps as cstorch's FreqSchedule and ListSchedule have them. */
+static bool updates_by_definition(const struct zoo_mask_update *u, int64_t step)
+{
+    bool listed = false;
+    for (int i = 0; i < u->n_steps; i++)
+        listed = listed || u->step[i] == step;
+    if (u->n_steps) return listed;
+    return step >= u->start && (step - u->start) % u->freq == 0 &&
+           (u->stop == CONF_NULL || step < u->stop);
+}
+
+TEST(zoo_sparsity, steps_with_updates_follow_their_definition)
+{
+    static const struct zoo_mask_update update[] = {{.freq = 1, .stop = CONF_NULL},
+                                                    {.freq = 3, .stop = CONF_NULL},
+                                                    {.freq = 4, .start = 5, .stop = 14},
+                                                    {.freq = 4, .start = 5, .stop = 5},
+                                                    {.freq = 7, .stop = 21},
+                                                    {CONF_NULL, .n_steps = 3, .step = {0, 4, 9}},
+                                                    {CONF_NULL, .n_steps = 1, .step = {12}}};
+    for (size_t i = 0; i < sizeof update / sizeof *update; i++) {
+        const struct zoo_sparsity e = {.algorithm = ZOO_SPARSITY_RIGL, .update = update[i]};
+        int64_t n = 0;
+        for (int64_t step = 0; step < 40; step++) {
+            const bool expected = updates_by_definition(&update[i], step);
+            n += expected;
+            CU_ASSERT_EQUAL(zoo_sparsity_updates(&e, step), expected);
+            T_EQ(zoo_sparsity_n_updates(&e, step), n);
+            CU_ASSERT_EQUAL(zoo_sparsity_needs_dense_gradient(&e, step),
+                            updates_by_definition(&update[i], step + 1));
+        }
+    }
+}
+
+TEST(zoo_sparsity, fractions_follow_their_formulas)
+{
+    struct zoo_params p;
+    CU_ASSERT_FATAL(
+        parse(&p, "[{algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.01}},"
+                  "{algorithm: gmp, sparsity: {type: exp, init: 0, gamma: -0.02, final: 0.9}},"
+                  "{algorithm: set, sparsity: 0.5, drop_fraction: {type: power, init: 0.4, beta: "
+                  "0.99}},"
+                  "{algorithm: rigl, sparsity: 0.5, drop_fraction: {type: cosine, init: 0.3, "
+                  "half_period: 50, minimum: 0.1}}]"));
+    const struct zoo_sparsity *e = p.sparsity.entry;
+    for (int t = 0; t < 200; t += 7) {
+        const double linear = 0.1 + 0.01 * t;
+        T_NEAR(zoo_fraction_at(&e[0].sparsity, t, 0), linear > 1 ? 1 : linear, 1e-6);
+        T_NEAR(zoo_fraction_at(&e[1].sparsity, t, 0), 0.9 - 0.9 * exp(-0.02 * t), 1e-6);
+        T_NEAR(zoo_fraction_at(&e[2].drop_fraction, t, 0), 0.4 * pow(0.99, t), 1e-6);
+        T_NEAR(zoo_fraction_at(&e[3].drop_fraction, t, 0), 0.2 + 0.1 * cos(M_PI * t / 50), 1e-6);
+    }
+    zoo_params_fini(&p);
+}
+
+/* Between updates the last one counts; before the first one all weights are there. */
+TEST(zoo_sparsity, a_mask_holds_until_the_next_update)
+{
+    struct zoo_params p;
+    CU_ASSERT_FATAL(parse(&p, "[{algorithm: gmp, sparsity: [0.2, 0.5, 0.8], update: {freq: 10, "
+                              "start: 5}}, {algorithm: rigl, sparsity: 0.5, update: {freq: 10, "
+                              "start: 10}}, 0.75]"));
+    const struct zoo_sparsity *e = p.sparsity.entry;
+    T_EQ(zoo_sparsity_count(&e[0], 1000, 4), 1000);
+    T_EQ(zoo_sparsity_count(&e[0], 1000, 5), 800);
+    T_EQ(zoo_sparsity_count(&e[0], 1000, 14), 800);
+    T_EQ(zoo_sparsity_count(&e[0], 1000, 15), 500);
+    T_EQ(zoo_sparsity_count(&e[0], 1000, 25), 199);
+    T_EQ(zoo_sparsity_count(&e[0], 1000, 35), 800);
+    /* RigL from a dense start drops 0.3 of what is left at each update. */
+    T_EQ(zoo_sparsity_count(&e[1], 1000, 9), 1000);
+    T_EQ(zoo_sparsity_count(&e[1], 1000, 10), 700);
+    T_EQ(zoo_sparsity_count(&e[1], 1000, 20), 500);
+    T_EQ(zoo_sparsity_count(&e[1], 1000, 2000), 500);
+    T_EQ(zoo_sparsity_count(&e[2], 1000, 0), 250);
+    T_EQ(zoo_sparsity_count(&e[2], 1000, 99), 250);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_sparsity, the_first_filter_that_matches_counts)
+{
+    struct zoo_params p;
+    CU_ASSERT_FATAL(parse(&p, "[{sparsity: 0.5, param_filter: '*linear_layer.weight'},"
+                              "{sparsity: 0.6, param_name_patterns: 'proj_[qk]_'}, 0.7]"));
+    const struct zoo_sparsities *s = &p.sparsity;
+    T_EQ(zoo_sparsity_find(s, "m.ffn.0.linear_layer.weight", 2), 0);
+    T_EQ(zoo_sparsity_find(s, "m.proj_q_dense_layer.weight", 2), 1);
+    T_EQ(zoo_sparsity_find(s, "m.proj_q_dense_layer.bias", 1), 1);
+    T_EQ(zoo_sparsity_find(s, "m.ffn.0.linear_layer_for_glu.weight", 2), 2);
+    T_EQ(zoo_sparsity_find(s, "m.ffn.gate.weight", 2), 2);
+    T_EQ(zoo_sparsity_find(s, "m.ffn.gate.bias", 1), -1);
+    T_EQ(zoo_sparsity_find(s, "m.Embedding_layer.weight", 2), -1);
+    T_EQ(zoo_sparsity_find(s, "m.lm_head.weight", 2), -1);
+    zoo_params_fini(&p);
+}
