@@ -15,12 +15,21 @@ static double keys(const struct cycles_layout *l)
     return l->seqs * l->tokens;
 }
 
-/** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of each,
- *  of which the last one is not full for every second number of queries. */
+/** On the mesh sequences follow each other without a gap: with an odd number of tokens on a PE
+ *  every second one begins in another bank, and where a head is one column its 32-bit scores lie in
+ *  that of what they meet.  The share of sequences that run at half the rate. */
+static double collisions(const struct cycles_layout *l)
+{
+    const bool odd = fmod(l->q, 2) > 0 && l->value >= 1;
+    return odd && l->head_cols < 2 ? floor(l->seqs / 2) / l->seqs : 0;
+}
+
+/** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of
+ * each, of which the last one is not full for every second number of queries. */
 static double key_axpy(const struct cycles_layout *l)
 {
     if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
-    return l->start + l->q_mean / l->mac + (1 - 1 / l->mac) / 2;
+    return l->start + (1 + collisions(l)) * l->q_mean / l->mac + (1 - 1 / l->mac) / 2;
 }
 
 /** Per key one AXPY for each feature of the PE. */
@@ -42,7 +51,9 @@ static double key_chain(const struct cycles_layout *l)
     if (l->head_cols < 2) return 0;
     if (!l->by_data) return fmax(0, fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2));
     if (!l->on_mesh) return fmax(0, ends * l->q_mean - l->start / 2);
-    return fmin(1.15, ends) * l->q_mean + 0.13 * l->heads.k / l->heads_per_pe / l->rows;
+    /* The column that keeps many keys in turn gets sums from both sides. */
+    const double k = l->heads.k / l->heads_per_pe, axpys = k * key_axpy(l);
+    return fmax(0.75 * l->q_mean + 0.14 * k / l->rows, 2 * l->q_mean - axpys);
 }
 
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the

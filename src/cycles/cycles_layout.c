@@ -125,6 +125,8 @@ void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
     l->on_mesh = true;
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
+    /* Query i of the row of the last token is i rows before it, and keys up to it see it. */
+    if (l->model->causal) l->q_mean = l->q - l->rows * l->q * (l->q - 1) / (2 * l->tokens);
 }
 
 /** Over the rows of a lane; @p head of a sequence's @p tokens go through the head. */

@@ -27,7 +27,9 @@ static double gap(const struct cycles_layout *l)
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
     const double hidden = l->start / 3;
-    return fmax(0, (cols > 1 ? 1 + 2 / cols : 1) * n / l->add - hidden);
+    /* Of two columns each is an end of every sum, and adds up or passes on once. */
+    const bool once = l->on_mesh && l->by_data && !(cols > 2);
+    return fmax(0, (cols > 1 && !once ? 1 + 2 / cols : 1) * n / l->add - hidden);
 }
 
 /** What the turns of a product wait for on the mesh: outputs end at the columns one after the
@@ -36,7 +38,9 @@ static double chain_share(const struct cycles_layout *l, double cols, double n)
 static double turn_waits(const struct cycles_layout *l, double turns, double chain, double item)
 {
     const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
-    return l->on_mesh ? (turns - 1) * fmax(0, chain - ahead) : 0;
+    const double hidden = l->by_data ? 0.35 : 0; /* of a turn, by the last one's own chain */
+    if (!l->on_mesh || turns < 2) return 0;
+    return (turns - 1 - hidden) * fmax(0, chain - ahead);
 }
 
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
@@ -52,7 +56,8 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
     const double item = cycles_sparse_item(l, &loads, density);
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
     double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
-    return n_out * item + chain + turn_waits(l, turns, chain, item) + ceil(l->t / l->add) + l->rows * l->hop;
+    return n_out * item + chain + turn_waits(l, turns, chain, item) + ceil(l->t / l->add) +
+           l->rows * l->hop;
 }
 
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
@@ -141,13 +146,16 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
-/** On the mesh the first column passes the values of all columns on.  The word that makes room for
- *  itself comes to it a few cycles into an AXPY, and costs one where that has no free slots. */
+/** On the mesh the first column passes the values of all columns on.  A word comes to it four
+ * cycles after an AXPY has made room for it: during the same one, during every second of those that
+ * take two cycles, between two others.  It costs a cycle of one that has no free slots. */
 static double first_column_relays(const struct cycles_layout *l, double held)
 {
-    enum { LATE = 4 };
-    const double cycles = held / l->mac;
-    return l->on_mesh && cycles >= LATE && !(ceil(cycles) > cycles) ? 1 : 0;
+    enum { LATE = 4, SHORT = 2 };
+    const double cycles = held / l->mac, between = 0.4;
+    if (!l->on_mesh || ceil(cycles) > cycles) return 0;
+    if (cycles >= LATE) return 1;
+    return cycles < SHORT || cycles > SHORT ? 0 : between;
 }
 
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
@@ -158,8 +166,8 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
 {
     const double way = l->lanes > 1 ? 2 : 1;
     const double added = fmax(0, way * held / l->add - l->start / 3);
-    const double one = cycles_axpy_arrival(l, held) + first_column_relays(l, held);
-    const double item = n * fmax(1, one) + added;
+    const double item =
+        n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * first_column_relays(l, held) + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
 }
 
@@ -230,11 +238,21 @@ static double some_results(const struct cycles_layout *l, const struct cycles_si
                 cycles_sampled_gradient(l, in->k, out, density));
 }
 
+/** On the mesh rows with a token less, the last ones of a column, are ready before the others and
+ *  their sums are not waited for. */
+static double early_rows(const struct cycles_layout *l, const struct cycles_side *in,
+                         const struct cycles_side *out)
+{
+    const double late = fmod(l->tokens, l->rows);
+    if (!l->on_mesh || !(late > 0) || !cycles_gradient_arrives(l, in, out)) return 0;
+    return l->relay * (l->rows - late);
+}
+
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                               const struct cycles_side *out, double density)
 {
     return fmin(all_results(l, in, out), some_results(l, in, out, density)) +
-           cycles_gradient_latency(l);
+           cycles_gradient_latency(l) - early_rows(l, in, out);
 }
 
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,

@@ -201,6 +201,7 @@ static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
 static bool step_trigger(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                          int *slots)
 {
+    if (t->ready_at > r->now && !mesh_trigger_takes_index(pe)) return false;
     if (!has_data(mesh_queue_of(pe, t->in), r->now)) return false;
     if (!mesh_trigger_start(r, pe, t)) return true;
     return step_memory(r, pe, t, slots);
@@ -209,8 +210,8 @@ static bool step_trigger(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
 static inline bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
 {
     struct mesh_thread *t = mesh_thread_of(r, pe, thread);
-    if (t->ready_at > r->now) return false;
     if (mesh_trigger_waits(t)) return step_trigger(r, pe, t, slots);
+    if (t->ready_at > r->now) return false;
     return t->flags & MESH_FABRIC ? step_fabric(r, pe, t, slots) : step_memory(r, pe, t, slots);
 }
 

@@ -25,6 +25,12 @@ struct mesh_armed {
 
 /* Bind what mesh_arm() asked for, in the current cycle; the operation before it has ended. */
 void mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *todo);
+/* Is the next wavelet an index of its own, which comes before the multiply-add may begin? */
+static inline bool mesh_trigger_takes_index(const struct mesh_pe *pe)
+{
+    const struct mesh_armed *a = pe->armed;
+    return a->indexed && a->axpy.code == MESH_FMACS && !a->has_index;
+}
 /* Take the first wavelet of the queue; true when a multiply-add begins. */
 bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t);
 /* A multiply-add has ended before cycle @p end; true when it was the last one. */

@@ -203,7 +203,7 @@ TEST(mesh_trigger, an_index_chooses_the_vector)
     add_end(&b);
     feed(&b);
     scene_run(&b.scene);
-    T_SEEN(&b.scene, 0, 3 + 1 + 4 + 2 + 4, 2); /* the second index comes while the first runs */
+    T_SEEN(&b.scene, 0, 3 + 1 + 4 + 1 + 4, 2); /* the second index is taken in the wait */
     for (int e = 0; e < N; e++)
         expect_sum(&b, 0, e, (float)(50 + e + 1 + 2 * (20 + e + 1)));
     scene_end(&b.scene);
