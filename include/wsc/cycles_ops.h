@@ -112,7 +112,8 @@ bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *
  *  number that arrives starts a multiply-add. */
 bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
                              const struct cycles_side *out);
-/** The same of the gradients of keys and values. */
+/** True when the gradients of keys and values are formed so: each score that arrives starts a
+ *  multiply-add. */
 bool cycles_keys_arrive(const struct cycles_layout *l);
 
 /** A bias of @p features features a PE comes in and is added to all tokens. */

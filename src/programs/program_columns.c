@@ -222,8 +222,9 @@ static enum wsc_err run_gradient(struct columns *c)
     return WSC_OK;
 }
 
-enum wsc_err programs_run_columns(struct programs_grid *g, struct programs_weight_gradient *w)
+enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w)
 {
+    if (!w->arrives) return programs_run_weight_gradient(g, w);
     struct columns c = {
         .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
     enum wsc_err rc = run_gradient(&c);
@@ -232,9 +233,9 @@ enum wsc_err programs_run_columns(struct programs_grid *g, struct programs_weigh
     return rc;
 }
 
-enum wsc_err programs_run_key_columns(struct programs_grid *g,
-                                      const struct programs_key_gradient *k)
+enum wsc_err programs_sum_keys(struct programs_grid *g, const struct programs_key_gradient *k)
 {
+    if (!k->arrives) return programs_run_key_gradient(g, k);
     struct columns c = {.g = g, .k = k, .held = k->rows};
     const struct programs_features *f = k->rows.f;
     TRY(begin(&c));

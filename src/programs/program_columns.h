@@ -1,5 +1,5 @@
-/** Sums over tokens without blocks, by arriving data: the second way of the pattern `outer`, which
- *  program_weight_grad.c chooses. */
+/** Sums over tokens, the pattern `outer`: one value at a time by arriving data, or in blocks
+ *  (program_weight_grad.h), as the job says. */
 #ifndef WSC_PROGRAMS_COLUMNS_H
 #define WSC_PROGRAMS_COLUMNS_H
 #include "program_grid.h"
@@ -7,7 +7,6 @@
 
 #include <wsc/err.h>
 
-enum wsc_err programs_run_columns(struct programs_grid *g, struct programs_weight_gradient *w);
-enum wsc_err programs_run_key_columns(struct programs_grid *g,
-                                      const struct programs_key_gradient *k);
+enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w);
+enum wsc_err programs_sum_keys(struct programs_grid *g, const struct programs_key_gradient *k);
 #endif

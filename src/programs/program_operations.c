@@ -3,6 +3,7 @@
  * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
  * the operands, compares with the definition and puts the analytical model beside the simulated
  * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
+#include "program_columns.h"
 #include "program_embedding.h"
 #include "program_grid.h"
 #include "program_loss.h"
@@ -11,7 +12,6 @@
 #include "program_scores.h"
 #include "program_softmax.h"
 #include "program_vector_ops.h"
-#include "program_weight_grad.h"
 
 #include <wsc/clock.h>
 #include <wsc/cycles_ops.h>
@@ -121,7 +121,7 @@ static enum wsc_err weight_gradient(struct programs_trial *t, struct matrices *m
     TRY(matrices_init(t, m));
     TRY(tile_with(t, &p.x, &m->in, o->x[0]));
     TRY(tile_with(t, &p.dy, &m->out, o->x[1]));
-    return programs_run_weight_gradient(&t->grid, &p);
+    return programs_sum_weights(&t->grid, &p);
 }
 
 enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_operands *o)

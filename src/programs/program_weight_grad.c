@@ -4,7 +4,6 @@
  * wafer down the column, or end at their row. docs/MESH.md calls the pattern outer. */
 #include "program_weight_grad.h"
 #include "program_chain.h"
-#include "program_columns.h"
 #include "program_grid.h"
 #include "program_resources.h"
 #include "program_ring.h"
@@ -414,7 +413,6 @@ static enum wsc_err run_gradient(struct outer *o)
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w)
 {
-    if (w->arrives) return programs_run_columns(g, w);
     struct outer o = {
         .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
     o.half = o.held.half;
@@ -458,7 +456,6 @@ static enum wsc_err run_keys(struct outer *o)
 enum wsc_err programs_run_key_gradient(struct programs_grid *g,
                                        const struct programs_key_gradient *k)
 {
-    if (k->arrives) return programs_run_key_columns(g, k);
     struct outer o = {.g = g, .k = k, .held = k->rows, .half = k->rows.half};
     enum wsc_err rc = run_keys(&o);
     outer_fini(&o);
