@@ -63,7 +63,7 @@ SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 
 # Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
 archer   = $(dir $(shell clang -print-resource-dir 2>/dev/null))../libarcher.so
 SAN.tsan = OMP_TOOL_LIBRARIES=$(archer) TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1
-THREADED := num_ host dropout mesh_threads mesh_watch memoryx_optimizers stream_sums run_invariants
+THREADED := num_ host. dropout mesh_threads mesh_watch memoryx_optimizers stream_sums run_invariants sparse_runs
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
@@ -101,6 +101,9 @@ $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # Version and revision, where they are printed.
 $(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"' \
   -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || date -r Makefile +%F)"'
+
+# What the vector code is built for, which wsc doctor compares with the processor.
+$(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE

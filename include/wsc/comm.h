@@ -21,7 +21,8 @@
  *      TRY(comm_send(link, &msg));
  *      TRY(comm_recv(other, &msg));
  *
- *  All functions are for the main thread.  A heartbeat thread of each rank watches the others
+ *  All functions are for the main thread.  Beside it a rank has two threads: one lets MPI move
+ *  messages while fibers compute (src/comm/comm_progress.c), one watches the other ranks
  *  (src/comm/comm_heartbeat.c).  Read next: <wsc/stream.h>, which gives messages their types. */
 #ifndef WSC_COMM_H
 #define WSC_COMM_H
@@ -39,7 +40,7 @@ struct comm_link;
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/** Start MPI (when @p use_mpi, at MPI_THREAD_FUNNELED) and learn rank, size and hosts.  With MPI
+/** Start MPI (when @p use_mpi, at MPI_THREAD_SERIALIZED) and learn rank, size and hosts.  With MPI
  *  collective over MPI_COMM_WORLD, once per process: the communicator is a duplicate of its own,
  *  and WSC_CHECK ends all ranks from then on.  Heartbeats start (WSC_HEARTBEAT_SECONDS, 60; 0 for
  *  none).  WSC_MPI, WSC_NOMEM, WSC_USAGE for an environment variable that is no number; *@p out is
@@ -58,7 +59,7 @@ const int *comm_host_of_rank(const struct comm *comm);
 /** Name of the host of rank @p rank; borrowed. */
 const char *comm_host_name(const struct comm *comm, int rank);
 /** Set the host transport: largest piece of a payload in one MPI message (at most 1 GiB), and
- *  pieces posted at once per message.  4 MiB and 8 until it is called.  The same on all ranks; no
+ *  pieces posted at once per message.  60 KiB and 16 until it is called.  The same on all ranks; no
  *  effect on values or virtual time. */
 void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_flight);
 /** End every rank of the job with exit status @p status, at once (MPI_Abort); may be called on one
@@ -76,8 +77,8 @@ enum wsc_err comm_share(struct comm *comm, char **bytes, int64_t *n_bytes) WSC_C
  *  failed or not.  The trace of the other ranks is lost, their code is not. */
 enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine) WSC_CHECKED;
 /** Collect @p n items of @p bytes each: item i is that of rank i modulo the number of ranks, and
- *  afterwards every rank has all of them at @p items.  Collective. @p bytes is at most a chunk
- *  (comm_set_chunks()).  Without MPI nothing happens.  WSC_MPI. */
+ *  afterwards every rank has all of them at @p items.  Collective. @p bytes is at most 4 MiB.
+ *  Without MPI nothing happens.  WSC_MPI. */
 enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n) WSC_CHECKED;
 /** The largest @p value of all ranks.  Collective. */
 int64_t comm_max(struct comm *comm, int64_t value);
@@ -212,4 +213,6 @@ enum wsc_err comm_run(struct comm *comm) WSC_CHECKED;
 /** Messages that local fibers have received so far: the event count of the emulation, for host
  *  rates. */
 int64_t comm_n_messages(const struct comm *comm);
+/** Write the name and version of the MPI library into @p text; also before MPI has started. */
+void comm_library(char *text, size_t size);
 #endif

@@ -55,15 +55,6 @@ struct cycles_plan {
                                            own I/O, no waiting for the cluster */
 };
 
-/** Share of the elements that are not zero in the matrices of a stage, by what a tensor is for; the
- *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
-struct cycles_density {
-    double weights[MODEL_N_TENSOR_KINDS];
-    /** Of the gradient that is wanted: as the weights', but 1 in a step that chooses new non-zeros
-     *  by their gradients. */
-    double gradients[MODEL_N_TENSOR_KINDS];
-};
-
 /** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
  *  shortest step: compute overlapped with I/O, stage by stage.  @p micro_batch is a number,
  *  CONF_AUTO (the largest whose working set fits, evened out) or CONF_NULL (the whole share).  What
@@ -74,13 +65,13 @@ struct cycles_density {
  *  NULL: dense. */
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
-                               bool training, const struct cycles_density *densest) WSC_CHECKED;
+                               bool training, const struct model_density *densest) WSC_CHECKED;
 /** Cycles of one stage for @p n_sequences sequences on a wafer, recomputation included; 0 sequences
  *  cost 0.  @p density: of the stage's matrices, NULL: dense.  Pure and cheap (microseconds).
  * Without the stage latency, which is time and not cycles. */
 int64_t cycles_stage(const struct hw *hw, const struct model *model, const struct cycles_plan *plan,
                      int stage, bool backward, int64_t n_sequences,
-                     const struct cycles_density *density);
+                     const struct model_density *density);
 /** What a step of generation does with each of its texts: @c n_new tokens after @c n_cached ones,
  *  whose keys and values lie on the wafer.  n_new 0: no generation, whole sequences. */
 struct cycles_tokens {
@@ -91,12 +82,12 @@ struct cycles_tokens {
 int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
                         const struct cycles_tokens *tokens, int64_t n_texts,
-                        const struct cycles_density *density);
+                        const struct model_density *density);
 /** Cycles from the start of a backward stage to its first finished gradient row; at most the
  *  stage's cycles. Gradients may leave from then on, while the stage still runs. */
 int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
                               const struct cycles_plan *plan, int stage, int64_t n_sequences,
-                              const struct cycles_density *density);
+                              const struct model_density *density);
 /** Bytes that one stage moves to (forward) or from (backward) the activation servers, beside its
  *  weights or gradients; 0 when the plan spills nothing.  The transfer is planned ahead, so it
  *  overlaps with the computation. */
@@ -113,5 +104,16 @@ struct cycles_breakdown {
 struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct model *model,
                                                const struct cycles_plan *plan, int stage,
                                                bool backward, int64_t n_sequences,
-                                               const struct cycles_density *density);
+                                               const struct model_density *density);
+
+/** A coefficient of the equations that was read off simulated cycles of the mesh: no document
+ * states it, no machine file holds it. */
+struct cycles_fitted {
+    const char *name; /**< in src/cycles/cycles_fitted.h */
+    double value;
+    const char *term;     /**< where it stands in its equation */
+    const char *equation; /**< of docs/MODEL.md */
+};
+/** All such coefficients; *@p n is their number.  docs/MODEL.md has the same table. */
+const struct cycles_fitted *cycles_fitted(int *n);
 #endif

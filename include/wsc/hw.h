@@ -199,7 +199,7 @@ struct hw_machine {
         enum hw_granularity granularity;
         /** Weights granted ahead of the stage being consumed; 0: one stage at a time. */
         int64_t prefetch_window_bytes;
-        /** Of one non-zero of a sparse tensor, with its index. */
+        /** Bytes of one non-zero of a sparse tensor, with its index. */
         double sparse_weight_bytes, sparse_gradient_bytes;
         /** Elements per second of one shard that are looked at when a mask is chosen. */
         int64_t mask_rate_params_per_s;
@@ -217,6 +217,10 @@ struct hw_machine {
         int64_t workers;             /**< processes for each system, unless the params say */
         int64_t workers_per_node;    /**< processes that a node runs at full rate; 0: any number */
         int64_t worker_tokens_per_s; /**< one process; 0: no limit */
+        int64_t sample_ps;           /**< of one process for a sample, beside its tokens */
+        /** Processes that each worker loads with in a training and in an evaluation: of the params
+         *  (num_workers), no key of the machine; 0: the worker itself loads. */
+        int64_t loaders, eval_loaders;
     } input;
     /** Activation servers, which keep what does not fit the wafers. */
     struct hw_activation {
@@ -306,6 +310,10 @@ void hw_machine_fini(struct hw_machine *cluster);
 bool hw_is_machine_file(const char *bytes, size_t n_bytes);
 /** The key table of machine files; static. */
 const struct conf_table *hw_machine_table(void);
+/** True for a row of hw_machine_table() whose value is `{value, kind, source, uncertainty}`. */
+bool hw_key_is_constant(const struct conf_key *key);
+/** Values of `kind` of a constant: documented, derived, assumed, calibrated; static. */
+const struct conf_choice *hw_source_kinds(void);
 /** Kinds of faults and their keys, indexed by enum hw_fault_kind; static. */
 const struct conf_variants *hw_fault_kinds(void);
 
@@ -381,9 +389,14 @@ double hw_io_cycles(const struct hw *hw, double bytes);
 int64_t hw_spill_rate(const struct hw *hw);
 /** Wafer cycles (a real number) in which @p bytes of spilled activations move. */
 double hw_spill_cycles(const struct hw *hw, double bytes);
-/** Time in which the input workers of @p wafer supply samples of @p n_tokens tokens, ps: by their
- *  processes, or by the port of their node, whichever takes longer. */
-int64_t hw_input_ps(const struct hw *hw, int wafer, int64_t n_tokens);
+/** Samples that a wafer is fed with. */
+struct hw_samples {
+    int64_t n, n_tokens; /**< samples; tokens of all of them */
+    bool evaluation;     /**< of eval_input; of train_input otherwise */
+};
+/** Time in which the input workers of @p wafer supply @p samples, ps: by their processes, or by the
+ *  port of their node, whichever takes longer. */
+int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *samples);
 /** Time in which the coordinator lets all systems begin a step, ps; 0 for one system. */
 int64_t hw_control_ps(const struct hw *hw);
 /** Time that a node of the tree waits for what it forwards first, ps: a packet on one plane of

@@ -213,6 +213,19 @@ struct model {
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
+/** Weights of one tensor of a stage as they arrive on a wafer: all of them, or those of a mask. */
+struct model_weights {
+    const void *values;   /**< in model->format: all elements, or with a mask the n_kept of it */
+    const uint64_t *bits; /**< mask as struct num_packed has it; NULL: there is none */
+    int64_t n_kept;
+    bool dense_gradient; /**< the gradient has all elements nevertheless */
+};
+/** Elements that the gradient of a tensor of @p n_elems elements has when it travels. */
+static inline int64_t model_gradient_elems(const struct model_weights *w, int64_t n_elems)
+{
+    return w->bits && !w->dense_gradient ? w->n_kept : n_elems;
+}
+
 /** Build tables and plan of @p params, which are only read; *@p out is owned by the caller.
  *  WSC_CONFIG, naming the key: heads that do not divide the width, features that do not go
  *  together, sizes beyond 8192 layers or 2^20 in one direction, initializers that are no
@@ -270,6 +283,27 @@ int64_t model_kept(const struct model *model, int tensor, int64_t step);
 bool model_sends_dense_gradient(const struct model *model, int tensor, int64_t step);
 /** True when a tensor of the model is sparse. */
 bool model_is_sparse(const struct model *model);
+/** Instead of a number of updates: where a tensor has most weights in all steps, for which a
+ *  compiler has to make room. */
+enum { MODEL_DENSEST = -1 };
+/** Weights that are kept, model_kept(), where @p step may be MODEL_DENSEST.  That is the least
+ * `sparsity` of the schedule: of one without an end its limit; all weights where training begins
+ * dense. */
+int64_t model_kept_at(const struct model *model, int tensor, int64_t step);
+/** True when the update that makes step @p step + 1 chooses a new mask for @p tensor. */
+bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
+/** Share of the elements that are not zero in the matrices of a stage, by what a tensor is for; the
+ *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
+struct model_density {
+    double weights[MODEL_N_TENSOR_KINDS];
+    /** Gradients that are wanted: as the weights', but 1 in a step that chooses new non-zeros
+     *  by their gradients. */
+    double gradients[MODEL_N_TENSOR_KINDS];
+};
+/** Densities of @p stage (an embedding that is the head's matrix under both names) after @p step
+ *  updates; with MODEL_DENSEST and @p stage -1 the means over all blocks.  False when all are 1. */
+bool model_density_at(const struct model *model, int stage, int64_t step,
+                      struct model_density *out);
 /** The next pattern of params->sparsity that matches no tensor's name, NULL after the last; *@p at
  *  starts at 0.  Borrowed from @p params. */
 const char *model_unmatched_pattern(const struct model *model, const struct zoo_params *params,
@@ -299,6 +333,10 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
  *  with matrix weights alone; it is that of mfu. */
 double model_flop_per_token(const struct model *model);
+/** Useful FLOPs: of model_flop_per_token() those of weights that are not zero after @p updates
+ * updates: 4 for a kept weight, 2 for a gradient that is wanted, 12 L T H d of attention as before.
+ */
+double model_useful_flop_per_token(const struct model *model, int64_t updates);
 /** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
  *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
  *  a product (6 V C) and the softmax of attention (9 L H T). */

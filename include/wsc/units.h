@@ -55,6 +55,9 @@ enum wsc_err wsc_units_quantity(enum wsc_unit unit, const char *text, int64_t *o
 void wsc_units_format(enum wsc_unit unit, int64_t value, char *text, size_t size);
 /** Base unit of @p unit: "ps", "bytes", ...; "" for WSC_UNIT_NONE; static. */
 const char *wsc_units_base(enum wsc_unit unit);
+/** Suffix number @p i, from 0, that quantities of the kind @p unit may have: "ps", "ns", ...; NULL
+ *  after the last; static. */
+const char *wsc_units_suffix(enum wsc_unit unit, int i);
 /** Number of insertions, deletions, replacements and swaps of neighbours that turn @p a into @p b
  *  (optimal string alignment distance); letters of different case differ.  For "did you mean"
  *  hints.  Strings longer than 63 bytes: the longer length. */

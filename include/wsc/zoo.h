@@ -73,6 +73,8 @@ struct zoo_input {
     /** Which token that is. */
     int64_t sink_token_id;
     bool micro_batch_given; /**< the file says it; the default otherwise */
+    /** Loader processes of each input worker; CONF_NULL or 0: the worker itself. */
+    int64_t num_workers;
     /** Permute the samples in every epoch. */
     bool shuffle;
     /** Seed of the permutation; the order is a function of it and the epoch. */
@@ -432,6 +434,7 @@ struct zoo_params {
     struct zoo_optimizer optimizer;
     struct zoo_runconfig runconfig;
     struct zoo_sparsities sparsity;
+    bool log_sparsity;            /**< add_summaries of all entries of `sparsity` */
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
                                        computed together */
@@ -480,8 +483,16 @@ bool zoo_trainer_is_named(const struct conf_key *key);
 const struct conf_variants *zoo_schedulers(void);
 /** Initializers of weights by name, and their arguments; static. */
 const struct conf_variants *zoo_initializers(void);
+/** Keys of an entry of `mixture`, a data set with its weight; static. */
+const struct conf_table *zoo_mixture_table(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
+/** Old key name number @p i, from 0, of older releases; NULL after the last.  A name that two rows
+ *  of the table have comes twice.  Static. */
+const char *zoo_renames_old(int i);
+/** Spelling number @p i, from 0, of the families that `model.name` takes; NULL after the last;
+ *  static. */
+const char *zoo_family_spelling(int i);
 /** Append the old key names and what they became as a table in Markdown. */
 void zoo_renames_write(struct wsc_text *out);
 #endif

@@ -66,7 +66,7 @@ static void add_exit_statuses(struct wsc_text *t)
 {
     out_manual_heading(t, 1, "exit status");
     for (int i = 0; i < APP_N_STATUSES; i++) {
-        char status[8];
+        char status[16];
         (void)snprintf(status, sizeof status, "%d", i);
         out_manual_item(t, status, NULL, app_statuses[i]);
     }
@@ -140,19 +140,20 @@ static enum wsc_err list_pages(const struct app_call *call, char **text)
     return wsc_text_take(&t, text);
 }
 
+/* Without a section a name means the page of the lowest one, as with man(1). */
 enum wsc_err app_manual(const struct app_call *call, const char *page, char **text)
 {
     *text = NULL;
     if (!strcmp(page, "list")) return list_pages(call, text);
     if (is_page(page, "wsc.1")) return make_program_page(call, text);
-    for (int i = 0; i < N_KEY_PAGES; i++)
-        if (is_page(page, key_page[i].file)) return report_config_manual(key_page[i].keys, text);
     for (const struct app_command *c = call->commands; c->name; c++) {
         char name[64], file[68];
         page_name(c, name);
         (void)snprintf(file, sizeof file, "%s.1", name);
         if (is_page(page, file)) return make_command_page(call, c, name, text);
     }
+    for (int i = 0; i < N_KEY_PAGES; i++)
+        if (is_page(page, key_page[i].file)) return report_config_manual(key_page[i].keys, text);
     return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--man %s: no such page", page),
                         "wsc help --man list lists the pages");
 }

@@ -114,15 +114,18 @@ const struct app_option app_options[] = {
     {APP_ON_REPRODUCE, "only", APP_TEXT, "EXHIBIT,...", AT(reproduce, only),
      .help = "these exhibits alone", .preset_why = "all of exhibits.yaml"},
     {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
-     .help = "the cluster file to write; it must not exist yet", .required = ""},
+     .help = "the cluster file to write; it must not exist yet; other machines of the rows get one "
+             "beside it, FILE_cs3.yaml for example",
+     .required = ""},
     {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
      .help = "the cluster file may exist: replace it"},
     {APP_ON_CALIBRATE, "leave_one_out", APP_FLAG, AT(calibrate, leave_one_out),
-     .help = "predict each fitted row without it and without its family, and fit with 0 to 4 "
+     .help = "predict each fitted row without it and without its family, and fit with 0 to 6 "
              "constants"},
-    {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
+    {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit,
+     .preset_why = "those that the machines of the rows have with kind calibrated",
      .help = "constants to fit, of wafer.stage_latency, wafer.arrival_cycles, wafer.simd_fmachs, "
-             "memoryx.update_rate, wafer.kernel_factor"},
+             "wafer.clock, memoryx.update_rate, wafer.kernel_factor"},
     {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
      .help = "of a list of trainers, run this one alone", .preset_why = "all, one after another"},
     {APP_ON_RUN, "mode", APP_TEXT, "MODE", .key = "runconfig.mode",
@@ -250,9 +253,8 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "sensitivity", APP_FLAG, NULL, STUDY, AT(scale, sensitivity),
      .help = "each uncertain constant at the ends of its range: tornado plot, band"},
     {APP_ON_SCALE, "sweep", APP_TEXT, "KEY=VALUES", STUDY, .take = take_sweep,
-     .help =
-         "one constant of the cluster, or global_batch: LOW..HIGH, LOW..HIGH:N (logarithmic) or "
-         "A,B,C; values have units"},
+     .help = "one constant of the cluster, global_batch or sparsity: LOW..HIGH, LOW..HIGH:N "
+             "(logarithmic; of sparsity in equal steps) or A,B,C; values have units"},
     {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
      .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
     {APP_ON_SCALE, "breakdown", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),
@@ -453,6 +455,25 @@ const struct app_option app_options[] = {
     {APP_ON_INSPECT, NULL, APP_FILE, "FILE", .help = "checkpoint, dataset, params or cluster file",
      AT(inspect, file), .bare = true, .required = ""},
     {APP_ON_INSPECT, "json", APP_FLAG, AT(inspect, json), .help = "results as JSON"},
+
+    /* params */
+    {APP_ON_PARAMS, NULL, APP_TEXT, "WORD", AT(params, word), .bare = true,
+     .help = "with --template: the size; with --diff: the second file; with --schema: params or "
+             "cluster"},
+    {APP_ON_PARAMS, "template", APP_TEXT, "FAMILY", AT(params, template_of),
+     .needs = "!diff "
+              "!schema",
+     .required = "!diff !schema",
+     .help = "write the params file of a model of this family and size, or list: all there are"},
+    {APP_ON_PARAMS, "diff", APP_FILE, "FILE", AT(params, diff), .needs = "WORD !schema",
+     .help = "print the keys whose effective values differ in two params files"},
+    {APP_ON_PARAMS, "schema", APP_FLAG, AT(params, schema),
+     .help = "print the JSON Schema of params files, or of cluster files"},
+
+    /* doctor */
+    {APP_ON_DOCTOR, "quick", APP_FLAG, AT(doctor, quick),
+     .help = "start no MPI jobs and no gnuplot: look only"},
+    {APP_ON_DOCTOR, "json", APP_FLAG, AT(doctor, json), .help = "results as JSON"},
 
     /* help */
     {APP_ON_HELP, NULL, APP_TEXTS, "COMMAND", AT(help_request, words), .max = 2, .bare = true,

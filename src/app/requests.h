@@ -127,6 +127,20 @@ struct app_inspect {
     bool json;
 };
 
+/** `wsc params`. */
+struct app_params {
+    struct app_config config;       /**< empty */
+    const char *word;               /**< what the option refers to; NULL: not given */
+    const char *template_of, *diff; /**< NULL: not given */
+    bool schema;
+};
+
+/** `wsc doctor`. */
+struct app_doctor {
+    struct app_config config; /**< empty */
+    bool quick, json;
+};
+
 /** `wsc ranks`. */
 struct app_ranks_of {
     struct app_config config;

@@ -121,6 +121,13 @@ const char *wsc_units_base(enum wsc_unit unit)
     return units[unit].base;
 }
 
+const char *wsc_units_suffix(enum wsc_unit unit, int i)
+{
+    for (int k = 0; k < N_SUFFIXES; k++)
+        if (suffixes[k].unit == unit && !i--) return suffixes[k].name;
+    return NULL;
+}
+
 static const char *skip_blanks(const char *s)
 {
     while (*s == ' ' || *s == '\t')

@@ -138,20 +138,6 @@ void cluster_destroy(struct cluster **cluster)
     wsc_free(c);
 }
 
-static enum wsc_err check_dense(const struct model *model, const struct zoo_params *params)
-{
-    for (int i = 0; i < model->n_tensors; i++) {
-        const struct zoo_sparsity *s = model_sparsity_of(model, i);
-        if (s && s->algorithm != ZOO_SPARSITY_STATIC)
-            return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "%s: sparsity: masks of algorithm %s are checked and "
-                                          "described by --validate_only, but not run yet",
-                                          params->file, zoo_sparsity_algorithm_name(s->algorithm)),
-                                "--set sparsity=null takes the dense model");
-    }
-    return WSC_OK;
-}
-
 /* The topology of the whole machine is kept beside the one in use (net), which shrinks when parts
  * are lost. */
 static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
@@ -161,7 +147,6 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     const uint64_t seed = cluster_seed(params);
     struct stream_topology *whole = NULL;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
-    TRY(check_dense(c->model, params));
     TRY(cluster_check_systems(params, cluster));
     TRY(check_capacity(c->model, cluster));
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
@@ -175,9 +160,12 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     return create_roles(c, &config);
 }
 
-/* Servers of a system that the params ask for. */
-static void apply_servers(struct hw_machine *out, const struct zoo_runconfig *rc)
+/* Servers of a system, and processes of its input workers, that the params ask for. */
+static void apply_servers(struct hw_machine *out, const struct zoo_params *params)
 {
+    const struct zoo_runconfig *rc = &params->runconfig;
+    out->input.loaders = params->train_input.num_workers;
+    out->input.eval_loaders = params->eval_input.num_workers;
     if (rc->num_workers_per_csx > 0) out->input.workers = rc->num_workers_per_csx;
     if (rc->num_act_servers > 0) out->activation.servers = rc->num_act_servers;
 }
@@ -191,7 +179,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     TRY_NEW(c, WSC_MEM_RUN, 1);
     c->comm = comm;
     hw_apply_effects(&c->effective, cluster);
-    apply_servers(&c->effective, &params->runconfig);
+    apply_servers(&c->effective, params);
     c->hw.cluster = &c->effective;
     c->hw.n_csx = params->runconfig.num_csx;
     c->params = params;

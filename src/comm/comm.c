@@ -34,8 +34,10 @@ static enum wsc_err start_mpi(struct comm *comm)
 {
     int started = 0, provided = 0;
     TRY_MPI(MPI_Initialized(&started));
-    if (!started) TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided));
+    if (!started) TRY_MPI(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided));
     comm->started_mpi = !started;
+    TRY_MPI(MPI_Query_thread(&provided));
+    comm->may_thread = provided >= MPI_THREAD_SERIALIZED;
     /* A communicator of our own: tags cannot meet another library's, errors return. */
     TRY_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &comm->world));
     TRY_MPI(MPI_Comm_set_errhandler(comm->world, MPI_ERRORS_RETURN));
@@ -94,7 +96,7 @@ static enum wsc_err start_watched(struct comm *comm, double limit_s)
 /* Defaults, environment, MPI.  A rank without MPI is a job of its own with the same code. */
 static enum wsc_err start(struct comm *comm)
 {
-    enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };
+    enum { DEFAULT_CHUNK_BYTES = 60 << 10, DEFAULT_CHUNKS = 16 };
     double heartbeat_s = 60;
     comm->stall_limit_s = 1800;
     TRY(seconds_from("WSC_HEARTBEAT_SECONDS", &heartbeat_s));
@@ -103,7 +105,7 @@ static enum wsc_err start(struct comm *comm)
     TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : look_around(comm));
     inject_from_environment(comm);
     if (comm->use_mpi) wsc_check_set_abort(abort_job);
-    return WSC_OK;
+    return comm_progress_start(comm);
 }
 
 enum wsc_err comm_create(struct comm **out, bool use_mpi)
@@ -153,6 +155,7 @@ void comm_destroy(struct comm **comm)
     struct comm *c = *comm;
     *comm = NULL;
     if (!c) return;
+    comm_progress_end(c);
     if (c->use_mpi) comm_remote_cancel(c);
     for (int i = 0; i < c->n_fibers; i++)
         comm_fiber_destroy(c->fiber[i]);

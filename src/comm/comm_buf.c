@@ -22,7 +22,7 @@ static struct comm_buf *take_free(struct comm *comm, int64_t bytes)
     return NULL;
 }
 
-enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t bytes)
+enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t bytes)
 {
     struct comm_buf *b = take_free(comm, bytes);
     if (!b) {
@@ -42,6 +42,14 @@ enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t b
     return WSC_OK;
 }
 
+enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t bytes)
+{
+    comm_enter(comm);
+    const enum wsc_err rc = comm_buf_take(comm, out, bytes);
+    comm_leave(comm);
+    return rc;
+}
+
 void *comm_buf_data(struct comm_buf *buf)
 {
     return buf->data;
@@ -54,11 +62,14 @@ int64_t comm_buf_bytes(const struct comm_buf *buf)
 
 struct comm_buf *comm_buf_ref(struct comm_buf *buf)
 {
-    if (buf) buf->refs++;
+    if (!buf) return NULL;
+    comm_enter(buf->comm);
+    buf->refs++;
+    comm_leave(buf->comm);
     return buf;
 }
 
-void comm_buf_unref(struct comm_buf **buf)
+void comm_buf_give(struct comm_buf **buf)
 {
     struct comm_buf *b = *buf;
     *buf = NULL;
@@ -68,4 +79,13 @@ void comm_buf_unref(struct comm_buf **buf)
     b->next = b->comm->free_bufs;
     b->comm->free_bufs = b;
     b->comm->free_buf_bytes += b->capacity;
+}
+
+void comm_buf_unref(struct comm_buf **buf)
+{
+    struct comm *comm = *buf ? (*buf)->comm : NULL;
+    if (!comm) return;
+    comm_enter(comm);
+    comm_buf_give(buf);
+    comm_leave(comm);
 }

@@ -5,6 +5,9 @@
 
 #include <wsc/check.h>
 
+/* Bytes of one call at most. */
+enum { MAX_BYTES = 4 << 20 };
+
 /* The length first, then the bytes in chunks: MPI counts in int. */
 static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
 {
@@ -17,9 +20,9 @@ static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
         *bytes = wsc_alloc(WSC_MEM_COMM, (size_t)n + 1, 1);
         if (!*bytes) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "share bytes");
     }
-    for (int64_t at = 0; at < n; at += comm->chunk_bytes) {
+    for (int64_t at = 0; at < n; at += MAX_BYTES) {
         const int64_t left = n - at;
-        const int count = (int)(left < comm->chunk_bytes ? left : comm->chunk_bytes);
+        const int count = (int)(left < MAX_BYTES ? left : MAX_BYTES);
         TRY_MPI(MPI_Bcast(*bytes + at, count, MPI_BYTE, 0, comm->world));
     }
     return WSC_OK;
@@ -53,7 +56,7 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
 
 enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t n)
 {
-    WSC_CHECK(bytes <= comm->chunk_bytes, "items of %lld bytes", (long long)bytes);
+    WSC_CHECK(bytes <= MAX_BYTES, "items of %lld bytes", (long long)bytes);
     comm_watch_waits(comm->watch, "all ranks collect their results");
     for (int64_t i = 0; i < n && comm->use_mpi; i++)
         TRY_MPI(MPI_Bcast((char *)items + i * bytes, (int)bytes, MPI_BYTE, (int)(i % comm->size),

@@ -87,7 +87,9 @@ static void fiber_main(unsigned high, unsigned low)
     struct comm_fiber *f = (struct comm_fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
     struct comm *comm = f->comm;
     __sanitizer_finish_switch_fiber(NULL, &comm->scheduler_stack, &comm->scheduler_stack_bytes);
+    comm_leave(comm);
     f->rc = f->fn(f->arg);
+    comm_enter(comm);
     f->state = FIBER_DONE;
     __sanitizer_start_switch_fiber(NULL, comm->scheduler_stack, comm->scheduler_stack_bytes);
     (void)setcontext(&comm->scheduler);

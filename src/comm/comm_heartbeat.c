@@ -361,8 +361,7 @@ static void *run_watch(void *arg)
     return NULL;
 }
 
-/* Signals are for the main thread. */
-static bool start_thread(pthread_t *thread, void *(*run)(void *arg), void *arg)
+bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
 {
     sigset_t all, before;
     (void)sigfillset(&all);
@@ -402,7 +401,7 @@ struct comm_guard *comm_guard_begin(double limit_s)
     struct comm_guard *g = limit_s > 0 ? wsc_alloc(WSC_MEM_COMM, 1, sizeof *g) : NULL;
     if (!g) return NULL;
     g->limit_s = limit_s;
-    if (start_thread(&g->thread, run_guard, g)) return g;
+    if (comm_thread_start(&g->thread, run_guard, g)) return g;
     wsc_free(g);
     return NULL;
 }
@@ -467,7 +466,7 @@ enum wsc_err comm_watch_start(struct comm *comm, double limit_s)
     TRY(rc);
     TRY(join(comm, w));
     WSC_CHECK(w, "no heartbeats");
-    if (!start_thread(&w->thread, run_watch, w))
+    if (!comm_thread_start(&w->thread, run_watch, w))
         return WSC_RAISE(WSC_NOMEM, "heartbeats: no thread: %s", strerror(errno));
     w->started = true;
     return WSC_OK;

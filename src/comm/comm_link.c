@@ -68,7 +68,7 @@ static bool is_lost(struct comm_link *link, struct comm_msg *msg)
     comm->n_sent++;
     if (comm->n_sent == comm->garble_message) msg->kind = -msg->kind;
     if (comm->n_sent == comm->mute_message) link->mute = true;
-    if (link->mute) comm_buf_unref(&msg->payload);
+    if (link->mute) comm_buf_give(&msg->payload);
     return link->mute;
 }
 
@@ -96,7 +96,7 @@ __attribute__((noinline)) static uint64_t number_of(const struct comm_msg *msg)
 
 /* Virtual time is computed before the message leaves, so that it does not depend on when MPI
  * delivers it. */
-enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
+static enum wsc_err send_message(struct comm_link *link, const struct comm_msg *msg)
 {
     if (msg->payload) wait_for_room(link);
     struct vtime_recorder *r = comm_running_recorder(link->comm);
@@ -111,7 +111,7 @@ enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
     return deliver(link, node);
 }
 
-enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
+static enum wsc_err send_signal(struct comm_link *link, const struct comm_msg *msg)
 {
     struct vtime_recorder *r = comm_running_recorder(link->comm);
     struct comm_node *node = comm_node_take(link->comm);
@@ -129,7 +129,7 @@ static void record_arrival(struct comm_link *link, int transfer, struct comm_msg
     if (r) vtime_link_arrive(r, &link->time, &msg->span);
 }
 
-enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
+static enum wsc_err recv_message(struct comm_link *link, struct comm_msg *msg)
 {
     struct comm *comm = link->comm;
     while (!link->arrived.n) {
@@ -146,7 +146,33 @@ enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
     comm_node_give(comm, node);
     comm->n_messages++;
     if (msg->payload && link->src_local) comm_link_taken(link);
-    return link->src_local ? WSC_OK : comm_remote_expect(link);
+    return WSC_OK;
+}
+
+/* ---- what fibers call ------------------------------------------------------------------------ */
+
+enum wsc_err comm_send(struct comm_link *link, const struct comm_msg *msg)
+{
+    comm_enter(link->comm);
+    const enum wsc_err rc = send_message(link, msg);
+    comm_leave(link->comm);
+    return rc;
+}
+
+enum wsc_err comm_signal(struct comm_link *link, const struct comm_msg *msg)
+{
+    comm_enter(link->comm);
+    const enum wsc_err rc = send_signal(link, msg);
+    comm_leave(link->comm);
+    return rc;
+}
+
+enum wsc_err comm_recv(struct comm_link *link, struct comm_msg *msg)
+{
+    comm_enter(link->comm);
+    const enum wsc_err rc = recv_message(link, msg);
+    comm_leave(link->comm);
+    return rc;
 }
 
 /* Messages that nobody took, after an error. */
@@ -154,7 +180,7 @@ static void queue_destroy(struct comm_queue *q)
 {
     while (q->n) {
         struct comm_node *node = comm_queue_pop(q);
-        comm_buf_unref(&node->msg.payload);
+        comm_buf_give(&node->msg.payload);
         wsc_free(node);
     }
 }
@@ -167,7 +193,7 @@ void comm_links_destroy(struct comm *comm)
         queue_destroy(&link->arrived);
         queue_destroy(&link->outgoing);
         if (link->incoming) {
-            comm_buf_unref(&link->incoming->msg.payload);
+            comm_buf_give(&link->incoming->msg.payload);
             wsc_free(link->incoming);
         }
         wsc_free(link);

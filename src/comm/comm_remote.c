@@ -116,7 +116,7 @@ static enum wsc_err sent(struct comm_link *link)
     if (link->send_in_flight) return WSC_OK;
     (void)comm_queue_pop(&link->outgoing);
     if (node->msg.payload) {
-        comm_buf_unref(&node->msg.payload);
+        comm_buf_give(&node->msg.payload);
         comm_link_taken(link);
     }
     comm_node_give(link->comm, node);
@@ -134,11 +134,11 @@ bool comm_remote_sending(const struct comm *comm)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* One message ahead of the reader is enough to overlap, and bounds what waits in memory. */
+/* There is always a receive posted, so that no sender waits for a reader that computes.  What waits
+ * in memory is bounded by the credits of <wsc/stream.h>. */
 enum wsc_err comm_remote_expect(struct comm_link *link)
 {
     struct comm *comm = link->comm;
-    if (link->incoming || link->arrived.n) return WSC_OK;
     link->incoming = comm_node_take(comm);
     if (!link->incoming) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expect a message");
     link->incoming->msg.payload = NULL;
@@ -190,7 +190,7 @@ static enum wsc_err received_header(struct comm_link *link)
     memcpy(node->msg.field, w->field, sizeof w->field);
     node->transfer = w->transfer;
     if (w->payload_bytes < 0) return received_all(link);
-    TRY(comm_buf_create(link->comm, &node->msg.payload, w->payload_bytes));
+    TRY(comm_buf_take(link->comm, &node->msg.payload, w->payload_bytes));
     return w->payload_bytes ? post_recv(link) : received_all(link);
 }
 

@@ -56,20 +56,23 @@ static enum wsc_err raise_stuck(const struct comm *comm, const char *how)
     return WSC_RAISE(WSC_DEADLOCK, "rank %d: %s: %s", comm->rank, how, waits);
 }
 
-/* Give the processor to those who have work.  With more ranks than processors a waiting rank
- * sleeps, longer each time up to a millisecond: a dozen that wake every few microseconds would
- * take a processor of their own. */
+/* Give the processor to those who have work: for a while whoever is ready gets a turn, then this
+ * rank sleeps, longer each time.  With more ranks than processors it sleeps at once and for up to a
+ * millisecond: a dozen that wake every few microseconds would take a processor of their own. */
 static void give_way(const struct comm *comm, int64_t spins)
 {
-    enum { FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 1000000, SPINS_PER_DOUBLING = 4 };
-    if (!comm->oversubscribed) {
+    enum { YIELDS = 1000, FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 200000, DOUBLE_AFTER = 4 };
+    enum { LONGEST_CROWDED_NAP_NS = 1000000 };
+    const int64_t naps = comm->oversubscribed ? spins : spins - YIELDS;
+    const long longest_ns = comm->oversubscribed ? LONGEST_CROWDED_NAP_NS : LONGEST_NAP_NS;
+    if (naps < 0) {
         (void)sched_yield();
         return;
     }
     long ns = FIRST_NAP_NS;
-    for (int64_t i = 0; i < spins / SPINS_PER_DOUBLING && ns < LONGEST_NAP_NS; i++)
+    for (int64_t i = 0; i < naps / DOUBLE_AFTER && ns < longest_ns; i++)
         ns *= 2;
-    const struct timespec nap = {.tv_nsec = ns < LONGEST_NAP_NS ? ns : LONGEST_NAP_NS};
+    const struct timespec nap = {.tv_nsec = ns < longest_ns ? ns : longest_ns};
     (void)nanosleep(&nap, NULL);
 }
 
@@ -129,6 +132,7 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
 {
     enum { POLL_EVERY = 8 };
     bool moved;
+    TRY(comm_progress_check(comm));
     if (!comm->ready_head) return wait_for_others(comm);
     TRY(run_next(comm));
     return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);

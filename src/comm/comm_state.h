@@ -6,6 +6,8 @@
 #include <wsc/mem.h>
 
 #include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <ucontext.h>
 
 /* Bytes of a host name with its NUL; longer ones are cut. */
@@ -97,6 +99,16 @@ struct comm_request {
     enum { REQUEST_SEND_HEADER, REQUEST_SEND_CHUNK, REQUEST_RECV_HEADER, REQUEST_RECV_CHUNK } kind;
 };
 
+/* The thread that lets MPI move while the main thread computes, and the lock between the two. */
+struct comm_progress {
+    struct comm *comm;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of all of comm and MPI, see comm_progress.c */
+    atomic_bool stop;
+    enum wsc_err rc; /* of the thread, and its sentence; read under the lock */
+    char text[400];
+};
+
 /* Everything of the job on this rank. */
 struct comm {
     bool use_mpi, started_mpi;
@@ -132,11 +144,13 @@ struct comm {
     int *completed;                  /* owned, scratch of MPI_Testsome */
     MPI_Status *status;              /* owned, scratch of MPI_Testsome */
     bool oversubscribed;
+    bool may_thread; /* MPI allows calls of several threads, one at a time */
     double stall_limit_s;
     /* Numbers of messages that this rank sends wrongly, from 1; 0: none.  For tests. */
     int64_t mute_message, garble_message, long_message;
     int64_t n_sent;
-    struct comm_watch *watch; /* owned, or NULL */
+    struct comm_watch *watch;       /* owned, or NULL */
+    struct comm_progress *progress; /* owned, or NULL */
 };
 
 /* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
@@ -153,6 +167,25 @@ void comm_fiber_block(struct comm *comm);
 void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
 void comm_fiber_free_stacks(struct comm *comm);
 
+/* comm_progress.c: NULL progress with one rank, and where MPI wants all calls on one thread */
+enum wsc_err comm_progress_start(struct comm *comm);
+void comm_progress_end(struct comm *comm);
+/* What failed in the thread. */
+enum wsc_err comm_progress_check(const struct comm *comm);
+/* Around everything that a fiber calls: outside fibers the main thread has the lock already. */
+static inline void comm_enter(struct comm *comm)
+{
+    if (comm->progress && comm->running) (void)pthread_mutex_lock(&comm->progress->lock);
+}
+static inline void comm_leave(struct comm *comm)
+{
+    if (comm->progress && comm->running) (void)pthread_mutex_unlock(&comm->progress->lock);
+}
+
+/* comm_buf.c: as the public functions, for whoever has the lock */
+enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t bytes);
+void comm_buf_give(struct comm_buf **buf);
+
 /* comm_record.c */
 static inline struct vtime_recorder *comm_running_recorder(const struct comm *comm)
 {
@@ -167,8 +200,7 @@ void comm_links_destroy(struct comm *comm);
 
 /* comm_remote.c: everything that calls MPI on the data path */
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
-/* Post the receive of the next header of a link from another rank, unless one is posted or a
- * message waits already. */
+/* Post the receive of the next header of a link from another rank. */
 enum wsc_err comm_remote_expect(struct comm_link *link);
 /* Let MPI move; true when something arrived or left. */
 enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
@@ -182,6 +214,8 @@ void comm_remote_cancel(struct comm *comm);
 enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
 /* Tell the peers that this rank leaves, and end the thread; NULL without heartbeats. */
 void comm_watch_end(struct comm *comm);
+/* Start a thread that takes no signals: those are for the main thread. */
+bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 /* Ends the process when MPI takes longer than @p limit_s to start; NULL: no limit. */
 struct comm_guard *comm_guard_begin(double limit_s);
 void comm_guard_end(struct comm_guard *g);

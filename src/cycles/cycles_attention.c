@@ -4,6 +4,7 @@
  * programs are program_scores.c and program_attention_out.c). */
 #include <wsc/cycles_ops.h>
 
+#include "cycles_fitted.h"
 #include "cycles_product.h"
 #include "cycles_vector.h"
 
@@ -44,16 +45,20 @@ static double latency(const struct cycles_layout *l)
     return l->seqs * (2 * l->seq_rows * l->hop + l->head_cols * l->relay / 2);
 }
 
-/** What a sum over a head's columns costs a PE beside its AXPYs, a key and head. */
+/** What a sum over a head's columns costs a PE beside its AXPYs, a key and head.  On the mesh the
+ *  column that keeps many keys in turn gets sums from both sides. */
 static double key_chain(const struct cycles_layout *l)
 {
-    const double ends = fmax(l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0, 0.5);
+    const struct cycles_fit *fit = &cycles_fit;
+    const double q = l->q_mean, k = l->heads.k / l->heads_per_pe;
+    const double ends = fmax(l->head_cols > 1 ? fit->head_ends - fit->head_fewer / l->head_cols : 0,
+                             fit->head_least);
     if (l->head_cols < 2) return 0;
-    if (!l->by_data) return fmax(0, fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2));
-    if (!l->on_mesh) return fmax(0, ends * l->q_mean - l->start / 2);
-    /* The column that keeps many keys in turn gets sums from both sides. */
-    const double k = l->heads.k / l->heads_per_pe, axpys = k * key_axpy(l);
-    return fmax(0.75 * l->q_mean + 0.14 * k / l->rows, 2 * l->q_mean - axpys);
+    if (!l->by_data)
+        return fmax(0,
+                    fmax(fit->loop_ends * (q - l->start), fit->loop_slope * q - fit->loop_offset));
+    if (!l->on_mesh) return fmax(0, ends * q - l->start / fit->head_hidden);
+    return fmax(fit->key_ends * q + fit->key_relays * k / l->rows, 2 * q - k * key_axpy(l));
 }
 
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
@@ -69,10 +74,11 @@ static double contract_features(const struct cycles_layout *l)
 static double key_row(const struct cycles_layout *l)
 {
     if (l->head_cols < 2) return 0;
-    if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / 3);
+    if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
     if (!l->on_mesh) return l->q_mean + l->relay;
-    const double sends = l->value < 1 ? 1.1 : 0.8;
-    return fmax(0, (1 + sends) * l->q_mean + 1.85 * l->heads.k / l->rows - 6);
+    const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
+    return fmax(0, (1 + sends) * l->q_mean + cycles_fit.row_relays * l->heads.k / l->rows -
+                       cycles_fit.row_ahead);
 }
 
 /** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */

@@ -156,14 +156,14 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     spread_tokens(l, (double)model->T, (double)model->head_tokens);
 }
 
-static bool any_sparse(const struct cycles_density *d)
+static bool any_sparse(const struct model_density *d)
 {
     for (int kind = 0; d && kind < MODEL_N_TENSOR_KINDS; kind++)
         if (d->weights[kind] < 1 || d->gradients[kind] < 1) return true;
     return false;
 }
 
-void cycles_layout_sparse(struct cycles_layout *l, const struct cycles_density *density)
+void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density)
 {
     l->density = any_sparse(density) ? density : NULL;
     set_room(l);
@@ -186,7 +186,7 @@ void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
 
 void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
-                             int64_t n_sequences, const struct cycles_density *density)
+                             int64_t n_sequences, const struct model_density *density)
 {
     cycles_layout_init(l, hw, model, plan->lanes, n_sequences);
     cycles_layout_sparse(l, density);

@@ -12,11 +12,11 @@ void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
  *  density (NULL: dense): the room is that of a whole micro-batch. */
 void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
-                             int64_t n_sequences, const struct cycles_density *density);
+                             int64_t n_sequences, const struct model_density *density);
 
 /** Let the matrices have the densities @p density, borrowed; NULL, or 1 throughout: all are dense,
  *  and nothing changes. */
-void cycles_layout_sparse(struct cycles_layout *l, const struct cycles_density *density);
+void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density);
 /** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
  *  built, one on its way; with sparse weights as many as the machine has accumulators. */
 double cycles_sum_vectors(const struct cycles_layout *l);

@@ -20,7 +20,7 @@ struct task {
     int64_t share;
     int64_t micro_batch; /**< given by number; 0 = free */
     bool training;
-    const struct cycles_density *densest; /**< NULL: dense */
+    const struct model_density *densest; /**< NULL: dense */
 };
 
 /** What a block keeps per token, of x, q k v, a and h; and of the filter before the nonlinearity.
@@ -149,7 +149,7 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
 
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences,
-                               const struct cycles_density *density)
+                               const struct model_density *density)
 {
     struct cycles_layout l;
     const struct hw_wafer *w = &hw->cluster->wafer;
@@ -273,7 +273,7 @@ static void search(const struct task *task, struct cycles_plan *best)
 
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
-                               bool training, const struct cycles_density *densest)
+                               bool training, const struct model_density *densest)
 {
     struct task task = {hw, model, share < 1 ? 1 : share, 0, training, densest};
     *plan = (struct cycles_plan){0};

@@ -16,5 +16,5 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
  *  bytes in and bytes out. */
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences,
-                               const struct cycles_density *density);
+                               const struct model_density *density);
 #endif

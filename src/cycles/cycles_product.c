@@ -4,15 +4,12 @@
  * block by block while values go round the row and leave down the column.  The mesh programs of the
  * same are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
 #include "cycles_product.h"
+#include "cycles_fitted.h"
 
 #include "cycles_sparse.h"
 #include "cycles_vector.h"
 
 #include <math.h>
-
-/* Fitted coefficients below (a third of the gap, 3.5 relays, 3 cycles a token) are no constants of
- * the machine: they were fitted to simulated cycles of the mesh, which `wsc validate --mesh`
- * compares. */
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -26,10 +23,11 @@ static double gap(const struct cycles_layout *l)
  *  each time and its end, where it gets a second one, once in @p cols. */
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
-    const double hidden = l->start / 3;
+    const double hidden = l->start / cycles_fit.chain_hidden;
     /* Of two columns each is an end of every sum, and adds up or passes on once. */
     const bool once = l->on_mesh && l->by_data && !(cols > 2);
-    return fmax(0, (cols > 1 && !once ? 1 + 2 / cols : 1) * n / l->add - hidden);
+    return fmax(0,
+                (cols > 1 && !once ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);
 }
 
 /** What the turns of a product wait for on the mesh: outputs end at the columns one after the
@@ -38,7 +36,7 @@ static double chain_share(const struct cycles_layout *l, double cols, double n)
 static double turn_waits(const struct cycles_layout *l, double turns, double chain, double item)
 {
     const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
-    const double hidden = l->by_data ? 0.35 : 0; /* of a turn, by the last one's own chain */
+    const double hidden = l->by_data ? cycles_fit.turn_hidden : 0; /* by the last one's own chain */
     if (!l->on_mesh || turns < 2) return 0;
     return (turns - 1 - hidden) * fmax(0, chain - ahead);
 }
@@ -55,7 +53,8 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
                                        .least = l->t};
     const double item = cycles_sparse_item(l, &loads, density);
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
-    double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
+    double chain =
+        l->cols > 1 ? (l->cols + ends - cycles_fit.chain_short) * l->relay : l->setup_copy;
     return n_out * item + chain + turn_waits(l, turns, chain, item) + ceil(l->t / l->add) +
            l->rows * l->hop;
 }
@@ -65,6 +64,21 @@ double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_
 {
     const struct cycles_side part = {in->n / l->slices, ceil(in->k / l->slices)};
     return l->slices * cycles_product(l, &part, n_out, density);
+}
+
+double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                       const struct cycles_matrix *matrix, int n)
+{
+    double sum = 0;
+    bool alike = true;
+    for (int i = 1; i < n && l->density; i++)
+        if (l->density->weights[matrix[i].kind] < l->density->weights[matrix[0].kind] ||
+            l->density->weights[matrix[i].kind] > l->density->weights[matrix[0].kind])
+            alike = false;
+    if (alike) return cycles_product(l, in, n_out, cycles_density_of(l, matrix[0].kind));
+    for (int i = 0; i < n; i++)
+        sum += matrix[i].share * cycles_product(l, in, n_out, cycles_density_of(l, matrix[i].kind));
+    return sum;
 }
 
 /* ---- sums over tokens ------------------------------------------------------------------------ */
@@ -81,8 +95,8 @@ struct block {
 static double token_axpys(const struct cycles_layout *l, double held, const struct block *b)
 {
     const double few = fmin(held, b->words), many = fmax(held, b->words);
-    const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
-    return few * cycles_axpy(l, many) + receive + 3;
+    const double receive = fmax(0, b->words / l->fast - few * gap(l) / cycles_fit.token_gap);
+    return few * cycles_axpy(l, many) + receive + cycles_fit.token_more;
 }
 
 /** The values of one token on their way to the first column of the row and back. */
@@ -152,10 +166,10 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
 static double first_column_relays(const struct cycles_layout *l, double held)
 {
     enum { LATE = 4, SHORT = 2 };
-    const double cycles = held / l->mac, between = 0.4;
+    const double cycles = held / l->mac;
     if (!l->on_mesh || ceil(cycles) > cycles) return 0;
     if (cycles >= LATE) return 1;
-    return cycles < SHORT || cycles > SHORT ? 0 : between;
+    return cycles < SHORT || cycles > SHORT ? 0 : cycles_fit.value_relay;
 }
 
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
@@ -165,7 +179,7 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
                             const struct cycles_side *sent, double cols)
 {
     const double way = l->lanes > 1 ? 2 : 1;
-    const double added = fmax(0, way * held / l->add - l->start / 3);
+    const double added = fmax(0, way * held / l->add - l->start / cycles_fit.chain_hidden);
     const double item =
         n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * first_column_relays(l, held) + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
@@ -221,7 +235,7 @@ bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_
     return cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
 }
 
-/** All results, either operand being the one that is sent. */
+/** Cycles of all results, either operand being the one that is sent. */
 static double all_results(const struct cycles_layout *l, const struct cycles_side *in,
                           const struct cycles_side *out)
 {
@@ -229,7 +243,7 @@ static double all_results(const struct cycles_layout *l, const struct cycles_sid
                 cycles_outer(l, l->t, in->k, out, l->cols));
 }
 
-/** Those of the non-zeros alone. */
+/** Cycles of the results of non-zeros alone. */
 static double some_results(const struct cycles_layout *l, const struct cycles_side *in,
                            const struct cycles_side *out, double density)
 {

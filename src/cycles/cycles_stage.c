@@ -26,7 +26,7 @@ static const struct model_stage *stage_of(const struct model *model, int stage)
 struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct model *model,
                                                const struct cycles_plan *plan, int stage,
                                                bool backward, int64_t n_sequences,
-                                               const struct cycles_density *density)
+                                               const struct model_density *density)
 {
     struct cycles_layout l;
     const struct model_stage *s = stage_of(model, stage);
@@ -37,7 +37,7 @@ struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct
 
 int64_t cycles_stage(const struct hw *hw, const struct model *model, const struct cycles_plan *plan,
                      int stage, bool backward, int64_t n_sequences,
-                     const struct cycles_density *density)
+                     const struct model_density *density)
 {
     struct cycles_breakdown c =
         cycles_stage_breakdown(hw, model, plan, stage, backward, n_sequences, density);
@@ -47,7 +47,7 @@ int64_t cycles_stage(const struct hw *hw, const struct model *model, const struc
 int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
                         const struct cycles_tokens *tokens, int64_t n_texts,
-                        const struct cycles_density *density)
+                        const struct model_density *density)
 {
     struct cycles_layout l;
     const struct model_stage *s = stage_of(model, stage);
@@ -60,7 +60,7 @@ int64_t cycles_generate(const struct hw *hw, const struct model *model,
 
 int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
                               const struct cycles_plan *plan, int stage, int64_t n_sequences,
-                              const struct cycles_density *density)
+                              const struct model_density *density)
 {
     struct cycles_layout l;
     const struct model_stage *s = stage_of(model, stage);

@@ -14,8 +14,13 @@
 static const struct conf_choice kinds[CONF_MAX_CHOICES] = {
     {"documented", 0}, {"derived", 1}, {"assumed", 2}, {"calibrated", 3}};
 
+const struct conf_choice *hw_source_kinds(void)
+{
+    return kinds;
+}
+
 /* schema_version, the name and faults are no constants of the machine. */
-static bool is_constant(const struct conf_key *key)
+bool hw_key_is_constant(const struct conf_key *key)
 {
     return key->status == CONF_USED && key->type != CONF_T_STRING && key->type != CONF_T_SPECIAL;
 }
@@ -25,7 +30,7 @@ static int n_constants(const struct conf_table *table)
 {
     int n = 0;
     for (int i = 0; i < table->n; i++)
-        n += is_constant(&table->key[i]);
+        n += hw_key_is_constant(&table->key[i]);
     return n;
 }
 
@@ -34,7 +39,7 @@ static struct hw_source *source_of(struct hw_machine *c, const struct conf_table
 {
     int n = 0;
     for (int i = 0; i < row; i++)
-        n += is_constant(&table->key[i]);
+        n += hw_key_is_constant(&table->key[i]);
     return &c->source[n];
 }
 
@@ -76,7 +81,7 @@ static void default_source(struct conf_parse *p, int row)
 static void default_sources(struct conf_parse *p)
 {
     for (int row = 0; row < p->table->n; row++)
-        if (is_constant(&p->table->key[row]) && !p->seen[row] && p->table->key[row].fallback)
+        if (hw_key_is_constant(&p->table->key[row]) && !p->seen[row] && p->table->key[row].fallback)
             default_source(p, row);
 }
 
@@ -86,7 +91,7 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
     static const char *const parts[] = {"value", "kind", "source"};
     const struct conf_key *key = &p->table->key[row];
     char shown[CONF_QUOTE_BYTES];
-    if (!is_constant(key)) {
+    if (!hw_key_is_constant(key)) {
         conf_key_read(p, row, node);
         return;
     }
@@ -149,7 +154,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
         }
         struct conf_node *value = conf_doc_parse_value(doc, d, text, set);
         if (!value) continue;
-        if (is_constant(&hw_machine_table()->key[row])) value = as_constant(doc, value);
+        if (hw_key_is_constant(&hw_machine_table()->key[row])) value = as_constant(doc, value);
         if (value)
             conf_doc_set(doc, d, mine, value);
         else
@@ -175,7 +180,7 @@ static void hash_values(struct hw_machine *c, struct conf_diag *d)
     for (int i = 0; i < table->n; i++) {
         const struct conf_key *key = &table->key[i];
         const void *field = (const char *)c + key->offset;
-        if (!is_constant(key)) continue;
+        if (!hw_key_is_constant(key)) continue;
         wsc_text_add(&text, "%s=", key->path);
         if (key->type == CONF_T_DOUBLE)
             wsc_text_add(&text, "%.17g\n", *(const double *)field);
@@ -226,7 +231,7 @@ enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const ch
     if (!out->file || !out->source) return WSC_NOMEM;
     out->n_sources = n;
     for (int i = 0, k = 0; i < hw_machine_table()->n; i++)
-        if (is_constant(&hw_machine_table()->key[i]))
+        if (hw_key_is_constant(&hw_machine_table()->key[i]))
             out->source[k++].key = hw_machine_table()->key[i].path;
     if (hw_machine_doc(&doc, &d, bytes, n_bytes)) read_tree(out, &doc, &d);
     enum wsc_err rc = conf_diag_finish(&d); /* which may name files in the memory of doc */

@@ -187,8 +187,10 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
                                           .eos_id = job->eos_id,
                                           .seed = cluster_seed(job->params)};
     struct zoo_input input = {.batch_size = p->n, .micro_batch_size = CONF_NULL};
-    struct stream_pass pass = {
-        .mode = STREAM_GENERATE, .n_steps = job->max_new_tokens, .values = job->values};
+    struct stream_pass pass = {.mode = STREAM_GENERATE,
+                               .n_steps = job->max_new_tokens,
+                               .updates = s->step,
+                               .values = job->values};
     TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
     pass.batch.n_micro = 1;
     TRY(check_cache(s, p));

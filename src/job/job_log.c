@@ -35,7 +35,7 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
     const struct cluster *c = s->cluster;
     const int64_t n = s->train_batch.batch_size;
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps);
+        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps, b->step - 1);
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
@@ -57,6 +57,8 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .layer_grad_norm = b->layer_grad_norm,
                                     .n_layers = c->model->L,
                                     .params_norm = b->params_norm,
+                                    .kept = b->kept,
+                                    .mask_step = b->mask_step,
                                     .has_noise = b->noise.known,
                                     .pegsqnorm = b->noise.micro_shard_square,
                                     .gsqnorm = b->noise.batch_square,
@@ -230,6 +232,7 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .cluster_hash = job->cluster->hash,
                                     .kernel = s->kernel,
                                     .n_kernels = s->n_kernels,
+                                    .payload = {s->carried, s->n_carried, c->machine},
                                     .numerics = kind_of(s),
                                     .command = job->command};
 }
@@ -242,7 +245,8 @@ static struct job_performance performance(const struct job_state *s)
     const int64_t steps = s->step - s->first_step, n_csx = c->machine->n_wafers;
     const int64_t samples = steps * s->train_batch.batch_size;
     const int64_t time_ps = s->total_time_ps + s->recovery_ps;
-    const struct cluster_rates r = cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps);
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, s->step);
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train_batch.batch_size;
     p.micro_batch_size = s->train_plan.micro_batch;
@@ -273,6 +277,7 @@ enum wsc_err job_write_performance(struct job_state *s)
     const struct job_performance p = performance(s);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
     if (s->n_kernels && !s->job->json) TRY(job_kernels_print(s->kernel, s->n_kernels));
+    if (s->n_carried && !s->job->json) TRY(job_payload_print(&p.payload));
     if (s->n_faults && !s->job->json) TRY(job_fault_costs_print(s->fault, s->n_faults));
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }

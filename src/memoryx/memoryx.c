@@ -44,6 +44,15 @@ static enum wsc_err parts_create(struct memoryx *mx)
     return WSC_OK;
 }
 
+static bool logs_masks(const struct memoryx *mx)
+{
+    const struct zoo_sparsities *s = &mx->config.params->sparsity;
+    bool any = false;
+    for (int i = 0; i < s->n && mx->config.values; i++)
+        any = any || s->entry[i].add_summaries;
+    return any;
+}
+
 static enum wsc_err set_up(struct memoryx *mx)
 {
     const struct model *model = mx->net->model;
@@ -52,6 +61,7 @@ static enum wsc_err set_up(struct memoryx *mx)
     TRY_NEW(mx->sums, WSC_MEM_MEMORYX, model->n_stages);
     if (mx->shard == 0 && mx->config.params->optimizer.log_summaries)
         TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, model->L);
+    if (logs_masks(mx)) TRY_NEW(mx->kept, WSC_MEM_MEMORYX, model->n_tensors);
     mx->noise.scale = NAN;
     memoryx_scale_start(mx);
     return parts_create(mx);
@@ -82,6 +92,7 @@ void memoryx_destroy(struct memoryx **memoryx)
             wsc_free(mx->part[i].state[k]);
         wsc_free(mx->part[i].g);
         wsc_free(mx->part[i].mask);
+        wsc_free(mx->part[i].dense);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
@@ -90,6 +101,7 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx->sums);
     wsc_free(mx->arrived);
     wsc_free(mx->layer_norm);
+    wsc_free(mx->kept);
     wsc_free(mx->times.ready);
     wsc_free(mx);
 }
@@ -156,7 +168,7 @@ enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pa
     char name[48];
     memoryx->pass = pass;
     stream_window_destroy(&memoryx->window);
-    TRY(stream_window_create(&memoryx->window, net->model, pass,
+    TRY(stream_window_create(&memoryx->window, net->hw, net->model, pass,
                              net->hw->cluster->stream.prefetch_window_bytes));
     (void)snprintf(name, sizeof name, "MemoryX shard %d (down)", memoryx->shard);
     TRY(comm_spawn(net->comm, role, memoryx_run_send, memoryx, 0, name));

@@ -1,8 +1,6 @@
 /** Masks of sparse tensors: which weights of this shard's part are kept.
- *  A part of a sparse tensor has one bit per element in memoryx_part.mask (memoryx_state.h): bit
- *  i % 64 of word i / 64 is element part.first + i; bits past the end are 0.  Parts begin at whole
- *  blocks of 1024 elements, so a block's bits are 16 whole words.  Weights and states outside a
- * mask are +0.0 whenever weights are sent.
+ *  A part of a sparse tensor has one bit per element, memoryx_part.mask (memoryx_state.h).  Weights
+ *  and states outside a mask are +0.0 whenever weights are sent.
  */
 #ifndef WSC_MEMORYX_MASK_H
 #define WSC_MEMORYX_MASK_H
@@ -10,12 +8,6 @@
 
 #include <wsc/rng.h>
 
-enum { MEMORYX_WORD_BITS = 64 };
-/* Words of the mask of @p n elements. */
-static inline int64_t memoryx_mask_words(int64_t n)
-{
-    return (n + MEMORYX_WORD_BITS - 1) / MEMORYX_WORD_BITS;
-}
 /* Random numbers of tensor @p tensor's mask number @p update, 0 for the first one. */
 static inline uint64_t memoryx_mask_stream(int tensor, int64_t update)
 {

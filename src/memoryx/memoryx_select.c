@@ -9,7 +9,6 @@
 #include "memoryx_select.h"
 
 #include "memoryx_exchange.h"
-#include "memoryx_mask.h"
 
 #include <wsc/mem.h>
 #include <wsc/rng.h>
@@ -21,7 +20,7 @@ enum { N_ROUNDS = 3, N_DIGITS = 1 << 11, CHUNK_BLOCKS = 64 };
 static const int shift_of[N_ROUNDS] = {21, 10, 0};
 static const uint32_t digits_of[N_ROUNDS] = {1U << 11, 1U << 11, 1U << 10};
 
-/* What shard 0 tells about one selection after a round. */
+/* What shard 0 sends about one selection after a round. */
 struct found {
     uint32_t prefix;  /* bits of the threshold so far, in their places */
     int64_t left;     /* elements to take among keys with this prefix */

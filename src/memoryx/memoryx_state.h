@@ -7,6 +7,16 @@
 
 #include <wsc/memoryx.h>
 
+/* Masks have a bit per element: bit i % 64 of word i / 64 is element memoryx_part.first + i; bits
+ * past the end are 0.  Parts begin at whole blocks of 1024 elements, so the bits of a block are 16
+ * whole words. */
+enum { MEMORYX_WORD_BITS = 64 };
+/* Words of the mask of @p n elements. */
+static inline int64_t memoryx_mask_words(int64_t n)
+{
+    return (n + MEMORYX_WORD_BITS - 1) / MEMORYX_WORD_BITS;
+}
+
 /* This shard's part of one tensor. */
 struct memoryx_part {
     int64_t first, n; /* elements [first, first + n) of the tensor */
@@ -15,10 +25,11 @@ struct memoryx_part {
     /* Owned, as memoryx_state_of says: of the part (n), or statistics of the whole tensor; or NULL.
      */
     float *state[MEMORYX_MAX_STATE];
-    /* Owned (a bit per element, memoryx_mask.h): the weights that are kept; NULL: the tensor is
+    /* Owned (memoryx_mask_words(n)): the weights that are kept; NULL: the tensor is
      * dense. */
     uint64_t *mask;
     bool mask_due;  /* it has no mask yet */
+    float *dense;   /* owned (n), in an update before a mask that needs it: g before masking */
     bool g_started; /* a stage has contributed to g in this step */
 };
 
@@ -48,6 +59,7 @@ struct memoryx {
     struct memoryx_scaler scaler;
     int64_t updates;   /* of the optimizer so far; steps that were skipped do not count */
     int64_t schedule;  /* updates that the schedules count: a restart may begin them again */
+    int64_t mask_step; /* updates that the schedules of masks count */
     double mu_product; /* NAdam: of the momenta up to mu_updates */
     int64_t mu_updates;
     const struct stream_pass *pass; /* borrowed, of the run in progress */
@@ -55,6 +67,7 @@ struct memoryx {
     struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */
     struct stream_losses losses;
     struct memoryx_batch batch; /* in the making */
+    int64_t *kept;              /* owned (n_tensors), with add_summaries: elements of masks */
     double *layer_norm;         /* owned (L), shard 0 with log_summaries; else NULL */
     double micro_shard_squares; /* squares of their gradients, summed */
     struct memoryx_noise noise; /* running means over noise_steps steps */

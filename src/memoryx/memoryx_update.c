@@ -7,9 +7,9 @@
 
 #include "memoryx_hash.h"
 #include "memoryx_loss_scale.h"
-#include "memoryx_mask.h"
 #include "memoryx_noise_scale.h"
 #include "memoryx_norms.h"
+#include "memoryx_regrow.h"
 #include "memoryx_rule.h"
 #include "memoryx_tensorwise.h"
 
@@ -24,23 +24,22 @@ static int64_t blocks_of(int64_t n)
 
 /* ---- virtual time of the update -------------------------------------------------------------- */
 
-/* Parameters that a stage owns: a tied head owns no second copy of the embedding. */
-static int64_t owned_elems(const struct model *model, int stage)
+/* Non-zeros are updated; after that, in a step that ends with new masks, their elements are looked
+ * at. */
+static int64_t update_ps(const struct memoryx *mx, int stage, int64_t step)
 {
-    const struct model_stage *st = &model->stage[stage];
-    int64_t n = 0;
-    for (int v = 0; v < st->n_views; v++) {
-        const struct model_tensor *t = &model->tensor[st->view[v].tensor];
-        if (!(t->kind == MODEL_WTE && stage > 0)) n += t->n_elems;
-    }
-    return n;
+    const struct hw_machine *c = mx->net->hw->cluster;
+    const struct stream_amounts *a = stream_amounts(mx->net, stage, step);
+    const int64_t updated = stream_per_shard(a->updated, mx->n_shards);
+    const int64_t selected = stream_per_shard(a->selected, mx->n_shards);
+    return vtime_duration_ps(updated, c->memoryx.update_rate_params_per_s) +
+           vtime_duration_ps(selected, c->stream.mask_rate_params_per_s);
 }
 
-static void update_stage_at(struct memoryx *mx, int stage, struct vtime gradient)
+static void update_stage_at(struct memoryx *mx, int stage, int64_t step, struct vtime gradient)
 {
     const struct hw *hw = mx->net->hw;
-    const int64_t n = stream_per_shard(owned_elems(mx->net->model, stage), mx->n_shards);
-    const int64_t ps = vtime_duration_ps(n, hw->cluster->memoryx.update_rate_params_per_s);
+    const int64_t ps = update_ps(mx, stage, step);
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     const struct vtime start = vtime_join_after(
         r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
@@ -62,12 +61,12 @@ static void update_at_once(struct memoryx *mx)
 /* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
  * in which the next step streams them.  Otherwise each stage follows its own gradient.  A step that
  * is skipped takes the time of one that is not: time does not depend on values. */
-static void keep_time(struct memoryx *mx, bool waits, struct vtime known)
+static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime known)
 {
     const struct model *model = mx->net->model;
     for (int i = 0; i < model->n_stages; i++) {
         int stage = waits ? i : model->n_stages - 1 - i;
-        update_stage_at(mx, stage, waits ? known : mx->arrived[stage]);
+        update_stage_at(mx, stage, step, waits ? known : mx->arrived[stage]);
     }
     if (model->tied) {
         struct vtime *head = &mx->times.ready[model->n_stages - 1];
@@ -129,8 +128,7 @@ static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
     update_elements(mx, &rule);
     TRY(memoryx_update_tensorwise(mx, &rule, step, at));
-    for (int i = 0; i < mx->net->model->n_tensors; i++)
-        if (mx->part[i].mask) memoryx_prune(mx, i);
+    if (model_is_sparse(mx->net->model)) TRY(memoryx_update_masks(mx, step));
     mx->updates++;
     mx->schedule++;
     return WSC_OK;
@@ -164,16 +162,16 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     struct vtime known = {0};
     struct vtime_recorder *r = comm_record_at(mx->net->comm, step, VTIME_NO_TRANSFER);
     mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
-    for (int i = 0; i < mx->net->model->n_tensors && mx->pass->values; i++)
-        memoryx_mask_apply(&mx->part[i], mx->part[i].g);
+    if (mx->pass->values) TRY(memoryx_mask_gradients(mx));
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);
     memoryx_noise_after(mx);
     TRY(memoryx_scale_after(mx, step));
     if (!mx->batch.skipped) TRY(check_norm(mx, step));
     TRY(update_values(mx, step, mx->pass->values && !mx->batch.skipped, &known));
+    memoryx_drop_gradients(mx);
     if (mx->net->hw->cluster->effects.boundary)
-        keep_time(mx, update_waits(mx->config.params, mx->net->model), known);
+        keep_time(mx, step, update_waits(mx->config.params, mx->net->model), known);
     else
         update_at_once(mx);
     pause_for_checkpoint(mx, step);
@@ -181,6 +179,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         .kind = VTIME_BAR_UPDATE, .begin = mx->times.reduced, .end = mx->times.updating};
     vtime_record_bar(r, &bar);
     if (!mx->pass->values) return WSC_OK;
+    TRY(memoryx_report_masks(mx, step));
     for (int i = 0; i < mx->net->model->n_tensors; i++)
         mx->part[i].g_started = false;
     mx->batch.has_hash = mx->config.params->trace_hash;

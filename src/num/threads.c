@@ -1,17 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A parallel loop over independent items on the workers of OpenMP; each item runs on one thread
- * with library calls pinned to it, so the number of threads changes no value. */
+/* A parallel loop over independent items on worker threads; each item runs on one thread with
+ * library calls pinned to it, so the number of threads changes no value.
+ *
+ * Threads start with the first loop that needs them and stay.  Who waits, a worker for the next
+ * loop or the caller for the last items, looks for some ten microseconds and then sleeps: loops
+ * that follow each other closely need no call of the kernel, and a waiting thread does not keep a
+ * processor from the one that it waits for.  (OpenMP's threads spin for milliseconds: with another
+ * program on one of two processors a step took 24 times as long.) */
 #include "num_impl.h"
 
 #include <wsc/check.h>
 
 #include <omp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 1024 };
+enum { MAX_THREADS = 1024, SPINS = 1000 };
+/* A call: its number, above the threads that take part; a late thread sees both or neither. */
+enum { TEAM_BITS = 11, TEAM_MASK = (1 << TEAM_BITS) - 1 };
 
 static int n_workers = 1;      /* set once, by num_init */
 static int n_from_environment; /* 0 = not asked yet; omp_set_num_threads hides it afterwards */
+
+/* The loop that runs, and who waits.  The caller writes it while no worker takes part in any. */
+static struct {
+    void (*body)(void *ctx, int64_t i, int thread);
+    void *ctx;
+    int64_t n;
+    atomic_llong next;
+    atomic_int n_busy; /* workers that have not finished their part */
+    atomic_uint call;
+    int n_started; /* workers, which are numbered from 1 */
+    pthread_mutex_t lock;
+    pthread_cond_t called, finished;
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .called = PTHREAD_COND_INITIALIZER,
+          .finished = PTHREAD_COND_INITIALIZER};
+static _Thread_local bool inside; /* a body */
 
 void num_init(int n_threads)
 {
@@ -35,18 +63,134 @@ void num_pin_library(void)
     if (omp_get_max_threads() != 1) omp_set_num_threads(1);
 }
 
-/* dynamic, 1: items differ in cost (an expert with few tokens), and no result depends on which
- * thread takes one. */
+/* Let a sibling hyperthread run. */
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Items as they become free: they differ in cost (an expert with few tokens), and no result depends
+ * on which thread takes one. */
+static void take_items(int thread)
+{
+    inside = true;
+    for (;;) {
+        const int64_t i = atomic_fetch_add(&pool.next, 1);
+        if (i >= pool.n) break;
+        pool.body(pool.ctx, i, thread);
+    }
+    inside = false;
+}
+
+/* The call after @p seen. */
+static unsigned wait_for_call(unsigned seen)
+{
+    unsigned call;
+    for (int i = 0; i < SPINS; i++) {
+        call = atomic_load(&pool.call);
+        if (call != seen) return call;
+        pause_briefly();
+    }
+    (void)pthread_mutex_lock(&pool.lock);
+    while ((call = atomic_load(&pool.call)) == seen)
+        (void)pthread_cond_wait(&pool.called, &pool.lock);
+    (void)pthread_mutex_unlock(&pool.lock);
+    return call;
+}
+
+/* A worker, from its start on.  The call that it may see first has no team with its number. */
+static void *work(void *arg)
+{
+    const int thread = (int)(intptr_t)arg;
+    unsigned seen = 0;
+    for (;;) {
+        seen = wait_for_call(seen);
+        if (thread >= (int)(seen & TEAM_MASK)) continue;
+        take_items(thread);
+        if (atomic_fetch_sub(&pool.n_busy, 1) > 1) continue;
+        (void)pthread_mutex_lock(&pool.lock);
+        (void)pthread_cond_signal(&pool.finished);
+        (void)pthread_mutex_unlock(&pool.lock);
+    }
+    return NULL;
+}
+
+/* A process that forks has no workers in the child. */
+static void forget_threads(void)
+{
+    pool.n_started = 0;
+    atomic_store(&pool.call, 0);
+    (void)pthread_mutex_init(&pool.lock, NULL);
+    (void)pthread_cond_init(&pool.called, NULL);
+    (void)pthread_cond_init(&pool.finished, NULL);
+}
+
+/* One more worker; signals are for the main thread. */
+static bool start_one(void)
+{
+    sigset_t all, before;
+    pthread_t thread;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(&thread, NULL, work, (void *)(intptr_t)(pool.n_started + 1));
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) return false;
+    (void)pthread_detach(thread);
+    pool.n_started++;
+    return true;
+}
+
+/* Workers for a team of @p n_team with the caller; fewer when the system gives no more. */
+static int start_threads(int n_team)
+{
+    static bool prepared;
+    if (!prepared) (void)pthread_atfork(NULL, NULL, forget_threads);
+    prepared = true;
+    while (pool.n_started < n_team - 1)
+        if (!start_one()) return pool.n_started + 1;
+    return n_team;
+}
+
+/* Wake the workers; the number of the call wraps around long after all have seen it. */
+static void call_team(int n_team)
+{
+    const unsigned call = (atomic_load(&pool.call) >> TEAM_BITS) + 1;
+    (void)pthread_mutex_lock(&pool.lock);
+    atomic_store(&pool.call, call << TEAM_BITS | (unsigned)n_team);
+    (void)pthread_cond_broadcast(&pool.called);
+    (void)pthread_mutex_unlock(&pool.lock);
+}
+
+static void wait_for_team(void)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (!atomic_load(&pool.n_busy)) return;
+        pause_briefly();
+    }
+    (void)pthread_mutex_lock(&pool.lock);
+    while (atomic_load(&pool.n_busy))
+        (void)pthread_cond_wait(&pool.finished, &pool.lock);
+    (void)pthread_mutex_unlock(&pool.lock);
+}
+
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx)
 {
-    WSC_CHECK(!omp_in_parallel(), "num_parallel inside a body of num_parallel");
+    WSC_CHECK(!inside, "num_parallel inside a body of num_parallel");
     int n_team = n < n_workers ? (int)n : n_workers;
+    if (n_team > 1) n_team = start_threads(n_team);
     if (n_team <= 1) {
         for (int64_t i = 0; i < n; i++)
             body(ctx, i, 0);
         return;
     }
-#pragma omp parallel for num_threads(n_team) schedule(dynamic, 1)
-    for (int64_t i = 0; i < n; i++)
-        body(ctx, i, omp_get_thread_num());
+    pool.body = body;
+    pool.ctx = ctx;
+    pool.n = n;
+    atomic_store(&pool.next, 0);
+    atomic_store(&pool.n_busy, n_team - 1);
+    call_team(n_team);
+    take_items(0);
+    wait_for_team();
 }

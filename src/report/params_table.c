@@ -226,17 +226,20 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
                       (const char *const[]){"stage", "parameters", "weights", "forward cycles",
                                             "backward cycles"}));
     for (int s = 0; s < c->model->n_stages; s++) {
+        struct stream_amounts amounts;
         char bytes[32];
         /* Blocks are alike: the first one stands for all. */
         if (c->model->stage[s].layer > 0) continue;
-        out_si_unit(bytes, sizeof bytes, (double)stream_weight_bytes(c->model, s), "B");
+        stream_amounts_of(&c->hw, c->model, s, MODEL_DENSEST, &amounts);
+        const struct model_density *density = amounts.sparse ? &amounts.density : NULL;
+        out_si_unit(bytes, sizeof bytes, (double)amounts.weight_bytes, "B");
         out_table_cell(table, "%s", c->model->stage[s].name);
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
         for (int backward = 0; backward < 2; backward++)
             out_table_cell(table, "%lld",
                            (long long)cycles_stage(&c->hw, c->model, plan, s, backward,
-                                                   plan->micro_batch, NULL));
+                                                   plan->micro_batch, density));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);

@@ -66,18 +66,6 @@ void stream_part_gather(const struct model *model, int stage, int m, int n_shard
     copy_part(model, stage, m, n_shards, &c);
 }
 
-int64_t stream_weight_bytes(const struct model *model, int stage)
-{
-    return model->stage[stage].n_elems * num_format_bytes(model->format);
-}
-
-int64_t stream_grad_bytes(const struct model *model, int stage)
-{
-    /* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
-    enum { GRADIENT_BYTES = 4 };
-    return model->stage[stage].n_elems * GRADIENT_BYTES;
-}
-
 int64_t stream_per_shard(int64_t amount, int n_shards)
 {
     return (amount + n_shards - 1) / n_shards;

@@ -14,7 +14,9 @@ struct stream_walk stream_walk_of_step(const struct model *model, const struct s
 {
     const bool generates = pass->mode == STREAM_GENERATE;
     const int per_micro = model_n_transfers(model, pass->mode == STREAM_TRAIN);
-    return (struct stream_walk){.at = {.step = step, .index = -1},
+    return (struct stream_walk){.at = {.step = step,
+                                       .updates = pass->mode == STREAM_TRAIN ? step : pass->updates,
+                                       .index = -1},
                                 .model = model,
                                 .in_micro = -1,
                                 .losses_after = generates ? -1 : model->n_stages - 1,

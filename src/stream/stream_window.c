@@ -8,7 +8,14 @@
 
 #include <wsc/mem.h>
 
-static enum wsc_err fill(struct stream_window *w, const struct model *model,
+static int64_t bytes_of(const struct hw *hw, const struct model *model, int stage)
+{
+    struct stream_amounts amounts;
+    stream_amounts_of(hw, model, stage, MODEL_DENSEST, &amounts);
+    return amounts.weight_bytes;
+}
+
+static enum wsc_err fill(struct stream_window *w, const struct hw *hw, const struct model *model,
                          const struct stream_pass *pass, int64_t window_bytes)
 {
     struct stream_walk newest = stream_walk_of_step(model, pass, 0), oldest = newest;
@@ -17,9 +24,9 @@ static enum wsc_err fill(struct stream_window *w, const struct model *model,
     w->n_transfers = newest.n;
     (void)stream_walk_next(&oldest);
     while (stream_walk_next(&newest)) {
-        inside += stream_weight_bytes(model, newest.at.stage);
+        inside += bytes_of(hw, model, newest.at.stage);
         while (inside > window_bytes && oldest.at.index < newest.at.index) {
-            inside -= stream_weight_bytes(model, oldest.at.stage);
+            inside -= bytes_of(hw, model, oldest.at.stage);
             (void)stream_walk_next(&oldest);
         }
         w->need[newest.at.index] = oldest.at.index - 1;
@@ -27,11 +34,12 @@ static enum wsc_err fill(struct stream_window *w, const struct model *model,
     return WSC_OK;
 }
 
-enum wsc_err stream_window_create(struct stream_window **out, const struct model *model,
-                                  const struct stream_pass *pass, int64_t window_bytes)
+enum wsc_err stream_window_create(struct stream_window **out, const struct hw *hw,
+                                  const struct model *model, const struct stream_pass *pass,
+                                  int64_t window_bytes)
 {
     TRY_NEW(*out, WSC_MEM_STREAM, 1);
-    const enum wsc_err rc = fill(*out, model, pass, window_bytes);
+    const enum wsc_err rc = fill(*out, hw, model, pass, window_bytes);
     if (rc) stream_window_destroy(out);
     return rc;
 }

@@ -41,10 +41,13 @@ static double part_cycles(const struct timeline *t, const struct cluster_record 
 {
     const struct cycles_tokens tokens = {v->bar->n_new, v->bar->n_cached};
     const int64_t n = v->bar->amount;
+    struct model_density some;
+    const struct model_density *d =
+        model_density_at(t->by_part, s, record->updates, &some) ? &some : NULL;
     return (double)(tokens.n_new
-                        ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n, NULL)
+                        ? cycles_generate(record->hw, t->by_part, record->plan, s, &tokens, n, d)
                         : cycles_stage(record->hw, t->by_part, record->plan, s, v->what.backward, n,
-                                       NULL));
+                                       d));
 }
 
 /* The stage of the model by parts that is part @p part of layer @p layer. */

@@ -20,8 +20,11 @@ static void add_micro_batch(const struct cluster *c, const struct cycles_plan *p
     const int n = model_n_transfers(c->model, trains);
     for (int k = 0; k < n; k++) {
         const struct model_transfer t = model_transfer_at(c->model, k);
+        struct model_density some;
+        const struct model_density *d =
+            model_density_at(c->model, t.stage, 0, &some) ? &some : NULL;
         const struct cycles_breakdown cycles =
-            cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples, NULL);
+            cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples, d);
         add(&out->cycles, &cycles);
         out->latency_ps += t.backward ? w->stage_latency_backward_ps : w->stage_latency_ps;
     }

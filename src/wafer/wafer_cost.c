@@ -64,6 +64,11 @@ static int64_t lengthened(int64_t ps, int64_t millionths, double straggler)
     return straggler > 1 ? (int64_t)longer : jittered;
 }
 
+static uint64_t density_key(const struct wafer_task *task)
+{
+    return task->amounts ? task->amounts->key : 0;
+}
+
 static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan,
                      const struct wafer_task *task)
 {
@@ -71,7 +76,7 @@ static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan
     return n > 0 && p->n_samples == n && p->tokens.n_new == task->tokens.n_new &&
            p->tokens.n_cached == task->tokens.n_cached && p->lanes == plan->lanes &&
            p->micro_batch == plan->micro_batch && p->keep == plan->keep &&
-           p->slices == plan->slices;
+           p->slices == plan->slices && p->density == density_key(task);
 }
 
 /* By the analytical model, which takes longer than all else that a message costs the host. */
@@ -85,12 +90,14 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
                             .lanes = plan->lanes,
                             .micro_batch = plan->micro_batch,
                             .keep = plan->keep,
-                            .slices = plan->slices};
+                            .slices = plan->slices,
+                            .density = density_key(task)};
+    const struct model_density *d = density_key(task) ? &task->amounts->density : NULL;
     p.cycles = task->tokens.n_new
-                   ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n, NULL)
-                   : cycles_stage(hw, model, plan, task->stage, task->backward, n, NULL);
+                   ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n, d)
+                   : cycles_stage(hw, model, plan, task->stage, task->backward, n, d);
     if (task->backward)
-        p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n, NULL);
+        p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n, d);
     if (task->price) *task->price = p;
     return p;
 }

@@ -13,6 +13,7 @@ struct wafer_price {
     int64_t micro_batch;
     enum cycles_keep keep;
     int slices;
+    uint64_t density;
     int64_t cycles, first_gradient;
 };
 /* Normal deviates that hold for all stages of a pair of steps, computed before, and for what. */
@@ -31,8 +32,9 @@ struct wafer_task {
     int transfer; /* of the step: names the deviate of jitter_stage */
     bool backward;
     int64_t n_samples;
-    struct cycles_tokens tokens; /* of each sample, in generation */
-    struct wafer_price *price;   /* of this stage and direction, kept up to date; NULL: no memory */
+    struct cycles_tokens tokens;          /* of each sample, in generation */
+    const struct stream_amounts *amounts; /* densities in this step; NULL: dense */
+    struct wafer_price *price; /* of this stage and direction, kept up to date; NULL: no memory */
     struct wafer_deviates *deviates;         /* of this wafer, kept up to date; NULL: no memory */
     const struct kernels_simulated *counted; /* simulated cycles of the mesh, which keeps all
                                                 activations; NULL: the analytical model holds */

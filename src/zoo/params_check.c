@@ -324,8 +324,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);
-    if (params->sparsity.n)
-        conf_diag_warn(p->diag, where(p, "sparsity", NULL), "sparsity",
-                       "virtual time is that of dense weights");
+    for (int i = 0; i < params->sparsity.n && params->log_sparsity; i++)
+        params->sparsity.entry[i].add_summaries = true;
     if (!p->diag->n_errors) zoo_idle_warn(p, params);
 }

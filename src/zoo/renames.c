@@ -118,6 +118,11 @@ void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d)
         apply(doc, d, &renames[i]);
 }
 
+const char *zoo_renames_old(int i)
+{
+    return i < N_RENAMES ? renames[i].from : NULL;
+}
+
 void zoo_renames_write(struct wsc_text *out)
 {
     wsc_text_add(out, "| old | now |\n|---|---|\n");

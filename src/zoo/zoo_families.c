@@ -63,6 +63,11 @@ static const struct family *row_of(enum zoo_family family)
     return NULL;
 }
 
+const char *zoo_family_spelling(int i)
+{
+    return i < N_FAMILIES ? families[i].name : NULL;
+}
+
 void zoo_read_family(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                      void *field)
 {

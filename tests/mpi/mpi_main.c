@@ -38,8 +38,8 @@ bool test_agree(bool ok)
 
 /* ---- a time limit for each case, wide: ranks share busy cores -------------------------------- */
 
-    /* Only calls that a signal handler may make; mpirun ends the others when one rank has ended. */
-    static void too_long(int signal_number)
+/* Only calls that a signal handler may make; mpirun ends the others when one rank has ended. */
+static void too_long(int signal_number)
 {
     const char *name = running;
     static const char head[] = "mpi: time limit exceeded in ";
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     if (store_probe_served(argc, argv)) return 0;
     int provided;
     const char *only = argc > 1 ? argv[1] : "";
-    (void)MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    (void)MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &n_ranks);
     (void)signal(SIGALRM, too_long);

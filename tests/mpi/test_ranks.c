@@ -2,6 +2,7 @@
 /* Messages between ranks: sizes around the chunk, order, all pairs at once, collectives. */
 #include "../support/test.h"
 
+#include <wsc/clock.h>
 #include <wsc/comm.h>
 #include <wsc/mem.h>
 
@@ -210,6 +211,69 @@ TEST(comm_mpi, a_message_of_more_than_2_gib)
     (void)alarm(300);
     CU_ASSERT_FATAL(test_agree(sends_much(4 << 20)));
     CU_ASSERT_FATAL(test_agree(sends_much(INT64_C(1) << 40)));
+    CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
+}
+
+/* ---- progress while a rank computes ------------------------------------------------------------
+ */
+
+enum { EARLY_BYTES = 8 << 20 };
+static const double computes_s = 2.5;
+
+struct early {
+    struct comm *comm;
+    struct comm_link *link;
+    double since_s, took_s;
+};
+
+/* Computes, without a call of comm, while its message should leave. */
+static enum wsc_err say_and_compute(void *arg)
+{
+    struct early *e = arg;
+    struct comm_msg msg = {.kind = 5, .bytes = EARLY_BYTES};
+    TRY(comm_buf_create(e->comm, &msg.payload, EARLY_BYTES));
+    memset(comm_buf_data(msg.payload), 3, EARLY_BYTES);
+    TRY(comm_send(e->link, &msg));
+    const double since = wsc_clock_s();
+    while (wsc_clock_s() - since < computes_s)
+        continue;
+    return WSC_OK;
+}
+
+static enum wsc_err hear_early(void *arg)
+{
+    struct early *e = arg;
+    struct comm_msg msg;
+    TRY(comm_recv(e->link, &msg));
+    e->took_s = wsc_clock_s() - e->since_s;
+    comm_buf_unref(&msg.payload);
+    return WSC_OK;
+}
+
+/* 8 MiB are far more than MPI takes without the sender's help. */
+static bool arrives_early(void)
+{
+    struct early e = {0};
+    if (comm_create(&e.comm, true)) return false;
+    const int last = comm_size(e.comm) - 1, rank_of[LARGE_LINK_ROLES] = {0, last};
+    enum wsc_err rc = comm_place(e.comm, LARGE_LINK_ROLES, rank_of);
+    if (!rc) rc = comm_link_open(e.comm, &e.link, 0, 1, &spec);
+    if (!rc && comm_rank(e.comm) == 0)
+        rc = comm_spawn(e.comm, 0, say_and_compute, &e, 0, "speaker");
+    if (!rc && comm_rank(e.comm) == last) rc = comm_spawn(e.comm, 1, hear_early, &e, 0, "hearer");
+    (void)comm_max(e.comm, 0);
+    e.since_s = wsc_clock_s();
+    if (!rc) rc = comm_run(e.comm);
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    const bool early = comm_size(e.comm) == 1 || e.took_s < computes_s / 2;
+    if (!early) (void)fprintf(stderr, "the message took %.2f s\n", e.took_s);
+    comm_destroy(&e.comm);
+    return !rc && early;
+}
+
+TEST(comm_mpi, a_message_leaves_while_its_sender_computes)
+{
+    CU_ASSERT_FATAL(test_agree(arrives_early()));
     CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
 }
 

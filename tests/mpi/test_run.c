@@ -136,7 +136,8 @@ TEST(run_mpi, values_are_those_of_one_process)
 }
 
 static const char *const sparsities[] = {
-    "sparsity=0.75", "sparsity={sparsity: 0.5, init_method: topk, param_filter: '*weight'}"};
+    "sparsity=0.75", "sparsity={sparsity: 0.5, init_method: topk, param_filter: '*weight'}",
+    "sparsity={algorithm: rigl, sparsity: 0.75}"};
 enum { N_SPARSITIES = sizeof sparsities / sizeof *sparsities };
 
 /* Masks are selections among shards on different ranks. */

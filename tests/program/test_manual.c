@@ -40,7 +40,7 @@ TEST(manual, pages_of_files_have_every_key)
     CU_ASSERT(spawn_ok(
         "grep -v '| key |' docs/CONFIG.md | sed -n 's/^| `\\([a-z_.0-9]*\\)` |.*/\\1/p' >%s && "
         "test $(wc -l <%s) -gt 300 && for page in params cluster; do "
-        "\"$WSC\" help --man wsc-$page; done | " PLAIN " >%s && "
+        "\"$WSC\" help --man wsc-$page.5; done | " PLAIN " >%s && "
         "! grep -v -x -F -f %s %s",
         keys, keys, pages, pages, keys));
 }

@@ -136,19 +136,3 @@ TEST(styles, compile_only_tells_plan_and_speed)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "tokens/s"));
     spawn_free(&r);
 }
-
-TEST(styles, masks_that_change_are_refused_in_a_run)
-{
-    static const char *const mode[] = {"--compile_only", "--numerics none --num_steps 2",
-                                       "--num_steps 2"};
-    for (size_t i = 0; i < sizeof mode / sizeof *mode; i++) {
-        struct spawn_result r;
-        spawn_run(&r,
-                  "\"$WSC\" run --params " FOLDER "/trainer.yaml --model_dir %s "
-                  "--set 'sparsity={algorithm: set, sparsity: 0.5}' %s",
-                  job_path("sparse"), mode[i]);
-        T_EQ(r.status, 2);
-        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "masks of algorithm set are checked and described"));
-        spawn_free(&r);
-    }
-}

@@ -49,7 +49,8 @@ static enum wsc_err try_window(const struct scene *s, bool *nulled)
 {
     const struct stream_pass pass = {.mode = STREAM_TRAIN, .batch = {.n_micro = 2}};
     struct stream_window *window;
-    enum wsc_err rc = stream_window_create(&window, s->cluster->model, &pass, 1000);
+    enum wsc_err rc =
+        stream_window_create(&window, &s->cluster->hw, s->cluster->model, &pass, 1000);
     *nulled = !window;
     stream_window_destroy(&window);
     return rc;

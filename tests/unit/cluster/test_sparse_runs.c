@@ -26,6 +26,11 @@ static const char *const sparsity[] = {
     "sparsity=0.75",
     "sparsity=[{sparsity: 0.5, init_method: topk, param_filter: '*proj_*weight'},"
     "{sparsity: 0.9, init_method: checkerboard}]",
+    "sparsity={algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.1}, init_method: topk, "
+    "update: {freq: 2}}",
+    "sparsity={algorithm: set, sparsity: 0.75, update: {freq: 2, start: 3, stop: 7}}",
+    "sparsity={algorithm: rigl, sparsity: [0.5, 0.8], drop_fraction: 0.4, update: {steps: [0, 2, "
+    "3, 6]}}",
 };
 enum { N_SPARSITY = sizeof sparsity / sizeof *sparsity };
 

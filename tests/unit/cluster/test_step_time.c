@@ -128,8 +128,10 @@ static int64_t form_step(struct form *f)
     const int64_t rate = f->cluster->memoryx.link_rate_bytes_per_s;
     const struct hw_feed *input = &f->cluster->input;
     const int64_t tokens = f->n_samples * f->model->T, start = f->now;
-    const int64_t fed = most(duration(tokens * input->bytes_per_token, input->rate_bytes_per_s),
-                             duration(tokens, input->workers * input->worker_tokens_per_s));
+    const int64_t made = f->n_samples * input->sample_ps / input->workers +
+                         duration(tokens, input->workers * input->worker_tokens_per_s);
+    const int64_t fed =
+        most(duration(tokens * input->bytes_per_token, input->rate_bytes_per_s), made);
     for (int s = 0; s < n; s++)
         form_transfer(f, s, false);
     f->up_free = most(f->up_free, f->now) + duration(STREAM_LOSS_BYTES, rate);
@@ -199,7 +201,9 @@ static struct memoryx_batch steady_step(int64_t num_csx, const char *const *sets
  * systems; with two nodes for six systems three times as long. */
 TEST(run_time, a_starved_step_takes_what_its_input_takes)
 {
-#define STARVED LARGER, "cluster.input.worker_rate=1000", "cluster.input.workers_per_node=1"
+#define STARVED                                                                                    \
+    LARGER, "cluster.input.worker_rate=1000", "cluster.input.workers_per_node=1",                  \
+        "cluster.input.sample_time=0 s"
     const int64_t input_ps = 8LL * 256 * 1000000000;
     struct memoryx_batch b = steady_step(6, (const char *const[]){STARVED, NULL});
     T_EQ(b.time_ps, input_ps);
@@ -402,7 +406,10 @@ static void planned_bytes(const struct small_config *c, const struct model *m, i
     stream_topology_destroy(&t);
     bytes[0] = bytes[1] = 0;
     for (int s = 0; s < m->n_stages; s++) {
-        const int64_t weights = stream_weight_bytes(m, s), grads = stream_grad_bytes(m, s);
+        struct stream_amounts a;
+        const struct hw hw = {.cluster = &c->cluster};
+        stream_amounts_of(&hw, m, s, 0, &a);
+        const int64_t weights = a.weight_bytes, grads = a.grad_bytes;
         bytes[0] += 2 * (edges * weights + shards * stream_per_shard(weights, shards));
         bytes[1] += edges * grads + shards * stream_per_shard(grads, shards);
     }

@@ -132,7 +132,7 @@ TEST(cycles_sparse, gradients_of_non_zeros_or_all_of_them)
 
 /* ---- stages ---------------------------------------------------------------------------------- */
 
-static void fill(struct cycles_density *d, double weights, double gradients)
+static void fill(struct model_density *d, double weights, double gradients)
 {
     for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++) {
         d->weights[kind] = weights;
@@ -141,7 +141,7 @@ static void fill(struct cycles_density *d, double weights, double gradients)
 }
 
 static int64_t block(const struct rig *r, const struct cycles_plan *p, bool backward,
-                     const struct cycles_density *d)
+                     const struct model_density *d)
 {
     return cycles_stage(&r->hw, r->model, p, 1, backward, 60, d);
 }
@@ -149,7 +149,7 @@ static int64_t block(const struct rig *r, const struct cycles_plan *p, bool back
 TEST(cycles_sparse, each_matrix_has_its_own_density)
 {
     struct rig r;
-    struct cycles_density one, all;
+    struct model_density one, all;
     const struct cycles_plan p = {.lanes = 3};
     rig_open(&r, case_2p7b, HW_STREAM_BLOCK);
     static const enum model_tensor_kind kinds[] = {MODEL_Q_W, MODEL_K_W,    MODEL_V_W,
@@ -181,7 +181,7 @@ TEST(cycles_sparse, each_matrix_has_its_own_density)
 
 static void check_dense(const struct hw *hw, const struct model *m)
 {
-    struct cycles_density ones;
+    struct model_density ones;
     struct cycles_plan plan, sparse;
     fill(&ones, 1, 1);
     T_OK(cycles_plan_wafer(&plan, hw, m, 24, CONF_AUTO, true, NULL));

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- formats */
 
@@ -184,5 +185,26 @@ TEST(num_threads, every_item_runs_once)
     }
     num_init(0);
     CU_ASSERT(num_threads() >= 1);
+    num_init(1);
+}
+
+/* Teams of every size one after the other, at once and after the workers have gone to sleep: a
+ * worker that comes late or sits a loop out must neither miss an item nor take one twice. */
+TEST(num_threads, loops_of_all_sizes_follow_each_other)
+{
+    enum { LOOPS = 3000, MOST_ITEMS = 7, LOOPS_PER_SLEEP = 300 };
+    static struct tally t;
+    const struct timespec nap = {.tv_nsec = 2000000};
+    int expected[MOST_ITEMS] = {0};
+    memset(&t, 0, sizeof t);
+    num_init(5);
+    for (int loop = 0; loop < LOOPS; loop++) {
+        const int n = loop % (MOST_ITEMS + 1);
+        if (loop % LOOPS_PER_SLEEP == 0) (void)nanosleep(&nap, NULL);
+        num_parallel(n, count_item, &t);
+        for (int i = 0; i < n; i++)
+            T_EQ(t.count[i], ++expected[i]);
+    }
+    T_EQ(t.bad_thread, 0);
     num_init(1);
 }

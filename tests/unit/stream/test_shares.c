@@ -173,7 +173,8 @@ TEST(stream_slices, stripes_of_all_shards_hold_the_bytes)
 static int64_t bytes_of(const struct model *m, bool training, int64_t q)
 {
     const int per_pass = model_n_transfers(m, training);
-    return stream_weight_bytes(m, model_transfer_at(m, (int)(q % per_pass)).stage);
+    return m->stage[model_transfer_at(m, (int)(q % per_pass)).stage].n_elems *
+           num_format_bytes(m->format);
 }
 
 /* Transfers need+1 .. q are what may be on its way at once: they fit the window, or q is alone.
@@ -193,11 +194,13 @@ static bool need_is_right(const struct model *m, bool training, const struct str
 static int wrong_needs(const struct model *m, bool training, int64_t window)
 {
     enum { MICRO = 3 };
+    const struct hw_machine machine = {0};
+    const struct hw hw = {.cluster = &machine};
     struct stream_window *w = NULL;
     int n_wrong = 0;
     const struct stream_pass pass = {.mode = training ? STREAM_TRAIN : STREAM_EVAL,
                                      .batch = {.n_micro = MICRO}};
-    T_OK(stream_window_create(&w, m, &pass, window));
+    T_OK(stream_window_create(&w, &hw, m, &pass, window));
     T_EQ(w->n_transfers, (int64_t)MICRO * model_n_transfers(m, training));
     for (int64_t q = 0; q < w->n_transfers; q++)
         n_wrong += !need_is_right(m, training, w, q, window);

@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Training over a slow network: time of a step beside the longer of computing and moving.
+
+    network.py --wsc PROGRAM [--wsc ANOTHER] --dir DIR [--rates 0,2,1,0.5] [--rounds 3] [--steps 9]
+               [--batch 8] [--wafers 1] [--option OPTION_OF_WSC_RUN ...]
+
+Hosts are network namespaces of this machine, each with a port of --rates Gbit/s in both directions
+(tbf; 0: no limit) on one bridge: the first one has a MemoryX shard (and the SwarmX node of several
+wafers has its own), the others a wafer each.  Needs root, `ip`, `tc`, `nsenter` and `mpirun`.
+
+In every round, one after the other, and for each rate:
+  computing  a step of the same run in one process on one thread: kernels, sums and update
+  moving     the bytes of a step, both directions at once, through bare TCP connections on the same
+             ports; bytes come from the counters of the ports
+  step       a step of the run over the hosts, of each program: median after the warm-up
+The bound of a step is max(computing, moving), both of the same round; printed are medians over the
+rounds, and DIR/network.json has all of them.  Values of all runs must be equal.
+"""
+import argparse
+import itertools
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+WARM_UP = 3
+EQUAL = ("loss", "grad_norm", "virtual_time_ps", "step_time_ps")
+
+
+def shell(command):
+    subprocess.run(command, shell=True, check=True)
+
+
+class Hosts:
+    """Namespaces host0 .. on a bridge, each with a name of its own for mpirun."""
+
+    def __init__(self, directory, n):
+        self.dir, self.names, self.processes = directory, [f"host{i}" for i in range(n)], []
+        with open(self.path("hosts"), "w", encoding="ascii") as lines:
+            lines.write("127.0.0.1 localhost\n")
+            lines.writelines(f"10.78.0.{i + 1} {name}\n" for i, name in enumerate(self.names))
+        shell("ip link set lo up && ip link add br0 type bridge && ip link set br0 up")
+        for i, name in enumerate(self.names):
+            self.start(i, name)
+        self.agent = self.path("agent")
+        with open(self.agent, "w", encoding="ascii") as script:
+            script.write(f"#!/bin/sh\nhost=$1\nshift\nexec nsenter --target $(cat {directory}/$host.pid) "
+                         f"--net --uts --mount --wd={os.getcwd()} sh -c \"$*\"\n")
+        os.chmod(self.agent, 0o755)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def start(self, i, name):
+        up = self.path(name + ".up")
+        init = (f"hostname {name} && ip link set lo up && mount -t tmpfs tmpfs /dev/shm && "
+                f"mount --bind {self.path('hosts')} /etc/hosts && "
+                f"touch {up} && exec sleep infinity")
+        if os.path.exists(up):
+            os.unlink(up)
+        process = subprocess.Popen(["unshare", "--net", "--uts", "--mount", "sh", "-c", init])
+        self.processes.append(process)
+        with open(self.path(name + ".pid"), "w", encoding="ascii") as pid:
+            pid.write(f"{process.pid}\n")
+        deadline = time.monotonic() + 10
+        while not os.path.exists(up):
+            if time.monotonic() > deadline or process.poll() is not None:
+                raise RuntimeError(f"{name} did not start")
+            time.sleep(0.05)
+        shell(f"ip link add {name} type veth peer name eth0 netns {process.pid} && "
+              f"ip link set {name} master br0 && ip link set {name} up && " +
+              " ".join(self.inside(i)) + f" sh -c 'ip addr add 10.78.0.{i + 1}/24 dev eth0 && "
+              "ip link set eth0 up'")
+
+    def inside(self, i):
+        return ["nsenter", "--target", str(self.processes[i].pid), "--net", "--uts", "--mount",
+                "--wd=" + os.getcwd()]
+
+    def limit(self, rate):
+        for i, name in enumerate(self.names):
+            for prefix, port in ((" ".join(self.inside(i)) + " ", "eth0"), ("", name)):
+                subprocess.run(f"{prefix}tc qdisc del dev {port} root", shell=True, check=False,
+                               stderr=subprocess.DEVNULL)
+                if rate:
+                    shell(f"{prefix}tc qdisc add dev {port} root tbf rate {rate}gbit "
+                          "burst 256kb latency 100ms")
+
+    def counters(self):
+        """Bytes that each host has sent and received, as its port of the bridge counts them."""
+        with open("/proc/self/net/dev", encoding="ascii") as lines:
+            words = {line.split(":")[0].strip(): line.split(":")[1].split()
+                     for line in lines if ":" in line}
+        # Received by the port (word 0) is sent by the host, and the other way round (word 8).
+        return [[int(words[name][0]), int(words[name][8])] for name in self.names]
+
+    def stop(self):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+# One end of the bare transfer: sends OUT bytes while it receives IN bytes, ROUNDS times; prints the
+# seconds of each round, which ends when both ends have everything.
+WIRE = """
+import socket, sys, threading, time
+listen, address, out, into, rounds = sys.argv[1] == "1", sys.argv[2], *map(int, sys.argv[3:6])
+if listen:
+    server = socket.create_server((address, 7788)); s, _ = server.accept()
+else:
+    for attempt in range(100):
+        try:
+            s = socket.create_connection((address, 7788)); break
+        except OSError:
+            time.sleep(0.05)
+block, room = bytes(1 << 20), bytearray(1 << 20)
+def send():
+    left = out
+    while left: left -= s.send(memoryview(block)[:min(left, 1 << 20)])
+def barrier():
+    s.sendall(b"x"); assert s.recv(1) == b"x"
+for r in range(rounds):
+    barrier()
+    since, left, thread = time.monotonic(), into, threading.Thread(target=send)
+    thread.start()
+    while left: left -= s.recv_into(room, min(left, 1 << 20))
+    thread.join()
+    barrier()
+    print(time.monotonic() - since, flush=True)
+"""
+
+
+class Bench:
+    def __init__(self, args, hosts):
+        self.args, self.hosts, self.dir = args, hosts, args.dir
+        self.reference = None
+
+    def environment(self):
+        env = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
+                   OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        env["GLIBC_TUNABLES"] = ("glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
+                                 "glibc.malloc.trim_threshold=68719476736")
+        return env
+
+    def run(self, over_hosts, steps, wsc=None):
+        """Seconds of each step after the warm-up."""
+        model_dir = os.path.join(self.dir, "model_dir")
+        shutil.rmtree(model_dir, ignore_errors=True)
+        command = [wsc or self.args.wsc[0], "run", "--params", os.path.join(HERE, "train_384.yaml"),
+                   "--model_dir", model_dir, "--num_steps", str(steps),
+                   "--num_csx", str(self.args.wafers), "--set", "cluster.memoryx.shards=1",
+                   "--set", "train_input.data_dir=" + os.path.join(self.dir, "data/train"),
+                   "--set", f"reduction_leaf={min(4, self.args.batch)}",
+                   "--set", f"train_input.batch_size={self.args.batch}", *self.args.option]
+        if over_hosts:
+            mpi = ["mpirun", "--quiet", "-n", str(len(self.hosts.names)), "--host",
+                   ",".join(self.hosts.names), "--bind-to", "none", "--mca", "plm_rsh_agent",
+                   self.hosts.agent, "--mca", "btl_tcp_if_include", "eth0",
+                   "--mca", "oob_tcp_if_include", "eth0"]
+            for name in ("GLIBC_TUNABLES", "OMP_NUM_THREADS", "OMP_WAIT_POLICY"):
+                mpi += ["-x", name]
+            command = self.hosts.inside(0) + mpi + command
+        with open(os.path.join(self.dir, "network.log"), "w", encoding="utf-8") as log:
+            subprocess.run(command, env=self.environment(), stdout=log, stderr=log, check=True)
+        with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as lines:
+            rows = [json.loads(line) for line in lines]
+        self.compare([[row[key] for key in EQUAL] for row in rows])
+        return [self.args.batch / row["host_samples_per_s"] for row in rows[WARM_UP:]]
+
+    def compare(self, values):
+        if self.reference is None or len(values) > len(self.reference):
+            self.reference = values
+        if values != self.reference[:len(values)]:
+            raise SystemExit("network: values or virtual times differ between runs")
+
+    def bytes_per_step(self):
+        """[sent, received] of a step for each host: that of several steps less that of one."""
+        self.hosts.limit(0)
+        moved = []
+        for steps in (1, 3):
+            before = self.hosts.counters()
+            self.run(True, steps)
+            moved.append([[b - a for a, b in zip(*pair)]
+                          for pair in zip(before, self.hosts.counters())])
+        return [[(many - one) // 2 for one, many in zip(*pair)] for pair in zip(*moved)]
+
+    def move(self, sent):
+        """Seconds to move what the busiest host sends and receives in a step."""
+        host = max(range(len(sent)), key=lambda i: max(sent[i]))
+        other = (host + 1) % len(sent)
+        ends = []
+        for listen, i, (out, into) in ((1, host, sent[host]), (0, other, reversed(sent[host]))):
+            ends.append(subprocess.Popen(
+                self.hosts.inside(i) + [sys.executable, "-c", WIRE, str(listen),
+                                        f"10.78.0.{host + 1}", str(out), str(into), "4"],
+                stdout=subprocess.PIPE, text=True))
+        seconds = [[float(x) for x in end.communicate()[0].split()] for end in ends]
+        return statistics.median(seconds[0][1:])  # the first one warms up
+
+    def measure(self):
+        sent = self.bytes_per_step()
+        print("a step moves, MB sent / received: " + ", ".join(
+            f"{name} {s / 1e6:.1f} / {r / 1e6:.1f}" for name, (s, r) in
+            zip(self.hosts.names, sent)), flush=True)
+        rows = []
+        print("round  Gbit/s  step s  computing  moving  bound  ratio", flush=True)
+        for number in range(self.args.rounds):
+            for rate in self.args.rates:
+                self.hosts.limit(0)
+                computing = statistics.median(self.run(False, self.args.steps))
+                self.hosts.limit(rate)
+                moving = self.move(sent)
+                bound = max(computing, moving)
+                for which, wsc in enumerate(self.args.wsc):
+                    step = statistics.median(self.run(True, self.args.steps, wsc))
+                    rows.append({"round": number, "rate_gbit_s": rate, "program": which,
+                                 "step_s": step, "computing_s": computing, "moving_s": moving,
+                                 "bound_s": bound, "ratio": step / bound})
+                    print(f"{number:5}  {rate or 'none':>6}  {step:6.3f}  {computing:9.3f}  "
+                          f"{moving:6.3f}  {bound:5.3f}  {step / bound:5.2f}"
+                          f"{'  ' + wsc if which else ''}", flush=True)
+        return {"bytes_per_step": sent, "rows": rows}
+
+    def summary(self, result):
+        print("Gbit/s  step s  computing  moving  bound  ratio [min, max]")
+        for rate, which in itertools.product(self.args.rates, range(len(self.args.wsc))):
+            mine = [row for row in result["rows"]
+                    if (row["rate_gbit_s"], row["program"]) == (rate, which)]
+            of = {key: statistics.median(row[key] for row in mine) for key in mine[0]}
+            ratios = [row["ratio"] for row in mine]
+            print(f"{rate or 'none':>6}  {of['step_s']:6.3f}  {of['computing_s']:9.3f}  "
+                  f"{of['moving_s']:6.3f}  {of['bound_s']:5.3f}  {of['ratio']:5.2f} "
+                  f"[{min(ratios):.2f}, {max(ratios):.2f}]"
+                  f"{'  ' + self.args.wsc[which] if which else ''}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--wsc", required=True, action="append")
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--rates", default="0,2,1,0.5",
+                        type=lambda text: [float(x) for x in text.split(",")])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=9)
+    parser.add_argument("--wafers", type=int, default=1)
+    parser.add_argument("--option", action="append", default=[], help="one more option of wsc run")
+    parser.add_argument("--batch", type=int, default=8)
+    args = parser.parse_args()
+    args.dir, args.wsc = os.path.abspath(args.dir), [os.path.abspath(p) for p in args.wsc]
+    if not os.environ.get("WSC_NETWORK_OWN_NET"):
+        os.environ["WSC_NETWORK_OWN_NET"] = "1"
+        os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
+    n_hosts = 2 if args.wafers == 1 else args.wafers + 2
+    hosts = Hosts(args.dir, n_hosts)
+    try:
+        bench = Bench(args, hosts)
+        result = bench.measure()
+    finally:
+        hosts.stop()
+    bench.summary(result)
+    with open(os.path.join(args.dir, "network.json"), "w", encoding="utf-8") as out:
+        json.dump(result, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()

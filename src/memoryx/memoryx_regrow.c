@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Masks that change.  Gradual magnitude pruning (Zhu and Gupta 2017) keeps the largest weights of
+ * the tensor.  SET (Mocanu et al. 2018) and RigL (Evci et al. 2020) drop the smallest of the mask's
+ * weights, then add elements until the target is reached: at random, or where the gradient of all
+ * elements is largest.  A weight that is dropped and added again in one update keeps its value;
+ * others start from zero, states too.  All choices are exact selections over shards
+ * (memoryx_select.c).  Steps count applied updates: a step that loss scaling skips changes nothing.
+ */
+#include "memoryx_regrow.h"
+
+#include "memoryx_exchange.h"
+#include "memoryx_mask.h"
+#include "memoryx_select.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+enum wsc_err memoryx_mask_gradients(struct memoryx *mx)
+{
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        const struct zoo_sparsity *entry = model_sparsity_of(mx->net->model, i);
+        struct memoryx_part *s = &mx->part[i];
+        if (!s->mask) continue;
+        if (zoo_sparsity_needs_dense_gradient(entry, mx->mask_step)) {
+            TRY_NEW(s->dense, WSC_MEM_MEMORYX, s->n);
+            memcpy(s->dense, s->g, (size_t)s->n * sizeof *s->dense);
+        }
+        memoryx_mask_apply(s, s->g);
+    }
+    return WSC_OK;
+}
+
+void memoryx_drop_gradients(struct memoryx *mx)
+{
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        wsc_free(mx->part[i].dense);
+        mx->part[i].dense = NULL;
+    }
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static enum wsc_err add_counts(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
+                               struct comm_buf **total)
+{
+    const int n = *(const int *)ctx;
+    TRY(comm_buf_create(mx->net->comm, total, n * (int64_t)sizeof(int64_t)));
+    int64_t *out = comm_buf_data(*total);
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int m = 0; m < mx->n_shards; m++)
+        for (int k = 0; k < n; k++)
+            out[k] += ((const int64_t *)comm_buf_data(part[m]))[k];
+    return WSC_OK;
+}
+
+/* Replace @p count (@p n > 0) by its sums over all shards. */
+static enum wsc_err add_over_shards(struct memoryx *mx, int64_t step, int64_t *count, int n)
+{
+    const struct memoryx_round round = {
+        .step = step, .index = MEMORYX_ROUND_SELECT, .combine = add_counts, .ctx = &n};
+    struct comm_buf *own = NULL, *total = NULL;
+    struct vtime ignored = {0};
+    TRY(comm_buf_create(mx->net->comm, &own, n * (int64_t)sizeof *count));
+    memcpy(comm_buf_data(own), count, (size_t)n * sizeof *count);
+    TRY(memoryx_exchange(mx, &round, own, &total, &ignored));
+    memcpy(count, comm_buf_data(total), (size_t)n * sizeof *count);
+    comm_buf_unref(&total);
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_report_masks(struct memoryx *mx, int64_t step)
+{
+    const int n = mx->net->model->n_tensors;
+    if (!mx->kept) return WSC_OK;
+    for (int i = 0; i < n; i++)
+        mx->kept[i] = mx->part[i].mask ? memoryx_mask_count(&mx->part[i]) : mx->part[i].n;
+    TRY(add_over_shards(mx, step, mx->kept, n));
+    mx->batch.kept = mx->kept;
+    mx->batch.mask_step = mx->mask_step;
+    return WSC_OK;
+}
+
+/* ---- an update of masks ---------------------------------------------------------------------- */
+
+/* Tensors with an update at hand, and the selections of one phase of it. */
+struct update {
+    struct memoryx *mx;
+    int64_t step;
+    int n;            /* tensors that are due */
+    int *tensor;      /* owned (n_tensors) */
+    int64_t *count;   /* owned (n_tensors): kept elements over all shards, by place in `tensor` */
+    uint64_t **taken; /* owned (n_tensors), each owned: masks in the making */
+    struct memoryx_selection *list; /* owned (n_tensors) */
+};
+
+static const struct zoo_sparsity *entry_of(const struct update *u, int k)
+{
+    return model_sparsity_of(u->mx->net->model, u->tensor[k]);
+}
+
+static bool drops(const struct zoo_sparsity *entry)
+{
+    return entry->algorithm == ZOO_SPARSITY_SET || entry->algorithm == ZOO_SPARSITY_RIGL;
+}
+
+static struct memoryx_selection by_weight(const struct update *u, int k, int64_t n)
+{
+    const struct memoryx_part *s = &u->mx->part[u->tensor[k]];
+    return (struct memoryx_selection){.tensor = u->tensor[k],
+                                      .k = n,
+                                      .keys = memoryx_keys_magnitude,
+                                      .mx = u->mx,
+                                      .of = s->w,
+                                      .mask = drops(entry_of(u, k)) ? s->mask : NULL,
+                                      .taken = u->taken[k]};
+}
+
+/* Elements of the present masks, over all shards: those of masks from a checkpoint or from the
+ * weights are known no other way. */
+static enum wsc_err count_kept(struct update *u)
+{
+    for (int k = 0; k < u->n; k++)
+        u->count[k] = memoryx_mask_count(&u->mx->part[u->tensor[k]]);
+    return add_over_shards(u->mx, u->step, u->count, u->n);
+}
+
+/* What remains of each mask: the largest weights. */
+static enum wsc_err keep_largest(struct update *u)
+{
+    const int64_t at = u->mx->mask_step;
+    for (int k = 0; k < u->n; k++) {
+        const struct zoo_sparsity *e = entry_of(u, k);
+        const int64_t n = u->mx->net->model->tensor[u->tensor[k]].n_elems;
+        u->count[k] = drops(e) ? zoo_sparsity_dropped_to(e, u->count[k], at)
+                               : zoo_sparsity_kept(zoo_sparsity_after(e, at), n);
+        u->list[k] = by_weight(u, k, u->count[k]);
+    }
+    return memoryx_select(u->mx, u->step, u->list, u->n);
+}
+
+/* SET and RigL: elements outside what remains, up to the target. */
+static enum wsc_err regrow(struct update *u)
+{
+    const int64_t at = u->mx->mask_step;
+    int n = 0;
+    for (int k = 0; k < u->n; k++) {
+        const struct zoo_sparsity *e = entry_of(u, k);
+        const int64_t n_elems = u->mx->net->model->tensor[u->tensor[k]].n_elems;
+        const int64_t target = zoo_sparsity_kept(zoo_sparsity_after(e, at), n_elems);
+        if (!drops(e) || target <= u->count[k]) continue;
+        struct memoryx_selection *s = &u->list[n++];
+        *s = by_weight(u, k, target - u->count[k]);
+        s->mask = u->taken[k];
+        s->outside = true;
+        s->of = u->mx->part[u->tensor[k]].dense;
+        if (e->algorithm == ZOO_SPARSITY_RIGL) continue;
+        s->keys = memoryx_keys_random;
+        s->seed = memoryx_mask_seed(u->mx, e);
+        s->stream = memoryx_mask_stream(u->tensor[k], zoo_sparsity_n_updates(e, at));
+    }
+    return memoryx_select(u->mx, u->step, u->list, n);
+}
+
+static void free_update(struct update *u)
+{
+    for (int k = 0; u->taken && k < u->n; k++)
+        wsc_free(u->taken[k]);
+    wsc_free(u->taken);
+    wsc_free(u->tensor);
+    wsc_free(u->count);
+    wsc_free(u->list);
+}
+
+static enum wsc_err begin_update(struct update *u)
+{
+    const struct model *model = u->mx->net->model;
+    TRY_NEW(u->tensor, WSC_MEM_MEMORYX, model->n_tensors);
+    TRY_NEW(u->count, WSC_MEM_MEMORYX, model->n_tensors);
+    TRY_NEW(u->taken, WSC_MEM_MEMORYX, model->n_tensors);
+    TRY_NEW(u->list, WSC_MEM_MEMORYX, model->n_tensors);
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct zoo_sparsity *e = model_sparsity_of(model, i);
+        if (!e || !zoo_sparsity_updates(e, u->mx->mask_step)) continue;
+        const int k = u->n++;
+        u->tensor[k] = i;
+        TRY_NEW(u->taken[k], WSC_MEM_MEMORYX, memoryx_mask_words(u->mx->part[i].n));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err compute_masks(struct update *u)
+{
+    TRY(begin_update(u));
+    if (!u->n) return WSC_OK;
+    TRY(count_kept(u));
+    TRY(keep_largest(u));
+    TRY(regrow(u));
+    for (int k = 0; k < u->n; k++) {
+        struct memoryx_part *s = &u->mx->part[u->tensor[k]];
+        memcpy(s->mask, u->taken[k], (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+    }
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_update_masks(struct memoryx *mx, int64_t step)
+{
+    struct update u = {.mx = mx, .step = step};
+    /* What decay and momentum brought back outside the mask does not compete. */
+    for (int i = 0; i < mx->net->model->n_tensors; i++)
+        if (mx->part[i].mask) memoryx_prune(mx, i);
+    mx->mask_step++;
+    const enum wsc_err rc = compute_masks(&u);
+    for (int k = 0; k < u.n && !rc; k++)
+        memoryx_prune(mx, u.tensor[k]);
+    free_update(&u);
+    return rc;
+}

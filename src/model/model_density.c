@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How dense the matrices of a stage are at a step, for their time and bytes: shares of kept weights
+ * by kind of tensor, from counts (model_sparsity.c) and not from masks, so that virtual time is the
+ * same with and without values; and the densest step of a schedule, for which a compiler has to
+ * plan; and the FLOPs that sparse weights leave.  Read by cycles, stream and cluster. */
+#include <wsc/model.h>
+
+#include <math.h>
+
+/* ---- the densest step ------------------------------------------------------------------------ */
+
+/* The last update of the schedule; -1: it has none. */
+static int64_t last_update(const struct zoo_mask_update *u)
+{
+    if (u->freq == CONF_NULL) return u->n_steps ? u->step[u->n_steps - 1] : -1;
+    return u->stop == CONF_NULL || u->stop <= u->start
+               ? -1
+               : u->start + (u->stop - 1 - u->start) / u->freq * u->freq;
+}
+
+/* What the fraction goes to when it never stops. */
+static double limit_of(const struct zoo_fraction *f)
+{
+    switch (f->kind) {
+    case ZOO_FRACTION_LINEAR:
+        return f->slope < 0 ? 0 : f->init;
+    case ZOO_FRACTION_EXP:
+        return f->gamma > 0 ? 0 : f->final;
+    case ZOO_FRACTION_POWER:
+        return f->beta < 1 ? 0 : f->init;
+    case ZOO_FRACTION_COSINE:
+        return f->minimum;
+    case ZOO_FRACTION_CYCLING:
+    case ZOO_FRACTION_CONSTANT:
+    case ZOO_N_FRACTIONS:
+        break;
+    }
+    return f->init;
+}
+
+/* Least fraction of zeros over all masks. */
+static float least_sparsity(const struct zoo_sparsity *s)
+{
+    const struct zoo_fraction *f = &s->sparsity;
+    const int64_t last = last_update(&s->update);
+    float least = zoo_sparsity_after(s, 0);
+    if (s->algorithm == ZOO_SPARSITY_STATIC) return least;
+    if (f->kind == ZOO_FRACTION_CYCLING) {
+        for (int i = 0; i < f->n_values; i++)
+            least = fminf(least, zoo_fraction_at(f, 0, i));
+        return least;
+    }
+    /* Other formulas are monotone, the cosine up to its half period. */
+    if (last >= 0 && !(f->kind == ZOO_FRACTION_COSINE && (double)last > f->half_period))
+        return fminf(least, zoo_sparsity_after(s, last));
+    return fminf(least, (float)fmax(0, limit_of(f)));
+}
+
+int64_t model_kept_at(const struct model *model, int tensor, int64_t step)
+{
+    const struct zoo_sparsity *s = model_sparsity_of(model, tensor);
+    if (step != MODEL_DENSEST || !s) return model_kept(model, tensor, step);
+    return zoo_sparsity_kept(least_sparsity(s), model->tensor[tensor].n_elems);
+}
+
+bool model_chooses_mask(const struct model *model, int tensor, int64_t step)
+{
+    const struct zoo_sparsity *s = model_sparsity_of(model, tensor);
+    return s && s->algorithm != ZOO_SPARSITY_STATIC && zoo_sparsity_updates(s, step + 1);
+}
+
+/* ---- by kind --------------------------------------------------------------------------------- */
+
+/* Sums over the tensors of a kind. */
+struct sums {
+    double elems[MODEL_N_TENSOR_KINDS], kept[MODEL_N_TENSOR_KINDS], wanted[MODEL_N_TENSOR_KINDS];
+};
+
+static void add_tensor(struct sums *sums, const struct model *model, int tensor, int64_t step)
+{
+    const struct model_tensor *t = &model->tensor[tensor];
+    const double n = (double)t->n_elems, kept = (double)model_kept_at(model, tensor, step);
+    const bool dense = step >= 0 && model_sends_dense_gradient(model, tensor, step);
+    sums->elems[t->kind] += n;
+    sums->kept[t->kind] += kept;
+    sums->wanted[t->kind] += dense ? n : kept;
+}
+
+bool model_density_at(const struct model *model, int stage, int64_t step, struct model_density *out)
+{
+    struct sums sums = {0};
+    bool sparse = false;
+    const struct model_stage *s = stage < 0 ? NULL : &model->stage[stage];
+    if (!model->sparsity) return false;
+    for (int i = 0; i < (s ? s->n_views : model->n_tensors); i++)
+        add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
+    for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++) {
+        const double n = sums.elems[kind];
+        out->weights[kind] = n > 0 ? sums.kept[kind] / n : 1;
+        out->gradients[kind] = n > 0 ? sums.wanted[kind] / n : 1;
+        if (out->weights[kind] < 1 || out->gradients[kind] < 1) sparse = true;
+    }
+    if (model->tied) {
+        out->weights[MODEL_LM_HEAD_W] = out->weights[MODEL_WTE];
+        out->gradients[MODEL_LM_HEAD_W] = out->gradients[MODEL_WTE];
+    }
+    return sparse;
+}
+
+/* ---- FLOPs ----------------------------------------------------------------------------------- */
+
+/* Share of the tokens that meet a matrix; 0 of tables that are looked up. */
+static double tokens_of(const struct model *m, const struct model_tensor *t)
+{
+    const double head = (double)m->head_tokens / (double)m->T;
+    if (t->n_dims != 2) return 0;
+    if (t->expert >= 0 && t->expert < m->experts)
+        return (double)m->active_experts / (double)m->experts;
+    if (t->layer >= 0) return 1;
+    const bool table =
+        (t->kind == MODEL_WTE && !m->tied) || t->kind == MODEL_WPE || t->kind == MODEL_WTT;
+    return table ? 0 : head;
+}
+
+double model_useful_flop_per_token(const struct model *model, int64_t updates)
+{
+    double flop = model_flop_per_token(model);
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        const double n = (double)t->n_elems;
+        if (!model_sparsity_of(model, i)) continue;
+        const double kept = (double)model_kept_at(model, i, updates);
+        const bool dense = updates >= 0 && model_sends_dense_gradient(model, i, updates);
+        flop -= tokens_of(model, t) * (4 * (n - kept) + (dense ? 0 : 2 * (n - kept)));
+    }
+    return flop;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What moves of a stage in a step: bytes of weights and gradients on the emulated links, parameters
+ * that MemoryX updates, elements among which it chooses masks, densities for the wafer's cycles.
+ * All follow from counts of kept weights (model_density.c), which are functions of the params and
+ * the step.  A ledger in the net keeps those of a few steps, as roles are not all in the same one.
+ */
+#include "stream_ledger.h"
+
+#include <wsc/hash.h>
+#include <wsc/mem.h>
+
+#include <math.h>
+
+/* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
+enum { GRADIENT_BYTES = 4, DENSE_VALUE_BYTES = 2 };
+
+/* A tensor in the fewer bytes: its non-zeros of @p each, or all of them. */
+static int64_t least_bytes(int64_t kept, double each, int64_t dense)
+{
+    const double sparse = ceil((double)kept * each);
+    return sparse < (double)dense ? (int64_t)sparse : dense;
+}
+
+static void add_tensor(const struct hw *hw, const struct model *model, int tensor, int64_t updates,
+                       struct stream_amounts *a)
+{
+    const struct hw_stream *s = &hw->cluster->stream;
+    const int64_t n = model->tensor[tensor].n_elems, value = num_format_bytes(model->format);
+    const int64_t kept = model_kept_at(model, tensor, updates);
+    const bool whole = updates >= 0 && model_sends_dense_gradient(model, tensor, updates);
+    const double each = s->sparse_weight_bytes + (double)(value - DENSE_VALUE_BYTES);
+    a->weight_bytes += kept < n ? least_bytes(kept, each, n * value) : n * value;
+    a->grad_bytes += kept < n && !whole
+                         ? least_bytes(kept, s->sparse_gradient_bytes, n * GRADIENT_BYTES)
+                         : n * GRADIENT_BYTES;
+}
+
+void stream_amounts_of(const struct hw *hw, const struct model *model, int stage, int64_t updates,
+                       struct stream_amounts *out)
+{
+    const struct model_stage *st = &model->stage[stage];
+    *out = (struct stream_amounts){0};
+    for (int v = 0; v < st->n_views; v++) {
+        const int tensor = st->view[v].tensor;
+        add_tensor(hw, model, tensor, updates, out);
+        if (model->tensor[tensor].kind == MODEL_WTE && stage > 0) continue;
+        out->updated += model_kept_at(model, tensor, updates);
+        if (updates >= 0 && model_chooses_mask(model, tensor, updates))
+            out->selected += model->tensor[tensor].n_elems;
+    }
+    out->sparse = model_density_at(model, stage, updates, &out->density);
+    if (out->sparse) out->key = wsc_hash64(&out->density, sizeof out->density, 1) | 1;
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------ */
+
+/* Steps that roles of a rank may be in at once, and one more. */
+enum { N_PAGES = 4 };
+
+struct page {
+    int64_t updates;
+    bool written;
+    struct stream_amounts *stage; /* owned, n_stages */
+};
+struct stream_ledger {
+    struct page page[N_PAGES];
+    int oldest;
+};
+
+enum wsc_err stream_ledger_create(struct stream_ledger **out, const struct model *model)
+{
+    struct stream_ledger *l;
+    TRY_NEW(*out, WSC_MEM_STREAM, 1);
+    l = *out;
+    for (int i = 0; i < N_PAGES; i++)
+        TRY_NEW(l->page[i].stage, WSC_MEM_STREAM, model->n_stages);
+    return WSC_OK;
+}
+
+void stream_ledger_destroy(struct stream_ledger **ledger)
+{
+    if (!*ledger) return;
+    for (int i = 0; i < N_PAGES; i++)
+        wsc_free((*ledger)->page[i].stage);
+    wsc_free(*ledger);
+    *ledger = NULL;
+}
+
+static const struct page *page_of(const struct stream_net *net, int64_t updates)
+{
+    struct stream_ledger *l = net->ledger;
+    for (int i = 0; i < N_PAGES; i++)
+        if (l->page[i].written && l->page[i].updates == updates) return &l->page[i];
+    struct page *p = &l->page[l->oldest];
+    l->oldest = (l->oldest + 1) % N_PAGES;
+    *p = (struct page){updates, true, p->stage};
+    for (int s = 0; s < net->model->n_stages; s++)
+        stream_amounts_of(net->hw, net->model, s, updates, &p->stage[s]);
+    return p;
+}
+
+const struct stream_amounts *stream_amounts(const struct stream_net *net, int stage,
+                                            int64_t updates)
+{
+    /* Dense models have one page for all steps. */
+    return &page_of(net, net->model->sparsity ? updates : 0)->stage[stage];
+}
