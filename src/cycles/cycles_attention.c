@@ -30,7 +30,8 @@ static double collisions(const struct cycles_layout *l)
 static double key_axpy(const struct cycles_layout *l)
 {
     if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
-    return l->start + (1 + collisions(l)) * l->q_mean / l->mac + (1 - 1 / l->mac) / 2;
+    return fmax(l->start, cycles_fit.key_start) + (1 + collisions(l)) * l->q_mean / l->mac +
+           (1 - 1 / l->mac) / 2;
 }
 
 /** Per key one AXPY for each feature of the PE. */
@@ -78,7 +79,7 @@ static double key_row(const struct cycles_layout *l)
     if (!l->on_mesh) return l->q_mean + l->relay;
     const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
     return fmax(0, (1 + sends) * l->q_mean + cycles_fit.row_relays * l->heads.k / l->rows -
-                       cycles_fit.row_ahead);
+                       cycles_fit.row_ahead - l->start);
 }
 
 /** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */

@@ -160,16 +160,16 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
-/** On the mesh the first column passes the values of all columns on.  A word comes to it four
- * cycles after an AXPY has made room for it: during the same one, during every second of those that
- * take two cycles, between two others.  It costs a cycle of one that has no free slots. */
+/** On the mesh the first column passes the values of all columns on.  A word comes to it between
+ *  three and four cycles after an AXPY has made room for it: during the same one, during a later
+ * one for some of the words, or between two.  It costs a cycle of one that has no free slots. */
 static double first_column_relays(const struct cycles_layout *l, double held)
 {
-    enum { LATE = 4, SHORT = 2 };
-    const double cycles = held / l->mac;
+    enum { LATE = 4 };
+    const double cycles = held / l->mac, comes = LATE - 0.5;
     if (!l->on_mesh || ceil(cycles) > cycles) return 0;
     if (cycles >= LATE) return 1;
-    return cycles < SHORT || cycles > SHORT ? 0 : cycles_fit.value_relay;
+    return fmod(comes, cycles + l->start) < cycles ? cycles_fit.value_relay : 0;
 }
 
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
