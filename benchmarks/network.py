@@ -177,13 +177,13 @@ class Bench:
         if values != self.reference[:len(values)]:
             raise SystemExit("network: values or virtual times differ between runs")
 
-    def bytes_per_step(self):
+    def bytes_per_step(self, wsc):
         """[sent, received] of a step for each host: that of several steps less that of one."""
         self.hosts.limit(0)
         moved = []
         for steps in (1, 3):
             before = self.hosts.counters()
-            self.run(True, steps)
+            self.run(True, steps, wsc)
             moved.append([[b - a for a, b in zip(*pair)]
                           for pair in zip(before, self.hosts.counters())])
         return [[(many - one) // 2 for one, many in zip(*pair)] for pair in zip(*moved)]
@@ -202,10 +202,11 @@ class Bench:
         return statistics.median(seconds[0][1:])  # the first one warms up
 
     def measure(self):
-        sent = self.bytes_per_step()
-        print("a step moves, MB sent / received: " + ", ".join(
-            f"{name} {s / 1e6:.1f} / {r / 1e6:.1f}" for name, (s, r) in
-            zip(self.hosts.names, sent)), flush=True)
+        sent = [self.bytes_per_step(wsc) for wsc in self.args.wsc]
+        for wsc, hosts in zip(self.args.wsc, sent):
+            print(f"{wsc}: a step moves, MB sent / received: " + ", ".join(
+                f"{name} {s / 1e6:.1f} / {r / 1e6:.1f}"
+                for name, (s, r) in zip(self.hosts.names, hosts)), flush=True)
         rows = []
         print("round  Gbit/s  step s  computing  moving  bound  ratio", flush=True)
         for number in range(self.args.rounds):
@@ -213,9 +214,9 @@ class Bench:
                 self.hosts.limit(0)
                 computing = statistics.median(self.run(False, self.args.steps))
                 self.hosts.limit(rate)
-                moving = self.move(sent)
-                bound = max(computing, moving)
                 for which, wsc in enumerate(self.args.wsc):
+                    moving = self.move(sent[which])
+                    bound = max(computing, moving)
                     step = statistics.median(self.run(True, self.args.steps, wsc))
                     rows.append({"round": number, "rate_gbit_s": rate, "program": which,
                                  "step_s": step, "computing_s": computing, "moving_s": moving,
