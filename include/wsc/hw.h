@@ -216,6 +216,10 @@ struct hw_machine {
         int64_t workers;             /**< processes for each system, unless the params say */
         int64_t workers_per_node;    /**< processes that a node runs at full rate; 0: any number */
         int64_t worker_tokens_per_s; /**< one process; 0: no limit */
+        int64_t sample_ps;           /**< of one process for a sample, beside its tokens */
+        /** Processes that each worker loads with in a training and in an evaluation: of the params
+         *  (num_workers), no key of the machine; 0: the worker itself loads. */
+        int64_t loaders, eval_loaders;
     } input;
     /** Activation servers, which keep what does not fit the wafers. */
     struct hw_activation {
@@ -384,9 +388,14 @@ double hw_io_cycles(const struct hw *hw, double bytes);
 int64_t hw_spill_rate(const struct hw *hw);
 /** Wafer cycles (a real number) in which @p bytes of spilled activations move. */
 double hw_spill_cycles(const struct hw *hw, double bytes);
-/** Time in which the input workers of @p wafer supply samples of @p n_tokens tokens, ps: by their
- *  processes, or by the port of their node, whichever takes longer. */
-int64_t hw_input_ps(const struct hw *hw, int wafer, int64_t n_tokens);
+/** Samples that a wafer is fed with. */
+struct hw_samples {
+    int64_t n, n_tokens; /**< samples; tokens of all of them */
+    bool evaluation;     /**< of eval_input; of train_input otherwise */
+};
+/** Time in which the input workers of @p wafer supply @p samples, ps: by their processes, or by the
+ *  port of their node, whichever takes longer. */
+int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *samples);
 /** Time in which the coordinator lets all systems begin a step, ps; 0 for one system. */
 int64_t hw_control_ps(const struct hw *hw);
 /** Time that a node of the tree waits for what it forwards first, ps: a packet on one plane of

@@ -105,9 +105,10 @@ enum wsc_err report_protocol_print(const struct validation_protocol *p) WSC_CHEC
 /** Print the fitted constants with their errors and correlations, and the fitted rows. */
 enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKED;
 /** Write a cluster file @p path that is based on @p base (as it is to be written) and holds the
- *  fitted constants with kind calibrated, standard errors and the fitted rows as their source. */
+ *  constants fitted on machine number @p machine with kind calibrated, standard errors and the
+ *  fitted rows as their source. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
-                                      const struct validation_fit *c) WSC_CHECKED;
+                                      const struct validation_fit *c, int machine) WSC_CHECKED;
 
 /* ---- exhibits -------------------------------------------------------------------------------- */
 /** The rows and the points of the curves of each exhibit as tables on stdout. */

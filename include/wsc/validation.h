@@ -61,7 +61,9 @@ enum wsc_err validation_points_read(const char *path, struct validation_point **
 /* ---- published figures ----------------------------------------------------------------------- */
 /** What was measured; src/validation/quantities.c has the names, the units and the predictions. */
 enum validation_quantity {
-    VALIDATION_TIME,       /**< of `samples` samples: d, h, s, ms */
+    VALIDATION_TIME, /**< of the steps of `samples` samples: d, h, s, ms */
+    /** Of a whole training of `samples` samples, with checkpoints and failures: d, h, s. */
+    VALIDATION_TRAINING_TIME,
     VALIDATION_RATE,       /**< of a training: samples/s, tokens/s */
     VALIDATION_EVAL_RATE,  /**< of an evaluation, forward passes alone: samples/s, tokens/s */
     VALIDATION_STEP_TIME,  /**< of one optimizer step: s, ms */
@@ -89,7 +91,7 @@ struct validation_figure {
     /** Unit of value, low and high, one that its quantity has. */
     char unit[16];
     double value; /**< as published, in unit */
-    /** VALIDATION_TIME: samples that took so long; 0 otherwise. */
+    /** VALIDATION_TIME, VALIDATION_TRAINING_TIME: samples that took so long; 0 otherwise. */
     double samples;
     char model[48];                                    /**< name of a params file */
     int64_t num_csx;                                   /**< 0: not stated */
@@ -149,7 +151,7 @@ enum wsc_err validation_points_select(struct validation_point *points, int *n,
                                       validation_skipped_fn skipped) WSC_CHECKED;
 
 /** Most constants that are fitted together. */
-enum { VALIDATION_MAX_CALIBRATED = 5 };
+enum { VALIDATION_MAX_CALIBRATED = 6 };
 /** A published figure and what the emulator makes of it. */
 struct validation_prediction {
     const struct validation_figure *ref; /**< borrowed */
@@ -191,9 +193,17 @@ struct validation_table {
     int n_banded, n_inside;  /**< measured rows of kind validation, and those inside their band */
     const char *command;     /**< for provenance */
 };
+/** Most machines that one fit covers. */
+enum { VALIDATION_MAX_FITTED_MACHINES = 8 };
+/** A machine of the fitted rows, for which `wsc calibrate` writes a file. */
+struct validation_fitted_machine {
+    char name[32];  /**< of its file, without ".yaml" */
+    bool stands_in; /**< the comparison's own machine is fitted in its place */
+};
 /** One constant of a fit. */
 struct validation_fitted {
     char path[64];          /**< without `cluster.` */
+    unsigned machines;      /**< a bit for each machine of the fit that it was fitted on */
     char value[48];         /**< with unit */
     char error[48];         /**< standard error with unit; "" when the points do not tell */
     char low[48], high[48]; /**< two standard errors around the value, inside the key's range */
@@ -201,6 +211,8 @@ struct validation_fitted {
 /** The result of a fit. */
 struct validation_fit {
     struct validation_fitted constant[VALIDATION_MAX_CALIBRATED];
+    struct validation_fitted_machine machine[VALIDATION_MAX_FITTED_MACHINES];
+    int n_machines;
     /** Correlations of the constants' errors, 1 on the diagonal. */
     double correlation[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
     int n_constants;
@@ -272,9 +284,11 @@ struct validation_calibration {
     const struct validation_figure **point; /**< owned */
     double *residual;                       /**< owned */
 };
-/** Fit the @p n_paths constants @p path (wafer.stage_latency, wafer.arrival_cycles,
- * wafer.simd_fmachs, memoryx.update_rate, wafer.kernel_factor) to the rows of kind calibration:
- * least squares of ln(predicted / published), with Huber's function so that no single row decides.
+/** Fit the @p n_paths constants @p path (of validation_fittable_paths(); 0: those that the machines
+ * of the rows have with kind calibrated) to the rows of kind calibration: least squares of
+ * ln(predicted / published), with Huber's function so that no single row decides.  A constant is
+ * fitted on the machines whose files have it with kind calibrated, and on all machines when no file
+ * has.
  *  @p out borrows from the comparison; validation_calibration_fini() it also after an error. */
 enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
                                   const char *const *path, int n_paths,

@@ -73,6 +73,8 @@ struct zoo_input {
     /** Which token that is. */
     int64_t sink_token_id;
     bool micro_batch_given; /**< the file says it; the default otherwise */
+    /** Loader processes of each input worker; CONF_NULL or 0: the worker itself. */
+    int64_t num_workers;
     /** Permute the samples in every epoch. */
     bool shuffle;
     /** Seed of the permutation; the order is a function of it and the epoch. */

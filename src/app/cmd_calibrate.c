@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc calibrate`: has `scaling` fit constants to the published figures of kind calibration and
- * writes them into a cluster file that names the fitted machine as its base.  Under mpirun
+/* `wsc calibrate`: has `validation` fit constants to the published figures of kind calibration and
+ * writes them into cluster files that name the fitted machines as their bases.  Under mpirun
  * the ranks share the rows of each evaluation; rank 0 prints and writes. */
 #include "cmd.h"
 #include "comparison.h"
@@ -44,17 +44,31 @@ static void relative(const char *from, const char *file, char *out, size_t size)
     (void)snprintf(out + used, size - used, "%s", file + common + 1);
 }
 
-/* The machine that was fitted, as the new file names it. */
+/* The machine @p m that was fitted, as the new file names it. */
 static enum wsc_err name_base(const struct app_calibrate *o, const struct app_comparison *c,
-                              char *base, size_t size)
+                              const struct validation_fitted_machine *m, char *base, size_t size)
 {
-    char folder[PATH_MAX] = "", file[PATH_MAX] = "", path[PATH_MAX + 16];
-    (void)snprintf(path, sizeof path, "%s/cs2.yaml", c->cluster_dir);
-    const char *machine = o->config.cluster_path ? o->config.cluster_path : path;
+    char folder[PATH_MAX] = "", file[PATH_MAX] = "", path[PATH_MAX + 64];
+    (void)snprintf(path, sizeof path, "%s/%s.yaml", c->cluster_dir, m->name);
+    const char *machine = m->stands_in ? o->config.cluster_path : path;
     TRY(real_folder(o->out, folder));
     if (!realpath(machine, file)) return WSC_RAISE(WSC_IO, "%s: not found", machine);
     relative(folder, file, base, size);
     return WSC_OK;
+}
+
+/* The file of machine number @p m: --out of the first one, beside it those of the others. */
+static void name_file(const struct app_calibrate *o, const struct validation_fit *fit, int m,
+                      char *path, size_t size)
+{
+    const char *suffix = ".yaml";
+    const size_t n = strlen(o->out), k = strlen(suffix);
+    const bool cut = n > k && !strcmp(o->out + n - k, suffix);
+    if (m == 0)
+        (void)snprintf(path, size, "%s", o->out);
+    else
+        (void)snprintf(path, size, "%.*s_%s%s", (int)(cut ? n - k : n), o->out,
+                       fit->machine[m].name, suffix);
 }
 
 /* What each rank does before the fit. */
@@ -70,12 +84,15 @@ static enum wsc_err finish(const struct app_calibrate *o, const struct app_compa
                            const struct validation_calibration *fit,
                            const struct validation_protocol *protocol)
 {
-    char base[2 * PATH_MAX];
-    TRY(name_base(o, c, base, sizeof base));
     TRY(report_calibration_print(&fit->report));
     if (o->leave_one_out) TRY(report_protocol_print(protocol));
-    TRY(report_calibration_write(o->out, base, &fit->report));
-    (void)printf("\nWrote %s, based on %s\n", o->out, base);
+    for (int m = 0; m < fit->report.n_machines; m++) {
+        char base[2 * PATH_MAX], path[PATH_MAX + 64];
+        name_file(o, &fit->report, m, path, sizeof path);
+        TRY(name_base(o, c, &fit->report.machine[m], base, sizeof base));
+        TRY(report_calibration_write(path, base, &fit->report, m));
+        (void)printf("%sWrote %s, based on %s\n", m ? "" : "\n", path, base);
+    }
     return WSC_OK;
 }
 

@@ -66,7 +66,7 @@ static void add_exit_statuses(struct wsc_text *t)
 {
     out_manual_heading(t, 1, "exit status");
     for (int i = 0; i < APP_N_STATUSES; i++) {
-        char status[8];
+        char status[16];
         (void)snprintf(status, sizeof status, "%d", i);
         out_manual_item(t, status, NULL, app_statuses[i]);
     }

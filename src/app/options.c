@@ -114,15 +114,18 @@ const struct app_option app_options[] = {
     {APP_ON_REPRODUCE, "only", APP_TEXT, "EXHIBIT,...", AT(reproduce, only),
      .help = "these exhibits alone", .preset_why = "all of exhibits.yaml"},
     {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
-     .help = "the cluster file to write; it must not exist yet", .required = ""},
+     .help = "the cluster file to write; it must not exist yet; other machines of the rows get one "
+             "beside it, FILE_cs3.yaml for example",
+     .required = ""},
     {APP_ON_CALIBRATE, "overwrite", APP_FLAG, AT(calibrate, overwrite),
      .help = "the cluster file may exist: replace it"},
     {APP_ON_CALIBRATE, "leave_one_out", APP_FLAG, AT(calibrate, leave_one_out),
-     .help = "predict each fitted row without it and without its family, and fit with 0 to 4 "
+     .help = "predict each fitted row without it and without its family, and fit with 0 to 6 "
              "constants"},
-    {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit, .preset = "wafer.stage_latency",
+    {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit,
+     .preset_why = "those that the machines of the rows have with kind calibrated",
      .help = "constants to fit, of wafer.stage_latency, wafer.arrival_cycles, wafer.simd_fmachs, "
-             "memoryx.update_rate, wafer.kernel_factor"},
+             "wafer.clock, memoryx.update_rate, wafer.kernel_factor"},
     {APP_ON_RUN, "phase", APP_INT, "N", AT(run, phase), .min = 1, .max = 1 << 20,
      .help = "of a list of trainers, run this one alone", .preset_why = "all, one after another"},
     {APP_ON_RUN, "mode", APP_TEXT, "MODE", .key = "runconfig.mode",

@@ -160,9 +160,12 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     return create_roles(c, &config);
 }
 
-/* Servers of a system that the params ask for. */
-static void apply_servers(struct hw_machine *out, const struct zoo_runconfig *rc)
+/* Servers of a system, and processes of its input workers, that the params ask for. */
+static void apply_servers(struct hw_machine *out, const struct zoo_params *params)
 {
+    const struct zoo_runconfig *rc = &params->runconfig;
+    out->input.loaders = params->train_input.num_workers;
+    out->input.eval_loaders = params->eval_input.num_workers;
     if (rc->num_workers_per_csx > 0) out->input.workers = rc->num_workers_per_csx;
     if (rc->num_act_servers > 0) out->activation.servers = rc->num_act_servers;
 }
@@ -176,7 +179,7 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     TRY_NEW(c, WSC_MEM_RUN, 1);
     c->comm = comm;
     hw_apply_effects(&c->effective, cluster);
-    apply_servers(&c->effective, &params->runconfig);
+    apply_servers(&c->effective, params);
     c->hw.cluster = &c->effective;
     c->hw.n_csx = params->runconfig.num_csx;
     c->params = params;

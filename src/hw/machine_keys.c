@@ -163,6 +163,8 @@ static const struct conf_key keys[] = {
      DOC("processes that a node runs at full rate; 0: any number")},
     {OPTIONAL("input.worker_rate", input.worker_tokens_per_s, "0"), INT, RANGE(0, 1e12),
      DOC("tokens/s that a process makes; 0: no limit")},
+    {OPTIONAL("input.sample_time", input.sample_ps, "0 s"), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
+     DOC("of a process for each sample, beside its tokens: the call, the look-up in the file")},
     {OPTIONAL("activation.rate", activation.rate_bytes_per_s, "0 B/s"), QUANTITY(RATE),
      RANGE(0, MAX_RATE),
      DOC("spilled activations of a system to or from all its servers; 0: no limit")},

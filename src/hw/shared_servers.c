@@ -43,13 +43,20 @@ double hw_spill_cycles(const struct hw *hw, double bytes)
     return bytes * ((double)hw->cluster->wafer.clock_hz / (double)hw_spill_rate(hw));
 }
 
-/* Tokens/s of the processes that make a system's samples; 0: no limit. */
-static int64_t worker_rate(const struct hw *hw)
+/* Processes of all workers of a system, as many as it has; those of its nodes may be fewer. */
+static int64_t n_processes(const struct hw_feed *in, bool evaluation)
+{
+    const int64_t loaders = evaluation ? in->eval_loaders : in->loaders;
+    return in->workers * (loaders > 1 ? loaders : 1);
+}
+
+/* What a system has of @p each for every process that makes its samples; 0: no limit. */
+static int64_t of_processes(const struct hw *hw, int64_t each, bool evaluation)
 {
     const struct hw_feed *in = &hw->cluster->input;
-    const int64_t own = in->worker_tokens_per_s * in->workers;
-    const int64_t of_node = in->worker_tokens_per_s * in->workers_per_node;
-    return lower_rate(own, of_node ? part_of_nodes(hw, of_node, in->nodes) : 0);
+    const int64_t of_node = each * in->workers_per_node;
+    return lower_rate(each * n_processes(in, evaluation),
+                      of_node ? part_of_nodes(hw, of_node, in->nodes) : 0);
 }
 
 static int64_t slowed(int64_t rate, double slowness)
@@ -59,16 +66,28 @@ static int64_t slowed(int64_t rate, double slowness)
     return slower > 0 ? slower : 1;
 }
 
-int64_t hw_input_ps(const struct hw *hw, int wafer, int64_t n_tokens)
+/* The processes of a system take turns with its samples. */
+static int64_t made_ps(const struct hw *hw, const struct hw_samples *samples, double slowness)
+{
+    const struct hw_feed *in = &hw->cluster->input;
+    const int64_t tokens = of_processes(hw, in->worker_tokens_per_s, samples->evaluation);
+    /* Samples a second, rounded to a thousandth: a node's part may be less than one process. */
+    const int64_t thousandths = of_processes(hw, 1000, samples->evaluation);
+    const wide work_ps = (wide)samples->n * in->sample_ps * 1000;
+    const int64_t begun_ps = (int64_t)(work_ps / slowed(thousandths, slowness));
+    return vtime_add_ps(begun_ps, vtime_duration_ps(samples->n_tokens, slowed(tokens, slowness)));
+}
+
+int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *samples)
 {
     const struct hw_feed *in = &hw->cluster->input;
     const double slowness = hw_input_slowness(hw, wafer);
     const int64_t port = part_of_nodes(hw, in->rate_bytes_per_s, in->nodes);
     if (!hw->cluster->effects.input) return 0;
-    const int64_t made_ps = vtime_duration_ps(n_tokens, slowed(worker_rate(hw), slowness));
-    const int64_t sent_ps =
-        vtime_duration_ps(n_tokens * in->bytes_per_token, slowed(port, slowness));
-    return made_ps > sent_ps ? made_ps : sent_ps;
+    const int64_t made = made_ps(hw, samples, slowness);
+    const int64_t sent =
+        vtime_duration_ps(samples->n_tokens * in->bytes_per_token, slowed(port, slowness));
+    return made > sent ? made : sent;
 }
 
 int64_t hw_control_ps(const struct hw *hw)

@@ -103,7 +103,7 @@ static void by_rows(struct mesh_pe *pe, struct mesh_thread t)
 /* Are the elements of operand @p i (0 is the result) consecutive in memory? */
 static bool is_plain(const struct mesh_thread *t, int i)
 {
-    unsigned source = i ? t->from >> 2 * (i - 1) & 3 : MESH_FROM_MEMORY;
+    unsigned source = i ? (unsigned)t->from >> 2 * (i - 1) & 3 : MESH_FROM_MEMORY;
     return source == MESH_FROM_MEMORY &&
            t->step[i] == mesh_type_bytes(mesh_code_info[t->code].type[i]);
 }

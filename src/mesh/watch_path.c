@@ -178,10 +178,10 @@ void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
     struct mesh_watch_flow *f = flow_of(pe);
     if (!f) return;
     mesh_path_extend(&f->thread[thread],
-                     f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE, end);
+                     (unsigned)f->maps >> thread & 1U ? MESH_PART_SCALAR : MESH_PART_COMPUTE, end);
     if (thread == 0)
         f->main = f->thread[0];
-    else if (f->enables >> thread & 1U)
+    else if ((unsigned)f->enables >> thread & 1U)
         f->enabled = f->thread[thread];
 }
 

@@ -34,11 +34,18 @@ static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
 static WSC_CHECKED enum wsc_err print_constants(const struct validation_fit *c)
 {
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrl",
-                      (const char *const[]){"constant", "fitted", "standard error", ""}));
+    TRY(out_table_new(
+        &table, "llrrl",
+        (const char *const[]){"constant", "machines", "fitted", "standard error", ""}));
     for (int i = 0; i < c->n_constants; i++) {
         const struct validation_fitted *f = &c->constant[i];
+        struct wsc_text on = {0};
+        for (int m = 0; m < c->n_machines; m++)
+            if (f->machines & (1U << m))
+                wsc_text_add(&on, "%s%s", on.bytes ? ", " : "", c->machine[m].name);
         out_table_cell(table, "%s", f->path);
+        out_table_cell(table, "%s", on.bytes ? on.bytes : "");
+        wsc_text_free(&on);
         out_table_cell(table, "%s", f->value);
         out_table_cell(table, "%s", *f->error ? f->error : "-");
         out_table_cell(table, "%s", *f->error ? "" : "the points do not tell this constant");
@@ -182,36 +189,44 @@ static int section_length(const char *path)
     return (int)(strchr(path, '.') - path);
 }
 
-/* True when no constant before @p i lies in its section. */
-static bool opens_section(const struct validation_fit *c, int i)
+static bool fitted_on(const struct validation_fit *c, int i, int machine)
+{
+    return c->constant[i].machines & (1U << machine);
+}
+
+/* True when no constant of the machine before @p i lies in its section. */
+static bool opens_section(const struct validation_fit *c, int i, int machine)
 {
     const int n = section_length(c->constant[i].path) + 1;
     for (int k = 0; k < i; k++)
-        if (!strncmp(c->constant[k].path, c->constant[i].path, (size_t)n)) return false;
+        if (fitted_on(c, k, machine) &&
+            !strncmp(c->constant[k].path, c->constant[i].path, (size_t)n))
+            return false;
     return true;
 }
 
 /* Constants below their sections, each section opened once. */
-static void add_sections(struct wsc_text *t, const struct validation_fit *c)
+static void add_sections(struct wsc_text *t, const struct validation_fit *c, int machine)
 {
     for (int i = 0; i < c->n_constants; i++) {
         const char *path = c->constant[i].path;
         const int n = section_length(path);
-        if (!opens_section(c, i)) continue;
+        if (!fitted_on(c, i, machine) || !opens_section(c, i, machine)) continue;
         wsc_text_add(t, "\n%.*s:\n", n, path);
         for (int k = i; k < c->n_constants; k++)
-            if (!strncmp(c->constant[k].path, path, (size_t)n + 1)) add_constant(t, c, k);
+            if (fitted_on(c, k, machine) && !strncmp(c->constant[k].path, path, (size_t)n + 1))
+                add_constant(t, c, k);
     }
 }
 
 enum wsc_err report_calibration_write(const char *path, const char *base,
-                                      const struct validation_fit *c)
+                                      const struct validation_fit *c, int machine)
 {
     struct wsc_text t = {0};
     wsc_text_add(&t, "# Constants fitted by `wsc calibrate`.\n\nschema_version: 1\nbase: ");
     out_text_json(&t, base);
     wsc_text_add(&t, "\n");
-    add_sections(&t, c);
+    add_sections(&t, c, machine);
     enum wsc_err rc = wsc_text_check(&t);
     if (!rc) rc = out_write_text(path, t.bytes);
     wsc_text_free(&t);

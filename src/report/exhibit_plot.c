@@ -27,8 +27,8 @@ static const char *colour_of(int k)
 static double published_rate(const struct validation_prediction *p)
 {
     const struct validation_figure *f = p->ref;
-    if (f->quantity != VALIDATION_TIME && f->quantity != VALIDATION_RATE &&
-        f->quantity != VALIDATION_STEP_TIME)
+    if (f->quantity != VALIDATION_TIME && f->quantity != VALIDATION_TRAINING_TIME &&
+        f->quantity != VALIDATION_RATE && f->quantity != VALIDATION_STEP_TIME)
         return NAN;
     const double predicted =
         (double)f->global_batch * (double)f->msl / ((double)p->step_time_ps * 1e-12);
@@ -75,7 +75,7 @@ static int add_points(struct wsc_text *t, const struct validation_reproduced *r,
 static double published_step(const struct validation_prediction *p)
 {
     const double rate = published_rate(p);
-    return (double)p->ref->global_batch * (double)p->ref->msl / rate * 1e3;
+    return (double)p->ref->global_batch * (double)p->ref->msl / rate;
 }
 
 /* ---- curves ---------------------------------------------------------------------------------- */
@@ -88,7 +88,7 @@ static void add_curve(struct wsc_text *t, const struct validation_reproduced *r,
     wsc_text_add(t, "$c%d << EOD\n", k);
     for (int i = 0; i < c->n; i++) {
         const struct scaling_row *row = &c->row[i];
-        const double y = systems ? row->tokens_per_s : (double)row->step_time_ps * 1e-9;
+        const double y = systems ? row->tokens_per_s : (double)row->step_time_ps * 1e-12;
         const double low = systems ? y * c->below[i] : y / c->above[i],
                      high = systems ? y * c->above[i] : y / c->below[i];
         const int64_t x = systems ? row->num_csx : row->global_batch;
@@ -203,7 +203,7 @@ static void plot_batches(const struct validation_reproduced *r, struct wsc_text 
         steps[k] = add_points(data, r, k, "s", published_step);
     add_common(plot);
     wsc_text_add(plot, "unset logscale\nset format y '%%g'\nset xlabel 'sequences of a step'\n"
-                       "set ylabel 'time of a step, ms'\nset lmargin 11\nset rmargin 28\n");
+                       "set ylabel 'time of a step, s'\nset lmargin 11\nset rmargin 28\n");
     add_x_tics(plot, &r->exhibit->batch);
     wsc_text_add(plot, "set xrange [0:%lld]\nset yrange [0:*]\nset origin X0,Y0\nset size W,H\n",
                  (long long)(r->exhibit->batch.item[r->exhibit->batch.n - 1] * 21 / 20));

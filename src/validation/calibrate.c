@@ -13,6 +13,9 @@
 /* Residuals beyond count linearly: a tenth, the lower end of what a vendor's compiler states for
  * its own estimates. */
 static const double THRESHOLD = 0.1;
+/* First and last steps of a search that begins at neutral constants, and of one that begins at a
+ * solution for nearly the same rows, of which no more than the errors is wanted. */
+static const double AFAR[2] = {1, 1.0 / 512}, NEARBY[2] = {0.5, 1.0 / 64};
 
 static double to_x(const struct validation_fittable *f, double value)
 {
@@ -26,22 +29,25 @@ static double to_value(const struct validation_fittable *f, double x)
 
 /* ---- residuals ------------------------------------------------------------------------------- */
 
-/* A job at a place of the search. */
+/* A job at a place of the search, and the cases to be computed there. */
 struct place {
     const struct validation_job *job;
     const double *x;
+    int which[VALIDATION_MAX_POINTS], n;
 };
 
 static enum wsc_err one_residual(void *ctx, int i, void *residual)
 {
     const struct place *at = ctx;
     const struct validation_job *job = at->job;
-    const struct validation_case *item = &job->cases->item[i];
+    const int which = at->which[i];
+    const struct validation_case *item = &job->cases->item[which];
     struct hw_machine cluster = *item->cluster; /* a shallow copy: only numbers differ */
     double predicted;
     if (job->others_neutral) TRY(validation_set_neutral(&cluster));
     for (int k = 0; k < job->n; k++)
-        TRY(hw_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], at->x[k])));
+        if (job->applies[k][which])
+            TRY(hw_constant_set(&job->constant[k], &cluster, to_value(job->fittable[k], at->x[k])));
     TRY(validation_predict(item, &cluster, &predicted, NULL));
     const double r = log(predicted / item->ref->value);
     memcpy(residual, &r, sizeof r);
@@ -55,22 +61,51 @@ static const struct validation_seen *find_seen(const struct validation_job *job,
     return NULL;
 }
 
+/* Where the constants of case @p i were the same as at @p x: those of other machines are nothing to
+ * it. */
+static const struct validation_seen *find_case(const struct validation_job *job, const double *x,
+                                               int i)
+{
+    for (int s = job->n_seen - 1; s >= 0; s--) {
+        bool same = true;
+        for (int k = 0; k < job->n; k++)
+            same = same && (!job->applies[k][i] || job->seen[s].x[k] == x[k]);
+        if (same) return &job->seen[s];
+    }
+    return NULL;
+}
+
+/* The residuals at @p x, as far as they are not known from before. */
+static WSC_CHECKED enum wsc_err compute(struct validation_job *job, const double *x,
+                                        struct validation_seen *out)
+{
+    struct place at = {.job = job, .x = x};
+    double fresh[VALIDATION_MAX_POINTS] = {0};
+    memcpy(out->x, x, (size_t)job->n * sizeof *x);
+    for (int i = 0; i < job->cases->n; i++) {
+        const struct validation_seen *before = find_case(job, x, i);
+        if (before)
+            out->residual[i] = before->residual[i];
+        else
+            at.which[at.n++] = i;
+    }
+    const struct scaling_items items = {fresh, sizeof(double), at.n, one_residual, &at};
+    TRY(scaling_share(job->comm, &items));
+    for (int i = 0; i < at.n; i++)
+        out->residual[at.which[i]] = fresh[i];
+    return WSC_OK;
+}
+
 enum wsc_err validation_job_residuals(void *ctx, const double *x, double *residual)
 {
     struct validation_job *job = ctx;
-    const int n = job->cases->n;
     const struct validation_seen *seen = find_seen(job, x);
     if (!seen) {
-        struct place at = {job, x};
         TRY_GROW(job->seen, WSC_MEM_SCALING, job->room, job->n_seen + 1);
-        struct validation_seen *made = &job->seen[job->n_seen];
-        const struct scaling_items items = {made->residual, sizeof(double), n, one_residual, &at};
-        memcpy(made->x, x, (size_t)job->n * sizeof *x);
-        TRY(scaling_share(job->comm, &items));
-        job->n_seen++;
-        seen = made;
+        TRY(compute(job, x, &job->seen[job->n_seen]));
+        seen = &job->seen[job->n_seen++];
     }
-    memcpy(residual, seen->residual, (size_t)n * sizeof *residual);
+    memcpy(residual, seen->residual, (size_t)job->cases->n * sizeof *residual);
     return WSC_OK;
 }
 
@@ -78,7 +113,7 @@ enum wsc_err validation_job_residuals(void *ctx, const double *x, double *residu
 
 static enum wsc_err add_constant(struct validation_job *job, const char *path)
 {
-    char list[160] = "";
+    char list[256] = "";
     size_t used = 0;
     int n;
     const struct validation_fittable *f = validation_fittables(&n);
@@ -92,13 +127,46 @@ static enum wsc_err add_constant(struct validation_job *job, const char *path)
                         "one of %s", list);
 }
 
-enum wsc_err validation_job_name(struct validation_job *job, const char *const *path, int n_paths)
+/* True when a machine of @p cases has the constant @p path with kind calibrated. */
+static bool any_calibrates(const struct validation_cases *cases, const char *path)
 {
-    if (n_paths < 1 || n_paths > VALIDATION_MAX_CALIBRATED)
-        return WSC_RAISE(WSC_USAGE, "%d constants to fit, 1 to %d are possible", n_paths,
+    for (int i = 0; i < cases->n; i++)
+        if (validation_calibrates(cases->item[i].cluster, path)) return true;
+    return false;
+}
+
+enum wsc_err validation_job_name(struct validation_job *job, const struct validation_cases *cases,
+                                 const char *const *path, int n_paths)
+{
+    int n_known;
+    const struct validation_fittable *known = validation_fittables(&n_known);
+    if (n_paths > VALIDATION_MAX_CALIBRATED)
+        return WSC_RAISE(WSC_USAGE, "%d constants to fit, at most %d are possible", n_paths,
                          VALIDATION_MAX_CALIBRATED);
     for (int i = 0; i < n_paths; i++)
         TRY(add_constant(job, path[i]));
+    for (int i = 0; i < n_known && !n_paths; i++)
+        if (any_calibrates(cases, known[i].path)) TRY(add_constant(job, known[i].path));
+    if (!job->n)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "no machine of the fitted rows has a constant of "
+                                                 "kind calibrated"),
+                            "--fit %s", known[0].path);
+    return WSC_OK;
+}
+
+enum wsc_err validation_job_set_cases(struct validation_job *job,
+                                      const struct validation_cases *cases)
+{
+    if (cases->n > VALIDATION_MAX_POINTS)
+        return WSC_RAISE(WSC_CONFIG, "more than %d figures", VALIDATION_MAX_POINTS);
+    job->cases = cases;
+    job->n_seen = 0;
+    for (int k = 0; k < job->n; k++) {
+        const char *path = job->fittable[k]->path;
+        const bool any = any_calibrates(cases, path);
+        for (int i = 0; i < cases->n; i++)
+            job->applies[k][i] = !any || validation_calibrates(cases->item[i].cluster, path);
+    }
     return WSC_OK;
 }
 
@@ -113,12 +181,12 @@ static enum wsc_err set_problem(struct validation_job *job, struct validation_pr
     const struct validation_cases *cases = job->cases;
     *p = (struct validation_problem){.n_parameters = job->n,
                                      .n_points = cases->n,
+                                     .first_scale = AFAR[0],
+                                     .last_scale = AFAR[1],
                                      .threshold = THRESHOLD,
                                      .residuals = validation_job_residuals,
                                      .ctx = job};
     if (!cases->n) return WSC_RAISE(WSC_CONFIG, "no published figure of kind calibration");
-    if (cases->n > VALIDATION_MAX_POINTS)
-        return WSC_RAISE(WSC_CONFIG, "more than %d figures to fit", VALIDATION_MAX_POINTS);
     for (int k = 0; k < job->n; k++) {
         const struct validation_fittable *f = job->fittable[k];
         const double a = to_x(f, f->low), b = to_x(f, f->high);
@@ -131,11 +199,18 @@ static enum wsc_err set_problem(struct validation_job *job, struct validation_pr
 }
 
 enum wsc_err validation_job_fit(struct validation_job *job, const bool *left_out,
+                                const struct validation_solution *from,
                                 struct validation_solution *result)
 {
     struct validation_problem problem;
     TRY(set_problem(job, &problem));
     problem.left_out = left_out;
+    if (from) {
+        memcpy(problem.start, from->x, sizeof problem.start);
+        problem.first_scale = NEARBY[0];
+        problem.last_scale = NEARBY[1];
+        problem.no_errors = true;
+    }
     return validation_least_squares(&problem, result);
 }
 
@@ -161,6 +236,34 @@ void validation_job_write(const struct validation_job *job, int k, double x, cha
                           size_t size)
 {
     write_constant(&job->constant[k], to_value(job->fittable[k], x), text, size);
+}
+
+/* The machine of the fit that case @p i is about. */
+static int machine_of(const struct validation_comparison *c, const struct validation_fit *fit,
+                      const struct validation_case *item)
+{
+    const bool stands_in = item->cluster == c->cluster;
+    for (int m = 0; m < fit->n_machines; m++) {
+        const struct validation_fitted_machine *known = &fit->machine[m];
+        if (stands_in ? known->stands_in : !strcmp(known->name, item->ref->cluster)) return m;
+    }
+    return fit->n_machines;
+}
+
+static enum wsc_err name_machines(const struct validation_comparison *c,
+                                  const struct validation_cases *cases, struct validation_fit *fit)
+{
+    for (int i = 0; i < cases->n; i++) {
+        const struct validation_case *item = &cases->item[i];
+        const int m = machine_of(c, fit, item);
+        if (m < fit->n_machines) continue;
+        if (m == VALIDATION_MAX_FITTED_MACHINES)
+            return WSC_RAISE(WSC_CONFIG, "more than %d machines to fit", m);
+        fit->machine[m].stands_in = item->cluster == c->cluster;
+        (void)snprintf(fit->machine[m].name, sizeof fit->machine[m].name, "%s", item->ref->cluster);
+        fit->n_machines++;
+    }
+    return WSC_OK;
 }
 
 static void fill_constant(const struct validation_job *job, int k,
@@ -193,17 +296,21 @@ static enum wsc_err fill_report(const struct validation_job *job,
         out->point[i] = job->cases->item[i].ref;
         out->residual[i] = r->residual[i];
     }
-    *c = (struct validation_fit){.n_constants = job->n,
-                                 .point = out->point,
-                                 .residual = out->residual,
-                                 .n_points = n,
-                                 .sigma = r->sigma,
-                                 .threshold = THRESHOLD,
-                                 .objective = r->objective,
-                                 .objective_before = objective_before,
-                                 .n_evaluations = r->n_evaluations};
+    c->n_constants = job->n;
+    c->point = out->point;
+    c->residual = out->residual;
+    c->n_points = n;
+    c->sigma = r->sigma;
+    c->threshold = THRESHOLD;
+    c->objective = r->objective;
+    c->objective_before = objective_before;
+    c->n_evaluations = r->n_evaluations;
     for (int k = 0; k < job->n; k++) {
         fill_constant(job, k, r, &c->constant[k]);
+        for (int i = 0; i < n; i++)
+            if (job->applies[k][i])
+                c->constant[k].machines |= 1U
+                                           << machine_of(job->comparison, c, &job->cases->item[i]);
         for (int j = 0; j < job->n; j++)
             c->correlation[k][j] = r->correlation[k][j];
     }
@@ -228,13 +335,16 @@ enum wsc_err validation_calibrate(const struct validation_comparison *comparison
                                   struct validation_calibration *out)
 {
     struct validation_cases *cases = NULL;
-    struct validation_job job = {.comm = comparison->comm};
+    struct validation_job job = {.comm = comparison->comm, .comparison = comparison};
+    enum wsc_err rc = WSC_OK;
     *out = (struct validation_calibration){.point = NULL};
-    TRY(validation_job_name(&job, path, n_paths));
-    enum wsc_err rc =
-        validation_cases_load(&cases, comparison, 1U << VALIDATION_KIND_CALIBRATION, true);
-    job.cases = cases;
-    if (!rc) rc = fit(&job, out);
+    TRY_GOTO(validation_cases_load(&cases, comparison, 1U << VALIDATION_KIND_CALIBRATION, true),
+             cleanup);
+    TRY_GOTO(validation_job_name(&job, cases, path, n_paths), cleanup);
+    TRY_GOTO(validation_job_set_cases(&job, cases), cleanup);
+    TRY_GOTO(name_machines(comparison, cases, &out->report), cleanup);
+    TRY_GOTO(fit(&job, out), cleanup);
+cleanup:
     validation_job_fini(&job);
     validation_cases_free(&cases);
     return rc;

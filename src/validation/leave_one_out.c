@@ -13,8 +13,9 @@
 /* ---- rows left out --------------------------------------------------------------------------- */
 
 /* The residual of case @p i when the cases that @p out marks are not fitted. */
-static WSC_CHECKED enum wsc_err residual_without(struct validation_job *job, const bool *out, int i,
-                                                 double *residual)
+static WSC_CHECKED enum wsc_err residual_without(struct validation_job *job,
+                                                 const struct validation_solution *all,
+                                                 const bool *out, int i, double *residual)
 {
     struct validation_solution r;
     int n = 0;
@@ -22,21 +23,22 @@ static WSC_CHECKED enum wsc_err residual_without(struct validation_job *job, con
         n += !out[k];
     *residual = NAN;
     if (n < job->n) return WSC_OK; /* too few rows for the constants */
-    TRY(validation_job_fit(job, out, &r));
+    TRY(validation_job_fit(job, out, all, &r));
     *residual = r.residual[i];
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err leave_out(struct validation_job *job, int i,
+static WSC_CHECKED enum wsc_err leave_out(struct validation_job *job,
+                                          const struct validation_solution *all, int i,
                                           struct validation_left_out *row)
 {
     const struct validation_case *item = job->cases->item;
     bool out[VALIDATION_MAX_POINTS] = {false};
     out[i] = true;
-    TRY(residual_without(job, out, i, &row->without_row));
+    TRY(residual_without(job, all, out, i, &row->without_row));
     for (int k = 0; k < job->cases->n; k++)
         out[k] = !strcmp(item[k].ref->family, item[i].ref->family);
-    return residual_without(job, out, i, &row->without_family);
+    return residual_without(job, all, out, i, &row->without_family);
 }
 
 /* Root of the mean square; without the rows that have no value. */
@@ -59,14 +61,14 @@ static WSC_CHECKED enum wsc_err leave_rows_out(struct validation_job *job,
 {
     struct validation_solution all;
     const int n = job->cases->n;
-    TRY(validation_job_fit(job, NULL, &all));
+    TRY(validation_job_fit(job, NULL, NULL, &all));
     TRY_NEW(out->left_out, WSC_MEM_SCALING, n);
     out->n_left_out = n;
     for (int i = 0; i < n; i++) {
         struct validation_left_out *row = &out->left_out[i];
         row->ref = job->cases->item[i].ref;
         row->fitted = all.residual[i];
-        TRY(leave_out(job, i, row));
+        TRY(leave_out(job, &all, i, row));
     }
     out->rms_fitted = rms(out->left_out, n, offsetof(struct validation_left_out, fitted));
     out->rms_without_row = rms(out->left_out, n, offsetof(struct validation_left_out, without_row));
@@ -94,31 +96,32 @@ static void errors_of(const struct validation_cases *cases, const double *residu
     if (n) *mean /= n;
 }
 
-/* The first @p n_free constants of the table fitted on @p fitted. */
+/* The first @p n_free constants of the table fitted on @p fitted, from the solution @p r of one
+ * fewer, which is replaced. */
 static WSC_CHECKED enum wsc_err free_some(const struct validation_cases *fitted,
                                           const struct validation_cases *others, struct comm *comm,
-                                          int n_free, struct validation_freedom *out)
+                                          struct validation_solution *r,
+                                          struct validation_freedom *out)
 {
     int n;
     const struct validation_fittable *f = validation_fittables(&n);
     const char *path[VALIDATION_MAX_CALIBRATED] = {NULL};
-    struct validation_job job = {.cases = fitted, .comm = comm, .others_neutral = true};
-    struct validation_solution r = {.n_evaluations = 0};
+    struct validation_job job = {.comm = comm, .others_neutral = true};
+    const struct validation_solution from = *r;
     double residual[VALIDATION_MAX_POINTS] = {0}, worst;
     enum wsc_err rc = WSC_OK;
-    for (int k = 0; k < n_free; k++)
+    for (int k = 0; k < out->n_free; k++)
         path[k] = f[k].path;
-    if (n_free) TRY(validation_job_name(&job, path, n_free));
-    out->n_free = n_free;
-    TRY_GOTO(n_free ? validation_job_fit(&job, NULL, &r)
-                    : validation_job_residuals(&job, r.x, r.residual),
+    if (out->n_free) TRY(validation_job_name(&job, fitted, path, out->n_free));
+    TRY_GOTO(validation_job_set_cases(&job, fitted), cleanup);
+    TRY_GOTO(out->n_free ? validation_job_fit(&job, NULL, &from, r)
+                         : validation_job_residuals(&job, r->x, r->residual),
              cleanup);
-    errors_of(fitted, r.residual, &out->fitted, &worst);
-    for (int k = 0; k < n_free; k++)
-        validation_job_write(&job, k, r.x[k], out->value[k], sizeof out->value[k]);
-    job.cases = others;
-    job.n_seen = 0;
-    TRY_GOTO(validation_job_residuals(&job, r.x, residual), cleanup);
+    errors_of(fitted, r->residual, &out->fitted, &worst);
+    for (int k = 0; k < out->n_free; k++)
+        validation_job_write(&job, k, r->x[k], out->value[k], sizeof out->value[k]);
+    TRY_GOTO(validation_job_set_cases(&job, others), cleanup);
+    TRY_GOTO(validation_job_residuals(&job, r->x, residual), cleanup);
     errors_of(others, residual, &out->never_fitted, &out->worst_never_fitted);
 cleanup:
     validation_job_fini(&job);
@@ -130,12 +133,17 @@ static WSC_CHECKED enum wsc_err free_constants(const struct validation_cases *fi
                                                struct comm *comm, struct validation_protocol *out)
 {
     int n;
-    (void)validation_fittables(&n);
-    if (others->n > VALIDATION_MAX_POINTS)
-        return WSC_RAISE(WSC_CONFIG, "more than %d figures to compare", VALIDATION_MAX_POINTS);
+    const struct validation_fittable *f = validation_fittables(&n);
+    struct validation_solution r = {.n_evaluations = 0};
     if (n > VALIDATION_MAX_CALIBRATED) n = VALIDATION_MAX_CALIBRATED;
+    for (int k = 0; k < n; k++)
+        r.x[k] = f[k].inverse ? 1 / f[k].neutral : f[k].neutral;
     for (int k = 0; k <= n && k <= fitted->n; k++) {
-        TRY(free_some(fitted, others, comm, k, &out->freedom[k]));
+        struct validation_solution next = r;
+        out->freedom[k].n_free = k;
+        TRY(free_some(fitted, others, comm, &next, &out->freedom[k]));
+        for (int i = 0; i < k; i++)
+            r.x[i] = next.x[i];
         out->n_freedoms = k + 1;
     }
     return WSC_OK;
@@ -151,12 +159,12 @@ enum wsc_err validation_leave_one_out(const struct validation_comparison *compar
     struct validation_job job = {.comm = comparison->comm};
     enum wsc_err rc;
     *out = (struct validation_protocol){.n_left_out = 0};
-    TRY(validation_job_name(&job, path, n_paths));
     TRY_GOTO(validation_cases_load(&fitted, comparison, 1U << VALIDATION_KIND_CALIBRATION, true),
              cleanup);
     TRY_GOTO(validation_cases_load(&others, comparison, 1U << VALIDATION_KIND_VALIDATION, true),
              cleanup);
-    job.cases = fitted;
+    TRY_GOTO(validation_job_name(&job, fitted, path, n_paths), cleanup);
+    TRY_GOTO(validation_job_set_cases(&job, fitted), cleanup);
     TRY_GOTO(leave_rows_out(&job, out), cleanup);
     TRY_GOTO(free_constants(fitted, others, comparison->comm, out), cleanup);
 cleanup:

@@ -73,6 +73,18 @@ static WSC_CHECKED enum wsc_err predict_time(const struct validation_case *item,
     return WSC_OK;
 }
 
+/* With the checkpoints that the params ask for, and the failures that a training of that length
+ * meets. */
+static WSC_CHECKED enum wsc_err predict_training(const struct validation_case *item,
+                                                 const struct hw_machine *cluster,
+                                                 const struct scaling_row *row, double *value)
+{
+    const struct scaling_breaks breaks = scaling_breaks_of(cluster, &item->params, row);
+    const double tokens = item->ref->samples * (double)item->params.model.max_position_embeddings;
+    *value = scaling_training(row, tokens, 0, &breaks).seconds / seconds_of(item->ref->unit);
+    return WSC_OK;
+}
+
 static WSC_CHECKED enum wsc_err predict_step_time(const struct validation_case *item,
                                                   const struct hw_machine *cluster,
                                                   const struct scaling_row *row, double *value)
@@ -174,6 +186,12 @@ static const struct quantity {
                          .needs = VALIDATION_NEEDS_SAMPLES,
                          .predict = predict_time,
                          .rate = rate_of_time},
+    [VALIDATION_TRAINING_TIME] = {.name = "training_time",
+                                  .unit = {"d", "h", "s"},
+                                  .fast = VALIDATION_FAST_IS_SMALL,
+                                  .needs = VALIDATION_NEEDS_SAMPLES,
+                                  .predict = predict_training,
+                                  .rate = rate_of_time},
     [VALIDATION_RATE] = {.name = "rate",
                          .unit = {"samples/s", "tokens/s"},
                          .fast = VALIDATION_FAST_IS_LARGE,

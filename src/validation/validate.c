@@ -23,6 +23,12 @@ const struct validation_fittable *validation_fittables(int *n)
          .high = 4,
          .step = 0.1,
          .by_machine = true},
+        {.path = "wafer.clock",
+         .neutral = 1.1e9, /* by the announced peaks of both machines */
+         .low = 0.5e9,
+         .high = 1.5e9,
+         .step = 0.05e9,
+         .by_machine = true},
         {.path = "memoryx.update_rate",
          .neutral = 1e18,
          .low = 1e7,
@@ -45,13 +51,21 @@ const char *const *validation_fittable_paths(int *n)
     return path;
 }
 
+bool validation_calibrates(const struct hw_machine *machine, const char *path)
+{
+    for (int i = 0; i < machine->n_sources; i++)
+        if (!strcmp(machine->source[i].key, path))
+            return !strcmp(machine->source[i].kind, "calibrated");
+    return false;
+}
+
 enum wsc_err validation_set_neutral(struct hw_machine *machine)
 {
     int n;
     const struct validation_fittable *f = validation_fittables(&n);
     for (int i = 0; i < n; i++) {
         struct hw_constant constant;
-        if (f[i].by_machine) continue;
+        if (f[i].by_machine && !validation_calibrates(machine, f[i].path)) continue;
         TRY(hw_constant_find(f[i].path, &constant));
         TRY(hw_constant_set(&constant, machine, f[i].neutral));
     }

@@ -88,7 +88,9 @@ struct validation_problem {
     double low[VALIDATION_MAX_PARAMETERS], high[VALIDATION_MAX_PARAMETERS],
         start[VALIDATION_MAX_PARAMETERS];
     double step[VALIDATION_MAX_PARAMETERS]; /**< first step of the search */
+    double first_scale, last_scale;         /**< of the steps of the search, in `step` */
     double threshold;                       /**< residuals beyond count linearly (Huber) */
+    bool no_errors;                         /**< leave the standard errors out */
     const bool *left_out;                   /**< n_points: points that do not count; NULL: all do */
     /** residual[n_points] at x. */
     enum wsc_err (*residuals)(void *ctx, const double *x, double *residual);
@@ -112,12 +114,12 @@ enum wsc_err validation_least_squares(const struct validation_problem *problem,
 
 /* ---- constants ---- */
 
-/** Constants that may be fitted, at most VALIDATION_MAX_CALIBRATED, and what they are when they say
- *  nothing: no latency, an infinite rate, a factor of one. */
+/** Constants that may be fitted, at most VALIDATION_MAX_CALIBRATED, and what they are when nothing
+ *  is fitted: no latency, an infinite rate, a factor of one, the documented rate. */
 struct validation_fittable {
     const char *path; /**< without `cluster.` */
     double neutral;   /**< base units */
-    bool by_machine;  /**< no value has no effect: what the file says is neutral */
+    bool by_machine;  /**< documented for each machine: neutral only where it is calibrated */
     double low, high; /**< bounds of a fit, base units */
     double step;      /**< first step of the search, in x */
     bool inverse;     /**< the search moves in x = 1 / value */
@@ -134,9 +136,12 @@ double validation_rate_of_figure(const struct validation_figure *ref);
 struct validation_job {
     const struct validation_cases *cases; /**< borrowed */
     struct comm *comm;                    /**< shares the cases over its ranks; NULL: none */
+    const struct validation_comparison *comparison; /**< borrowed; what the cases are of */
     const struct validation_fittable *fittable[VALIDATION_MAX_CALIBRATED];
     struct hw_constant constant[VALIDATION_MAX_CALIBRATED];
     int n;
+    /** Whether a constant is fitted on the machine of a case: validation_job_set_cases(). */
+    bool applies[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_POINTS];
     bool others_neutral; /**< constants that may be fitted and are not are neutral, not as filed */
     struct validation_seen {
         double x[VALIDATION_MAX_CALIBRATED];
@@ -144,20 +149,30 @@ struct validation_job {
     } * seen; /**< owned, n_seen */
     int n_seen, room;
 };
-/** Name the constants of @p job. */
-enum wsc_err validation_job_name(struct validation_job *job, const char *const *path,
-                                 int n_paths) WSC_CHECKED;
+/** Name the constants of @p job; without a @p path those that the machines of @p cases calibrate.
+ */
+enum wsc_err validation_job_name(struct validation_job *job, const struct validation_cases *cases,
+                                 const char *const *path, int n_paths) WSC_CHECKED;
+/** Fit @p job, whose constants are named, to @p cases from now on; at most VALIDATION_MAX_POINTS.
+ *  A constant applies to the machines that calibrate it, and to all when none does. */
+enum wsc_err validation_job_set_cases(struct validation_job *job,
+                                      const struct validation_cases *cases) WSC_CHECKED;
 /** ln(predicted / published) of all cases at @p x, of n constants in the coordinates of the search;
  *  a ctx of struct validation_problem.  Collective. */
 enum wsc_err validation_job_residuals(void *job, const double *x, double *residual) WSC_CHECKED;
-/** Fit without the cases that @p left_out (NULL: none) marks.  Collective. */
+/** Fit without the cases that @p left_out (NULL: none) marks, from neutral constants or, without
+ *  standard errors, near the solution @p from.  Collective. */
 enum wsc_err validation_job_fit(struct validation_job *job, const bool *left_out,
+                                const struct validation_solution *from,
                                 struct validation_solution *result) WSC_CHECKED;
 /** Write constant @p k at @p x with its unit, to three digits. */
 void validation_job_write(const struct validation_job *job, int k, double x, char *text,
                           size_t size);
 void validation_job_fini(struct validation_job *job);
-/** Set all constants that may be fitted to their neutral values on @p machine. */
+/** True when the file of @p machine has the constant @p path with kind calibrated. */
+bool validation_calibrates(const struct hw_machine *machine, const char *path);
+/** Set all constants that may be fitted to their neutral values on @p machine; those that are
+ *  documented for each machine only where they are calibrated. */
 enum wsc_err validation_set_neutral(struct hw_machine *machine) WSC_CHECKED;
 
 #endif

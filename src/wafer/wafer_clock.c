@@ -117,10 +117,12 @@ void wafer_clock_leave(struct wafer *w)
 void wafer_clock_feed(struct wafer *w)
 {
     struct wafer_clock *c = &w->clock;
-    const int64_t n_tokens = w->micro.n_fed * w->net->model->T;
+    const struct hw_samples samples = {.n = w->micro.n_fed,
+                                       .n_tokens = w->micro.n_fed * w->net->model->T,
+                                       .evaluation = w->pass->mode == STREAM_EVAL};
     const struct vtime_edge in[] = {
         {c->now, 0, VTIME_WAIT},
-        {c->step_start, hw_input_ps(w->net->hw, w->position, n_tokens), VTIME_INPUT}};
+        {c->step_start, hw_input_ps(w->net->hw, w->position, &samples), VTIME_INPUT}};
     if (vtime_add_ps(in[1].from.ps, in[1].delay_ps) <= c->now.ps) return;
     spend_edge(c, &c->spent.input_wait_ps, &in[1]);
     arrive_at(w, in, 2);

@@ -76,7 +76,8 @@
      DOC("tokens per sample, needed for corpus files")},                                           \
     {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
      DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
-    {KEY(#in ".num_workers"), NO_EFFECT, DOC("loader processes")},                                 \
+    {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
+     DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
     {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
     {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \

@@ -171,6 +171,10 @@ TEST(validate, the_shipped_constant_is_what_calibrate_finds)
                        "b=$(\"$WSC\" inspect configs/cluster/cs2.yaml | sed -n 's/.*hash //p'); "
                        "test -n \"$a\" && test \"$a\" = \"$b\"",
                        dir));
+    CU_ASSERT(spawn_ok("a=$(\"$WSC\" inspect %s/fitted_cs3.yaml | sed -n 's/.*hash //p'); "
+                       "b=$(\"$WSC\" inspect configs/cluster/cs3.yaml | sed -n 's/.*hash //p'); "
+                       "test -n \"$a\" && test \"$a\" = \"$b\"",
+                       dir));
     CU_ASSERT(spawn_ok("grep -q 'kind: calibrated' %s/fitted.yaml", dir));
     spawn_run(&r, "\"$WSC\" calibrate --out %s/fitted.yaml", dir);
     T_EQ(r.status, 1);

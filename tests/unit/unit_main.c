@@ -4,6 +4,7 @@
 #include <wsc/store.h>
 
 #include <CUnit/Basic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 enum { MAX_CASES = 2048 };
 
-static struct {
+static struct test_case {
     const char *suite, *name;
     test_fn fn;
 } cases[MAX_CASES];
@@ -50,13 +51,21 @@ static CU_pSuite suite_named(const char *name)
     return s ? s : CU_add_suite_with_setup_and_teardown(name, NULL, NULL, arm, disarm);
 }
 
+/* A test is named SUITE.TEST; @p only is a part of that, or empty. */
+static bool is_wanted(const struct test_case *c, const char *only)
+{
+    char name[256];
+    (void)snprintf(name, sizeof name, "%s.%s", c->suite, c->name);
+    return strstr(name, only);
+}
+
 int main(int argc, char **argv)
 {
     if (store_probe_served(argc, argv)) return 0;
     const char *only = argc > 1 ? argv[1] : "";
     if (CU_initialize_registry() != CUE_SUCCESS) return 2;
     for (int i = 0; i < n_cases; i++) {
-        if (*only && !strstr(cases[i].name, only) && !strstr(cases[i].suite, only)) continue;
+        if (!is_wanted(&cases[i], only)) continue;
         CU_pSuite s = suite_named(cases[i].suite);
         if (!s || !CU_add_test(s, cases[i].name, cases[i].fn)) return 2;
     }

@@ -128,8 +128,10 @@ static int64_t form_step(struct form *f)
     const int64_t rate = f->cluster->memoryx.link_rate_bytes_per_s;
     const struct hw_feed *input = &f->cluster->input;
     const int64_t tokens = f->n_samples * f->model->T, start = f->now;
-    const int64_t fed = most(duration(tokens * input->bytes_per_token, input->rate_bytes_per_s),
-                             duration(tokens, input->workers * input->worker_tokens_per_s));
+    const int64_t made = f->n_samples * input->sample_ps / input->workers +
+                         duration(tokens, input->workers * input->worker_tokens_per_s);
+    const int64_t fed =
+        most(duration(tokens * input->bytes_per_token, input->rate_bytes_per_s), made);
     for (int s = 0; s < n; s++)
         form_transfer(f, s, false);
     f->up_free = most(f->up_free, f->now) + duration(STREAM_LOSS_BYTES, rate);
@@ -199,7 +201,9 @@ static struct memoryx_batch steady_step(int64_t num_csx, const char *const *sets
  * systems; with two nodes for six systems three times as long. */
 TEST(run_time, a_starved_step_takes_what_its_input_takes)
 {
-#define STARVED LARGER, "cluster.input.worker_rate=1000", "cluster.input.workers_per_node=1"
+#define STARVED                                                                                    \
+    LARGER, "cluster.input.worker_rate=1000", "cluster.input.workers_per_node=1",                  \
+        "cluster.input.sample_time=0 s"
     const int64_t input_ps = 8LL * 256 * 1000000000;
     struct memoryx_batch b = steady_step(6, (const char *const[]){STARVED, NULL});
     T_EQ(b.time_ps, input_ps);

@@ -22,24 +22,51 @@ static struct hw_machine with_workers(void)
     return c;
 }
 
+/* Of training samples without a time of their own. */
+static int64_t input_ps(const struct hw *hw, int wafer, int64_t n_tokens)
+{
+    const struct hw_samples samples = {.n = 1, .n_tokens = n_tokens};
+    return hw_input_ps(hw, wafer, &samples);
+}
+
 /* 2 workers make 2 M tokens/s; the port carries 83.3 M.  One node of 4 workers for 4 systems leaves
  * one worker for each. */
 TEST(hw_servers, input_is_made_by_workers)
 {
     struct hw_machine c = with_workers();
     struct hw hw = {.cluster = &c};
-    T_EQ(hw_input_ps(&hw, 0, 20000), 10LL * MS);
+    T_EQ(input_ps(&hw, 0, 20000), 10LL * MS);
     c.input.workers = 8; /* more than the node runs */
-    T_EQ(hw_input_ps(&hw, 0, 20000), 5LL * MS);
+    T_EQ(input_ps(&hw, 0, 20000), 5LL * MS);
     c.input.workers = 2;
     hw.n_csx = 4;
-    T_EQ(hw_input_ps(&hw, 0, 20000), 10LL * MS); /* a node for each */
+    T_EQ(input_ps(&hw, 0, 20000), 10LL * MS); /* a node for each */
     c.input.nodes = 2;
-    T_EQ(hw_input_ps(&hw, 0, 20000), 10LL * MS); /* 8 workers for 4 systems */
+    T_EQ(input_ps(&hw, 0, 20000), 10LL * MS); /* 8 workers for 4 systems */
     c.input.nodes = 1;
-    T_EQ(hw_input_ps(&hw, 0, 20000), 20LL * MS);
+    T_EQ(input_ps(&hw, 0, 20000), 20LL * MS);
     c.effects.input = false;
-    T_EQ(hw_input_ps(&hw, 0, 20000), 0);
+    T_EQ(input_ps(&hw, 0, 20000), 0);
+}
+
+/* 100 samples of 200 tokens: 1 ms for each sample and 0.2 ms for its tokens, by 2 workers with 3
+ * loaders each in training and none in evaluation, where the node runs 4 processes. */
+TEST(hw_servers, loaders_share_the_samples)
+{
+    struct hw_machine c = with_workers();
+    struct hw hw = {.cluster = &c};
+    struct hw_samples samples = {.n = 100, .n_tokens = 20000};
+    c.input.sample_ps = MS;
+    c.input.loaders = 3;
+    T_EQ(hw_input_ps(&hw, 0, &samples), 30LL * MS); /* 4 of 6 processes */
+    c.input.workers_per_node = 0;
+    T_EQ(hw_input_ps(&hw, 0, &samples), 20LL * MS);
+    samples.evaluation = true;
+    T_EQ(hw_input_ps(&hw, 0, &samples), 60LL * MS);
+    c.input.workers_per_node = 1;
+    c.input.nodes = 1;
+    hw.n_csx = 4; /* a quarter of a process */
+    T_EQ(hw_input_ps(&hw, 0, &samples), 480LL * MS);
 }
 
 /* 1 GB/s of one port for 12 B a token; a node that four systems share leaves a quarter. */
@@ -48,9 +75,9 @@ TEST(hw_servers, input_passes_the_port_of_a_node)
     struct hw_machine c = with_workers();
     struct hw hw = {.cluster = &c, .n_csx = 4};
     c.input.worker_tokens_per_s = 0; /* no limit */
-    T_EQ(hw_input_ps(&hw, 0, 1000000), 12LL * MS);
+    T_EQ(input_ps(&hw, 0, 1000000), 12LL * MS);
     c.input.nodes = 1;
-    T_EQ(hw_input_ps(&hw, 0, 1000000), 48LL * MS);
+    T_EQ(input_ps(&hw, 0, 1000000), 48LL * MS);
 }
 
 TEST(hw_servers, spilled_activations_take_the_narrowest_way)
@@ -125,7 +152,7 @@ TEST(hw_servers, mechanisms_are_switched_off)
     c.effects.checkpoint = c.effects.restarts = false;
     hw_apply_effects(&out, &c);
     const struct hw hw = {.cluster = &out, .n_csx = 64};
-    T_EQ(hw_control_ps(&hw) + hw_input_ps(&hw, 3, 1000000), 0);
+    T_EQ(hw_control_ps(&hw) + input_ps(&hw, 3, 1000000), 0);
     T_EQ(hw_spill_rate(&hw), out.wafer.io_rate_bytes_per_s);
     T_EQ(out.checkpoint.rate_params_per_s, 0);
     CU_ASSERT(out.reliability.mtbf_hours == 0 && out.jitter == 0 && out.memoryx.incast == 1);

@@ -50,7 +50,7 @@ TEST(mesh, auto_is_as_fast_as_the_best_fixed_tree)
     static const int size[] = {2, 3, 4, 5, 6, 7, 12, 16, 50, 64, 100};
     for (int i = 0; i < 11 * 4 * 2; i++) {
         const int p = size[i % 11];
-        const int64_t words = 1LL << (3 * (i / 11 % 4));
+        const int64_t words = INT64_C(1) << (3 * (i / 11 % 4));
         const enum mesh_arch arch = (enum mesh_arch)(i / 44);
         int64_t best = INT64_MAX, mine = reduce("auto", p, words, arch);
         for (int k = 0; k < 4; k++) {

@@ -56,8 +56,8 @@ struct report_scaling case_scaling(void)
 {
     static struct scaling_row row[N_MODELS * N_COUNTS];
     for (int i = 0; i < N_COUNTS; i++) {
-        row[i] = row_of("GPT-3 13B", 12853473280, 1LL << i, 24000);
-        row[N_COUNTS + i] = row_of("GPT-3 111M", 111053568, 1LL << i, 1.5e6);
+        row[i] = row_of("GPT-3 13B", 12853473280, INT64_C(1) << i, 24000);
+        row[N_COUNTS + i] = row_of("GPT-3 111M", 111053568, INT64_C(1) << i, 1.5e6);
     }
     return (struct report_scaling){.row = row,
                                    .n_rows = N_MODELS * N_COUNTS,

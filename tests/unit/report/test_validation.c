@@ -3,6 +3,7 @@
 #include "../../support/test.h"
 #include "report_case.h"
 
+#include <wsc/conf.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -169,11 +170,14 @@ static struct validation_fit make_fit(void)
     static const struct validation_figure *const point[] = {&ref[0]};
     static const double residual[] = {0.0487901641694320}; /* ln 1.05 */
     return (struct validation_fit){
-        .constant = {{"wafer.stage_latency", "3 ms", "100 us", "2800 us", "3200 us"},
-                     {"memoryx.update_rate", "6e9 params/s", "", "", ""},
-                     {"wafer.kernel_factor", "1.02", "0.01", "1", "1.04"}},
+        .constant = {{"wafer.stage_latency", 3, "3 ms", "100 us", "2800 us", "3200 us"},
+                     {"memoryx.update_rate", 1, "6e9 params/s", "", "", ""},
+                     {"wafer.kernel_factor", 1, "1.02", "0.01", "1", "1.04"},
+                     {"wafer.clock", 2, "999 MHz", "30 MHz", "939 MHz", "1059 MHz"}},
+        .machine = {{"cs2", false}, {"cs3", false}},
+        .n_machines = 2,
         .correlation = {{1, 0, -0.5}, {0, 1, 0}, {-0.5, 0, 1}},
-        .n_constants = 3,
+        .n_constants = 4,
         .point = point,
         .residual = residual,
         .n_points = 1,
@@ -230,6 +234,7 @@ TEST(validation, a_fit_tells_how_sure_it_is)
     check_says(text, "100 us");
     check_says(text, "the points do not tell this constant");
     check_says(text, "correlation of wafer.stage_latency and wafer.kernel_factor: -0.50");
+    check_says(text, "cs2, cs3");
 }
 
 /* The file is a machine: read back it has the constants, of kind calibrated, with their sources. */
@@ -242,7 +247,7 @@ TEST(validation, a_fit_becomes_a_cluster_file)
     int seen = 0;
     CU_ASSERT_PTR_NOT_NULL_FATAL(getcwd(cwd, sizeof cwd));
     (void)snprintf(base, sizeof base, "%s/configs/cluster/cs2.yaml", cwd);
-    T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c));
+    T_OK(report_calibration_write(case_path("fitted.yaml"), base, &c, 0));
     T_OK(hw_machine_read(case_path("fitted.yaml"), &text, &n));
     T_OK(hw_machine_parse(&cluster, "fitted.yaml", text, n, NULL, 0));
     T_EQ(cluster.wafer.stage_latency_ps, 3000000000LL);
@@ -256,6 +261,23 @@ TEST(validation, a_fit_becomes_a_cluster_file)
         if (!strcmp(s->key, "wafer.stage_latency")) T_NEAR(s->low, 2.8e9, 0);
     }
     T_EQ(seen, 3);
+    T_EQ(cluster.wafer.clock_hz, 1100000000);
     hw_machine_fini(&cluster);
+    wsc_free(text);
+}
+
+/* The file of the second machine has what was fitted on it alone. */
+TEST(validation, a_constant_of_one_machine_is_in_its_file_alone)
+{
+    const struct validation_fit c = make_fit();
+    char *text = NULL;
+    size_t n = 0;
+    T_OK(report_calibration_write(case_path("fitted_cs3.yaml"), "cs3.yaml", &c, 1));
+    T_OK(conf_read_file(case_path("fitted_cs3.yaml"), &text, &n));
+    check_says(text, "base: \"cs3.yaml\"");
+    check_says(text, "    stage_latency:\n        value: 3 ms\n");
+    check_says(text, "    clock:\n        value: 999 MHz\n");
+    CU_ASSERT_PTR_NULL(strstr(text, "kernel_factor"));
+    CU_ASSERT_PTR_NULL(strstr(text, "memoryx:"));
     wsc_free(text);
 }

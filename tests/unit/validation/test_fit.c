@@ -54,6 +54,8 @@ static struct validation_problem problem(struct curve *c, int n_parameters)
 {
     struct validation_problem p = {.n_parameters = n_parameters,
                                    .n_points = c->n,
+                                   .first_scale = 1,
+                                   .last_scale = 1.0 / 512,
                                    .threshold = 0.1,
                                    .residuals = residuals,
                                    .ctx = c};
