@@ -92,7 +92,7 @@ struct comm_link {
     int64_t recv_posted_bytes;
     int recv_in_flight;
     bool recv_header_posted;
-    /* Of a link that keeps payloads (comm_kept.c), at a remote end. */
+    /* What both ends of a link between ranks keep, see comm_kept.c. */
     bool keeps, forgets;
     struct comm_kept kept;
     struct comm_link *next;

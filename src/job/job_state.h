@@ -71,7 +71,7 @@ struct job_state {
     double last_loss, noise_scale;
     struct job_fault_cost *fault; /* owned: what the faults cost */
     int n_faults;
-    int64_t wafer_rss_bytes, memoryx_rss_bytes;
+    int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;
     struct job_eval_sums eval;
     struct job_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
