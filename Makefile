@@ -102,6 +102,9 @@ $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 $(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"' \
   -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || date -r Makefile +%F)"'
 
+# What the vector code is built for, which wsc doctor compares with the processor.
+$(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
+
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS)' > $@.new; \

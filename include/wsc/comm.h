@@ -244,4 +244,6 @@ enum wsc_err comm_run(struct comm *comm) WSC_CHECKED;
 /** Messages that local fibers have received so far: the event count of the emulation, for host
  *  rates. */
 int64_t comm_n_messages(const struct comm *comm);
+/** Write the name and version of the MPI library into @p text; also before MPI has started. */
+void comm_library(char *text, size_t size);
 #endif

@@ -63,6 +63,17 @@ void host_forward(struct host *k, int stage, const void *weights);
  *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
  */
 void host_backward(struct host *k, int stage, const void *weights, float *grads);
+/** Forward of a stage some of whose tensors have arrived with a mask.  @p weights: one for each
+ * view of the stage, in order, borrowed until the return.  Products with a matrix of few non-zeros
+ *  leave the zeros out (<wsc/num_sparse.h>): which ones is a rule on tensor, format and n_kept
+ *  (docs/decisions/0026-sparse-products.md).  WSC_NOMEM. */
+enum wsc_err host_forward_sparse(struct host *k, int stage,
+                                 const struct model_weights *weights) WSC_CHECKED;
+/** Backward of such a stage.  @p grads is as in host_backward(), but a vector has
+ *  model_gradient_elems() elements for each view: of a tensor with a mask the gradients of its
+ *  n_kept elements, in order.  WSC_NOMEM. */
+enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_weights *weights,
+                                  float *grads) WSC_CHECKED;
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling); 1 until it is called. */
 void host_scale_gradients(struct host *k, double scale);

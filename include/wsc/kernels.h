@@ -70,6 +70,15 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
  *  Bit-identical for any division of the batch over wafers, ranks and threads. */
 enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
                               struct kernels_simulated *simulated) WSC_CHECKED;
+/** Forward of a stage whose tensors have masks: @p weights as host_forward_sparse() takes them. The
+ *  mesh gets them with zeros. */
+enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
+                                    const struct model_weights *weights,
+                                    struct kernels_simulated *simulated) WSC_CHECKED;
+/** Backward of such a stage: @p grads as host_backward_sparse() gives them. */
+enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
+                                     const struct model_weights *weights, float *grads,
+                                     struct kernels_simulated *simulated) WSC_CHECKED;
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling).  On the mesh @p scale is 1: fp32 needs no other. */
 void kernels_scale_gradients(struct kernels *k, double scale);

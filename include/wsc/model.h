@@ -213,6 +213,19 @@ struct model {
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
+/** Weights of one tensor of a stage as they arrive on a wafer: all of them, or those of a mask. */
+struct model_weights {
+    const void *values;   /**< in model->format: all elements, or with a mask the n_kept of it */
+    const uint64_t *bits; /**< mask as struct num_packed has it; NULL: there is none */
+    int64_t n_kept;
+    bool dense_gradient; /**< the gradient has all elements nevertheless */
+};
+/** Elements that the gradient of a tensor of @p n_elems elements has when it travels. */
+static inline int64_t model_gradient_elems(const struct model_weights *w, int64_t n_elems)
+{
+    return w->bits && !w->dense_gradient ? w->n_kept : n_elems;
+}
+
 /** Build tables and plan of @p params, which are only read; *@p out is owned by the caller.
  *  WSC_CONFIG, naming the key: heads that do not divide the width, features that do not go
  *  together, sizes beyond 8192 layers or 2^20 in one direction, initializers that are no

@@ -38,6 +38,9 @@ void out_text_json(struct wsc_text *t, const char *s);
 /** Append @p s as a CSV field (RFC 4180): quoted when it has a comma, quote, newline or `#`, which
  *  out_csv_next() would take for a comment. */
 void out_text_csv(struct wsc_text *t, const char *s);
+/** Append a comma and @p value as out_real() writes it; a field that is empty when @p value is not
+ *  finite, which stands for `does not apply` in all CSV files. */
+void out_text_csv_real(struct wsc_text *t, double value);
 /** Append @p s as a string of gnuplot in single quotes, on one line: quotes doubled, control
  *  characters become blanks. */
 void out_text_gnuplot(struct wsc_text *t, const char *s);

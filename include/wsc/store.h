@@ -40,6 +40,16 @@ void store_probe_with(const char *program);
  *  for the first time; store_open() does it itself.  Not collective; one thread at a time. */
 enum wsc_err store_probe(const char *path) WSC_CHECKED;
 
+/** The HDF5 library that the program runs with. */
+struct store_library {
+    char version[32];
+    bool parallel;  /**< several ranks can write one file */
+    bool deflate;   /**< compressed datasets can be read */
+    bool checksums; /**< datasets with checksums of HDF5's own can be read */
+};
+/** Describe the library; cheap, opens no file. */
+void store_library(struct store_library *library);
+
 /* ---- sample files (Model Zoo GPT HDF5) ------------------------------------------------------- */
 
 /** A sample file open for reading: dataset `data` (n, 3, T), or (n, 5, T) for variable-length

@@ -147,6 +147,41 @@ void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *
  */
 int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards);
 
+/* ---- payloads of sparse stages --------------------------------------------------------------- */
+
+/** True when tensors of the stage have masks, so that its payloads are packed: weights are masks
+ *  and non-zeros, gradients those of the non-zeros (src/stream/stream_packed.h).  A tied tensor
+ *  always travels whole. */
+bool stream_is_packed(const struct model *model, int stage);
+/** True when tensor @p tensor, @p n_kept of whose elements are kept, takes fewer bytes as mask and
+ *  non-zeros than as a whole. */
+bool stream_packs_tensor(const struct model *model, int tensor, int64_t n_kept);
+/** A part of a stage: that of shard @p m of @p n_shards; of shard 0 of 1 the whole stage. */
+struct stream_part_of {
+    int m, n_shards;
+};
+/** Lay out the weights of a part of a packed stage.  @p w has an entry for each view: `bits` not
+ *  NULL, n_kept of the part and dense_gradient say how it travels; at @p payload (NULL: only count)
+ *  the heads are written, and bits and values of @p w point to where the caller puts them.  Returns
+ *  the bytes of the payload. */
+int64_t stream_packed_layout(const struct model *model, int stage, struct stream_part_of of,
+                             struct model_weights *w, void *payload);
+/** Find the weights of a part of a packed stage in @p payload; @p w, one for each view, points into
+ *  it. */
+void stream_packed_open(const struct model *model, int stage, struct stream_part_of of,
+                        const void *payload, struct model_weights *w);
+/** Bytes before the vectors of a packed stage's gradients that are cut in @p n_shards parts. */
+int64_t stream_packed_grad_head(const struct model *model, int stage, int n_shards);
+/** Write what stands before the vectors of a packed stage's gradients, from its weights. */
+void stream_packed_grad_start(const struct model *model, int stage, int n_shards,
+                              const struct model_weights *w, void *payload);
+/** Elements of view @p v in part @p m that the gradients in @p payload have. */
+int64_t stream_packed_grad_count(const void *payload, int n_shards, int v, int m);
+/** Elements of one vector of the gradients in @p payload (NULL: dense ones) of a stage. */
+int64_t stream_grad_elems(const struct model *model, int stage, int n_shards, const void *payload);
+
+/* ---- amounts -------------------------------------------------------------------------------- */
+
 /** What moves of a stage in one step, and what is updated after it: functions of counts, so that
  *  they are the same with and without values. */
 struct stream_amounts {
@@ -313,6 +348,14 @@ enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 
 /** Most children of a SwarmX node, and most shards. */
 enum { STREAM_MAX_FANOUT = 64 };
+/** Payloads that an edge of the tree has carried, in bytes of the host, and what they would have
+ *  been without masks. */
+struct stream_carried {
+    int parent, child;     /**< roles */
+    int64_t between_ranks; /**< 1: they travel over MPI; 0: within a rank */
+    int64_t weights, dense_weights;
+    int64_t gradients, dense_gradients;
+};
 /** The links of one role towards one side; arrays are parallel.  Where two roles are joined there
  *  are three links: weights down, credits up, data up. NULL where the other end's rank is not this
  *  one and neither is the role. */
@@ -321,6 +364,7 @@ struct stream_side {
     struct comm_link *weights[STREAM_MAX_FANOUT];
     struct comm_link *credit[STREAM_MAX_FANOUT];
     struct comm_link *data[STREAM_MAX_FANOUT];
+    struct stream_carried *carried[STREAM_MAX_FANOUT]; /**< of the edge; counted by the sender */
 };
 /** The links of one role, and who it is. */
 struct stream_ports {
@@ -343,6 +387,8 @@ struct stream_net {
     struct stream_topology *topology; /**< owned; without what is lost */
     struct stream_ports *ports;       /**< owned, n_roles; filled for local roles only */
     uint64_t seed;                    /**< of lost packets */
+    struct stream_carried *carried;   /**< owned, n_carried: what each edge has carried */
+    int n_carried;                    /**< shards and roles: edges of shards, then of children */
     struct stream_ledger *ledger;     /**< owned; stream_amounts() */
 };
 /** Amounts of @p stage in the step after @p updates updates; kept, so that roles may ask for each
@@ -369,6 +415,11 @@ void stream_net_tune(struct stream_net *net);
  *  ends. */
 void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up);
 
+/** Collect what all edges have carried, over all ranks, in the order of the tree: *@p out (*@p n,
+ *  owned by the caller).  Collective.  WSC_NOMEM, WSC_MPI. */
+enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out,
+                                int *n) WSC_CHECKED;
+
 /* ---- credits --------------------------------------------------------------------------------- */
 
 /** How far a sender may run ahead: transfer q of a batch may start when the receivers have begun to
@@ -393,16 +444,19 @@ void stream_window_destroy(struct stream_window **w);
 /** A list of gradient sums that grows to the right: siblings are added as they meet. */
 struct stream_sums {
     struct num_nodes nodes;              /**< the subtrees */
+    int64_t head_bytes;                  /**< before the vectors of every buffer, all alike */
+    struct comm_buf *head;               /**< owned: a buffer that has them; NULL: none */
     float *vector[NUM_MAX_NODES];        /**< one for each, inside a buffer */
     struct comm_buf *buf[NUM_MAX_NODES]; /**< owned reference that keeps it alive */
 };
-/** Append vectors of @p n_elems floats of the subtrees @p nodes, in @p take_buf (its reference is
- *  taken; the vectors may be changed), of a reduction over @p n_items, and add siblings, left +=
- *  right.  The range of @p nodes begins where the list ends. */
+/** Append vectors of @p n_elems floats of the subtrees @p nodes, in @p take_buf after s->head_bytes
+ *  (its reference is taken; the vectors may be changed), of a reduction over @p n_items, and add
+ *  siblings, left += right.  The range of @p nodes begins where the list ends. */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
                         int64_t n_elems, struct comm_buf *take_buf);
-/** Put all vectors in order into one buffer, *@p out, whose reference is the caller's; a single
- *  vector travels without a copy.  The list is empty afterwards.  WSC_NOMEM. */
+/** Put all vectors in order into one buffer, *@p out, whose reference is the caller's, after what
+ *  stood before them in the buffers; a single vector travels without a copy.  The list is empty
+ * afterwards.  WSC_NOMEM. */
 enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t n_elems,
                               struct comm_buf **out) WSC_CHECKED;
 /** Release all vectors; the list is empty afterwards. */
@@ -464,8 +518,9 @@ static inline WSC_CHECKED enum wsc_err stream_recv(const struct stream_ports *po
  *  are put together.  @p msg->payload is NULL without values, and after an error. */
 enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg) WSC_CHECKED;
-/** Send weights to every child, which share the payload; takes its reference. */
-enum wsc_err stream_send_weights(const struct stream_ports *ports,
+/** Send the weights of transfer @p at to every child, which share the payload; takes its reference.
+ */
+enum wsc_err stream_send_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg) WSC_CHECKED;
 /** Grant every parent the transfer @p index of step @p step, which is being consumed from @p time
  *  on; a signal, which never blocks. */

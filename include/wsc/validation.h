@@ -62,7 +62,7 @@ enum wsc_err validation_points_read(const char *path, struct validation_point **
 /** What was measured; src/validation/quantities.c has the names, the units and the predictions. */
 enum validation_quantity {
     VALIDATION_TIME, /**< of the steps of `samples` samples: d, h, s, ms */
-    /** Of a whole training of `samples` samples, with checkpoints and failures: d, h, s. */
+    /** Time of a whole training of `samples` samples, with checkpoints and failures: d, h, s. */
     VALIDATION_TRAINING_TIME,
     VALIDATION_RATE,       /**< of a training: samples/s, tokens/s */
     VALIDATION_EVAL_RATE,  /**< of an evaluation, forward passes alone: samples/s, tokens/s */

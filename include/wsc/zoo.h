@@ -482,6 +482,8 @@ bool zoo_trainer_is_named(const struct conf_key *key);
 const struct conf_variants *zoo_schedulers(void);
 /** Initializers of weights by name, and their arguments; static. */
 const struct conf_variants *zoo_initializers(void);
+/** Keys of an entry of `mixture`, a data set with its weight; static. */
+const struct conf_table *zoo_mixture_table(void);
 /** Transforms of samples (entries of data_transforms) and their arguments; static. */
 const struct conf_variants *zoo_transforms(void);
 /** Old key name number @p i, from 0, of older releases; NULL after the last.  A name that two rows

@@ -18,6 +18,7 @@ enum wsc_err app_run_train_bpe(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_convert(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_inspect(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_params(struct app_call *call) WSC_CHECKED;
+enum wsc_err app_run_doctor(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_ranks(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_help(struct app_call *call) WSC_CHECKED;
 #endif

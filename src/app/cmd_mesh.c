@@ -196,9 +196,9 @@ static void point_text(const struct points *o, const struct programs_point *p, d
 {
     const bool scheduled = programs_point_scheduled(p);
     if (o->first)
-        (void)printf("%-28s %-10s %4s %6s %9s %11s %8s\n", "what", "algo", "P", "words", "cycles",
-                     "reference", "error");
-    (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+7.2f%%", p->what, p->algo, p->p,
+        (void)printf("%-28s %-10s %4s %6s %9s %11s %12s\n", "what", "algo", "P", "words", "cycles",
+                     "reference", "cycles error");
+    (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+10.2f %%", p->what, p->algo, p->p,
                  (long long)p->words, (long long)p->cycles, p->form, error);
     if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
     if (!programs_point_holds(p))
@@ -210,14 +210,15 @@ static void point_text(const struct points *o, const struct programs_point *p, d
 /* A point of the survey as one object a line. */
 static void point_json(const struct points *o, const struct programs_point *p, double error)
 {
-    (void)printf("%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
-                 "\"words\": %lld, \"cycles\": %lld, \"reference\": %.3f, "
-                 "\"error_percent\": %.4f, \"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, "
-                 "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
-                 o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
-                 (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
-                 programs_point_scheduled(p) ? "schedule" : "reference",
-                 p->at_most ? "true" : "false", programs_point_holds(p) ? "true" : "false");
+    (void)printf(
+        "%s{\"what\": \"%s\", \"algo\": \"%s\", \"p\": %d, \"fabric\": [%d, %d], "
+        "\"words\": %lld, \"cycles\": %lld, \"reference\": %.3f, "
+        "\"cycles_error_percent\": %.4f, \"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, "
+        "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
+        o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
+        (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
+        programs_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
+        programs_point_holds(p) ? "true" : "false");
     if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
     if (p->schedule >= 0) (void)printf(", \"schedule\": %.3f", p->schedule);
     if (p->reason) (void)printf(", \"reason\": \"%s\"", p->reason);

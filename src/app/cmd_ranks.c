@@ -16,8 +16,9 @@ enum wsc_err app_run_ranks(struct app_call *call)
     struct zoo_params params = {0};
     struct hw_machine cluster = {0};
     int64_t n_roles = 0;
-    enum wsc_err rc = WSC_OK;
-    if (o->config.params_path) rc = app_load_params(NULL, &o->config, &params);
+    enum wsc_err rc;
+    rc = o->config.params_path ? app_load_params(NULL, &o->config, &params)
+                               : app_refuse_params_sets(&o->config);
     if (!rc) rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
     const struct zoo_params *p = o->config.params_path ? &params : NULL;
     if (!rc)

@@ -8,6 +8,7 @@
 #include "mesh_wafer.h"
 #include "process.h"
 #include "requests.h"
+#include "user_files.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -59,8 +60,9 @@ static enum wsc_err validate(const struct app_call *call)
     struct validation_result v = {0};
     struct app_comparison *c;
     if (o->mesh) {
-        enum wsc_err rc = WSC_OK;
-        if (app_leads(call->comm)) rc = o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
+        enum wsc_err rc = app_refuse_params_sets(&o->config);
+        if (!rc && app_leads(call->comm))
+            rc = o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
         return app_agree(call->comm, rc);
     }
     TRY_NEW(c, WSC_MEM_APP, 1);

@@ -171,6 +171,20 @@ const struct app_command app_commands[] = {
      .ranks = APP_RANKS_ONE,
      .request_bytes = sizeof(struct app_params),
      .run = app_run_params},
+    {.name = "doctor",
+     .bit = APP_ON_DOCTOR,
+     .summary = "check this host: MPI, HDF5, limits, network, cores",
+     .usage = "doctor [--quick] [--json]",
+     .about = "Checks whether this host can run the program, and what could make it slow: the "
+              "processor, cores and their binding, memory and huge pages, limits, clock, network "
+              "interfaces, MPI with two ranks, HDF5 and its filters, a training step on two ranks, "
+              "gnuplot.  Prints a line for each and what to do about it.  Exit status 1 when a "
+              "check fails; a warning does not change it.",
+     .examples = "  wsc doctor\n"
+                 "  srun -n 1 wsc doctor --quick\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_doctor),
+     .run = app_run_doctor},
     {.name = "ranks",
      .bit = APP_ON_RANKS,
      .summary = "print the number of MPI ranks for one role per rank",

@@ -25,7 +25,7 @@ struct pairs {
     bool json;
 };
 
-/* Relative error of the analytical model against simulated cycles. */
+/* Cycles error of the analytical model: its cycles / simulated cycles - 1, positive: too slow. */
 static double error_of(const struct kernels_pair *p)
 {
     return p->form / (double)p->cycles - 1;
@@ -36,7 +36,8 @@ static void print_json(const struct pairs *all, const struct kernels_pair *p)
 {
     (void)printf(
         "%s{\"kernel\": \"%s\", \"pass\": \"%s\", \"fabric\": [%d, %d], \"shape\": \"%s\", "
-        "\"cycles\": %lld, \"form\": %.3f, \"error_percent\": %.4f, \"max_error\": %.3g}",
+        "\"simulated_cycles\": %lld, \"analytical_cycles\": %.3f, \"cycles_error_percent\": %.4f, "
+        "\"max_error\": %.3g}",
         all->n ? ",\n " : "[", p->kernel, p->pass, p->w, p->h, p->shape, (long long)p->cycles,
         p->form, 100 * error_of(p), p->max_error);
 }
@@ -115,8 +116,8 @@ static enum wsc_err conclude(struct pairs *all)
 /* Simulate all pairs, then conclude. */
 static enum wsc_err run(const struct app_validate *what, const struct hw *hw, struct pairs *all)
 {
-    static const char *const head[] = {"kernel",  "pass", "PEs",  "shape",
-                                       "counted", "form", "error"};
+    static const char *const head[] = {"kernel",    "pass",       "PEs",         "shape",
+                                       "simulated", "analytical", "cycles error"};
     all->json = what->json;
     TRY(out_table_new(&all->table, "llllrrr", head));
     TRY_NEW(all->pair, WSC_MEM_APP, what->pairs);

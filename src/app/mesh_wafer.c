@@ -24,6 +24,7 @@ struct cases {
     int n;
 };
 
+/* Cycles error of the analytical model, positive: too slow. */
 static double error_of(const struct kernels_wafer_pair *p)
 {
     return p->model / p->cycles - 1;
@@ -47,7 +48,7 @@ static enum wsc_err print_table(const struct cases *all)
 {
     static const char *const head[] = {"model",     "format", "lanes",      "kernel",
                                        "pass",      "PEs",    "shape",      "continued",
-                                       "simulated", "mesh",   "analytical", "error"};
+                                       "simulated", "mesh",   "analytical", "cycles error"};
     struct out_table *t;
     TRY(out_table_new(&t, "llrlllllrrrr", head));
     for (int i = 0; i < all->n; i++) {
@@ -91,13 +92,13 @@ static enum wsc_err print_json(const struct cases *all, const struct summary *s)
         out_json_int(&j, "simulated_cycles", p->simulated);
         out_json_real(&j, "mesh_cycles", p->cycles);
         out_json_real(&j, "analytical_cycles", p->model);
-        out_json_real(&j, "error_percent", 100 * error_of(p));
+        out_json_real(&j, "cycles_error_percent", 100 * error_of(p));
         out_json_real(&j, "max_error", p->max_error);
         out_json_close(&j);
     }
     out_json_close_list(&j);
-    out_json_real(&j, "median_error_percent", 100 * s->median);
-    out_json_real(&j, "worst_error_percent", 100 * s->largest);
+    out_json_real(&j, "median_cycles_error_percent", 100 * s->median);
+    out_json_real(&j, "worst_cycles_error_percent", 100 * s->largest);
     out_json_close(&j);
     enum wsc_err rc = out_json_check(&j, "the comparison");
     if (!rc) (void)printf("%s\n", j.text.bytes);
@@ -109,7 +110,8 @@ static enum wsc_err write_csv(const struct cases *all, const char *path)
 {
     struct wsc_text t = {0};
     wsc_text_add(&t, "model,format,lanes,kernel,pass,columns,rows,shape,continued,claimed,"
-                     "simulated_cycles,mesh_cycles,analytical_cycles,error_percent,max_error\n");
+                     "simulated_cycles,mesh_cycles,analytical_cycles,cycles_error_percent,"
+                     "max_error\n");
     for (int i = 0; i < all->n; i++) {
         const struct kernels_wafer_pair *p = &all->pair[i];
         wsc_text_add(&t, "%s,%s,%d,%s,%s,%d,%d,", p->plan, format_of(p), p->lanes, p->kernel,

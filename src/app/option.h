@@ -105,7 +105,8 @@ enum {
     APP_ON_RANKS = 1 << 9,
     APP_ON_REPRODUCE = 1 << 10,
     APP_ON_HELP = 1 << 11,
-    APP_ON_PARAMS = 1 << 12
+    APP_ON_PARAMS = 1 << 12,
+    APP_ON_DOCTOR = 1 << 13
 };
 
 struct app_call;

@@ -471,6 +471,11 @@ const struct app_option app_options[] = {
     {APP_ON_PARAMS, "schema", APP_FLAG, AT(params, schema),
      .help = "print the JSON Schema of params files, or of cluster files"},
 
+    /* doctor */
+    {APP_ON_DOCTOR, "quick", APP_FLAG, AT(doctor, quick),
+     .help = "start no MPI jobs and no gnuplot: look only"},
+    {APP_ON_DOCTOR, "json", APP_FLAG, AT(doctor, json), .help = "results as JSON"},
+
     /* help */
     {APP_ON_HELP, NULL, APP_TEXTS, "COMMAND", AT(help_request, words), .max = 2, .bare = true,
      .help = "print the options of this command", .preset_why = "list the commands"},

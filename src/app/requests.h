@@ -135,6 +135,12 @@ struct app_params {
     bool schema;
 };
 
+/** `wsc doctor`. */
+struct app_doctor {
+    struct app_config config; /**< empty */
+    bool quick, json;
+};
+
 /** `wsc ranks`. */
 struct app_ranks_of {
     struct app_config config;

@@ -83,6 +83,18 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     return rc;
 }
 
+enum wsc_err app_refuse_params_sets(const struct app_config *c)
+{
+    for (int i = 0; i < c->n_sets; i++) {
+        const char *text = c->set[i].text;
+        if (conf_set_cluster_path(text)) continue;
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--set %.*s: has no effect, as no params are read",
+                                      (int)strcspn(text, "="), text),
+                            "constants of the machine are cluster.KEY");
+    }
+    return WSC_OK;
+}
+
 enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)
 {
     for (int i = 0; i < cluster->faults.n; i++) {

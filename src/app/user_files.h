@@ -25,6 +25,9 @@ enum wsc_err app_parse_params(struct comm *comm, const struct app_config *c, con
  *  caller; @p text may be NULL) is the file. */
 enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
                               struct hw_machine *cluster, char **text) WSC_CHECKED;
+/** For commands that read no params: WSC_USAGE when `--set` overrides a key of params, which would
+ *  have no effect. */
+enum wsc_err app_refuse_params_sets(const struct app_config *c) WSC_CHECKED;
 /** Refuse faults that come or go, because `wsc scale` looks at one step that stands for all; the
  *  error says so. */
 enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;

@@ -4,6 +4,7 @@
  * programs are program_scores.c and program_attention_out.c). */
 #include <wsc/cycles_ops.h>
 
+#include "cycles_fitted.h"
 #include "cycles_product.h"
 #include "cycles_vector.h"
 
@@ -31,9 +32,12 @@ static double latency(const struct cycles_layout *l)
  *  one that keeps the key's scores, which is the same for many keys. */
 static double contract_features(const struct cycles_layout *l)
 {
-    const double ends = fmax(l->head_cols > 1 ? 1.5 - 2 / l->head_cols : 0, 0.5);
-    const double by_data = ends * l->q_mean - l->start / 2;
-    const double in_loop = fmax(1.5 * (l->q_mean - l->start), 0.4 * l->q_mean - 2);
+    const struct cycles_fit *fit = &cycles_fit;
+    const double ends = fmax(l->head_cols > 1 ? fit->head_ends - fit->head_fewer / l->head_cols : 0,
+                             fit->head_least);
+    const double by_data = ends * l->q_mean - l->start / fit->head_hidden;
+    const double in_loop = fmax(fit->loop_ends * (l->q_mean - l->start),
+                                fit->loop_slope * l->q_mean - fit->loop_offset);
     const double chain = fmax(0, l->by_data ? by_data : in_loop);
     return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
 }
@@ -42,7 +46,8 @@ static double contract_features(const struct cycles_layout *l)
  * loop of them the first column passes the next row on, in their gaps and beyond. */
 static double contract_keys(const struct cycles_layout *l)
 {
-    const double pass = l->by_data ? l->relay : fmax(0, l->q_mean - l->start / 3);
+    const double pass =
+        l->by_data ? l->relay : fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
     const double receive = l->head_cols > 1 ? l->q_mean + pass : 0;
     return key_axpys(l) + keys(l) * receive + latency(l);
 }

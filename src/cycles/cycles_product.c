@@ -4,15 +4,12 @@
  * block by block while values go round the row and leave down the column.  The mesh programs of the
  * same are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
 #include "cycles_product.h"
+#include "cycles_fitted.h"
 
 #include "cycles_sparse.h"
 #include "cycles_vector.h"
 
 #include <math.h>
-
-/* Fitted coefficients below (a third of the gap, 3.5 relays, 3 cycles a token) are no constants of
- * the machine: they were fitted to simulated cycles of the mesh, which `wsc validate --mesh`
- * compares. */
 
 /* ---- products -------------------------------------------------------------------------------- */
 
@@ -26,8 +23,8 @@ static double gap(const struct cycles_layout *l)
  *  each time and its end, where it gets a second one, once in @p cols. */
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
-    const double hidden = l->start / 3;
-    return fmax(0, (cols > 1 ? 1 + 2 / cols : 1) * n / l->add - hidden);
+    const double hidden = l->start / cycles_fit.chain_hidden;
+    return fmax(0, (cols > 1 ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);
 }
 
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
@@ -43,7 +40,8 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
                                        .least = l->t};
     const double item = cycles_sparse_item(l, &loads, density);
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
-    double chain = l->cols > 1 ? (l->cols + ends - 3.5) * l->relay : l->setup_copy;
+    double chain =
+        l->cols > 1 ? (l->cols + ends - cycles_fit.chain_short) * l->relay : l->setup_copy;
     const double waits = l->by_data ? 0 : (turns - 1) * fmax(0, chain - item);
     return n_out * item + chain + waits + ceil(l->t / l->add) + l->rows * l->hop;
 }
@@ -69,8 +67,8 @@ struct block {
 static double token_axpys(const struct cycles_layout *l, double held, const struct block *b)
 {
     const double few = fmin(held, b->words), many = fmax(held, b->words);
-    const double receive = fmax(0, b->words / l->fast - few * gap(l) / 2);
-    return few * cycles_axpy(l, many) + receive + 3;
+    const double receive = fmax(0, b->words / l->fast - few * gap(l) / cycles_fit.token_gap);
+    return few * cycles_axpy(l, many) + receive + cycles_fit.token_more;
 }
 
 /** The values of one token on their way to the first column of the row and back. */
@@ -141,7 +139,7 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
                             const struct cycles_side *sent, double cols)
 {
     const double way = l->lanes > 1 ? 2 : 1;
-    const double added = fmax(0, way * held / l->add - l->start / 3);
+    const double added = fmax(0, way * held / l->add - l->start / cycles_fit.chain_hidden);
     const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
 }

@@ -4,6 +4,7 @@
  * operation for the whole tile (a descriptor has up to four dimensions), with sums along the row
  * where features are added up.  cycles_parts.c says which part has which. */
 #include "cycles_rows.h"
+#include "cycles_fitted.h"
 
 #include "cycles_vector.h"
 
@@ -158,20 +159,20 @@ static double shared_rows(const struct cycles_layout *l, double rows)
     return l->t * l->rows * (1 - exp(-(l->t - 1) / rows));
 }
 
-/* A row that several tokens of a PE take goes through memory, and all of the column waits: cycles
- * of such a token, and for each of its words, fitted to counts of the mesh. */
-static const double TAKE = 0.5, GIVE = 4, WORD = 2;
+/* A row that several tokens of a PE take goes through memory, and all of the column waits. */
 
 /** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
 double cycles_gather(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
-    return cycles_vectors_in(l, rows * k) + shared_rows(l, rows) * (TAKE + WORD * k);
+    return cycles_vectors_in(l, rows * k) +
+           shared_rows(l, rows) * (cycles_fit.take + cycles_fit.row_word * k);
 }
 
 /** Every row is a sum over y, to which a PE adds those of its tokens. */
 double cycles_scatter(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
-    return cycles_vectors_out(l, rows * k) + shared_rows(l, rows) * (GIVE + WORD * k);
+    return cycles_vectors_out(l, rows * k) +
+           shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k);
 }

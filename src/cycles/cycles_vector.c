@@ -3,6 +3,7 @@
  * PEs, and of vectors that come in or leave at the edge of the wafer.  Rates and set-up cycles are
  * the machine's (configs/cluster); docs/MODEL.md, "Vector operations". */
 #include "cycles_vector.h"
+#include "cycles_fitted.h"
 
 #include <math.h>
 
@@ -68,7 +69,8 @@ double cycles_row_sum(const struct cycles_layout *l, double cols, double words)
 {
     if (cols < 2) return 1;
     double side = floor(cols / 2), sides = cols > 2 ? 2 : 1;
-    return side * (l->relay + l->hop) + (sides + 1) * words + l->relay + 2 * l->ramp;
+    return side * (l->relay + l->hop) + (sides + cycles_fit.row_sum_back) * words + l->relay +
+           2 * l->ramp;
 }
 
 double cycles_vectors_in(const struct cycles_layout *l, double words)

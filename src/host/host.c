@@ -9,6 +9,7 @@
 #include "host_head.h"
 #include "host_layout.h"
 #include "host_positions.h"
+#include "host_sparse.h"
 #include "host_squares.h"
 #include "host_state.h"
 
@@ -53,6 +54,10 @@ static enum wsc_err allocate_all(struct host *k)
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         TRY(allocate(&k->buffer[i], bytes[i]));
     if (k->fp32) k->buffer[HOST_DRES_OP] = k->buffer[HOST_DRES];
+    int64_t n_views = 0;
+    for (int s = 0; s < m->n_stages; s++)
+        if (m->stage[s].n_views > n_views) n_views = m->stage[s].n_views;
+    TRY_NEW(k->first_grad, WSC_MEM_KERNELS, n_views);
     int64_t blocks_per_sample = (m->T + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
     TRY_NEW(k->leaf, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->block, WSC_MEM_KERNELS, k->max_samples * blocks_per_sample);
@@ -127,6 +132,8 @@ void host_destroy(struct host **handle)
     wsc_free(k->wanted_logits);
     wsc_free(k->cache);
     host_squares_destroy(k);
+    host_sparse_destroy(k);
+    wsc_free(k->first_grad);
     wsc_free(k);
     *handle = NULL;
 }
@@ -210,32 +217,51 @@ static const float *vector_of(struct host *k, const void *weights, int64_t n, in
     return wide;
 }
 
-/* Bind the tensors of the stage to its weight vector; a kind that the stage does not have keeps
- * offset -1 and NULL. Experts of a kind follow each other at one distance. */
-static void enter_stage(struct host *k, int stage, const void *weights, float *grads)
+/* What a stage is bound to: its dense vector, or what has arrived of each view. */
+struct arrived {
+    const void *vector;
+    const struct model_weights *weights;
+};
+
+/* The first tensor of a kind is bound to the stage; experts of a kind follow each other at one
+ * distance, which the second one shows. */
+static void bind_tensor(struct host *k, const struct model_tensor *t, int view, const void *at,
+                        const float *vector)
+{
+    struct host_stage *s = &k->stage;
+    if (s->view[t->kind] < 0) {
+        s->view[t->kind] = view;
+        s->rows[t->kind] = t->shape[0];
+        s->weight[t->kind] = at;
+        s->vector[t->kind] = vector;
+        if (s->weights) s->sparse[t->kind] = host_sparse_matrix(k, t->kind);
+    } else if (t->expert == 1) {
+        s->next_view[t->kind] = view - s->view[t->kind];
+        s->next_expert[t->kind] = vector ? vector - s->vector[t->kind]
+                                         : ((const char *)at - (const char *)s->weight[t->kind]) /
+                                               num_format_bytes(k->model->format);
+    }
+}
+
+/* Bind the tensors of the stage to what has arrived; a kind that the stage does not have keeps view
+ * -1 and NULL. */
+static void enter_stage(struct host *k, int stage, const struct arrived *a, float *grads)
 {
     const struct model *m = k->model;
-    WSC_CHECK(stage >= 0 && stage < m->n_stages, "stage %d of %d", stage, m->n_stages);
     const struct model_stage *plan = &m->stage[stage];
     struct host_stage *s = &k->stage;
     int64_t used = 0;
-    *s = (struct host_stage){.layer = plan->layer, .n_elems = plan->n_elems, .grads = grads};
+    *s = (struct host_stage){.layer = plan->layer, .weights = a->weights, .grads = grads};
     for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
-        s->offset[i] = -1;
+        s->view[i] = -1;
     for (int i = 0; i < plan->n_views; i++) {
         const struct model_tensor *t = &m->tensor[plan->view[i].tensor];
-        const void *first = host_const_at(k, weights, plan->view[i].offset);
-        const float *vector = t->n_dims == 1 ? vector_of(k, first, t->n_elems, &used) : NULL;
-        if (s->offset[t->kind] < 0) {
-            s->offset[t->kind] = plan->view[i].offset;
-            s->rows[t->kind] = t->shape[0];
-            s->weight[t->kind] = first;
-            s->vector[t->kind] = vector;
-        } else if (t->expert == 1) { /* experts are alike: the second one shows the distance */
-            s->next_offset[t->kind] = plan->view[i].offset - s->offset[t->kind];
-            s->next_expert[t->kind] =
-                vector ? vector - s->vector[t->kind] : s->next_offset[t->kind];
-        }
+        const void *at = a->weights ? host_sparse_dense(k, i)
+                                    : host_const_at(k, a->vector, plan->view[i].offset);
+        const float *vector = t->n_dims == 1 ? vector_of(k, at, t->n_elems, &used) : NULL;
+        bind_tensor(k, t, i, at, vector);
+        k->first_grad[i] = s->n_grads;
+        s->n_grads += a->weights ? model_gradient_elems(&a->weights[i], t->n_elems) : t->n_elems;
     }
 }
 
@@ -253,21 +279,56 @@ static const struct part_row part_rows[] = {
     [MODEL_PART_HEAD] = {host_head_forward, host_head_backward},
 };
 
-void host_forward(struct host *k, int stage, const void *weights)
+static void check_stage(const struct host *k, int stage)
 {
-    enter_stage(k, stage, weights, NULL);
+    WSC_CHECK(stage >= 0 && stage < k->model->n_stages, "stage %d of %d", stage,
+              k->model->n_stages);
+}
+
+static void forward(struct host *k, int stage, const struct arrived *a)
+{
     const struct model_stage *plan = &k->model->stage[stage];
+    enter_stage(k, stage, a, NULL);
     for (int i = 0; i < plan->n_parts; i++)
         part_rows[plan->part[i]].forward(k);
 }
 
-void host_backward(struct host *k, int stage, const void *weights, float *grads)
+static void backward(struct host *k, int stage, const struct arrived *a, float *grads)
 {
-    WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
-    enter_stage(k, stage, weights, grads);
     const struct model_stage *plan = &k->model->stage[stage];
+    WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
+    enter_stage(k, stage, a, grads);
     for (int i = plan->n_parts - 1; i >= 0; i--)
         part_rows[plan->part[i]].backward(k);
+}
+
+void host_forward(struct host *k, int stage, const void *weights)
+{
+    check_stage(k, stage);
+    forward(k, stage, &(struct arrived){.vector = weights});
+}
+
+void host_backward(struct host *k, int stage, const void *weights, float *grads)
+{
+    check_stage(k, stage);
+    backward(k, stage, &(struct arrived){.vector = weights}, grads);
+}
+
+enum wsc_err host_forward_sparse(struct host *k, int stage, const struct model_weights *weights)
+{
+    check_stage(k, stage);
+    TRY(host_sparse_load(k, stage, weights, false));
+    forward(k, stage, &(struct arrived){.weights = weights});
+    return WSC_OK;
+}
+
+enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_weights *weights,
+                                  float *grads)
+{
+    check_stage(k, stage);
+    TRY(host_sparse_load(k, stage, weights, true));
+    backward(k, stage, &(struct arrived){.weights = weights}, grads);
+    return WSC_OK;
 }
 
 void host_scale_gradients(struct host *k, double scale)

@@ -12,6 +12,7 @@
 #include "host_operands.h"
 #include "host_positions.h"
 #include "host_row_blocks.h"
+#include "host_sparse.h"
 #include "host_state.h"
 
 #include <wsc/num_math.h>
@@ -265,7 +266,7 @@ static void project_rows(struct host *k, const struct host_span *b, int thread)
     struct num_product shape = host_linear_shape(b->n, width, C);
     if (!host_plain_branch(k)) {
         float *branch = host_branch_out(k, &host_attn_branch, b, thread);
-        host_product(k, &shape, ctx, k->stage.weight[MODEL_O_W], branch);
+        host_linear(k, &shape, ctx, MODEL_O_W, 0, branch);
         host_add_branch(k, &host_attn_branch, b, branch, bias, thread);
         return;
     }
@@ -273,7 +274,7 @@ static void project_rows(struct host *k, const struct host_span *b, int thread)
     if (mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(mid + i * C, bias, C);
-    host_product(k, &shape, ctx, k->stage.weight[MODEL_O_W], mid);
+    host_linear(k, &shape, ctx, MODEL_O_W, 0, mid);
 }
 
 void host_attn_forward(struct host *k)
@@ -290,8 +291,8 @@ static void project_rows_backward(struct host *k, const struct host_span *b, int
     int64_t C = k->model->C, width = model_q_features(k->model);
     float *wide = host_thread(k, thread, HOST_WIDE);
     struct num_product shape = host_linear_back_shape(b->n, width, C);
-    host_product(k, &shape, host_branch_gradient(k, &host_attn_branch, b, thread),
-                 k->stage.weight[MODEL_O_W], wide);
+    host_linear(k, &shape, host_branch_gradient(k, &host_attn_branch, b, thread), MODEL_O_W, 0,
+                wide);
     host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
 }
 

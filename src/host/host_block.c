@@ -14,6 +14,7 @@
 #include "host_operands.h"
 #include "host_positions.h"
 #include "host_row_blocks.h"
+#include "host_sparse.h"
 #include "host_state.h"
 
 #include <string.h>
@@ -164,7 +165,7 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         const struct projection p = projection_of(k->model, i);
         const float *bias = k->stage.vector[p.bias];
         struct num_product shape = host_linear_shape(b->n, C, p.features);
-        host_product(k, &shape, xn, k->stage.weight[p.weight], wide);
+        host_linear(k, &shape, xn, p.weight, 0, wide);
         for (int64_t r = 0; p.turned && bias && r < b->n; r++)
             num_add(wide + r * p.features, bias, p.features);
         if (p.turned) host_rotate(k, b, wide, p.features, false);
@@ -194,7 +195,7 @@ static void qkv_rows_backward(struct host *k, const struct host_span *b, int thr
         struct num_product shape = host_linear_back_shape(b->n, C, p.features);
         shape.lda = width;
         shape.beta = i || !k->model->norm3 ? 1 : 0;
-        host_product(k, &shape, host_const_at(k, dqkv, p.column), k->stage.weight[p.weight], dxn);
+        host_linear(k, &shape, host_const_at(k, dqkv, p.column), p.weight, 0, dxn);
     }
     host_norm_backward(k, b, MODEL_NORM1_W, x, stats, dres, false);
     if (k->buffer[HOST_DSIDE])
@@ -282,7 +283,7 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
     host_ffn_activate(k, host_kept(k, HOST_PRE, l, width) + b->row * width, b->n, act, thread);
     if (!host_plain_branch(k)) {
         float *branch = host_branch_out(k, &host_ffn_branch, b, thread);
-        host_product(k, &shape, act, k->stage.weight[MODEL_FFN1_W], branch);
+        host_linear(k, &shape, act, MODEL_FFN1_W, 0, branch);
         host_add_branch(k, &host_ffn_branch, b, branch, bias, thread);
         return;
     }
@@ -290,7 +291,7 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(out + i * C, bias, C);
     shape.beta = 1;
-    host_product(k, &shape, act, k->stage.weight[MODEL_FFN1_W], out);
+    host_linear(k, &shape, act, MODEL_FFN1_W, 0, out);
 }
 
 void host_ffn1_forward(struct host *k)
@@ -307,8 +308,8 @@ static void ffn1_rows_backward(struct host *k, const struct host_span *b, int th
     int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
     float *dact = host_thread(k, thread, HOST_WIDE);
     struct num_product shape = host_linear_back_shape(b->n, F, C);
-    host_product(k, &shape, host_branch_gradient(k, &host_ffn_branch, b, thread),
-                 k->stage.weight[MODEL_FFN1_W], dact);
+    host_linear(k, &shape, host_branch_gradient(k, &host_ffn_branch, b, thread), MODEL_FFN1_W, 0,
+                dact);
     host_ffn_activate_backward(k, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width,
                                dact, b->n, host_at(k, k->buffer[HOST_ACT], b->row * F),
                                host_at(k, k->buffer[HOST_DPRE], b->row * width), thread);

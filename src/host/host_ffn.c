@@ -10,6 +10,7 @@
 #include "host_gradient.h"
 #include "host_operands.h"
 #include "host_row_blocks.h"
+#include "host_sparse.h"
 #include "host_state.h"
 
 /* Without a norm of its own (norm3) the FFN takes the kept output of norm1. */
@@ -48,7 +49,7 @@ void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t ex
         const float *b = host_expert_vector(k, bias[i], expert);
         struct num_product shape = host_linear_shape(n, C, F);
         shape.ldc = width;
-        host_product(k, &shape, xn, host_expert_weight(k, weight[i], expert), pre + i * F);
+        host_linear(k, &shape, xn, weight[i], expert, pre + i * F);
         for (int64_t r = 0; b && r < n; r++)
             num_add(pre + r * width + i * F, b, F);
     }
@@ -61,11 +62,10 @@ void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int
     int64_t C = k->model->C, F = k->model->F;
     struct num_product shape = host_linear_back_shape(n, C, F);
     shape.lda = model_ffn_features(k->model);
-    host_product(k, &shape, dpre, host_expert_weight(k, MODEL_FFN0_W, expert), dxn);
+    host_linear(k, &shape, dpre, MODEL_FFN0_W, expert, dxn);
     if (!k->model->gated) return;
     shape.beta = 1;
-    host_product(k, &shape, host_const_at(k, dpre, F), host_expert_weight(k, MODEL_GLU_W, expert),
-                 dxn);
+    host_linear(k, &shape, host_const_at(k, dpre, F), MODEL_GLU_W, expert, dxn);
 }
 
 int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])

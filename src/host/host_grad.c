@@ -8,6 +8,7 @@
 #include "host_layout.h"
 #include "host_operands.h"
 #include "host_order.h"
+#include "host_sparse.h"
 #include "host_squares.h"
 #include "host_state.h"
 
@@ -21,10 +22,20 @@ enum { MAX_GRADS = 10 };
 struct block_sum {
     const struct host *k;
     const struct host_grad *grad;
-    int64_t r0, n;  /**< rows of the block */
-    int64_t item;   /**< its number among those at hand */
+    int64_t r0, n;   /**< rows of the block */
+    int64_t n_elems; /**< of them, as they travel */
+    int64_t item;    /**< its number among those at hand */
+    int thread;
     float *scratch; /**< one partial sum per level */
 };
+
+/* Squares count the elements that are kept, also where all of them travel. */
+static void take_squares(const struct block_sum *s, int64_t leaf, const float *rows)
+{
+    struct host_squares_block b = {.r0 = s->r0, .n = s->n, .n_elems = s->n_elems, .item = s->item};
+    rows = host_sparse_kept(s->k, s->grad, s->r0, rows, &b.n_elems, s->thread);
+    host_squares_take(s->k, s->grad, leaf, &b, rows);
+}
 
 /* The definition of the canonical tree, see <wsc/num.h>. */
 static void sum_node(const struct block_sum *s, int level, int64_t index, float *dst)
@@ -32,15 +43,15 @@ static void sum_node(const struct block_sum *s, int level, int64_t index, float 
     const struct host *k = s->k;
     if (level == 0) {
         const int64_t leaf = index - k->share.first_leaf;
-        s->grad->leaf(k, s->grad, &k->leaf[leaf], s->r0, s->n, dst);
-        if (k->squares) host_squares_take(k, s->grad, leaf, s->r0, s->n, dst, s->item);
+        host_sparse_leaf(k, s->grad, leaf, s->r0, s->n, dst, s->thread);
+        if (k->squares) take_squares(s, leaf, dst);
         return;
     }
     sum_node(s, level - 1, 2 * index, dst);
     if ((2 * index + 1) << (level - 1) >= k->share.n_leaves) return;
     float *right = s->scratch + (level - 1) * k->tree_stride;
     sum_node(s, level - 1, 2 * index + 1, right);
-    num_add(dst, right, s->n * s->grad->cols);
+    num_add(dst, right, s->n_elems);
 }
 
 /* The work of a list of gradients: item i is one block of one gradient. */
@@ -61,18 +72,22 @@ static void sum_block(void *ctx, int64_t item, int thread)
     while (item >= w->first_item[i + 1])
         i++;
     const struct host_grad *g = &w->grad[i];
-    int64_t rows = host_grad_block_rows(g->rows, g->cols);
+    int64_t rows = host_sparse_block_rows(k, g);
     int64_t r0 = (item - w->first_item[i]) * rows;
+    int64_t n = g->rows - r0 < rows ? g->rows - r0 : rows;
+    int64_t at = host_sparse_first(k, g, g->first_row + r0);
+    int view = k->stage.view[g->kind] + (int)g->expert * k->stage.next_view[g->kind];
     struct block_sum s = {.k = k,
                           .grad = g,
                           .r0 = r0,
+                          .n = n,
+                          .n_elems = host_sparse_first(k, g, g->first_row + r0 + n) - at,
                           .item = item,
-                          .n = g->rows - r0 < rows ? g->rows - r0 : rows,
+                          .thread = thread,
                           .scratch = host_thread(k, thread, HOST_TREE)};
-    float *first = k->stage.grads + k->stage.offset[g->kind] +
-                   g->expert * k->stage.next_offset[g->kind] + (g->first_row + r0) * g->cols;
+    float *first = k->stage.grads + k->first_grad[view] + at;
     for (int j = 0; j < k->nodes.n; j++)
-        sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_elems);
+        sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_grads);
 }
 
 /* Blocks of all gradients of the list go to threads together, so that small tensors do not wait
@@ -80,11 +95,12 @@ static void sum_block(void *ctx, int64_t item, int thread)
 void host_sum_grads(struct host *k, const struct host_grad *grad, int n)
 {
     WSC_CHECK(n <= MAX_GRADS, "%d gradients of one part", n);
+    if (k->stage.weights) host_sparse_prepare(k, grad, n);
     struct work w = {.k = k, .grad = grad, .n = n};
     for (int i = 0; i < n; i++) {
         const struct host_grad *g = &grad[i];
-        int64_t rows = host_grad_block_rows(g->rows, g->cols);
-        int64_t n_blocks = k->stage.offset[g->kind] < 0 ? 0 : (g->rows + rows - 1) / rows;
+        int64_t rows = host_sparse_block_rows(k, g);
+        int64_t n_blocks = k->stage.view[g->kind] < 0 ? 0 : (g->rows + rows - 1) / rows;
         w.first_item[i + 1] = w.first_item[i] + n_blocks;
     }
     if (k->squares) host_squares_expect(k, w.first_item[n]);

@@ -178,7 +178,7 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
 }
 
 /* Levels of partial sums that a share of n leaves needs: its largest full subtree's. */
-static int64_t tree_levels(int64_t n)
+int64_t host_tree_levels(int64_t n)
 {
     int64_t levels = 0;
     while (INT64_C(1) << levels < n)
@@ -208,7 +208,7 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(m->T, m->head_dim), 4);
-    bytes[HOST_TREE] = times(times(tree_levels(n_samples), host_grad_block_max(m)), 4);
+    bytes[HOST_TREE] = times(times(host_tree_levels(n_samples), host_grad_block_max(m)), 4);
 }
 
 int64_t host_act_bytes(const struct model *model, int64_t n_samples, bool training)

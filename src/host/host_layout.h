@@ -25,4 +25,6 @@ bool host_keeps_logits(const struct model *model, int64_t n_samples,
 /** Rows of a gradient's blocks, and the most elements of any block of the model. */
 int64_t host_grad_block_rows(int64_t rows, int64_t cols);
 int64_t host_grad_block_max(const struct model *model);
+/** Levels of partial sums that a share of @p n_leaves leaves needs. */
+int64_t host_tree_levels(int64_t n_leaves);
 #endif

@@ -113,13 +113,14 @@ static double twice_product(const struct host *k, const struct host_grad *g,
 }
 
 /* Called by one thread for each (block, leaf): of_block has a place of its own for it. */
-void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
-                       int64_t n, const float *rows, int64_t item)
+void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf,
+                       const struct host_squares_block *b, const float *rows)
 {
-    double sum = num_sum_squares(rows, n * g->cols);
-    if (g->tied == HOST_TIED_HEAD) keep_head_rows(k, &k->leaf[leaf], g->first_row + r0, n, rows);
-    if (g->tied == HOST_TIED_EMBED) sum += twice_product(k, g, &k->leaf[leaf], r0, n);
-    k->squares->of_block[item * k->max_samples + leaf] = sum;
+    double sum = num_sum_squares(rows, b->n_elems);
+    if (g->tied == HOST_TIED_HEAD)
+        keep_head_rows(k, &k->leaf[leaf], g->first_row + b->r0, b->n, rows);
+    if (g->tied == HOST_TIED_EMBED) sum += twice_product(k, g, &k->leaf[leaf], b->r0, b->n);
+    k->squares->of_block[b->item * k->max_samples + leaf] = sum;
 }
 
 /* In the order of the blocks, on one thread. */

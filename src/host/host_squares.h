@@ -11,10 +11,15 @@ void host_squares_begin(struct host *k);
 void host_squares_destroy(struct host *k);
 /** Room for @p n_items blocks of the gradients at hand. */
 void host_squares_expect(const struct host *k, int64_t n_items);
-/** Take rows [r0, r0 + n) of a gradient of leaf @p leaf (of the share), in @p rows, as block
- *  @p item. */
-void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
-                       int64_t n, const float *rows, int64_t item);
+/** Rows [r0, r0 + n) of a gradient: number and elements of the block. */
+struct host_squares_block {
+    int64_t r0, n;
+    int64_t n_elems; /**< that count: those of the mask, where there is one */
+    int64_t item;    /**< among the gradients at hand */
+};
+/** Take block @p b of a gradient of leaf @p leaf (of the share), whose elements are in @p rows. */
+void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf,
+                       const struct host_squares_block *b, const float *rows);
 /** Add what the blocks gave to their leaves, block by block. */
 void host_squares_add(const struct host *k, int64_t n_items);
 #endif

@@ -14,6 +14,7 @@
 #include <wsc/host.h>
 #include <wsc/model.h>
 #include <wsc/num.h>
+#include <wsc/num_sparse.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -113,15 +114,22 @@ struct host_chosen {
 struct host_stage {
     int layer;
     int64_t n_elems;
-    int64_t offset[MODEL_N_TENSOR_KINDS];      /**< in the stage's vector; -1 = absent */
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
     const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
     const float *vector[MODEL_N_TENSOR_KINDS]; /**< one-dimensional tensors; NULL = absent */
     int64_t next_expert[MODEL_N_TENSOR_KINDS]; /**< elements from an expert's tensor to the next
                                                     one's, where `weight` or `vector` points */
-    int64_t next_offset[MODEL_N_TENSOR_KINDS]; /**< ditto in the stage's vector */
+    int view[MODEL_N_TENSOR_KINDS];            /**< of the stage, the first expert's; -1 = absent */
+    int next_view[MODEL_N_TENSOR_KINDS];       /**< views from an expert to the next one */
+    /** Matrices whose products leave zeros out; NULL: dense. */
+    const struct num_sparse *sparse[MODEL_N_TENSOR_KINDS];
+    const struct model_weights *weights; /**< of each view; NULL: no tensor has a mask */
     float *grads;
+    int64_t n_grads; /**< elements of one vector of gradients */
 };
+
+/** What stages with masks need, made on first use; host_sparse.c. */
+struct host_sparse;
 
 struct host {
     const struct model *model;
@@ -148,6 +156,8 @@ struct host {
     bool cached;           /**< generation: leaves are the new positions of a sample, one each */
     void *cache; /**< owned, operands (L, max_rows, key and value features), made on first use */
     struct host_leaf_squares *squares; /**< owned; NULL unless leaves are measured */
+    struct host_sparse *sparse;        /**< owned; NULL unless a stage had a mask */
+    int64_t *first_grad; /**< owned (views): where each view's gradients start in a vector */
     struct host_stage stage;
     int64_t vocab_at; /**< first column of the block of logits at hand */
 };

@@ -431,6 +431,13 @@ static void measure_host(struct job_state *s)
     s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
 }
 
+/* What the links carried where weights are sparse.  Collective. */
+static enum wsc_err collect_payload(struct job_state *s)
+{
+    if (!s->job->values || !model_is_sparse(s->cluster->model)) return WSC_OK;
+    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
+}
+
 /* Cycles by kernel on the wafer that has most of them.  Collective. */
 static void collect_kernels(struct job_state *s)
 {
@@ -542,6 +549,7 @@ static enum wsc_err train(struct job_state *s)
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_host(s);
     collect_kernels(s);
+    TRY(collect_payload(s));
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
 }
 
@@ -584,6 +592,7 @@ static void tear_down(struct job_state *s)
     cluster_destroy(&s->cluster);
     wsc_free(s->start_path);
     wsc_free(s->fault);
+    wsc_free(s->carried);
 }
 
 /* Several ranks may fail over the same thing, and the first that reports ends the others: it holds

@@ -4,6 +4,11 @@
  * lack. Called by job_run() on every rank; the first rank reports. */
 #include "job_check.h"
 
+#include <wsc/log.h>
+
+#include <stdio.h>
+#include <string.h>
+
 static enum wsc_err check_values(const struct zoo_params *p)
 {
     const struct zoo_model *m = &p->model;
@@ -63,11 +68,31 @@ static enum wsc_err check_modes(const struct job *job)
                         "or --prompt_ids");
 }
 
+/* What a run without values cannot write, in one warning. */
+static void warn_without_values(const struct zoo_params *p)
+{
+    const struct {
+        const char *key;
+        bool asked;
+    } row[] = {{"trace_hash", p->trace_hash},
+               {"optimizer.log_summaries", p->optimizer.log_summaries},
+               {"optimizer.gradient_noise_scale", p->optimizer.gradient_noise_scale},
+               {"runconfig.save_initial_checkpoint", p->runconfig.save_initial_checkpoint}};
+    char list[160] = "";
+    for (size_t i = 0, used = 0; i < sizeof row / sizeof *row; i++) {
+        if (!row[i].asked) continue;
+        (void)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", row[i].key);
+        used = strlen(list);
+    }
+    if (*list) WSC_WARNING("without effect: %s: --numerics none keeps the time alone", list);
+}
+
 enum wsc_err job_check(const struct job *job)
 {
     TRY(check_modes(job));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
+    if (!job->values) warn_without_values(job->params);
     if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
     return job->values ? check_values(job->params) : WSC_OK;
 }

@@ -231,6 +231,7 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .cluster_hash = job->cluster->hash,
                                     .kernel = s->kernel,
                                     .n_kernels = s->n_kernels,
+                                    .payload = {s->carried, s->n_carried, c->machine},
                                     .numerics = kind_of(s),
                                     .command = job->command};
 }
@@ -274,6 +275,7 @@ enum wsc_err job_write_performance(struct job_state *s)
     const struct job_performance p = performance(s);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
     if (s->n_kernels && !s->job->json) TRY(job_kernels_print(s->kernel, s->n_kernels));
+    if (s->n_carried && !s->job->json) TRY(job_payload_print(&p.payload));
     if (s->n_faults && !s->job->json) TRY(job_fault_costs_print(s->fault, s->n_faults));
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }

@@ -134,6 +134,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
     out_json_int(j, "memoryx_peak_rss_bytes", p->memoryx_peak_rss_bytes);
     out_json_close(j);
     add_kernels(j, p);
+    job_payload_json(j, &p->payload);
     add_faults(j, p);
     add_provenance(j, p);
     out_json_close(j);

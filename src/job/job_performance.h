@@ -2,6 +2,8 @@
  *  a run. */
 #ifndef WSC_JOB_PERFORMANCE_H
 #define WSC_JOB_PERFORMANCE_H
+#include "job_payload.h"
+
 #include <wsc/job.h>
 
 /** Cycles of one kind of kernel over a run: counted on the mesh, and by the analytical model. */
@@ -48,8 +50,9 @@ struct job_performance {
     int64_t recovery_ps;                     /**< of virtual_time_ps, recovery from faults */
     const struct job_fault_cost *fault;      /**< borrowed; none in a sound machine */
     int n_faults;
-    const char *numerics; /**< host, none, mesh */
-    const char *command;  /**< the command line, for provenance; NULL leaves it out */
+    struct job_payload payload; /**< of links, where weights are sparse */
+    const char *numerics;       /**< host, none, mesh */
+    const char *command;        /**< the command line, for provenance; NULL leaves it out */
 };
 /** Results of `--mode eval`; loss, accuracy and perplexity are NaN where no values were computed.
  */

@@ -72,6 +72,8 @@ struct job_state {
     struct job_fault_cost *fault; /* owned: what the faults cost */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;
+    struct stream_carried *carried; /* owned, n_carried: of sparse weights with values */
+    int n_carried;
     struct job_eval_sums eval;
     struct job_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */

@@ -7,10 +7,15 @@
 #include <wsc/check.h>
 #include <wsc/host.h>
 #include <wsc/mem.h>
+#include <wsc/num_sparse.h>
+
+#include <string.h>
 
 struct kernels {
+    const struct model *model;   /* borrowed */
     struct host *host;           /* owned; NULL on the mesh */
     struct programs_model *mesh; /* owned; NULL on the host */
+    int64_t n_nodes;             /* of the micro-batch: vectors of gradients */
 };
 
 enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics,
@@ -22,6 +27,7 @@ enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics
     WSC_CHECK(numerics != KERNELS_NONE, "values without numerics");
     if (numerics == KERNELS_MESH) TRY(programs_model_check(model, training));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
+    k->model = model;
     enum wsc_err rc = numerics == KERNELS_MESH
                           ? programs_model_create(&k->mesh, hw, model, max_samples, training)
                           : host_create(&k->host, model, max_samples, training);
@@ -46,6 +52,9 @@ void kernels_destroy(struct kernels **handle)
 void kernels_begin(struct kernels *k, const struct data_share *share,
                    const struct data_batch *batch)
 {
+    struct num_nodes nodes;
+    num_nodes_of_range(&nodes, share->first_leaf, share->end_leaf, share->n_leaves);
+    k->n_nodes = nodes.n;
     if (k->mesh)
         programs_model_begin(k->mesh, share, batch);
     else
@@ -95,6 +104,89 @@ enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights,
     host_backward(k->host, stage, weights, grads);
     return WSC_OK;
 }
+
+/* ---- stages with masks on the mesh: with zeros --------------------------------------------------
+ */
+
+/* The dense vector of a stage; owned by the caller.  The mesh computes in fp32. */
+static enum wsc_err expand(const struct kernels *k, int stage, const struct model_weights *weights,
+                           float **out)
+{
+    const struct model_stage *plan = &k->model->stage[stage];
+    WSC_CHECK(k->model->format == NUM_FP32, "a 16-bit model on the mesh");
+    TRY_NEW(*out, WSC_MEM_KERNELS, plan->n_elems);
+    for (int v = 0; v < plan->n_views; v++) {
+        const struct model_tensor *t = &k->model->tensor[plan->view[v].tensor];
+        const struct model_weights *w = &weights[v];
+        const struct num_packed packed = {1, t->n_elems, w->bits, w->values, w->n_kept};
+        float *to = *out + plan->view[v].offset;
+        if (w->bits)
+            num_packed_expand(NUM_FP32, &packed, to);
+        else
+            memcpy(to, w->values, (size_t)t->n_elems * sizeof *to);
+    }
+    return WSC_OK;
+}
+
+/* Copy what travels of one dense vector of gradients; returns where the next one goes. */
+static float *gather(const struct kernels *k, int stage, const struct model_weights *weights,
+                     const float *dense, float *to)
+{
+    const struct model_stage *plan = &k->model->stage[stage];
+    for (int v = 0; v < plan->n_views; v++) {
+        const int64_t n = k->model->tensor[plan->view[v].tensor].n_elems;
+        const int64_t n_kept = model_gradient_elems(&weights[v], n);
+        const float *from = dense + plan->view[v].offset;
+        if (n_kept < n)
+            num_packed_gather(weights[v].bits, 0, n, from, to);
+        else
+            memcpy(to, from, (size_t)n * sizeof *to);
+        to += n_kept;
+    }
+    return to;
+}
+
+static enum wsc_err mesh_backward_sparse(struct kernels *k, int stage,
+                                         const struct model_weights *weights, float *grads,
+                                         struct kernels_simulated *simulated)
+{
+    const int64_t n_elems = k->model->stage[stage].n_elems;
+    float *vector = NULL, *dense = NULL;
+    enum wsc_err rc = expand(k, stage, weights, &vector);
+    if (!rc) dense = wsc_alloc(WSC_MEM_KERNELS, (size_t)(k->n_nodes * n_elems), sizeof *dense);
+    if (!rc && !dense) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expand gradients");
+    if (!rc) rc = kernels_backward(k, stage, vector, dense, simulated);
+    for (int64_t i = 0; i < k->n_nodes && !rc; i++)
+        grads = gather(k, stage, weights, dense + i * n_elems, grads);
+    wsc_free(vector);
+    wsc_free(dense);
+    return rc;
+}
+
+enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
+                                    const struct model_weights *weights,
+                                    struct kernels_simulated *simulated)
+{
+    float *vector = NULL;
+    *simulated = (struct kernels_simulated){0};
+    if (k->host) return host_forward_sparse(k->host, stage, weights);
+    TRY(expand(k, stage, weights, &vector));
+    const enum wsc_err rc = kernels_forward(k, stage, vector, simulated);
+    wsc_free(vector);
+    return rc;
+}
+
+enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
+                                     const struct model_weights *weights, float *grads,
+                                     struct kernels_simulated *simulated)
+{
+    *simulated = (struct kernels_simulated){0};
+    return k->host ? host_backward_sparse(k->host, stage, weights, grads)
+                   : mesh_backward_sparse(k, stage, weights, grads, simulated);
+}
+
+/* ---- beside the stages -------------------------------------------------------------------------
+ */
 
 void kernels_scale_gradients(struct kernels *k, double scale)
 {

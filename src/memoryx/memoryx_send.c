@@ -5,6 +5,10 @@
 #include "memoryx_send.h"
 
 #include "memoryx_loss_scale.h"
+#include "memoryx_mask.h"
+
+#include <wsc/mem.h>
+#include <wsc/num_sparse.h>
 
 #include <string.h>
 
@@ -30,6 +34,90 @@ static void pack_block(void *ctx, int64_t i, int thread)
         num_narrow(job->format, (uint16_t *)(void *)to, job->w + first, n);
 }
 
+static void pack_all(const struct memoryx *mx, const struct memoryx_part *s, char *to)
+{
+    struct pack_job job = {mx->net->model->format, to, s->w, s->n};
+    num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, pack_block, &job);
+}
+
+/* ---- stages with sparse tensors -------------------------------------------------------------- */
+
+struct gather_job {
+    enum num_format format;
+    char *to;
+    const struct memoryx_part *part;
+};
+
+/* The elements of one block that are kept, narrowed some at a time. */
+static void gather_block(void *ctx, int64_t i, int thread)
+{
+    enum { SOME = 4096 };
+    const struct gather_job *job = ctx;
+    const struct memoryx_part *s = job->part;
+    const int64_t first = i * PACK_BLOCK, bytes = num_format_bytes(job->format);
+    const int64_t end = first + PACK_BLOCK < s->n ? first + PACK_BLOCK : s->n;
+    char *to = job->to + num_packed_count(s->mask, 0, first) * bytes;
+    (void)thread;
+    for (int64_t at = first; at < end; at += SOME) {
+        float kept[SOME];
+        const int64_t n = end - at < SOME ? end - at : SOME;
+        const int64_t n_kept = num_packed_count(s->mask, at, n);
+        num_packed_gather(s->mask, at, n, s->w + at, kept);
+        if (job->format == NUM_FP32)
+            memcpy(to, kept, (size_t)n_kept * sizeof *kept);
+        else
+            num_narrow(job->format, (uint16_t *)(void *)to, kept, n_kept);
+        to += n_kept * bytes;
+    }
+}
+
+/* The mask and the elements that are kept. */
+static void pack_kept(const struct memoryx *mx, const struct memoryx_part *s,
+                      const struct model_weights *to)
+{
+    struct gather_job job = {mx->net->model->format, (char *)(uintptr_t)to->values, s};
+    memcpy((void *)(uintptr_t)to->bits, s->mask,
+           (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+    num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, gather_block, &job);
+}
+
+/* How this shard's part of tensor @p tensor travels: by the count that all shards know. */
+static struct model_weights travels(const struct memoryx *mx, int tensor)
+{
+    const struct model *model = mx->net->model;
+    const struct memoryx_part *s = &mx->part[tensor];
+    struct model_weights w = {.n_kept = s->n};
+    if (!s->mask || !stream_packs_tensor(model, tensor, model_kept(model, tensor, mx->mask_step)))
+        return w;
+    w.bits = s->mask;
+    w.n_kept = memoryx_mask_count(s);
+    w.dense_gradient = model_sends_dense_gradient(model, tensor, mx->mask_step);
+    return w;
+}
+
+static enum wsc_err pack_sparse(struct memoryx *mx, int stage, struct comm_buf **out)
+{
+    const struct model *model = mx->net->model;
+    const struct model_stage *st = &model->stage[stage];
+    const struct stream_part_of of = {mx->shard, mx->n_shards};
+    struct model_weights *w;
+    TRY_NEW(w, WSC_MEM_MEMORYX, st->n_views);
+    for (int v = 0; v < st->n_views; v++)
+        w[v] = travels(mx, st->view[v].tensor);
+    const int64_t bytes = stream_packed_layout(model, stage, of, w, NULL);
+    const enum wsc_err rc = comm_buf_create(mx->net->comm, out, bytes);
+    if (!rc) (void)stream_packed_layout(model, stage, of, w, comm_buf_data(*out));
+    for (int v = 0; v < st->n_views && !rc; v++) {
+        const struct memoryx_part *s = &mx->part[st->view[v].tensor];
+        if (w[v].bits)
+            pack_kept(mx, s, &w[v]);
+        else
+            pack_all(mx, s, (char *)(uintptr_t)w[v].values);
+    }
+    wsc_free(w);
+    return rc;
+}
+
 /* This shard's parts of the stage's tensors, one after the other. */
 static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
@@ -37,12 +125,12 @@ static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf 
     const struct model_stage *st = &model->stage[stage];
     const int64_t elem_bytes = num_format_bytes(model->format);
     int64_t n = stream_stage_part_elems(model, stage, mx->shard, mx->n_shards);
+    if (stream_is_packed(model, stage)) return pack_sparse(mx, stage, out);
     TRY(comm_buf_create(mx->net->comm, out, n * elem_bytes));
     char *to = comm_buf_data(*out);
     for (int v = 0; v < st->n_views; v++) {
         const struct memoryx_part *s = &mx->part[st->view[v].tensor];
-        struct pack_job job = {model->format, to, s->w, s->n};
-        num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, pack_block, &job);
+        pack_all(mx, s, to);
         to += s->n * elem_bytes;
     }
     return WSC_OK;
@@ -81,7 +169,7 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
                                                .ready = ready,
                                                .gradient_scale = memoryx_gradient_scale(mx)}};
     if (mx->pass->values) TRY(packed_weights(mx, at->stage, &msg.payload));
-    return stream_send_weights(mx->ports, &msg);
+    return stream_send_weights(mx->ports, at, &msg);
 }
 
 enum wsc_err memoryx_wait_for_credits(struct memoryx *mx, int64_t index,

@@ -6,8 +6,10 @@
 #include "memoryx_take.h"
 
 #include "memoryx_loss_scale.h"
+#include "memoryx_mask.h"
 
 #include <wsc/check.h>
+#include <wsc/num_sparse.h>
 
 enum { MEAN_BLOCK = 1 << 15 };
 
@@ -15,9 +17,21 @@ struct gradient_job {
     float *g;
     const float *sum;
     int64_t n;
+    const uint64_t *mask; /* sum has the elements of the mask alone; NULL: all */
     float scale;
     bool add;
 };
+
+/* Elements [first, end) from the sums of those that are kept; the others have none. */
+static void scale_kept(const struct gradient_job *job, int64_t first, int64_t end)
+{
+    const float *sum = job->sum + num_packed_count(job->mask, 0, first);
+    for (int64_t k = first; k < end; k++) {
+        const bool kept = job->mask[k / MEMORYX_WORD_BITS] >> k % MEMORYX_WORD_BITS & 1;
+        const float mean = kept ? *sum++ * job->scale : 0;
+        job->g[k] = job->add ? job->g[k] + mean : mean;
+    }
+}
 
 static void scale_block(void *ctx, int64_t i, int thread)
 {
@@ -25,6 +39,10 @@ static void scale_block(void *ctx, int64_t i, int thread)
     int64_t first = i * MEAN_BLOCK, end = first + MEAN_BLOCK;
     (void)thread;
     if (end > job->n) end = job->n;
+    if (job->mask) {
+        scale_kept(job, first, end);
+        return;
+    }
     for (int64_t k = first; k < end; k++) {
         float mean = job->sum[k] * job->scale;
         job->g[k] = job->add ? job->g[k] + mean : mean;
@@ -32,18 +50,27 @@ static void scale_block(void *ctx, int64_t i, int thread)
 }
 
 /* Add the finished sum of a stage's gradient to this shard's parts of the tensors, as a mean.  A
- * tied tensor gets two contributions, the head's first: always in this order. */
-static void add_to_tensors(struct memoryx *mx, int stage, const float *sum)
+ * tied tensor gets two contributions, the head's first: always in this order.  @p head: elements of
+ * each view where the stage has sparse tensors, else NULL. */
+static void add_to_tensors(struct memoryx *mx, int stage, const void *head, const float *sum)
 {
     const struct model_stage *st = &mx->net->model->stage[stage];
     const double factor =
         memoryx_loss_factor(mx, mx->losses.sum[0].n_tokens) / memoryx_gradient_scale(mx);
     for (int v = 0; v < st->n_views; v++) {
         struct memoryx_part *s = &mx->part[st->view[v].tensor];
-        struct gradient_job job = {s->g, sum, s->n, (float)factor, s->g_started};
+        const int64_t n = head ? stream_packed_grad_count(head, 1, v, 0) : s->n;
+        struct gradient_job job = {.g = s->g,
+                                   .sum = sum,
+                                   .n = s->n,
+                                   .mask = n < s->n ? s->mask : NULL,
+                                   .scale = (float)factor,
+                                   .add = s->g_started};
+        WSC_CHECK(n == s->n || (s->mask && n == memoryx_mask_count(s)),
+                  "%lld gradients of %lld elements", (long long)n, (long long)s->n);
         num_parallel((s->n + MEAN_BLOCK - 1) / MEAN_BLOCK, scale_block, &job);
         s->g_started = true;
-        sum += s->n;
+        sum += n;
     }
 }
 
@@ -57,13 +84,17 @@ enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *
                     &msg));
     mx->arrived[at->stage] = msg.span.last;
     if (!msg.payload) return WSC_OK;
-    const int64_t n = stream_stage_part_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
+    const bool packed = stream_is_packed(mx->net->model, at->stage);
+    const int64_t n =
+        packed ? stream_grad_elems(mx->net->model, at->stage, 1, comm_buf_data(msg.payload))
+               : stream_stage_part_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
+    if (packed) sums->head_bytes = stream_packed_grad_head(mx->net->model, at->stage, 1);
     stream_subtrees(b, at->micro, 0, b->n_wafers, &subtrees);
     stream_sums_append(sums, &subtrees, b->n_micro_shards, n, msg.payload);
     if (at->micro < b->n_micro - 1) return WSC_OK;
     WSC_CHECK(sums->nodes.n == 1, "%d sums left of %lld micro-shards", sums->nodes.n,
               (long long)b->n_micro_shards);
-    add_to_tensors(mx, at->stage, sums->vector[0]);
+    add_to_tensors(mx, at->stage, packed ? comm_buf_data(sums->head) : NULL, sums->vector[0]);
     stream_sums_clear(sums);
     return WSC_OK;
 }

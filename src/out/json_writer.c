@@ -3,34 +3,9 @@
  * finite is kept as the first bad key, so that callers check once, at the end (out_json_check). */
 #include <wsc/out.h>
 
-#include <jansson.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* jansson's parser decides what a number of JSON is; integers count as reals. */
-bool out_parse_real(const char *text, size_t n, double *value)
-{
-    json_t *number = json_loadb(text, n, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, NULL);
-    bool good = json_is_real(number);
-    if (good) *value = json_real_value(number);
-    json_decref(number);
-    return good;
-}
-
-/* Try the precisions until the text reads back to the same double; 17 digits always do. */
-void out_real(char text[static OUT_REAL_SIZE], double value)
-{
-    static const int digits[] = {9, 15, 17};
-    for (int i = 0; i < 3; i++) {
-        double back = 0;
-        (void)snprintf(text, OUT_REAL_SIZE, "%.*g", digits[i], value);
-        if (out_parse_real(text, strlen(text), &back) && back == value) break;
-    }
-    size_t n = strlen(text);
-    if (!strpbrk(text, ".en")) (void)snprintf(text + n, OUT_REAL_SIZE - n, ".0");
-}
 
 /* In a pretty text: a new line, indented by the depth. */
 static void new_line(struct out_json *j)

@@ -27,6 +27,10 @@
     "\nFractions: a number, a list whose values follow each other from update to update "          \
     "(`cycling`), or a map with a `type`; t counts applied updates of the optimizer, and the "     \
     "result is cut to 0 .. 1.\n\n"
+#define MIXTURES                                                                                   \
+    "\n### Mixtures\n\n"                                                                           \
+    "Entries of `mixture`: maps, a data set each, which gives an epoch its fraction of the "       \
+    "samples ([DATA.md](DATA.md)).\n\n"
 #define TRANSFORMS                                                                                 \
     "\n### Transforms of samples\n\n"                                                              \
     "The entry of `data_transforms`: a map with a `name`.\n\n"
@@ -94,6 +98,8 @@ static void write_params(struct wsc_text *out)
     conf_variants_markdown(out, zoo_schedulers());
     wsc_text_add(out, INITIALIZERS);
     conf_variants_markdown(out, zoo_initializers());
+    wsc_text_add(out, MIXTURES);
+    conf_table_markdown(out, zoo_mixture_table(), NULL, NULL);
     wsc_text_add(out, TRANSFORMS);
     conf_variants_markdown(out, zoo_transforms());
     wsc_text_add(out, SPARSITY);

@@ -6,18 +6,7 @@
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
-#include <math.h>
-
 /* ---- CSV ------------------------------------------------------------------------------------- */
-
-static void add_real(struct wsc_text *t, double value)
-{
-    char text[OUT_REAL_SIZE];
-    wsc_text_add(t, ",");
-    if (!isfinite(value)) return;
-    out_real(text, value);
-    wsc_text_add(t, "%s", text);
-}
 
 static WSC_CHECKED enum wsc_err write_as(struct wsc_text *t, const char *dir, const char *id,
                                          const char *end)
@@ -40,11 +29,11 @@ static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validat
         wsc_text_add(&t, ",%s,%s,%s,%lld,%lld,%lld", validation_quantity_name(f->quantity), f->unit,
                      validation_kind_name(f->kind), (long long)f->num_csx,
                      (long long)f->global_batch, (long long)p->micro_batch);
-        add_real(&t, f->value);
-        add_real(&t, p->predicted);
-        add_real(&t, 100 * validation_speed_error(f, p->predicted));
-        add_real(&t, f->low);
-        add_real(&t, f->high);
+        out_text_csv_real(&t, f->value);
+        out_text_csv_real(&t, p->predicted);
+        out_text_csv_real(&t, 100 * validation_speed_error(f, p->predicted));
+        out_text_csv_real(&t, f->low);
+        out_text_csv_real(&t, f->high);
         wsc_text_add(&t, ",");
         out_text_csv(&t, f->source);
         wsc_text_add(&t, "\n");
@@ -66,12 +55,12 @@ static WSC_CHECKED enum wsc_err write_points(const char *dir, const struct valid
             wsc_text_add(&t, ",%lld,%lld,%lld,%lld", (long long)row->num_csx,
                          (long long)row->global_batch, (long long)row->micro_batch,
                          (long long)row->step_time_ps);
-            add_real(&t, row->tokens_per_s);
-            add_real(&t, row->tokens_per_s * c->below[i]);
-            add_real(&t, row->tokens_per_s * c->above[i]);
-            add_real(&t, row->speedup);
-            add_real(&t, row->efficiency);
-            add_real(&t, row->mfu);
+            out_text_csv_real(&t, row->tokens_per_s);
+            out_text_csv_real(&t, row->tokens_per_s * c->below[i]);
+            out_text_csv_real(&t, row->tokens_per_s * c->above[i]);
+            out_text_csv_real(&t, row->speedup);
+            out_text_csv_real(&t, row->efficiency);
+            out_text_csv_real(&t, row->mfu);
             wsc_text_add(&t, "\n");
         }
     }

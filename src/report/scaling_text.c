@@ -12,14 +12,6 @@ enum { WRAP = 96 };
 /* ---- scaling.csv ------------------------------------------------------------------------------
  */
 
-/* A real number that parses back, with its comma. */
-static void add_real(struct wsc_text *t, double value)
-{
-    char text[OUT_REAL_SIZE];
-    out_real(text, value);
-    wsc_text_add(t, ",%s", text);
-}
-
 /* A whole number with its comma. */
 static void add_int(struct wsc_text *t, int64_t value)
 {
@@ -34,17 +26,17 @@ static void add_row(struct wsc_text *t, const struct scaling_row *r)
     add_int(t, r->num_csx);
     add_int(t, r->global_batch);
     add_int(t, r->micro_batch);
-    add_real(t, r->tokens_per_s);
-    add_real(t, r->samples_per_s);
-    add_real(t, r->speedup);
-    add_real(t, r->efficiency);
+    out_text_csv_real(t, r->tokens_per_s);
+    out_text_csv_real(t, r->samples_per_s);
+    out_text_csv_real(t, r->speedup);
+    out_text_csv_real(t, r->efficiency);
     add_int(t, r->step_time_ps);
     add_int(t, r->breakdown.compute_ps);
     add_int(t, r->breakdown.weights_wait_ps);
     add_int(t, r->breakdown.reduce_wait_ps);
     add_int(t, r->breakdown.boundary_ps);
-    add_real(t, r->mfu);
-    add_real(t, r->joules_per_token);
+    out_text_csv_real(t, r->mfu);
+    out_text_csv_real(t, r->joules_per_token);
     add_int(t, r->breakdown.input_wait_ps);
     wsc_text_add(t, "\n");
 }

@@ -18,19 +18,6 @@ static double rate_of(const struct scaling_variant *v, int i)
     return v->row[i].tokens_per_s;
 }
 
-/* A real number that parses back after a comma; an empty field for NaN, which means that the model
- * does not fit. */
-static void add_real(struct wsc_text *t, double value)
-{
-    char text[OUT_REAL_SIZE];
-    if (isnan(value)) {
-        wsc_text_add(t, ",");
-        return;
-    }
-    out_real(text, value);
-    wsc_text_add(t, ",%s", text);
-}
-
 /* ---- mechanisms and one constant ------------------------------------------------------------- */
 
 /* A CSV with a line for each variant and row; against_first is the ratio to the first variant. */
@@ -45,9 +32,9 @@ static enum wsc_err write_variants(const char *dir, const char *name, const char
             wsc_text_add(&t, ",");
             out_text_csv(&t, v[k].row[i].model);
             wsc_text_add(&t, ",%lld", (long long)v[k].row[i].num_csx);
-            add_real(&t, rate_of(&v[k], i));
+            out_text_csv_real(&t, rate_of(&v[k], i));
             wsc_text_add(&t, ",%lld", (long long)v[k].row[i].step_time_ps);
-            add_real(&t, rate_of(&v[k], i) / rate_of(&v[0], i));
+            out_text_csv_real(&t, rate_of(&v[k], i) / rate_of(&v[0], i));
             wsc_text_add(&t, "\n");
         }
     return out_text_write(&t, dir, name);
@@ -184,8 +171,8 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
                 out_text_csv(&t, one->model);
                 wsc_text_add(&t, ",%lld,%s,%s,%s,%s,%s", (long long)one->num_csx[i], c->key,
                              c->kind, c->value, c->low, c->high);
-                add_real(&t, c->at_low[i]);
-                add_real(&t, c->at_high[i]);
+                out_text_csv_real(&t, c->at_low[i]);
+                out_text_csv_real(&t, c->at_high[i]);
                 wsc_text_add(&t, "\n");
             }
     }
@@ -196,9 +183,9 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
         for (int i = 0; i < one->n_counts; i++) {
             out_text_csv(&t, one->model);
             wsc_text_add(&t, ",%lld", (long long)one->num_csx[i]);
-            add_real(&t, one->tokens_per_s[i]);
-            add_real(&t, one->tokens_per_s[i] * one->below[i]);
-            add_real(&t, one->tokens_per_s[i] * one->above[i]);
+            out_text_csv_real(&t, one->tokens_per_s[i]);
+            out_text_csv_real(&t, one->tokens_per_s[i] * one->below[i]);
+            out_text_csv_real(&t, one->tokens_per_s[i] * one->above[i]);
             wsc_text_add(&t, "\n");
         }
     }
@@ -308,14 +295,14 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
         wsc_text_add(&t, ",%lld,%lld", (long long)r->params, (long long)r->num_csx);
-        add_real(&t, r->tokens);
-        add_real(&t, r->seconds);
-        add_real(&t, r->joules);
-        add_real(&t, r->flop);
-        add_real(&t, r->loss);
-        add_real(&t, r->flop_hoffmann);
-        add_real(&t, r->checkpoint_s);
-        add_real(&t, r->restart_s);
+        out_text_csv_real(&t, r->tokens);
+        out_text_csv_real(&t, r->seconds);
+        out_text_csv_real(&t, r->joules);
+        out_text_csv_real(&t, r->flop);
+        out_text_csv_real(&t, r->loss);
+        out_text_csv_real(&t, r->flop_hoffmann);
+        out_text_csv_real(&t, r->checkpoint_s);
+        out_text_csv_real(&t, r->restart_s);
         wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");

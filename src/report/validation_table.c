@@ -344,16 +344,6 @@ enum wsc_err report_validation_print(const struct validation_table *v)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A number that parses back after a comma; an empty field when there is none. */
-static void add_real(struct wsc_text *t, double value)
-{
-    char text[OUT_REAL_SIZE];
-    wsc_text_add(t, ",");
-    if (!isfinite(value)) return;
-    out_real(text, value);
-    wsc_text_add(t, "%s", text);
-}
-
 /* Columns of validation.csv, docs/FILES.md. */
 static void csv_head(struct wsc_text *t, const struct validation_table *v)
 {
@@ -388,23 +378,23 @@ static void csv_row(struct wsc_text *t, const struct validation_table *v, int i)
     const struct validation_figure *ref = p->ref;
     out_text_csv(t, ref->id);
     wsc_text_add(t, ",%s,%s", validation_quantity_name(ref->quantity), ref->unit);
-    add_real(t, ref->value);
-    add_real(t, p->predicted);
-    add_real(t, 100 * validation_speed_error(ref, p->predicted));
-    add_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->low : NAN);
-    add_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->high : NAN);
-    add_real(t, p->band_low);
-    add_real(t, p->band_high);
+    out_text_csv_real(t, ref->value);
+    out_text_csv_real(t, p->predicted);
+    out_text_csv_real(t, 100 * validation_speed_error(ref, p->predicted));
+    out_text_csv_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->low : NAN);
+    out_text_csv_real(t, ref->kind != VALIDATION_KIND_CONTEXT ? ref->high : NAN);
+    out_text_csv_real(t, p->band_low);
+    out_text_csv_real(t, p->band_high);
     wsc_text_add(t, ",%s,%s,%s,", validation_kind_name(ref->kind), ref->site, ref->family);
     out_text_csv(t, ref->source);
     wsc_text_add(t, ",%s", validation_prediction_holds(p) ? "yes" : "no");
-    add_real(t, p->neutral);
-    add_real(t, 100 * validation_speed_error(ref, p->neutral));
-    add_real(t, p->mfu);
-    add_real(t, p->mfu_neutral);
+    out_text_csv_real(t, p->neutral);
+    out_text_csv_real(t, 100 * validation_speed_error(ref, p->neutral));
+    out_text_csv_real(t, p->mfu);
+    out_text_csv_real(t, p->mfu_neutral);
     csv_times(t, p);
     for (int k = 0; k < v->n_calibrated; k++)
-        add_real(t, p->sensitivity[k]);
+        out_text_csv_real(t, p->sensitivity[k]);
     wsc_text_add(t, "\n");
 }
 

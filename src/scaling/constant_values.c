@@ -57,7 +57,7 @@ static enum wsc_err take_list(struct scaling_values *v, const char *text, const 
 {
     for (const char *p = list; *p;) {
         char item[TEXT_BYTES];
-        double value;
+        double value = 0;
         const size_t n = strcspn(p, ",");
         if (n >= sizeof item) return wrong(text, "a value is too long");
         if (v->n == SCALING_MAX_VALUES) return wrong(text, "more than 64 values");

@@ -56,6 +56,19 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
                                             wsc_rng_stream(WSC_RNG_LOSS, which)}};
 }
 
+/* What an edge has carried stays when the tree is formed again: it belongs to the child, of which
+ * the top of the tree has one for each shard. */
+static struct stream_carried *carried_by(struct stream_net *net, const struct edge *j)
+{
+    const int n_shards = net->topology->n_shards;
+    struct stream_carried *c =
+        &net->carried[j->parent < n_shards ? j->parent : n_shards + j->child];
+    c->parent = j->parent;
+    c->child = j->child;
+    c->between_ranks = comm_is_local(net->comm, j->parent) != comm_is_local(net->comm, j->child);
+    return c;
+}
+
 static enum wsc_err open_edge(struct stream_net *net, const struct edge *j)
 {
     struct stream_side *down = &net->ports[j->parent].down, *up = &net->ports[j->child].up;
@@ -69,6 +82,7 @@ static enum wsc_err open_edge(struct stream_net *net, const struct edge *j)
     down->weights[j->n_down] = up->weights[j->n_up] = link[WEIGHTS];
     down->credit[j->n_down] = up->credit[j->n_up] = link[CREDIT];
     down->data[j->n_down] = up->data[j->n_up] = link[DATA];
+    down->carried[j->n_down] = up->carried[j->n_up] = carried_by(net, j);
     down->n = j->n_down + 1;
     up->n = j->n_up + 1;
     return WSC_OK;
@@ -180,6 +194,8 @@ static enum wsc_err set_up(struct stream_net *net)
     const struct hw_machine *c = net->hw->cluster;
     TRY(stream_ledger_create(&net->ledger, net->model));
     TRY_NEW(net->ports, WSC_MEM_STREAM, net->topology->n_roles);
+    net->n_carried = net->topology->n_shards + net->topology->n_roles;
+    TRY_NEW(net->carried, WSC_MEM_STREAM, net->n_carried);
     for (int role = 0; role < net->topology->n_roles; role++) {
         net->ports[role].net = net;
         net->ports[role].role = role;
@@ -201,7 +217,8 @@ enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const
         stream_topology_destroy(&take_topology);
         return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "create net");
     }
-    **out = (struct stream_net){comm, hw, model, take_topology, NULL, seed, NULL};
+    **out = (struct stream_net){
+        .comm = comm, .hw = hw, .model = model, .topology = take_topology, .seed = seed};
     rc = set_up(*out);
     if (rc) stream_net_destroy(out);
     return rc;
@@ -213,6 +230,7 @@ void stream_net_destroy(struct stream_net **net)
     stream_topology_destroy(&(*net)->topology);
     stream_ledger_destroy(&(*net)->ledger);
     wsc_free((*net)->ports);
+    wsc_free((*net)->carried);
     wsc_free(*net);
     *net = NULL;
 }
@@ -228,4 +246,38 @@ void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up)
         for (int i = 0; i < p->up.n; i++)
             *up += comm_link_time(p->up.data[i])->bytes;
     }
+}
+
+/* Each rank has counted what its own roles sent. */
+static void add_carried(struct stream_carried *all, const struct stream_carried *one)
+{
+    all->between_ranks |= one->between_ranks;
+    all->weights += one->weights;
+    all->dense_weights += one->dense_weights;
+    all->gradients += one->gradients;
+    all->dense_gradients += one->dense_gradients;
+}
+
+enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out, int *n)
+{
+    const int n_ranks = comm_size(net->comm), per_rank = net->n_carried;
+    struct stream_carried *all; /* of edge i and rank r at i n_ranks + r */
+    *out = NULL;
+    *n = 0;
+    TRY_NEW(all, WSC_MEM_STREAM, (int64_t)n_ranks * per_rank);
+    for (int i = 0; i < per_rank; i++)
+        all[(int64_t)i * n_ranks + comm_rank(net->comm)] = net->carried[i];
+    const enum wsc_err rc = comm_collect(net->comm, all, sizeof *all, (int64_t)n_ranks * per_rank);
+    if (rc) {
+        wsc_free(all);
+        return rc;
+    }
+    for (int i = 0; i < per_rank; i++) {
+        struct stream_carried sum = all[(int64_t)i * n_ranks];
+        for (int r = 1; r < n_ranks; r++)
+            add_carried(&sum, &all[(int64_t)i * n_ranks + r]);
+        if (sum.parent != sum.child) all[(*n)++] = sum;
+    }
+    *out = all;
+    return WSC_OK;
 }

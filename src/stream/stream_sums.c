@@ -32,6 +32,11 @@ static void add(float *y, const float *x, int64_t n)
     num_parallel((n + ADD_BLOCK - 1) / ADD_BLOCK, add_block, &job);
 }
 
+static float *first_vector(const struct stream_sums *s, struct comm_buf *buf)
+{
+    return (float *)(void *)((char *)comm_buf_data(buf) + s->head_bytes);
+}
+
 /* The list and @p take_buf (nodes->n vectors, one after the other) become one list. Vectors are
  * added in place and stay in the buffers that they came in, each of which holds a reference. */
 void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, int64_t n_items,
@@ -48,9 +53,11 @@ void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, in
         buf[i] = s->buf[i];
     }
     for (int i = 0; i < nodes->n; i++) {
-        vector[n_left + i] = (float *)comm_buf_data(take_buf) + i * n_elems;
+        vector[n_left + i] = first_vector(s, take_buf) + i * n_elems;
         buf[n_left + i] = comm_buf_ref(take_buf);
     }
+    joint = (struct stream_sums){.head_bytes = s->head_bytes, .head = s->head};
+    if (s->head_bytes && !s->head) joint.head = comm_buf_ref(take_buf);
     comm_buf_unref(&take_buf);
     for (int i = 0; i < merge.n_steps; i++) {
         add(vector[merge.step[i].into], vector[merge.step[i].from], n_elems);
@@ -67,8 +74,8 @@ void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, in
 /* One vector at the start of a buffer of its own length can travel as it is. */
 static bool is_packed(const struct stream_sums *s, int64_t n_elems)
 {
-    return s->nodes.n == 1 && comm_buf_data(s->buf[0]) == (void *)s->vector[0] &&
-           comm_buf_bytes(s->buf[0]) == n_elems * (int64_t)sizeof(float);
+    return s->nodes.n == 1 && first_vector(s, s->buf[0]) == s->vector[0] &&
+           comm_buf_bytes(s->buf[0]) == s->head_bytes + n_elems * (int64_t)sizeof(float);
 }
 
 /* The vectors of the list as one buffer that can be sent; a vector alone in its buffer is not
@@ -77,14 +84,15 @@ enum wsc_err stream_sums_pack(struct stream_sums *s, struct comm *comm, int64_t 
                               struct comm_buf **out)
 {
     if (is_packed(s, n_elems)) {
-        *out = s->buf[0];
-        s->nodes.n = 0;
+        *out = comm_buf_ref(s->buf[0]);
+        stream_sums_clear(s);
         return WSC_OK;
     }
     const int64_t bytes = n_elems * (int64_t)sizeof(float);
-    TRY(comm_buf_create(comm, out, s->nodes.n * bytes));
+    TRY(comm_buf_create(comm, out, s->head_bytes + s->nodes.n * bytes));
+    if (s->head) memcpy(comm_buf_data(*out), comm_buf_data(s->head), (size_t)s->head_bytes);
     for (int i = 0; i < s->nodes.n; i++)
-        memcpy((char *)comm_buf_data(*out) + i * bytes, s->vector[i], (size_t)bytes);
+        memcpy(first_vector(s, *out) + i * n_elems, s->vector[i], (size_t)bytes);
     stream_sums_clear(s);
     return WSC_OK;
 }
@@ -94,6 +102,8 @@ void stream_sums_clear(struct stream_sums *s)
     for (int i = 0; i < s->nodes.n; i++)
         comm_buf_unref(&s->buf[i]);
     s->nodes.n = 0;
+    comm_buf_unref(&s->head);
+    s->head_bytes = 0;
 }
 
 /* Losses follow the plan of the gradients' vectors, so a loss has one order of summation too. */

@@ -69,22 +69,34 @@ static enum wsc_err pack_sums(struct swarmx *sx, int64_t n_elems, struct comm_bu
     return sx->pass->values ? stream_sums_pack(&sx->sums, sx->net->comm, n_elems, out) : WSC_OK;
 }
 
+/* Take a child's sums: @p payload says how long a vector is where tensors are sparse. */
+static void take_sums(struct swarmx *sx, const struct stream_at *at, int child,
+                      struct comm_buf *take_payload, int64_t *n_elems)
+{
+    const struct model *model = sx->net->model;
+    const int n_shards = sx->net->topology->n_shards;
+    const bool packed = stream_is_packed(model, at->stage);
+    struct num_nodes subtrees;
+    if (packed) sx->sums.head_bytes = stream_packed_grad_head(model, at->stage, n_shards);
+    *n_elems =
+        stream_grad_elems(model, at->stage, n_shards, packed ? comm_buf_data(take_payload) : NULL);
+    child_subtrees(sx, at->micro, child, &subtrees);
+    stream_sums_append(&sx->sums, &subtrees, sx->pass->batch.n_micro_shards, *n_elems,
+                       take_payload);
+}
+
 enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at)
 {
-    const int64_t n_elems = sx->net->model->stage[at->stage].n_elems;
+    int64_t n_elems = 0;
     const int64_t bytes = stream_amounts(sx->net, at->stage, at->updates)->grad_bytes;
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     struct comm_buf *sums;
     int n_sums;
     for (int c = 0; c < sx->ports->down.n; c++) {
         struct stream_msg msg;
-        struct num_nodes subtrees;
         TRY(recv_child(sx, c, STREAM_MSG_GRADIENTS, at->step, at->index, &msg));
         child[c] = msg.span;
-        if (!msg.payload) continue;
-        child_subtrees(sx, at->micro, c, &subtrees);
-        stream_sums_append(&sx->sums, &subtrees, sx->pass->batch.n_micro_shards, n_elems,
-                           msg.payload);
+        if (msg.payload) take_sums(sx, at, c, msg.payload, &n_elems);
     }
     TRY(pack_sums(sx, n_elems, &sums, &n_sums));
     return stream_send_gradients(sx->ports, at, reduce_span(sx, child, bytes), sums, n_sums);

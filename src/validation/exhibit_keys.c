@@ -15,10 +15,9 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
                         const struct conf_node *node, void *field)
 {
     struct validation_counts *out = field;
-    char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
-    (void)snprintf(path, sizeof path, "%.80s.%s", p->prefix ? p->prefix : "", key->path);
+    char shown[CONF_QUOTE_BYTES];
     if (node->kind != CONF_NODE_LIST || node->n < 1 || node->n > VALIDATION_MAX_COUNTS) {
-        conf_diag_error(p->diag, node->pos, path, "expected a list of 1 to %d numbers, got %s",
+        conf_diag_error(p->diag, node->pos, key->path, "expected a list of 1 to %d numbers, got %s",
                         VALIDATION_MAX_COUNTS, conf_node_describe(node, shown));
         return;
     }
@@ -31,7 +30,7 @@ static void read_counts(struct conf_parse *p, const struct conf_key *key,
         if (number && value >= key->min && value <= key->max &&
             (!i || out->item[i] > out->item[i - 1]))
             continue;
-        conf_diag_error(p->diag, item->pos, path,
+        conf_diag_error(p->diag, item->pos, key->path,
                         "expected whole numbers from %.0f to %.0f, rising, got %s", key->min,
                         key->max, conf_node_describe(item, shown));
         return;
@@ -113,8 +112,11 @@ static void read_list(struct conf_parse *p, const struct conf_key *key,
         return;
     }
     e->item = wsc_alloc(WSC_MEM_SCALING, (size_t)node->n, sizeof *e->item);
-    p->diag->no_memory = p->diag->no_memory || !e->item;
-    for (int i = 0; e->item && i < node->n; i++) {
+    if (!e->item) {
+        p->diag->no_memory = true;
+        return;
+    }
+    for (int i = 0; i < node->n; i++) {
         (void)snprintf(path, sizeof path, "%s[%d]", key->path, i);
         read_exhibit(p, path, node->entry[i].value, &e->item[e->n++]);
     }

@@ -7,6 +7,19 @@
 
 #include "wafer_clock.h"
 
+#include <wsc/mem.h>
+
+/* Tensors of a stage with masks are found in the payload. */
+static enum wsc_err open_weights(const struct wafer *w, int stage, struct wafer_stage *s)
+{
+    const struct model *model = w->net->model;
+    if (!s->weights.payload || !stream_is_packed(model, stage)) return WSC_OK;
+    TRY_NEW(s->tensor, WSC_MEM_WAFER, model->stage[stage].n_views);
+    stream_packed_open(model, stage, (struct stream_part_of){0, 1},
+                       comm_buf_data(s->weights.payload), s->tensor);
+    return WSC_OK;
+}
+
 enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, struct wafer_stage *s)
 {
     const struct stream_msg *weights = &s->weights;
@@ -14,7 +27,8 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     TRY(stream_recv_weights(w->ports, at, &s->weights));
     w->recorder = comm_recorder(w->net->comm);
     s->begin = wafer_clock_begin(w, at, weights);
-    const enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
+    enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
+    if (!rc) rc = open_weights(w, at->stage, s);
     if (rc) comm_buf_unref(&s->weights.payload);
     if (weights->payload && w->pass->mode == STREAM_TRAIN)
         kernels_scale_gradients(w->values, weights->field.weights.gradient_scale);
@@ -27,7 +41,8 @@ enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
     struct kernels_simulated counted = {0};
     struct comm_buf *weights = s->weights.payload;
     if (weights && w->micro.n_samples)
-        TRY(kernels_forward(w->values, at->stage, comm_buf_data(weights), &counted));
+        TRY(s->tensor ? kernels_forward_sparse(w->values, at->stage, s->tensor, &counted)
+                      : kernels_forward(w->values, at->stage, comm_buf_data(weights), &counted));
     s->ready = wafer_clock_end(w, at, &s->weights, &counted);
     return WSC_OK;
 }
@@ -36,14 +51,26 @@ static enum wsc_err compute_gradients(struct wafer *w, const struct stream_at *a
                                       struct wafer_stage *s, struct kernels_simulated *counted)
 {
     const struct data_share *share = &w->micro.share;
+    const struct model *model = w->net->model;
+    const int n_shards = w->net->topology->n_shards;
     struct num_nodes subtrees;
+    int64_t head = 0, n_elems = 0;
     num_nodes_of_range(&subtrees, share->first_leaf, share->end_leaf, share->n_leaves);
     s->n_sums = subtrees.n;
-    const int64_t n_elems = s->n_sums * w->net->model->stage[at->stage].n_elems;
-    TRY(comm_buf_create(w->net->comm, &s->sums, n_elems * (int64_t)sizeof(float)));
+    if (s->tensor) head = stream_packed_grad_head(model, at->stage, n_shards);
+    for (int v = 0; v < model->stage[at->stage].n_views; v++) {
+        const int64_t n = model->tensor[model->stage[at->stage].view[v].tensor].n_elems;
+        n_elems += s->tensor ? model_gradient_elems(&s->tensor[v], n) : n;
+    }
+    TRY(comm_buf_create(w->net->comm, &s->sums,
+                        head + s->n_sums * n_elems * (int64_t)sizeof(float)));
+    char *to = comm_buf_data(s->sums);
+    if (s->tensor) stream_packed_grad_start(model, at->stage, n_shards, s->tensor, to);
     if (!s->n_sums) return WSC_OK;
-    return kernels_backward(w->values, at->stage, comm_buf_data(s->weights.payload),
-                            comm_buf_data(s->sums), counted);
+    float *grads = (float *)(void *)(to + head);
+    return s->tensor ? kernels_backward_sparse(w->values, at->stage, s->tensor, grads, counted)
+                     : kernels_backward(w->values, at->stage, comm_buf_data(s->weights.payload),
+                                        grads, counted);
 }
 
 enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
@@ -68,6 +95,7 @@ enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
 void wafer_stage_fini(struct wafer *w, struct wafer_stage *s)
 {
     if (w->recorder) wafer_clock_record(w, s->begin);
+    wsc_free(s->tensor);
     comm_buf_unref(&s->weights.payload);
     comm_buf_unref(&s->sums);
 }

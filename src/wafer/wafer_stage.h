@@ -10,6 +10,7 @@ struct wafer_stage {
     struct stream_msg weights; /* owns its payload; no payload without values */
     struct comm_buf *sums;     /* owned, or NULL: gradients, one vector for each subtree */
     int n_sums;
+    struct model_weights *tensor; /* owned, of each view in the payload; NULL: they have no masks */
     struct vtime begin;
     struct vtime_span ready; /* first and last row of the gradients */
 };

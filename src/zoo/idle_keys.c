@@ -81,6 +81,24 @@ static bool not_parallel(const struct zoo_params *p)
     return !p->model.parallel_block;
 }
 
+static bool trains_not(const struct zoo_params *p)
+{
+    const enum zoo_mode mode = p->runconfig.mode;
+    return mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL;
+}
+
+static bool evaluates_not(const struct zoo_params *p)
+{
+    const enum zoo_mode mode = p->runconfig.mode;
+    return mode != ZOO_EVAL && mode != ZOO_TRAIN_AND_EVAL;
+}
+
+/* Evaluations between steps. */
+static bool not_both(const struct zoo_params *p)
+{
+    return trains_not(p) || evaluates_not(p);
+}
+
 static bool train_in_order(const struct zoo_params *p)
 {
     return !p->train_input.shuffle;
@@ -95,14 +113,16 @@ static bool eval_in_order(const struct zoo_params *p)
  */
 static const char in_a_file[] = "any value in a file";
 
-/* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump
- * leaves them out. */
-static const struct condition {
+struct condition {
     const char *path; /* `.*` at the end: a whole section */
     bool (*idle)(const struct zoo_params *p);
     const char *why;
     const char *off; /* the value that asks for nothing, which does not warn */
-} conditions[] = {
+};
+
+/* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump
+ * leaves them out. */
+static const struct condition conditions[] = {
 #define ROPE(key) "model.pos_scaling_extra_args." key
     {"model.rotary_dim", not_rotary, "position_embedding_type is not rotary", NULL},
     {"model.rope_theta", not_rotary, "position_embedding_type is not rotary", NULL},
@@ -142,23 +162,39 @@ static const struct condition {
      "the family has no parallel blocks; hint: write dropout_rate", NULL},
     {"train_input.shuffle_seed", train_in_order, "shuffle is off", in_a_file},
     {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},
-};
+    {NULL, NULL, NULL, NULL}};
 
-/* The row of @p path, NULL when it acts whatever the others are. */
-static const struct condition *condition_of(const char *path)
+/* Keys of which the mode of this run has no use.  A file serves all modes, so that the dump has
+ * them, and they warn from --set alone. */
+static const struct condition by_mode[] = {
+    {"train_input.data_dir", NULL, NULL, NULL},
+    {"train_input.*", trains_not, "the mode does not train", in_a_file},
+    {"eval_input.data_dir", NULL, NULL, NULL},
+    {"eval_input.*", evaluates_not, "the mode does not evaluate", in_a_file},
+    {"optimizer.*", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.eval_steps", evaluates_not, "the mode does not evaluate", in_a_file},
+    {"runconfig.eval_frequency", not_both, "the mode is not train_and_eval", in_a_file},
+    {"runconfig.checkpoint_steps", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.max_checkpoints", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.save_initial_checkpoint", trains_not, "the mode does not train", in_a_file},
+    {"runconfig.precision_opt_level", fp32, "mixed_precision is off", in_a_file},
+    {NULL, NULL, NULL, NULL}};
+
+/* The row of @p path in a table, NULL when it acts whatever the others are. */
+static const struct condition *condition_of(const struct condition *table, const char *path)
 {
-    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
-        const size_t n = strlen(conditions[i].path) - 1;
-        const bool section = conditions[i].path[n] == '*';
-        if (section ? !strncmp(conditions[i].path, path, n) : !strcmp(conditions[i].path, path))
-            return conditions[i].idle ? &conditions[i] : NULL;
+    for (const struct condition *c = table; c->path; c++) {
+        const size_t n = strlen(c->path) - 1;
+        const bool section = c->path[n] == '*';
+        if (section ? !strncmp(c->path, path, n) : !strcmp(c->path, path))
+            return c->idle ? c : NULL;
     }
     return NULL;
 }
 
 bool zoo_key_acts(const struct zoo_params *params, const char *path)
 {
-    const struct condition *c = condition_of(path);
+    const struct condition *c = condition_of(conditions, path);
     return !c || !c->idle(params);
 }
 
@@ -171,15 +207,22 @@ static bool is_off(const struct condition *c, const struct conf_node *node)
            !wsc_units_double(c->off, &off) && value == off;
 }
 
+/* Warn of key @p i, which is given, when a row of @p table says that it has no effect. */
+static bool warn_idle(struct conf_parse *p, const struct zoo_params *params, int i,
+                      const struct condition *table)
+{
+    const char *path = p->table->key[i].path;
+    const struct condition *c = condition_of(table, path);
+    if (!c || !c->idle(params) || is_off(c, p->given[i])) return false;
+    conf_diag_warn(p->diag, p->given[i]->pos, path, "without effect: %s", c->why);
+    return true;
+}
+
 void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 {
-    for (int i = 0; i < p->table->n; i++) {
-        const char *path = p->table->key[i].path;
-        const struct condition *c = condition_of(path);
-        if (!c || conf_node_is_null(p->given[i]) || !c->idle(params)) continue;
-        if (!is_off(c, p->given[i]))
-            conf_diag_warn(p->diag, p->given[i]->pos, path, "without effect: %s", c->why);
-    }
+    for (int i = 0; i < p->table->n; i++)
+        if (!conf_node_is_null(p->given[i]) && !warn_idle(p, params, i, conditions))
+            (void)warn_idle(p, params, i, by_mode);
 }
 
 /* ---- keys without effect in any case ----------------------------------------------------------

@@ -6,6 +6,7 @@
 
 #include <wsc/mem.h>
 
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,55 +171,65 @@ void zoo_write_data_subset(struct wsc_text *out, const void *input, const struct
 
 /* ---- mixtures -------------------------------------------------------------------------------- */
 
-/* A weight of a mixture: any number from 0. */
-static void read_weight(struct conf_parse *p, const char *path, const struct conf_node *node,
-                        double *weight)
+/* One entry of `mixture`, a data set, while it is read. */
+struct data_set {
+    struct zoo_input *in; /* gets the directories */
+    double weight;
+    struct zoo_subset subset;
+};
+
+static void read_set_dirs(struct conf_parse *p, const struct conf_key *key,
+                          const struct conf_node *node, void *field)
 {
-    if (!conf_read_double(p, path, node, weight)) return;
-    if (*weight < 0) conf_diag_error(p->diag, node->pos, path, "must not be negative");
+    add_dirs(p, key->path, node, *(struct zoo_input **)field);
 }
 
-/* One key of an entry of `mixture`. */
-static void read_set_key(struct conf_parse *p, const char *path, const struct conf_entry *e,
-                         struct zoo_input *in)
+static void read_set_subset(struct conf_parse *p, const struct conf_key *key,
+                            const struct conf_node *node, void *field)
 {
-    char full[CONF_MAX_PATH];
-    const int set = in->n_sets - 1;
-    (void)snprintf(full, sizeof full, "%s.%.80s", path, e->key);
-    if (!strcmp(e->key, "data_dir"))
-        add_dirs(p, full, e->value, in);
-    else if (!strcmp(e->key, "weight"))
-        read_weight(p, full, e->value, &in->weight[set]);
-    else if (strcmp(e->key, "data_subset") != 0)
-        conf_diag_error(p->diag, e->key_pos, full,
-                        "unknown key; hint: data_dir, weight, data_subset");
-    else if (!conf_node_is_null(e->value))
-        read_subset(p, full, e->value, &in->data_subset[set]);
+    if (!conf_node_is_null(node)) read_subset(p, key->path, node, field);
 }
 
-/* One entry of `mixture`: a data set with its directories, weight and subset. */
+#define SET(name, f) .path = (name), .offset = offsetof(struct data_set, f)
+static const struct conf_key set_keys[] = {
+    {SET("data_dir", in), .type = CONF_T_SPECIAL, .required = true, .read = read_set_dirs,
+     .form = "directory or list of them", .doc = "directories of the data set"},
+    {SET("weight", weight), .type = CONF_T_DOUBLE, .required = true, .max = DBL_MAX,
+     .doc = "of an epoch's samples, relative to the sum of all weights"},
+    {SET("data_subset", subset), .type = CONF_T_SPECIAL, .read = read_set_subset,
+     .form = "ranges such as 0.0-0.5,0.8-1.0", .doc = "fractions that are used; null: all"}};
+static const struct conf_table set_table = {.key = set_keys,
+                                            .n = sizeof set_keys / sizeof *set_keys};
+
+const struct conf_table *zoo_mixture_table(void)
+{
+    return &set_table;
+}
+
+/* One entry of `mixture`. */
 static void read_set(struct conf_parse *p, const char *path, const struct conf_node *node,
                      struct zoo_input *in)
 {
     char shown[CONF_QUOTE_BYTES];
-    const int n_dirs = in->n_data_dirs;
+    struct data_set set = {.in = in};
+    const struct conf_record record = {
+        .path = path, .map = node, .key = set_keys, .n = set_table.n, .out = &set};
     if (node->kind != CONF_NODE_MAP) {
         conf_diag_error(p->diag, node->pos, path, "expected a map with data_dir and weight, got %s",
                         conf_node_describe(node, shown));
         return;
     }
     in->n_sets++;
-    in->data_subset[in->n_sets - 1] = (struct zoo_subset){0};
-    for (int i = 0; i < node->n; i++)
-        read_set_key(p, path, &node->entry[i], in);
-    if (in->n_data_dirs == n_dirs || !conf_node_find(node, "weight"))
-        conf_diag_error(p->diag, node->pos, path, "data_dir and weight are both needed");
+    (void)conf_record_read(p, &record);
+    in->weight[in->n_sets - 1] = set.weight;
+    in->data_subset[in->n_sets - 1] = set.subset;
 }
 
 void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *input)
 {
     struct zoo_input *in = input;
+    char path[CONF_MAX_PATH];
     double sum = 0;
     if (!is_first(p, key, node, in)) return;
     if (in->data_subset[0].n) refuse_subset(p, key, node);
@@ -228,8 +239,10 @@ void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
         return;
     }
     const int n_errors = p->diag->n_errors;
-    for (int i = 0; i < node->n; i++)
-        read_set(p, key->path, node->entry[i].value, in);
+    for (int i = 0; i < node->n; i++) {
+        (void)snprintf(path, sizeof path, "%s[%d]", key->path, i);
+        read_set(p, path, node->entry[i].value, in);
+    }
     for (int i = 0; i < in->n_sets; i++)
         sum += in->weight[i];
     if (!(sum > 0) && p->diag->n_errors == n_errors)

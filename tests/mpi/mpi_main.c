@@ -38,8 +38,8 @@ bool test_agree(bool ok)
 
 /* ---- a time limit for each case, wide: ranks share busy cores -------------------------------- */
 
-    /* Only calls that a signal handler may make; mpirun ends the others when one rank has ended. */
-    static void too_long(int signal_number)
+/* Only calls that a signal handler may make; mpirun ends the others when one rank has ended. */
+static void too_long(int signal_number)
 {
     const char *name = running;
     static const char head[] = "mpi: time limit exceeded in ";

@@ -95,7 +95,7 @@ static void check_points(const char *words, size_t least)
         CU_ASSERT(json_is_string(json_object_get(point, "what")));
         CU_ASSERT(json_is_boolean(json_object_get(point, "holds")));
         CU_ASSERT(integer(point, "cycles") > 0 && real(point, "reference") > 0);
-        (void)real(point, "error_percent");
+        (void)real(point, "cycles_error_percent");
     }
     json_decref(json);
 }

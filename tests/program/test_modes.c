@@ -174,6 +174,20 @@ TEST(modes, dry_runs_write_nothing)
     }
 }
 
+/* The job's trace_hash among them. */
+TEST(modes, what_needs_values_warns_without_them)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --num_steps 1 --numerics none --set optimizer.log_summaries=true --model_dir %s",
+              job_tiny(), job_path("without"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err,
+                                  "WARNING:   without effect: trace_hash, optimizer.log_summaries: "
+                                  "--numerics none keeps the time alone\n"));
+    spawn_free(&r);
+}
+
 TEST(modes, every_role_has_a_rank_in_the_placement)
 {
     struct spawn_result r;

@@ -56,7 +56,7 @@ TEST(exhibits, errors_name_the_place)
         {RATIOS "  - {id: b, picture: batches, title: B, models: m, cluster: c, batch: [8, 1]}\n",
          "exhibits.yaml:3:"},
         {RATIOS "  - {id: b, picture: batches, title: B, models: m, cluster: c, batch: []}\n",
-         "expected a list of 1 to 16 numbers"},
+         ": exhibits[1].batch: expected a list of 1 to 16 numbers"},
         {RATIOS "  - {id: a, picture: ratios, title: A, rows: usc_* }\n",
          "a second exhibit with the id a"},
         {"other: 1\n" RATIOS, "other"}};

@@ -263,6 +263,43 @@ TEST(zoo_params, an_idle_seed_of_shuffling_warns_from_the_command_line_alone)
     zoo_params_fini(&p);
 }
 
+/* A file serves all modes; who sets a key for one that has no use of it is told. */
+TEST(zoo_params, keys_of_other_modes_warn_from_the_command_line_alone)
+{
+    static const char text[] =
+        INPUT "eval_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d, batch_size: "
+              "8}\n" MODEL OPTIM
+              "runconfig: {num_csx: 2, eval_steps: 3, precision_opt_level: 1, mode: %s}\n";
+    static const struct {
+        const char *mode, *set, *why; /* NULL: acts */
+    } cases[] = {
+        {"train", "eval_input.batch_size=4", "the mode does not evaluate"},
+        {"train", "eval_input.data_dir=./e", NULL},
+        {"train_and_eval", "eval_input.batch_size=4", NULL},
+        {"train", "runconfig.eval_steps=4", "the mode does not evaluate"},
+        {"eval", "runconfig.eval_steps=4", NULL},
+        {"eval", "runconfig.eval_frequency=4", "the mode is not train_and_eval"},
+        {"train_and_eval", "runconfig.eval_frequency=4", NULL},
+        {"eval", "optimizer.weight_decay=0.1", "the mode does not train"},
+        {"eval", "train_input.batch_size=4", "the mode does not train"},
+        {"eval", "runconfig.checkpoint_steps=4", "the mode does not train"},
+        {"train", "runconfig.precision_opt_level=2", "mixed_precision is off"},
+        {"train", "runconfig.checkpoint_steps=4", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct zoo_params p;
+        char file[1024], warning[128];
+        const char *why = cases[i].why;
+        (void)snprintf(file, sizeof file, text, cases[i].mode);
+        (void)snprintf(warning, sizeof warning, "--set %.*s: without effect: %s",
+                       (int)strcspn(cases[i].set, "="), cases[i].set, why ? why : "");
+        T_OK(parse_set(&p, file, cases[i].set));
+        T_EQ(p.n_warnings, why ? 1 : 0);
+        T_TRUE(!why || warns(&p, warning));
+        zoo_params_fini(&p);
+    }
+}
+
 TEST(zoo_params, micro_batches_and_shares)
 {
     struct zoo_params p;

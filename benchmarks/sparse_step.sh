@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Training steps with sparse weights against dense ones:  sh benchmarks/sparse_step.sh BUILD DATA [FILE]
+#
+# The training benchmark's model widened to 1024, dense and at 50, 75 and 90 % zeros, on one thread.
+# Verified first: two systems give the weights of one.  Then the cases take turns for ROUNDS rounds
+# (2) of one step; prints CPU seconds of a step and how many times as fast as the dense step of the
+# same round, and the bytes of weights and gradients against dense ones.  FILE: results as JSON.
+set -eu
+build=${1:?usage: sh benchmarks/sparse_step.sh BUILD DATA [FILE]}
+data=${2:?usage: sh benchmarks/sparse_step.sh BUILD DATA [FILE]}
+json=${3:-/dev/null}
+here=$(dirname "$0")
+dir=$build/benchmarks/sparse_step
+export OMP_NUM_THREADS=1
+mkdir -p "$dir"
+
+# run NAME SPARSITY SYSTEMS STEPS WIDTH: CPU seconds of the whole run
+run() {
+    rm -rf "${dir:?}/$1"
+    # shellcheck disable=SC2016
+    /usr/bin/env bash -c 'TIMEFORMAT="%U %S"; time "$@" >"$0.txt" 2>"$0.err"' "$dir/$1" \
+        "$build/bin/wsc" run --params "$here/train_384.yaml" --model_dir "$dir/$1" --num_csx "$3" \
+        --num_steps "$4" --set "train_input.data_dir=$data" --set "model.hidden_size=$5" \
+        --set "model.num_heads=$(($5 / 64))" --set "model.filter_size=$(($5 * 4))" \
+        --set "sparsity=$2" --set trace_hash=true 2>"$dir/$1.time" || {
+        cat "$dir/$1.err" >&2
+        return 1
+    }
+    awk '{ printf "%.3f\n", $1 + $2 }' "$dir/$1.time"
+}
+
+# The time of a step: a run of three steps less one of one.
+step_seconds() { # SPARSITY
+    one=$(run step "$1" 1 1 1024)
+    three=$(run step "$1" 1 3 1024)
+    echo "$one $three" | awk '{ printf "%.3f\n", ($2 - $1) / 2 }'
+}
+
+hash_of() { sed -n 's/.*"weights_hash": *"\([^"]*\)".*/\1/p' "$dir/$1/metrics.jsonl" | tail -n 1; }
+
+payload() { # the numbers of all links: weights, dense, gradients, dense
+    sed -n '/"payload"/,/"between_ranks"/s/.*_bytes": *\([0-9]*\).*/\1/p' "$dir/step/performance.json" |
+        head -n 4 | tr '\n' ' '
+}
+
+valid=true
+run one 0.9 1 2 192 >/dev/null
+run two 0.9 2 2 192 >/dev/null
+if [ -z "$(hash_of one)" ] || [ "$(hash_of one)" != "$(hash_of two)" ]; then
+    echo "sparse steps: two systems do not give the weights of one" >&2
+    valid=false
+fi
+printf '{"steps": [\n' >"$json"
+for round in $(seq "${ROUNDS:-2}"); do
+    dense=$(step_seconds null)
+    echo "round $round: dense step $dense CPU s"
+    for sparsity in 0.5 0.75 0.9; do
+        sparse=$(step_seconds "$sparsity")
+        bytes=$(payload)
+        ratio=$(echo "$dense $sparse" | awk '{ printf "%.2f", $1 / $2 }')
+        part=$(echo "$bytes" | awk '{ printf "%.3f", ($1 + $3) / ($2 + $4) }')
+        echo "  $sparsity zeros: $sparse CPU s, $ratio times; bytes of links $part of dense"
+        printf ' {"round": %s, "sparsity": %s, "dense_cpu_s": %s, "sparse_cpu_s": %s, "bytes": %s},\n' \
+            "$round" "$sparsity" "$dense" "$sparse" "$part" >>"$json"
+    done
+done
+printf ' null], "valid": %s}\n' "$valid" >>"$json"
+[ "$valid" = true ]

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The coefficients of the analytical model that no document states and no constant of a machine
+ * holds: each was read off simulated cycles of the mesh.  One row for each; the equations take the
+ * values from here, and docs/MODEL.md has the table that a golden test writes from these rows. */
+#ifndef WSC_CYCLES_FITTED_H
+#define WSC_CYCLES_FITTED_H
+
+/** XX(name, value, term of the equation, equation in docs/MODEL.md). */
+#define CYCLES_FITTED_MAP(XX)                                                                      \
+    XX(chain_hidden, 3, "start / chain_hidden, additions that a start hides", "share")             \
+    XX(chain_ends, 2, "1 + chain_ends / cols, ends that add two vectors", "share")                 \
+    XX(chain_short, 3.5, "cols + ends - chain_short, relays of a chain", "chain")                  \
+    XX(token_gap, 2, "gap / token_gap, words that come in during an AXPY", "axpys")                \
+    XX(token_more, 3, "token_more cycles of each token", "axpys")                                  \
+    XX(row_sum_back, 1, "sides + row_sum_back, times the words sent", "row_sum")                   \
+    XX(head_ends, 1.5, "head_ends - head_fewer / head_cols, sums that end", "contract_features")   \
+    XX(head_fewer, 2, "head_ends - head_fewer / head_cols, sums that end", "contract_features")    \
+    XX(head_least, 0.5, "at least head_least vectors of a key", "contract_features")               \
+    XX(head_hidden, 2, "start / head_hidden, additions that a start hides", "contract_features")   \
+    XX(loop_ends, 1.5, "loop_ends (q_mean - gap), on the mesh", "contract_features")               \
+    XX(loop_slope, 0.4, "loop_slope q_mean - loop_offset, on the mesh", "contract_features")       \
+    XX(loop_offset, 2, "loop_slope q_mean - loop_offset, on the mesh", "contract_features")        \
+    XX(pass_hidden, 3, "q_mean - gap / pass_hidden, on the mesh", "contract_keys")                 \
+    XX(take, 0.5, "take + row_word k, a shared row of the table", "embed forward")                 \
+    XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
+    XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")
+
+/** Values of the coefficients by name; cycles_fitted() has them with their places. */
+struct cycles_fit {
+#define CYCLES_FIT_MEMBER(name, value, term, equation) double name;
+    CYCLES_FITTED_MAP(CYCLES_FIT_MEMBER)
+#undef CYCLES_FIT_MEMBER
+};
+extern const struct cycles_fit cycles_fit;
+#endif

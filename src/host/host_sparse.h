@@ -1,0 +1,49 @@
+/** Stages whose tensors have masks: which products leave zeros out, what the others take instead,
+ *  and gradients of the elements that are kept.  host.c loads a stage, the parts multiply through
+ *  host_linear(), host_grad.c sums the gradients. */
+#ifndef WSC_HOST_SPARSE_H
+#define WSC_HOST_SPARSE_H
+#include "host_buffers.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_state.h"
+
+#include <wsc/num_sparse.h>
+
+/** Make the tensors of @p stage ready: matrices sorted, others expanded; @p backward: for the
+ *  products and gradients of the backward pass.  WSC_NOMEM. */
+enum wsc_err host_sparse_load(struct host *k, int stage, const struct model_weights *weights,
+                              bool backward) WSC_CHECKED;
+/** After host_sparse_load(): elements of view @p v of the stage as a dense tensor; NULL when the
+ *  products leave its zeros out. */
+const void *host_sparse_dense(const struct host *k, int v);
+/** After host_sparse_load(): the sorted matrix of tensors of @p kind; NULL when they are dense. */
+const struct num_sparse *host_sparse_matrix(const struct host *k, enum model_tensor_kind kind);
+void host_sparse_destroy(struct host *k);
+
+/** A linear layer, or the gradient of its input: host_product() with the stage's matrix @p kind of
+ *  @p expert (0 where there are none). */
+static inline void host_linear(const struct host *k, const struct num_product *p, const void *a,
+                               enum model_tensor_kind kind, int64_t expert, float *c)
+{
+    if (k->stage.sparse[kind])
+        num_sparse_product(k->model->format, p, a, k->stage.sparse[kind], c);
+    else
+        host_product(k, p, a, host_expert_weight(k, kind, expert), c);
+}
+
+/** Rows of a gradient that are computed together: by the shape and the way of computing alone. */
+int64_t host_sparse_block_rows(const struct host *k, const struct host_grad *g);
+/** Elements of the gradient's rows before row @p row, as they travel. */
+int64_t host_sparse_first(const struct host *k, const struct host_grad *g, int64_t row);
+/** Before blocks of these gradients are computed: panels of their inputs and room for partial sums.
+ *  Memory that is missing is a check: it is that of a micro-batch's activations. */
+void host_sparse_prepare(struct host *k, const struct host_grad *grad, int n);
+/** Rows [r0, r0 + n) of a leaf's gradient as they travel, to @p dst. */
+void host_sparse_leaf(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
+                      int64_t n, float *dst, int thread);
+/** Those of @p *n elements of a gradient, from row @p r0 on, that are kept, and their number: @p
+ * rows itself, unless all elements of a tensor with a mask travel. */
+const float *host_sparse_kept(const struct host *k, const struct host_grad *g, int64_t r0,
+                              const float *rows, int64_t *n, int thread);
+#endif

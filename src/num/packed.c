@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Masks and packed non-zeros: counting, expanding to a dense matrix, gathering from one.  Elements
+ * are taken by words of the mask; the loops over a word have no branch that depends on a bit.
+ * Called by the products (sparse.c) and by whoever sends or receives packed tensors. */
+#include <wsc/num_sparse.h>
+
+#include "sparse_kernels.h"
+
+#include <wsc/check.h>
+
+#include <string.h>
+
+int64_t num_packed_count(const uint64_t *bits, int64_t first, int64_t n)
+{
+    int64_t count = 0;
+    for (int64_t i = first, len; i < first + n; i += len) {
+        len = num_mask_length(i, first + n);
+        count += __builtin_popcountll(num_mask_bits(bits, i, len));
+    }
+    return count;
+}
+
+/* Copies between elements and packed values of two or four bytes: the packed index moves on by the
+ * bit, so a value that is not kept may be read in vain, inside the buffer. */
+static int64_t expand_4(const uint64_t *bits, int64_t first, int64_t n, const uint32_t *from,
+                        int64_t n_from, uint32_t *out)
+{
+    int64_t at = 0;
+    for (int64_t i = 0, len; i < n; i += len) {
+        len = num_mask_length(first + i, first + n);
+        const uint64_t word = num_mask_bits(bits, first + i, len);
+        for (int64_t b = 0; b < len; b++) {
+            const uint32_t bit = word >> b & 1;
+            out[i + b] = from[at < n_from ? at : n_from - 1] & (0 - bit);
+            at += bit;
+        }
+    }
+    return at;
+}
+
+static int64_t expand_2(const uint64_t *bits, int64_t first, int64_t n, const uint16_t *from,
+                        int64_t n_from, uint16_t *out)
+{
+    int64_t at = 0;
+    for (int64_t i = 0, len; i < n; i += len) {
+        len = num_mask_length(first + i, first + n);
+        const uint64_t word = num_mask_bits(bits, first + i, len);
+        for (int64_t b = 0; b < len; b++) {
+            const uint32_t bit = word >> b & 1;
+            out[i + b] = (uint16_t)(from[at < n_from ? at : n_from - 1] & (0 - bit));
+            at += bit;
+        }
+    }
+    return at;
+}
+
+struct expand_job {
+    enum num_format format;
+    const struct num_packed *w;
+    char *out;
+};
+enum { EXPAND_BLOCK = 1 << 16 };
+
+static void expand_block(void *ctx, int64_t i, int thread)
+{
+    const struct expand_job *job = ctx;
+    const struct num_packed *w = job->w;
+    const int64_t first = i * EXPAND_BLOCK, left = w->rows * w->cols - first;
+    const int64_t n = left < EXPAND_BLOCK ? left : EXPAND_BLOCK;
+    const int64_t bytes = num_format_bytes(job->format),
+                  before = num_packed_count(w->bits, 0, first);
+    const char *from = (const char *)w->values + before * bytes;
+    void *out = job->out + first * bytes;
+    (void)thread;
+    if (before == w->n_kept)
+        memset(out, 0, (size_t)(n * bytes));
+    else if (bytes == 4)
+        (void)expand_4(w->bits, first, n, (const void *)from, w->n_kept - before, out);
+    else
+        (void)expand_2(w->bits, first, n, (const void *)from, w->n_kept - before, out);
+}
+
+void num_packed_expand(enum num_format format, const struct num_packed *w, void *out)
+{
+    struct expand_job job = {format, w, out};
+    num_parallel((w->rows * w->cols + EXPAND_BLOCK - 1) / EXPAND_BLOCK, expand_block, &job);
+}
+
+void num_packed_gather(const uint64_t *bits, int64_t first, int64_t n, const float *x, float *out)
+{
+    for (int64_t i = 0, len; i < n; i += len) {
+        len = num_mask_length(first + i, first + n);
+        for (uint64_t word = num_mask_bits(bits, first + i, len); word; word &= word - 1)
+            *out++ = x[i + __builtin_ctzll(word)];
+    }
+}

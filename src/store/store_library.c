@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the HDF5 library at hand can do: its version, writing by several ranks, the filters of
+ * compressed datasets.  `wsc doctor` reports it. */
+#include "h5.h"
+
+#include <wsc/store.h>
+
+#include <stdio.h>
+
+void store_library(struct store_library *library)
+{
+    unsigned major = 0, minor = 0, release = 0;
+    (void)H5get_libversion(&major, &minor, &release);
+    (void)snprintf(library->version, sizeof library->version, "%u.%u.%u", major, minor, release);
+#ifdef H5_HAVE_PARALLEL
+    library->parallel = true;
+#else
+    library->parallel = false;
+#endif
+    library->deflate = H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0;
+    library->checksums = H5Zfilter_avail(H5Z_FILTER_FLETCHER32) > 0;
+}
