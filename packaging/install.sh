@@ -59,6 +59,7 @@ install_all() {
     put_tree 644 share/wsc/configs configs
     put_tree 644 share/wsc/data data
     put 644 share/wsc/reference benchmarks/reference/*.csv benchmarks/reference/exhibits.yaml
+    put 644 share/wsc/reference/products benchmarks/reference/products/*.csv
     put 755 share/wsc/mpi_launch mpi_launch/local.sh mpi_launch/hosts.sh mpi_launch/agent.sh \
         mpi_launch/pbs.sh mpi_launch/slurm.sbatch mpi_launch/slurm_sweep.sbatch
     put 644 share/wsc/mpi_launch mpi_launch/common.sh mpi_launch/hosts.example

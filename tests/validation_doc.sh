@@ -9,7 +9,7 @@ set -eu
 page=docs/VALIDATION.md
 dir=$2
 new=$dir/page.md
-awk -v results="$dir/validation.md" '
+awk -v results="$dir/validation.md" -v products="$dir/products.md" '
     function block(line, on) {
         while ((getline line < results) > 0) {
             if (line ~ /^## /) break
@@ -18,6 +18,11 @@ awk -v results="$dir/validation.md" '
         }
     }
     /^<!-- figures of wsc validate -->$/ { print; block("", 0); skip = 1 }
+    /^<!-- figures of products -->$/ {
+        print
+        while ((getline line < products) > 0) print line
+        skip = 1
+    }
     /^<!-- end of the figures -->$/ { skip = 0 }
     !skip { print }' "$page" >"$new"
 case $1 in

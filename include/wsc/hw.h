@@ -197,7 +197,7 @@ struct hw_machine {
         enum hw_granularity granularity;
         /** Weights granted ahead of the stage being consumed; 0: one stage at a time. */
         int64_t prefetch_window_bytes;
-        /** Of one non-zero of a sparse tensor, with its index. */
+        /** Bytes of one non-zero of a sparse tensor, with its index. */
         double sparse_weight_bytes, sparse_gradient_bytes;
         /** Elements per second of one shard that are looked at when a mask is chosen. */
         int64_t mask_rate_params_per_s;

@@ -62,6 +62,10 @@ struct memoryx_batch {
     double loss_scale; /**< of this step; 1 without loss scaling */
     bool skipped;      /**< dynamic loss scaling: the norm is not finite, nothing is updated */
     struct memoryx_noise noise;
+    /** With add_summaries of an entry of `sparsity`, else NULL: weights that each tensor keeps
+     * after the step (n_tensors).  Borrowed until the hook returns. */
+    const int64_t *kept;
+    int64_t mask_step; /**< updates that masks count, this step included; see kept */
     /** weights_hash is set: trace_hash of the params. */
     bool has_hash;
     uint64_t weights_hash;            /**< of all parameters, after the update */
@@ -112,9 +116,9 @@ void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** Define all datasets of a checkpoint; every rank that holds shards calls it once, with any one of
- *  its shards.  Tensors under their names; `optimizer.state.<i>.<name>` with PyTorch's names;
- *  counters; times. */
+/** Define all datasets of a checkpoint, masks among them; every rank that holds shards calls it
+ * once, with any one of its shards.  Tensors under their names; `optimizer.state.<i>.<name>` with
+ * PyTorch's names; counters; times. */
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
 /** Write this shard's parts of what memoryx_define() defined; for each local shard, in any order.
  *  WSC_IO. */
@@ -129,6 +133,7 @@ struct memoryx_load {
     bool optimizer; /**< its state, and virtual time */
     bool schedule;  /**< where the schedules of learning rate and weight decay are */
     bool scaler;    /**< the dynamic loss scale */
+    bool masks;     /**< the counter of masks; masks themselves come with weights */
     bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */
     int64_t step;   /**< finished steps, for files that do not count updates */
 };

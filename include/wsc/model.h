@@ -286,8 +286,9 @@ bool model_is_sparse(const struct model *model);
 /** Instead of a number of updates: where a tensor has most weights in all steps, for which a
  *  compiler has to make room. */
 enum { MODEL_DENSEST = -1 };
-/** As model_kept(); @p step may be MODEL_DENSEST.  That is the least `sparsity` of the schedule: of
- *  one without an end its limit; all weights where training begins dense. */
+/** Weights that are kept, model_kept(), where @p step may be MODEL_DENSEST.  That is the least
+ * `sparsity` of the schedule: of one without an end its limit; all weights where training begins
+ * dense. */
 int64_t model_kept_at(const struct model *model, int tensor, int64_t step);
 /** True when the update that makes step @p step + 1 chooses a new mask for @p tensor. */
 bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
@@ -295,7 +296,7 @@ bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
  *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
 struct model_density {
     double weights[MODEL_N_TENSOR_KINDS];
-    /** Of the gradient that is wanted: as the weights', but 1 in a step that chooses new non-zeros
+    /** Gradients that are wanted: as the weights', but 1 in a step that chooses new non-zeros
      *  by their gradients. */
     double gradients[MODEL_N_TENSOR_KINDS];
 };
@@ -332,6 +333,10 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
  *  with matrix weights alone; it is that of mfu. */
 double model_flop_per_token(const struct model *model);
+/** Useful FLOPs: of model_flop_per_token() those of weights that are not zero after @p updates
+ * updates: 4 for a kept weight, 2 for a gradient that is wanted, 12 L T H d of attention as before.
+ */
+double model_useful_flop_per_token(const struct model *model, int64_t updates);
 /** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
  *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
  *  a product (6 V C) and the softmax of attention (9 L H T). */

@@ -23,6 +23,7 @@
 #include <wsc/timeline.h>
 #include <wsc/validation.h>
 #include <wsc/validation_exhibits.h>
+#include <wsc/validation_products.h>
 #include <wsc/zoo.h>
 
 #include <stdbool.h>
@@ -52,6 +53,9 @@ struct report_scaling {
     const struct scaling_variant *varied;
     int n_varied;
     const char *varied_key;
+    /** A sweep over sparsity, which `varied` is then, has a second one: the same with all weight
+     * gradients computed. */
+    const struct scaling_variant *varied_all;
     const struct scaling_sensitivity *sensitivity; /**< of some of the models */
     int n_sensitivities;
     /** Whole trainings at each node count. */
@@ -93,6 +97,11 @@ enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap 
 
 /* ---- predictions and fits ----------------------------------------------------------------------
  */
+/** Print figures of single products beside their predictions. */
+enum wsc_err report_products_print(const struct validation_product *rows, int n) WSC_CHECKED;
+/** Write products.csv and products.md under @p dir, which is there. */
+enum wsc_err report_products_write(const char *dir, const struct validation_product *rows,
+                                   int n) WSC_CHECKED;
 /** Print the tables of a validation: predictions with their speed error (predicted / published - 1
  *  in speed, positive: too fast), what each consists of, what was not compared. */
 enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECKED;
@@ -153,8 +162,8 @@ enum report_config_file { REPORT_PARAMS_FILE, REPORT_CLUSTER_FILE };
 /** Write the manual page of one kind of files into *@p text, owned by the caller: what
  *  report_config_reference() says of it, in the macros of man(7). */
 enum wsc_err report_config_manual(enum report_config_file file, char **text) WSC_CHECKED;
-/** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller: what the
- *  key tables allow; params files of both styles.  What several keys decide together is not in it.
- *  WSC_NOMEM. */
+/** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller: what
+ * the key tables allow; params files of both styles.  What several keys decide together is not in
+ * it. WSC_NOMEM. */
 enum wsc_err report_config_schema(enum report_config_file file, char **text) WSC_CHECKED;
 #endif

@@ -41,9 +41,10 @@ struct scaling_row {
     /** Virtual time of a step, ps; its parts, which add up to it, in `breakdown`. */
     int64_t step_time_ps;
     struct vtime_breakdown breakdown;
-    /** Model FLOPs over wafer.peak, 0 to 1; energy of the whole cluster per token, J. */
+    /** Useful FLOPs over wafer.peak, 0 to 1; energy of the whole cluster per token, J. */
     double mfu, joules_per_token;
     double flop_per_token;          /**< training, matrix products alone: model_flop_per_token() */
+    double useful_flop_per_token;   /**< of them, those of weights that are not zero */
     double flop_per_token_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
 };
 /** The rows of a sweep on one variant of the machine; made by scaling_effects() and its siblings.
@@ -81,6 +82,7 @@ struct scaling_training {
     /** Tokens of the training; its virtual time, s; energy of the cluster, J. */
     double tokens, seconds, joules;
     double flop;          /**< matrix products alone: model_flop_per_token() */
+    double flop_useful;   /**< of them, those of weights that are not zero */
     double flop_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
     /** Expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
      *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
@@ -181,16 +183,19 @@ enum { SCALING_MAX_VALUES = 64 };
 struct scaling_values {
     struct hw_constant constant;      /**< its path is "global_batch" when that is swept */
     bool global_batch;                /**< values are sequences of all systems together */
+    bool sparsity;                    /**< values are fractions of zeros, the first one 0 */
     double value[SCALING_MAX_VALUES]; /**< base units, as given */
     int n;
 };
-/** Read `global_batch=VALUES` or, as here for a constant, `cluster.KEY=LOW..HIGH`,
- * `cluster.KEY=LOW..HIGH:N` (N values, 9 when not given, evenly on a logarithmic scale) or
- * `cluster.KEY=A,B,C`; units as in a cluster file.  Errors name what is wrong and how to write it.
+/** Read `sparsity=VALUES` (fractions, a range in equal steps), `global_batch=VALUES` or, as here
+ * for a constant, `cluster.KEY=LOW..HIGH`, `cluster.KEY=LOW..HIGH:N` (N values, 9 when not given,
+ * evenly on a logarithmic scale) or `cluster.KEY=A,B,C`; units as in a cluster file.  Errors name
+ * what is wrong and how to write it.
  */
 enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text) WSC_CHECKED;
 /** Run the sweep at each value: one variant each, named by the value.  WSC_CONFIG when a value is
- *  outside the key's range. */
+ *  outside the key's range.  A sparsity is that of the tensors that are sparse in the params, by
+ * the default filter where none is. */
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
                           struct scaling_variant **variants, int *n) WSC_CHECKED;
 
@@ -213,6 +218,12 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
 struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
                                         const struct zoo_params *params,
                                         const struct scaling_row *row);
+/** Let @p row, a point of @p model on @p cluster, be the mean of a training of @p steps steps whose
+ *  sparsity changes: of eight places of the schedule, with what updates by gradients add.  A row of
+ *  any other model stays.  Errors as those of scaling_point(). */
+enum wsc_err scaling_over_schedule(const struct scaling_model *model,
+                                   const struct hw_machine *cluster, int64_t steps,
+                                   struct scaling_row *row) WSC_CHECKED;
 /** What training on @p tokens, or @p per_param tokens for each parameter where that is not 0, takes
  *  at the rate of @p row: expected time, as failures come at random (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,

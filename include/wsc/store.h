@@ -151,8 +151,9 @@ void store_close(struct store_file **file);
  *  trusted.  Not collective. */
 enum wsc_err store_check(const char *path) WSC_CHECKED;
 
-/** Types of a dataset in memory (float, double, int64_t); the file has them little-endian. */
-enum store_type { STORE_F32, STORE_F64, STORE_I64 };
+/** Types of a dataset in memory (float, double, int64_t, unsigned char); the file has them
+ *  little-endian, truth values as h5py writes them: an enumeration of 8 bits. */
+enum store_type { STORE_F32, STORE_F64, STORE_I64, STORE_BOOL };
 /** Add a dataset of rank 0 to 2, row-major; @p shape has @p n_dims extents.  Collective: every rank
  *  of the group defines the same datasets in the same order.  Room on the disk is reserved at once,
  *  so a full disk shows here. */
@@ -163,8 +164,8 @@ enum wsc_err store_define(struct store_file *f, const char *name, enum store_typ
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data) WSC_CHECKED;
 /** Read elements [first, first + n) of the flattened dataset as @p type: any float type comes as
- *  F32 or F64, any integer type as I64.  WSC_FORMAT when the dataset is missing or of another kind.
- *  Not collective. */
+ *  F32 or F64, any integer type as I64, truth values and integers as BOOL: not 0 is true.
+ * WSC_FORMAT when the dataset is missing or of another kind. Not collective. */
 enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
                         int64_t n, void *data) WSC_CHECKED;
 /** Read dataset @p name, which must hold one whole number in [@p lo, @p hi]; @p value stays as it
@@ -250,6 +251,13 @@ enum { STORE_NAME_BYTES = 192, STORE_STEP_DIGITS = 18 };
 /** Add the tensor as STORE_F32 under both names, and under both below the "model." level that a
  *  state dict adds.  Collective. */
 enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
+/** Add the mask of the tensor as STORE_BOOL under the names of the tensor with `_mask` after them,
+ * as releases from 2.2 on have it.  Collective. */
+enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
+/** Find under which name the file holds the mask of a tensor: beside it, or among the states of the
+ *  optimizer of masks of releases 1.8 to 2.1; false when under none. */
+bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
+                     char name[STORE_NAME_BYTES]);
 /** Find under which name the file holds a tensor: the first, the second, that of release 2.0, or
  *  one of them below the "model." level that a flattened state dict adds; false when under none. */
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
@@ -257,9 +265,9 @@ bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
 /** Fails unless dataset @p name has the tensor's shape; the error has both. */
 enum wsc_err store_check_shape(const struct store_file *f, const char *name,
                                const struct store_tensor *t) WSC_CHECKED;
-/** Datasets named "model...." that are none of the @p n tensors and no buffers that can be computed
- *  (slopes of ALiBi, counts of metrics): the first of them, owned by the file, and their number.
- *  State of other parts of a trainer may stand beside. */
+/** Datasets named "model...." that are none of the @p n tensors or their masks and no buffers that
+ * can be computed (slopes of ALiBi, counts of metrics): the first of them, owned by the file, and
+ * their number. State of other parts of a trainer may stand beside. */
 enum wsc_err store_count_unknown(const struct store_file *f, const struct store_tensor *t, int n,
                                  const char **first, int *n_unknown) WSC_CHECKED;
 

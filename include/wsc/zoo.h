@@ -434,6 +434,7 @@ struct zoo_params {
     struct zoo_optimizer optimizer;
     struct zoo_runconfig runconfig;
     struct zoo_sparsities sparsity;
+    bool log_sparsity;            /**< add_summaries of all entries of `sparsity` */
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
                                        computed together */

@@ -143,7 +143,7 @@ static bool shows_step(const struct app_scale *o)
 struct study {
     struct scaling_row *row;
     struct validation_point *point;
-    struct scaling_variant *effect, *fault, *varied;
+    struct scaling_variant *effect, *fault, *varied, *varied_all;
     struct scaling_sensitivity *sensitivity;
     struct scaling_training *training;
     struct app_breakdown breakdown;
@@ -157,6 +157,7 @@ static void study_fini(struct study *s)
     scaling_variants_free(&s->effect, r->n_effects);
     scaling_variants_free(&s->fault, r->n_faults);
     scaling_variants_free(&s->varied, r->n_varied);
+    scaling_variants_free(&s->varied_all, r->n_varied);
     for (int i = 0; i < r->n_sensitivities; i++)
         scaling_sensitivity_free(&s->sensitivity[i]);
     wsc_free(s->sensitivity);
@@ -184,10 +185,17 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
     struct report_scaling *r = &s->report;
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
     for (int i = 0; i < r->n_rows; i++) {
+        const struct scaling_model *model = &c->model[i / c->sweep.n_counts];
+        struct scaling_row mean = s->row[i];
+        const double tokens = c->o->tokens_per_param > 0
+                                  ? c->o->tokens_per_param * (double)mean.params
+                                  : c->o->tokens;
+        const double step =
+            (double)(mean.global_batch * model->params->model.max_position_embeddings);
+        TRY(scaling_over_schedule(model, c->sweep.cluster, (int64_t)(tokens / step), &mean));
         const struct scaling_breaks breaks =
-            scaling_breaks_of(c->sweep.cluster, &c->params[i / c->sweep.n_counts], &s->row[i]);
-        s->training[i] =
-            scaling_training(&s->row[i], c->o->tokens, c->o->tokens_per_param, &breaks);
+            scaling_breaks_of(c->sweep.cluster, model->params, &mean);
+        s->training[i] = scaling_training(&mean, c->o->tokens, c->o->tokens_per_param, &breaks);
     }
     r->training = s->training;
     r->n_trainings = r->n_rows;
@@ -223,6 +231,21 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* Both ways of the weight gradient, since nothing public decides between them. */
+static enum wsc_err vary_sparsity(const struct scale *c, struct study *s)
+{
+    struct report_scaling *r = &s->report;
+    struct hw_machine machine = *c->sweep.cluster; /* a shallow copy: only a choice differs */
+    struct scaling_sweep sweep = c->sweep;
+    sweep.cluster = &machine;
+    machine.wafer.sparse_gradient = HW_GRADIENT_SAMPLED;
+    TRY(scaling_vary(&sweep, &c->o->values, &s->varied, &r->n_varied));
+    machine.wafer.sparse_gradient = HW_GRADIENT_DENSE;
+    TRY(scaling_vary(&sweep, &c->o->values, &s->varied_all, &r->n_varied));
+    r->varied_all = s->varied_all;
+    return WSC_OK;
+}
+
 /* Sweeps by mechanism, by fault, by the values of a constant. */
 static enum wsc_err find_variants(struct scale *c, struct study *s)
 {
@@ -236,7 +259,8 @@ static enum wsc_err find_variants(struct scale *c, struct study *s)
         r->fault = s->fault;
     }
     if (!c->o->values.n) return WSC_OK;
-    TRY(scaling_vary(&c->sweep, &c->o->values, &s->varied, &r->n_varied));
+    TRY(c->o->values.sparsity ? vary_sparsity(c, s)
+                              : scaling_vary(&c->sweep, &c->o->values, &s->varied, &r->n_varied));
     r->varied = s->varied;
     r->varied_key = c->o->values.constant.path;
     return WSC_OK;
@@ -261,7 +285,10 @@ static void print_files(const struct scale *c)
     (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", c->o->out);
     if (c->o->effects) (void)printf("      %s/effects.csv\n", c->o->out);
     if (c->sweep.cluster->faults.n) (void)printf("      %s/faults.csv\n", c->o->out);
-    if (c->o->values.n) (void)printf("      %s/sweep.csv, sweep.svg, sweep.png\n", c->o->out);
+    if (c->o->values.sparsity)
+        (void)printf("      %s/sweep.csv, sparsity.csv, sparsity.svg, sparsity.png\n", c->o->out);
+    else if (c->o->values.n)
+        (void)printf("      %s/sweep.csv, sweep.svg, sweep.png\n", c->o->out);
     if (c->o->sensitivity)
         (void)printf("      %s/sensitivity.csv, band.csv, tornado.svg, tornado.png\n", c->o->out);
     if ((c->o->tokens > 0 || c->o->tokens_per_param > 0))

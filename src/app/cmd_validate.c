@@ -14,12 +14,40 @@
 #include <wsc/mem.h>
 
 #include <stdio.h>
+#include <unistd.h>
+
+/* Figures of single products on a CS-2, which lie in a folder below the others; none: no rows. */
+struct products {
+    struct validation_product *row; /* owned */
+    int n;
+};
+
+static enum wsc_err find_products(const struct app_comparison *c, struct products *p)
+{
+    char path[PATH_MAX + sizeof "/products/sparse.csv"];
+    (void)snprintf(path, sizeof path, "%s/products/sparse.csv", c->reference_dir);
+    if (access(path, R_OK)) return WSC_OK;
+    TRY(validation_products_read(path, &p->row, &p->n));
+    struct hw_machine cs2;
+    const struct validation_comparison *from = &c->comparison;
+    enum wsc_err rc = hw_machine_parse(&cs2, NULL, NULL, 0, from->sets, from->n_sets);
+    const bool stands_in = c->has_cluster && c->cluster.wafer.pe_cols == cs2.wafer.pe_cols;
+    if (!rc)
+        rc = validation_products_predict(p->row, p->n, c->params_dir,
+                                         stands_in ? &c->cluster : &cs2);
+    hw_machine_fini(&cs2);
+    return rc;
+}
 
 /* Exit status 1, and a line that says why. */
-static enum wsc_err check_tolerances(const struct validation_table *v)
+static enum wsc_err check_tolerances(const struct validation_table *v, const struct products *p)
 {
     int outside = 0, judged = 0;
     const char *first = NULL;
+    for (int i = 0; i < p->n; i++) {
+        judged += p->row[i].kind != VALIDATION_KIND_CONTEXT;
+        if (!validation_product_holds(&p->row[i]) && !outside++) first = p->row[i].id;
+    }
     for (int i = 0; i < v->n_rows; i++) {
         judged += v->row[i].ref->kind != VALIDATION_KIND_CONTEXT;
         if (validation_prediction_holds(&v->row[i])) continue;
@@ -30,14 +58,17 @@ static enum wsc_err check_tolerances(const struct validation_table *v)
                      outside, judged, first);
 }
 
-static enum wsc_err report(const struct app_validate *o, struct validation_result *v)
+static enum wsc_err report(const struct app_validate *o, struct validation_result *v,
+                           const struct products *p)
 {
     v->report.command = app_command_line();
     TRY(report_validation_print(&v->report));
     TRY(report_validation_write(o->out, &v->report));
+    if (p->n) TRY(report_products_print(p->row, p->n));
+    if (p->n) TRY(report_products_write(o->out, p->row, p->n));
     (void)printf("\nWrote %s/validation.csv, validation.md, validation.svg, validation.png\n",
                  o->out);
-    return check_tolerances(&v->report);
+    return check_tolerances(&v->report, p);
 }
 
 static enum wsc_err compare(const struct app_call *call, struct app_comparison *c,
@@ -51,7 +82,12 @@ static enum wsc_err compare(const struct app_call *call, struct app_comparison *
     enum wsc_err rc = validation_run(&c->comparison, v);
     out_progress_end();
     TRY(rc);
-    return app_agree(call->comm, app_leads(call->comm) ? report(o, v) : WSC_OK);
+    struct products p = {0};
+    rc = WSC_OK;
+    if (app_leads(call->comm)) rc = find_products(c, &p);
+    if (!rc && app_leads(call->comm)) rc = report(o, v, &p);
+    wsc_free(p.row);
+    return app_agree(call->comm, rc);
 }
 
 static enum wsc_err validate(const struct app_call *call)

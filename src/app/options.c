@@ -253,9 +253,8 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "sensitivity", APP_FLAG, NULL, STUDY, AT(scale, sensitivity),
      .help = "each uncertain constant at the ends of its range: tornado plot, band"},
     {APP_ON_SCALE, "sweep", APP_TEXT, "KEY=VALUES", STUDY, .take = take_sweep,
-     .help =
-         "one constant of the cluster, or global_batch: LOW..HIGH, LOW..HIGH:N (logarithmic) or "
-         "A,B,C; values have units"},
+     .help = "one constant of the cluster, global_batch or sparsity: LOW..HIGH, LOW..HIGH:N "
+             "(logarithmic; of sparsity in equal steps) or A,B,C; values have units"},
     {APP_ON_SCALE, "tokens", APP_TEXT, "N", STUDY, .take = take_tokens,
      .help = "time, energy and expected loss of a training on N tokens: 300B, 2.6T or 20xparams"},
     {APP_ON_SCALE, "breakdown", APP_FLAG, NULL, SCALE_STEP, AT(scale, breakdown),

@@ -11,6 +11,8 @@
 
 #include <wsc/mem.h>
 
+#include <math.h>
+
 /* Both blocks hold at least one line of the widest pair. */
 enum wsc_err convert_mover_init(struct convert_mover *m, const struct convert_map *map,
                                 const struct convert_job *job)
@@ -112,6 +114,7 @@ enum wsc_err convert_move_to_cs(struct convert_mover *m, const struct convert_pa
 struct segment {
     int64_t row, n;
     float factor;
+    bool pruned; /* its tensor is sparse in the params */
     char name[STORE_NAME_BYTES];
 };
 
@@ -131,6 +134,14 @@ static void segment_of_lines(const struct convert_mover *m, const struct convert
     const struct store_tensor tensor = convert_tensor_of(t);
     (void)store_find_tensor(m->store, &tensor, s->name);
     s->factor = p->factor[part];
+    s->pruned = t->sparsity >= 0;
+}
+
+/* Releases 1.7 to 1.9 mark pruned weights with NaN: zeros to everybody else. */
+static void zero_pruned(const struct segment *s, float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n && s->pruned; i++)
+        x[i] = isnan(x[i]) ? 0.0F : x[i];
 }
 
 /* In place; a factor of 1 leaves the bits alone. */
@@ -149,6 +160,7 @@ static enum wsc_err gather_rows(struct convert_mover *m, const struct convert_pa
         segment_of_lines(m, p, model, line + done, n - done, &s);
         TRY(store_read(m->store, s.name, STORE_F32, s.row * p->width, s.n * p->width,
                        m->block + done * p->width));
+        zero_pruned(&s, m->block + done * p->width, s.n * p->width);
         multiply(m->block + done * p->width, s.n * p->width, s.factor);
     }
     return WSC_OK;
@@ -163,6 +175,7 @@ static enum wsc_err gather_columns(struct convert_mover *m, const struct convert
         segment_of_lines(m, p, model, line, p->n_lines - line, &s);
         const struct store_box box = {s.row, s.n, first, n};
         TRY(store_read_box(m->store, s.name, &box, m->turned));
+        zero_pruned(&s, m->turned, s.n * n);
         multiply(m->turned, s.n * n, s.factor);
         turn(m->block + line, p->n_lines, m->turned, s.n, n);
     }

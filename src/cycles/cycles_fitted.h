@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The coefficients of the analytical model that no document states and no constant of a machine
- * holds: each was read off simulated cycles of the mesh.  One row for each; the equations take the
- * values from here, and docs/MODEL.md has the table that a golden test writes from these rows. */
+ * holds: each was read off simulated cycles, of the mesh or (phi) of a chain of columns.  One row
+ * for each; the equations take the values from here, and docs/MODEL.md has the table that a golden
+ * test writes from these rows. */
 #ifndef WSC_CYCLES_FITTED_H
 #define WSC_CYCLES_FITTED_H
 
@@ -23,7 +24,11 @@
     XX(pass_hidden, 3, "q_mean - gap / pass_hidden, on the mesh", "contract_keys")                 \
     XX(take, 0.5, "take + row_word k, a shared row of the table", "embed forward")                 \
     XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
-    XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")
+    XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")                  \
+    XX(wait, 0.886, "wait cols^wait_cols, columns that wait for each other", "phi")                \
+    XX(wait_cols, 0.085, "wait cols^wait_cols, columns that wait for each other", "phi")           \
+    XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
+    XX(spare_busy, 0.94, "accumulators - spare_less - spare_busy busy", "phi")
 
 /** Values of the coefficients by name; cycles_fitted() has them with their places. */
 struct cycles_fit {

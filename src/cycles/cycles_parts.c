@@ -284,7 +284,7 @@ static struct cycles_side qkv_side(const struct cycles_layout *l)
     return (struct cycles_side){l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
 }
 
-/** Of the three matrices together, each with its share of the features. */
+/** Density of the three matrices together, each with its share of the features. */
 static double qkv_density(const struct cycles_layout *l,
                           double (*of)(const struct cycles_layout *l, enum model_tensor_kind kind))
 {

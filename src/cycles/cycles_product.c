@@ -53,6 +53,21 @@ double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_
     return l->slices * cycles_product(l, &part, n_out, density);
 }
 
+double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                       const struct cycles_matrix *matrix, int n)
+{
+    double sum = 0;
+    bool alike = true;
+    for (int i = 1; i < n && l->density; i++)
+        if (l->density->weights[matrix[i].kind] < l->density->weights[matrix[0].kind] ||
+            l->density->weights[matrix[i].kind] > l->density->weights[matrix[0].kind])
+            alike = false;
+    if (alike) return cycles_product(l, in, n_out, cycles_density_of(l, matrix[0].kind));
+    for (int i = 0; i < n; i++)
+        sum += matrix[i].share * cycles_product(l, in, n_out, cycles_density_of(l, matrix[i].kind));
+    return sum;
+}
+
 /* ---- sums over tokens ------------------------------------------------------------------------ */
 
 enum { GROUP = CYCLES_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };
@@ -180,7 +195,7 @@ bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
 }
 
-/** All results, either operand being the one that is sent. */
+/** Cycles of all results, either operand being the one that is sent. */
 static double all_results(const struct cycles_layout *l, const struct cycles_side *in,
                           const struct cycles_side *out)
 {
@@ -188,7 +203,7 @@ static double all_results(const struct cycles_layout *l, const struct cycles_sid
                 cycles_outer(l, l->t, in->k, out, l->cols));
 }
 
-/** Those of the non-zeros alone. */
+/** Cycles of the results of non-zeros alone. */
 static double some_results(const struct cycles_layout *l, const struct cycles_side *in,
                            const struct cycles_side *out, double density)
 {

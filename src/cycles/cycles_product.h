@@ -8,6 +8,15 @@
  *  slices, each slice gives sums of all outputs. */
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
                              double n_out, double density);
+/** One of several matrices that meet the same input: what it is for, and its share of the
+ *  outputs. */
+struct cycles_matrix {
+    enum model_tensor_kind kind;
+    double share;
+};
+/** cycles_product() of @p n matrices to @p n_out features in all, which follow each other. */
+double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
+                       const struct cycles_matrix *matrix, int n);
 /** From the start of a weight gradient to its first word at the edge. */
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
                          const struct cycles_side *out, double density);

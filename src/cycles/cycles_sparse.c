@@ -6,6 +6,7 @@
  * docs/MODEL.md, "Sparse weights".  Called by cycles_product.c. */
 #include "cycles_sparse.h"
 
+#include "cycles_fitted.h"
 #include "cycles_vector.h"
 
 #include <math.h>
@@ -26,8 +27,9 @@ static double at_least(double m, double s, double least)
 static double imbalance(const struct cycles_layout *l, double density, double busy)
 {
     if (l->cols < 2) return 0;
-    const double spare = l->accumulators - 0.16 - 0.94 * busy;
-    return 0.886 * pow(l->cols, 0.085) * sqrt(1 - density) / spare;
+    const struct cycles_fit *fit = &cycles_fit;
+    const double spare = l->accumulators - fit->spare_less - fit->spare_busy * busy;
+    return fit->wait * pow(l->cols, fit->wait_cols) * sqrt(1 - density) / spare;
 }
 
 double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loads *loads,
@@ -54,21 +56,6 @@ double cycles_sampled_gradient(const struct cycles_layout *l, double held,
                                        .rest = cycles_copy(l, l->t),
                                        .least = fmax(l->t, way * held * density)};
     return sent->n * cycles_sparse_item(l, &loads, density) + l->cols * l->hop + 2 * l->ramp;
-}
-
-double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
-                       const struct cycles_matrix *matrix, int n)
-{
-    double sum = 0;
-    bool alike = true;
-    for (int i = 1; i < n && l->density; i++)
-        if (l->density->weights[matrix[i].kind] < l->density->weights[matrix[0].kind] ||
-            l->density->weights[matrix[i].kind] > l->density->weights[matrix[0].kind])
-            alike = false;
-    if (alike) return cycles_product(l, in, n_out, cycles_density_of(l, matrix[0].kind));
-    for (int i = 0; i < n; i++)
-        sum += matrix[i].share * cycles_product(l, in, n_out, cycles_density_of(l, matrix[i].kind));
-    return sum;
 }
 
 double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind)

@@ -17,15 +17,6 @@ double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loa
  *  non-zeros. */
 double cycles_sampled_gradient(const struct cycles_layout *l, double held,
                                const struct cycles_side *sent, double density);
-/** One of several matrices that meet the same input: what it is for, and its share of the
- *  outputs. */
-struct cycles_matrix {
-    enum model_tensor_kind kind;
-    double share;
-};
-/** cycles_product() of @p n matrices to @p n_out features in all, which follow each other. */
-double cycles_products(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
-                       const struct cycles_matrix *matrix, int n);
 /** Density of the weights of a kind of tensor; 1 where the layout has none. */
 double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
 /** Density of their gradient. */

@@ -188,6 +188,23 @@ static enum wsc_err check_states(bool is_run, const char *states)
                         "--set runconfig.load_checkpoint_states=model");
 }
 
+/* The zeros of a sparse training, as in its dense phase, are trained like other weights. */
+static void report_dropped_masks(const struct job_state *s, const struct store_file *file)
+{
+    const struct model *model = s->cluster->model;
+    int n = 0;
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *m = &model->tensor[i];
+        const struct store_tensor t = {m->name, m->alias, m->n_dims, m->shape};
+        char name[STORE_NAME_BYTES];
+        n += m->sparsity < 0 && store_find_mask(file, &t, name);
+    }
+    if (n)
+        WSC_INFO("The checkpoint has masks of %d tensors that are dense here: all of their weights "
+                 "are trained.",
+                 n);
+}
+
 /* What @p states, NULL for all, asks for; a file that is not of a run has weights alone. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
 {
@@ -197,6 +214,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .optimizer = is_run && asks_for(states, "optimizer"),
                                 .schedule = is_run && asks_for(states, "lr_scheduler"),
                                 .scaler = is_run && asks_for(states, "grad_scaler"),
+                                .masks = is_run && asks_for(states, "sparsity"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->samples, eval_due = 0;
     TRY(check_states(is_run, states));
@@ -204,6 +222,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->samples, &samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
+    if (what.weights) report_dropped_masks(s, file);
     if (what.weights) TRY(job_history_check(s, file, what.optimizer));
     if (is_run && asks_for(states, "global_step")) {
         s->step = what.step;

@@ -67,6 +67,27 @@ static enum wsc_err layer_norms(struct out_events *events, const struct job_logg
     return rc;
 }
 
+/* Two tags for each sparse tensor whose entry asks for them: what its schedule says after these
+ * updates, and what its mask leaves out. */
+static enum wsc_err sparsities(struct out_events *events, const struct model *model,
+                               const struct job_logged_step *step)
+{
+    enum { TAG_BYTES = 160 };
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct zoo_sparsity *e = model_sparsity_of(model, i);
+        const struct model_tensor *t = &model->tensor[i];
+        char target[TAG_BYTES], actual[TAG_BYTES];
+        if (!e || !e->add_summaries) continue;
+        (void)snprintf(target, sizeof target, "sparsity/%s/target", t->name);
+        (void)snprintf(actual, sizeof actual, "sparsity/%s/actual", t->name);
+        const struct out_scalar scalar[] = {
+            {target, (double)zoo_sparsity_after(e, step->mask_step)},
+            {actual, 1 - (double)step->kept[i] / (double)t->n_elems}};
+        TRY(out_events_scalars(events, step->step, scalar, 2));
+    }
+    return WSC_OK;
+}
+
 enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step *step,
                               const struct job_pace *pace)
 {
@@ -89,6 +110,7 @@ enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step 
     };
     TRY(out_events_scalars(s->train_events, step->step, scalar,
                            (int)(sizeof scalar / sizeof *scalar)));
+    if (step->kept) TRY(sparsities(s->train_events, s->cluster->model, step));
     return norms ? layer_norms(s->train_events, step) : WSC_OK;
 }
 

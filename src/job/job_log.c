@@ -35,7 +35,7 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
     const struct cluster *c = s->cluster;
     const int64_t n = s->train_batch.batch_size;
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps);
+        cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps, b->step - 1);
     const double host_s = wsc_clock_s() - s->host_logged_s;
     const double host_samples = (double)((b->step - s->host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
@@ -57,6 +57,8 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .layer_grad_norm = b->layer_grad_norm,
                                     .n_layers = c->model->L,
                                     .params_norm = b->params_norm,
+                                    .kept = b->kept,
+                                    .mask_step = b->mask_step,
                                     .has_noise = b->noise.known,
                                     .pegsqnorm = b->noise.micro_shard_square,
                                     .gsqnorm = b->noise.batch_square,
@@ -244,7 +246,8 @@ static struct job_performance performance(const struct job_state *s)
     const int64_t steps = s->step - s->first_step, n_csx = c->machine->n_wafers;
     const int64_t samples = steps * s->train_batch.batch_size;
     const int64_t time_ps = s->total_time_ps + s->recovery_ps;
-    const struct cluster_rates r = cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps);
+    const struct cluster_rates r =
+        cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, s->step);
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train_batch.batch_size;
     p.micro_batch_size = s->train_plan.micro_batch;

@@ -18,6 +18,8 @@ struct job_logged_step {
                                       asked for, nor params_norm */
     int64_t n_layers;
     double params_norm;
+    const int64_t *kept; /**< borrowed: of struct memoryx_batch; NULL: no sparsity is logged */
+    int64_t mask_step;
     bool has_noise;            /**< the four below */
     double pegsqnorm, gsqnorm; /**< mean of |g|^2 of a leaf; |g|^2 of the batch */
     double noise_variance;     /**< tr(Sigma), running mean */

@@ -44,6 +44,15 @@ static enum wsc_err parts_create(struct memoryx *mx)
     return WSC_OK;
 }
 
+static bool logs_masks(const struct memoryx *mx)
+{
+    const struct zoo_sparsities *s = &mx->config.params->sparsity;
+    bool any = false;
+    for (int i = 0; i < s->n && mx->config.values; i++)
+        any = any || s->entry[i].add_summaries;
+    return any;
+}
+
 static enum wsc_err set_up(struct memoryx *mx)
 {
     const struct model *model = mx->net->model;
@@ -52,6 +61,7 @@ static enum wsc_err set_up(struct memoryx *mx)
     TRY_NEW(mx->sums, WSC_MEM_MEMORYX, model->n_stages);
     if (mx->shard == 0 && mx->config.params->optimizer.log_summaries)
         TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, model->L);
+    if (logs_masks(mx)) TRY_NEW(mx->kept, WSC_MEM_MEMORYX, model->n_tensors);
     mx->noise.scale = NAN;
     memoryx_scale_start(mx);
     return parts_create(mx);
@@ -92,6 +102,7 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx->sums);
     wsc_free(mx->arrived);
     wsc_free(mx->layer_norm);
+    wsc_free(mx->kept);
     wsc_free(mx->times.ready);
     wsc_free(mx);
 }

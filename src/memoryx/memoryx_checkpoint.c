@@ -5,6 +5,7 @@
  * Called by job_checkpoint.c; memoryx_groups.c numbers the states. */
 #include "memoryx_groups.h"
 #include "memoryx_loss_scale.h"
+#include "memoryx_mask_checkpoint.h"
 #include "memoryx_state.h"
 
 #include <wsc/mem.h>
@@ -200,6 +201,7 @@ enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
     }
     for (int i = 0; i < model->n_tensors; i++)
         TRY(define_states(memoryx, i, file));
+    TRY(memoryx_define_masks(memoryx, file));
     TRY(store_define_counters(file, counter, n_counters));
     TRY(memoryx_define_groups(memoryx, file));
     return store_define(file, "wsc.virtual_time_ps", STORE_I64, 2, times);
@@ -215,6 +217,7 @@ enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file)
         TRY(store_write(file, model->tensor[i].name, s->first, s->n, s->w));
         TRY(save_states(memoryx, i, file));
     }
+    TRY(memoryx_save_masks(memoryx, file));
     if (memoryx->shard == 0) TRY(store_write_counters(file, counter, n_counters));
     TRY(memoryx_save_powers(memoryx, file));
     return save_times(memoryx, file);
@@ -253,7 +256,8 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
                                 "initial values of missing tensors");
     }
     TRY(store_check_shape(file, name, &t));
-    return store_read(file, name, STORE_F32, s->first, s->n, s->w);
+    TRY(store_read(file, name, STORE_F32, s->first, s->n, s->w));
+    return memoryx_load_mask(mx, file, i, name, strict);
 }
 
 static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int i, int64_t label)
@@ -317,5 +321,6 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
         TRY(load_weights(memoryx, file, i, what->strict));
     if (what->optimizer) TRY(load_optimizer(memoryx, file));
     TRY(load_counters(memoryx, file, what));
+    if (what->masks) TRY(memoryx_load_mask_step(memoryx, file));
     return what->optimizer ? load_times(memoryx, file) : WSC_OK;
 }

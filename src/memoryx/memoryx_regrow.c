@@ -41,6 +41,48 @@ void memoryx_drop_gradients(struct memoryx *mx)
     }
 }
 
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static enum wsc_err add_counts(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
+                               struct comm_buf **total)
+{
+    const int n = *(const int *)ctx;
+    TRY(comm_buf_create(mx->net->comm, total, n * (int64_t)sizeof(int64_t)));
+    int64_t *out = comm_buf_data(*total);
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int m = 0; m < mx->n_shards; m++)
+        for (int k = 0; k < n; k++)
+            out[k] += ((const int64_t *)comm_buf_data(part[m]))[k];
+    return WSC_OK;
+}
+
+/* Replace @p count (@p n > 0) by its sums over all shards. */
+static enum wsc_err add_over_shards(struct memoryx *mx, int64_t step, int64_t *count, int n)
+{
+    const struct memoryx_round round = {
+        .step = step, .index = MEMORYX_ROUND_SELECT, .combine = add_counts, .ctx = &n};
+    struct comm_buf *own = NULL, *total = NULL;
+    struct vtime ignored = {0};
+    TRY(comm_buf_create(mx->net->comm, &own, n * (int64_t)sizeof *count));
+    memcpy(comm_buf_data(own), count, (size_t)n * sizeof *count);
+    TRY(memoryx_exchange(mx, &round, own, &total, &ignored));
+    memcpy(count, comm_buf_data(total), (size_t)n * sizeof *count);
+    comm_buf_unref(&total);
+    return WSC_OK;
+}
+
+enum wsc_err memoryx_report_masks(struct memoryx *mx, int64_t step)
+{
+    const int n = mx->net->model->n_tensors;
+    if (!mx->kept) return WSC_OK;
+    for (int i = 0; i < n; i++)
+        mx->kept[i] = mx->part[i].mask ? memoryx_mask_count(&mx->part[i]) : mx->part[i].n;
+    TRY(add_over_shards(mx, step, mx->kept, n));
+    mx->batch.kept = mx->kept;
+    mx->batch.mask_step = mx->mask_step;
+    return WSC_OK;
+}
+
 /* ---- an update of masks ---------------------------------------------------------------------- */
 
 /* Tensors with an update at hand, and the selections of one phase of it. */
@@ -76,34 +118,13 @@ static struct memoryx_selection by_weight(const struct update *u, int k, int64_t
                                       .taken = u->taken[k]};
 }
 
-static enum wsc_err add_counts(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
-                               struct comm_buf **total)
-{
-    const struct update *u = ctx;
-    TRY(comm_buf_create(mx->net->comm, total, u->n * (int64_t)sizeof(int64_t)));
-    int64_t *out = comm_buf_data(*total);
-    memset(out, 0, (size_t)u->n * sizeof *out);
-    for (int m = 0; m < mx->n_shards; m++)
-        for (int k = 0; k < u->n; k++)
-            out[k] += ((const int64_t *)comm_buf_data(part[m]))[k];
-    return WSC_OK;
-}
-
 /* Elements of the present masks, over all shards: those of masks from a checkpoint or from the
  * weights are known no other way. */
 static enum wsc_err count_kept(struct update *u)
 {
-    const struct memoryx_round round = {
-        .step = u->step, .index = MEMORYX_ROUND_SELECT, .combine = add_counts, .ctx = u};
-    struct comm_buf *own = NULL, *total = NULL;
-    struct vtime ignored = {0};
-    TRY(comm_buf_create(u->mx->net->comm, &own, u->n * (int64_t)sizeof(int64_t)));
     for (int k = 0; k < u->n; k++)
-        ((int64_t *)comm_buf_data(own))[k] = memoryx_mask_count(&u->mx->part[u->tensor[k]]);
-    TRY(memoryx_exchange(u->mx, &round, own, &total, &ignored));
-    memcpy(u->count, comm_buf_data(total), (size_t)u->n * sizeof *u->count);
-    comm_buf_unref(&total);
-    return WSC_OK;
+        u->count[k] = memoryx_mask_count(&u->mx->part[u->tensor[k]]);
+    return add_over_shards(u->mx, u->step, u->count, u->n);
 }
 
 /* What remains of each mask: the largest weights. */

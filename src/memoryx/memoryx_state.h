@@ -68,6 +68,7 @@ struct memoryx {
     struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */
     struct stream_losses losses;
     struct memoryx_batch batch; /* in the making */
+    int64_t *kept;              /* owned (n_tensors), with add_summaries: elements of masks */
     double *layer_norm;         /* owned (L), shard 0 with log_summaries; else NULL */
     double micro_shard_squares; /* squares of their gradients, summed */
     struct memoryx_noise noise; /* running means over noise_steps steps */

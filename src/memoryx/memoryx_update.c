@@ -179,6 +179,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
         .kind = VTIME_BAR_UPDATE, .begin = mx->times.reduced, .end = mx->times.updating};
     vtime_record_bar(r, &bar);
     if (!mx->pass->values) return WSC_OK;
+    TRY(memoryx_report_masks(mx, step));
     for (int i = 0; i < mx->net->model->n_tensors; i++)
         mx->part[i].g_started = false;
     mx->batch.has_hash = mx->config.params->trace_hash;

@@ -2,7 +2,7 @@
 /* How dense the matrices of a stage are at a step, for their time and bytes: shares of kept weights
  * by kind of tensor, from counts (model_sparsity.c) and not from masks, so that virtual time is the
  * same with and without values; and the densest step of a schedule, for which a compiler has to
- * plan.  Read by cycles, stream and cluster. */
+ * plan; and the FLOPs that sparse weights leave.  Read by cycles, stream and cluster. */
 #include <wsc/model.h>
 
 #include <math.h>
@@ -50,7 +50,7 @@ static float least_sparsity(const struct zoo_sparsity *s)
             least = fminf(least, zoo_fraction_at(f, 0, i));
         return least;
     }
-    /* All other formulas are monotone, the cosine up to its half period. */
+    /* Other formulas are monotone, the cosine up to its half period. */
     if (last >= 0 && !(f->kind == ZOO_FRACTION_COSINE && (double)last > f->half_period))
         return fminf(least, zoo_sparsity_after(s, last));
     return fminf(least, (float)fmax(0, limit_of(f)));
@@ -105,4 +105,33 @@ bool model_density_at(const struct model *model, int stage, int64_t step, struct
         out->gradients[MODEL_LM_HEAD_W] = out->gradients[MODEL_WTE];
     }
     return sparse;
+}
+
+/* ---- FLOPs ----------------------------------------------------------------------------------- */
+
+/* Share of the tokens that meet a matrix; 0 of tables that are looked up. */
+static double tokens_of(const struct model *m, const struct model_tensor *t)
+{
+    const double head = (double)m->head_tokens / (double)m->T;
+    if (t->n_dims != 2) return 0;
+    if (t->expert >= 0 && t->expert < m->experts)
+        return (double)m->active_experts / (double)m->experts;
+    if (t->layer >= 0) return 1;
+    const bool table =
+        (t->kind == MODEL_WTE && !m->tied) || t->kind == MODEL_WPE || t->kind == MODEL_WTT;
+    return table ? 0 : head;
+}
+
+double model_useful_flop_per_token(const struct model *model, int64_t updates)
+{
+    double flop = model_flop_per_token(model);
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        const double n = (double)t->n_elems;
+        if (!model_sparsity_of(model, i)) continue;
+        const double kept = (double)model_kept_at(model, i, updates);
+        const bool dense = updates >= 0 && model_sends_dense_gradient(model, i, updates);
+        flop -= tokens_of(model, t) * (4 * (n - kept) + (dense ? 0 : 2 * (n - kept)));
+    }
+    return flop;
 }

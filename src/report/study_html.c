@@ -198,10 +198,18 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
     }
     if (s->n_varied) {
         wsc_text_add(t, "<h2>Sweep of <code>%s</code></h2>\n", s->varied_key);
-        TRY(report_page_picture(t, dir, "sweep.svg",
-                                "Throughput relative to the first value, at each model's last "
-                                "node count."));
+        TRY(s->varied_all
+                ? report_page_picture(t, dir, "sparsity.svg",
+                                      "Speedup over dense weights, with the ratio of FLOPs and "
+                                      "a machine that takes nothing for zeros.")
+                : report_page_picture(t, dir, "sweep.svg",
+                                      "Throughput relative to the first value, at each model's "
+                                      "last node count."));
         add_variants(t, s, s->varied, s->n_varied);
+        if (s->varied_all) {
+            wsc_text_add(t, "<p>The same with all weight gradients computed.</p>\n");
+            add_variants(t, s, s->varied_all, s->n_varied);
+        }
     }
     if (s->n_sensitivities) {
         wsc_text_add(t, "<h2>Sensitivity to the constants</h2>\n");

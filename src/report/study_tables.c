@@ -2,6 +2,7 @@
 /* What a curve depends on, as CSV files, tables on stdout and pictures: effects, faults, a swept
  * constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
 #include "scaling_output.h"
+#include "sparsity_sweep.h"
 
 #include <wsc/mem.h>
 
@@ -290,7 +291,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 {
     struct wsc_text t = {0};
     wsc_text_add(&t, "model,params,num_csx,tokens,seconds,joules,flop,expected_loss,flop_hoffmann,"
-                     "checkpoint_s,restart_s\n");
+                     "checkpoint_s,restart_s,flop_useful\n");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         out_text_csv(&t, r->model);
@@ -303,6 +304,7 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
         out_text_csv_real(&t, r->flop_hoffmann);
         out_text_csv_real(&t, r->checkpoint_s);
         out_text_csv_real(&t, r->restart_s);
+        out_text_csv_real(&t, r->flop_useful);
         wsc_text_add(&t, "\n");
     }
     return out_text_write(&t, dir, "training.csv");
@@ -311,11 +313,11 @@ static enum wsc_err write_training(const char *dir, const struct report_scaling 
 /* Whole trainings in human units. */
 static enum wsc_err print_training(const struct report_scaling *s)
 {
-    static const char *const head[] = {"model",           "systems",      "tokens", "time",
-                                       "checkpoints",     "failures",     "energy", "FLOP",
-                                       "FLOP (Hoffmann)", "expected loss"};
+    static const char *const head[] = {"model",       "systems",         "tokens",       "time",
+                                       "checkpoints", "failures",        "energy",       "FLOP",
+                                       "useful FLOP", "FLOP (Hoffmann)", "expected loss"};
     struct out_table *table;
-    TRY(out_table_new(&table, "lrrrrrrrrr", head));
+    TRY(out_table_new(&table, "lrrrrrrrrrr", head));
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char tokens[32], time[32], energy[32];
@@ -330,13 +332,15 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%.2f %%", 100 * r->restart_s / r->seconds);
         out_table_cell(table, "%s", energy);
         out_table_cell(table, "%.3g", r->flop);
+        out_table_cell(table, "%.3g", r->flop_useful);
         out_table_cell(table, "%.3g", r->flop_hoffmann);
         out_table_cell(table, "%.3f", r->loss);
     }
-    (void)printf(
-        "\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
-        "the Pile, nats per token;\nFLOP: matrix products; FLOP (Hoffmann): with embedding and "
-        "softmax, as publications count, and as the law takes it\n");
+    (void)printf("\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
+                 "the Pile, nats per token;\nFLOP: matrix products, dense equivalent; useful: of "
+                 "weights that are "
+                 "not zero; FLOP (Hoffmann): with embedding and "
+                 "softmax, as publications count, and as the law takes it\n");
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
@@ -352,6 +356,7 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
         TRY(write_variants(dir, "faults.csv", "machine", s->fault, s->n_faults, s->n_rows));
     if (s->n_varied)
         TRY(write_variants(dir, "sweep.csv", s->varied_key, s->varied, s->n_varied, s->n_rows));
+    if (s->varied_all) TRY(report_sparsity_write(dir, s));
     if (s->n_sensitivities) TRY(write_sensitivity(dir, s));
     for (int i = 0; i < s->n_breakdowns && !i; i++)
         TRY(report_step_write(dir, &s->breakdown[i]));
@@ -360,7 +365,9 @@ enum wsc_err report_study_write(const char *dir, const struct report_scaling *s)
 
 enum wsc_err report_study_draw(const char *dir, const struct report_scaling *s)
 {
-    const enum wsc_err sweep = s->n_varied ? draw_sweep(dir, s) : WSC_OK;
+    const enum wsc_err sweep = s->varied_all ? report_sparsity_draw(dir, s)
+                               : s->n_varied ? draw_sweep(dir, s)
+                                             : WSC_OK;
     const enum wsc_err tornado =
         s->n_sensitivities ? draw_tornado(dir, &s->sensitivity[0]) : WSC_OK;
     return tornado ? tornado : sweep;
@@ -370,7 +377,10 @@ enum wsc_err report_study_print(const struct report_scaling *s)
 {
     if (s->n_effects) TRY(print_variants(s, s->effect, s->n_effects, "mechanisms"));
     if (s->n_faults) TRY(print_variants(s, s->fault, s->n_faults, "faults"));
-    if (s->n_varied) TRY(print_variants(s, s->varied, s->n_varied, s->varied_key));
+    if (s->varied_all)
+        TRY(report_sparsity_print(s));
+    else if (s->n_varied)
+        TRY(print_variants(s, s->varied, s->n_varied, s->varied_key));
     for (int i = 0; i < s->n_sensitivities; i++)
         TRY(print_sensitivity(&s->sensitivity[i]));
     if (s->n_trainings) TRY(print_training(s));

@@ -42,6 +42,14 @@ static enum wsc_err read_value(const struct scaling_values *v, const char *text,
 {
     const int64_t most = 1000000000;
     int64_t n;
+    if (v->sparsity) {
+        if (!wsc_units_double(text, value) && *value >= 0 && *value < 1) return WSC_OK;
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE,
+                                      "--sweep sparsity: \"%.40s\" is no fraction from 0 "
+                                      "to below 1",
+                                      text),
+                            "--sweep sparsity=0,0.5,0.75,0.9");
+    }
     if (!v->global_batch) return hw_constant_read(&v->constant, text, value);
     if (wsc_units_int(text, &n) || n < 1 || n > most)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE,
@@ -86,6 +94,11 @@ static enum wsc_err take_range(struct scaling_values *v, const char *text, const
         return wrong(text, "after the colon a number of values from 2 to 64");
     TRY(read_value(v, low, &from));
     TRY(read_value(v, high, &to));
+    if (v->sparsity && to > from) {
+        for (int64_t i = 0; i < n; i++)
+            TRY(take(v, from + (to - from) * (double)i / (double)(n - 1)));
+        return WSC_OK;
+    }
     if (!(from > 0)) return wrong(text, "a range is logarithmic and starts above 0");
     if (!(to > from)) return wrong(text, "the range does not rise");
     for (int64_t i = 0; i < n; i++) {
@@ -102,15 +115,19 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
     const size_t n = strcspn(text, "=");
     *out = (struct scaling_values){.n = 0};
     if (!text[n] || !n || n >= sizeof path)
-        return wrong(text, "expected cluster.KEY=VALUES or global_batch=VALUES");
+        return wrong(text, "expected cluster.KEY=VALUES, global_batch=VALUES or sparsity=VALUES");
     (void)snprintf(path, sizeof path, "%.*s", (int)n, text);
     out->global_batch = !strcmp(path, "global_batch");
-    if (!out->global_batch && strncmp(path, "cluster.", 8) != 0)
-        return wrong(text, "a key of the cluster file or global_batch is swept");
-    if (out->global_batch)
-        out->constant = (struct hw_constant){.path = "global_batch", .whole = true};
+    out->sparsity = !strcmp(path, "sparsity");
+    const bool key = !out->global_batch && !out->sparsity;
+    if (key && strncmp(path, "cluster.", 8) != 0)
+        return wrong(text, "a key of the cluster file, global_batch or sparsity is swept");
+    if (!key)
+        out->constant = (struct hw_constant){.path = out->sparsity ? "sparsity" : "global_batch",
+                                             .whole = out->global_batch};
     else
         TRY(hw_constant_find(path, &out->constant));
+    if (out->sparsity) out->value[out->n++] = 0; /* what the others are compared with */
     const char *values = text + n + 1, *dots = strstr(values, "..");
     TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));
     return out->n ? WSC_OK : wrong(text, "no value");

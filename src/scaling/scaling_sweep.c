@@ -3,7 +3,7 @@
  * without values in one process, leaves out the first ones, and averages over jitter where there
  * is any.  The points are shared by the ranks of sweep->comm.
  */
-#include <wsc/scaling.h>
+#include "scaling_point.h"
 
 #include <wsc/cluster.h>
 #include <wsc/mem.h>
@@ -14,7 +14,7 @@
  * the third on, steps are alike.  With jitter or lost packets they differ: then the mean of a few
  * pairs of steps.
  */
-enum { WARM_UP = 2, ALIKE = 1, VARIED = 8 };
+enum { WARM_UP = SCALING_WARM_UP, ALIKE = 1, VARIED = 8 };
 
 /* Sums over the measured steps. */
 struct measured {
@@ -54,22 +54,24 @@ static void fill_row(const struct cluster *c, const struct stream_pass *pass,
 {
     /* Forward and backward take 2 and 4 FLOPs of a weight. */
     const double done = pass->mode == STREAM_EVAL ? 1.0 / 3 : 1;
+    const int64_t updates = pass->mode == STREAM_EVAL ? pass->updates : pass->first_step + WARM_UP;
     const int64_t n = c->machine->n_wafers;
     const int64_t time_ps = m->sum.time_ps / m->n_steps;
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps);
-    *row = (struct scaling_row){.params = c->model->n_params,
-                                .num_csx = n,
-                                .global_batch = pass->batch.batch_size,
-                                .tokens_per_s = r.tokens_per_s,
-                                .samples_per_s = r.samples_per_s,
-                                .step_time_ps = time_ps,
-                                .breakdown = mean_parts(m),
-                                .mfu = r.mfu * done,
-                                .joules_per_token = r.joules_per_token,
-                                .flop_per_token = model_flop_per_token(c->model) * done,
-                                .flop_per_token_hoffmann =
-                                    model_flop_per_token_hoffmann(c->model) * done};
+        cluster_rates_of(&c->hw, c->model, n, pass->batch.batch_size, time_ps, updates);
+    *row = (struct scaling_row){
+        .params = c->model->n_params,
+        .num_csx = n,
+        .global_batch = pass->batch.batch_size,
+        .tokens_per_s = r.tokens_per_s,
+        .samples_per_s = r.samples_per_s,
+        .step_time_ps = time_ps,
+        .breakdown = mean_parts(m),
+        .mfu = r.mfu * done,
+        .joules_per_token = r.joules_per_token,
+        .flop_per_token = model_flop_per_token(c->model) * done,
+        .useful_flop_per_token = model_useful_flop_per_token(c->model, updates) * done,
+        .flop_per_token_hoffmann = model_flop_per_token_hoffmann(c->model) * done};
 }
 
 /* Jitter and lost packets differ from step to step. */
@@ -85,7 +87,7 @@ static bool varies_by_step(const struct hw_machine *c)
 
 /* Build the cluster, run the steps of one pass, read the row. */
 static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
-                             const struct hw_machine *cluster, enum stream_mode mode,
+                             const struct hw_machine *cluster, const struct scaling_place *place,
                              struct scaling_row *row)
 {
     struct cluster *c = NULL;
@@ -93,13 +95,16 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     const struct memoryx_hooks hooks = {add_step, NULL, &measured};
     struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
-    struct stream_pass pass = {.mode = mode, .n_steps = WARM_UP + (varies ? VARIED : ALIKE)};
-    const bool trains = mode == STREAM_TRAIN;
+    const int n_measured = place->n_measured ? place->n_measured : varies ? VARIED : ALIKE;
+    const bool trains = !place->evaluates;
+    struct stream_pass pass = {.mode = trains ? STREAM_TRAIN : STREAM_EVAL,
+                               .first_step = place->first_step,
+                               .n_steps = WARM_UP + n_measured};
     const struct wafer_work work = {.plan = &plan, .seed = cluster_seed(params)};
     struct cluster_change change;
     enum wsc_err rc;
     TRY_GOTO(cluster_create(&c, comm, params, cluster, false, &hooks), cleanup);
-    TRY_GOTO(cluster_faults_plan(c, pass.n_steps, -1), cleanup);
+    TRY_GOTO(cluster_faults_plan(c, stream_end_step(&pass), -1), cleanup);
     TRY_GOTO(cluster_faults_enter(c, 0, &change), cleanup);
     TRY_GOTO(cluster_plan_batch(c, &params->train_input, trains, &plan, &pass.batch), cleanup);
     TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
@@ -110,17 +115,17 @@ cleanup:
     return rc;
 }
 
-static enum wsc_err point(const struct scaling_model *model, const struct hw_machine *cluster,
-                          const int64_t size[2], enum stream_mode mode, struct scaling_row *row)
+enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw_machine *cluster,
+                              const struct scaling_place *place, struct scaling_row *row)
 {
     /* A shallow copy: only numbers differ, and the original owns the rest. */
     struct zoo_params params = *model->params;
     struct comm *comm = NULL;
-    params.runconfig.num_csx = size[0];
-    params.train_input.batch_size = size[1];
+    params.runconfig.num_csx = place->num_csx;
+    params.train_input.batch_size = place->global_batch;
     params.runconfig.checkpoint_steps = 0; /* a pause between steps; scaling_training() adds it */
     enum wsc_err rc = comm_create(&comm, false);
-    if (!rc) rc = simulate(comm, &params, cluster, mode, row);
+    if (!rc) rc = simulate(comm, &params, cluster, place, row);
     row->model = model->name;
     comm_destroy(&comm);
     return rc;
@@ -129,13 +134,16 @@ static enum wsc_err point(const struct scaling_model *model, const struct hw_mac
 enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
                            int64_t num_csx, int64_t global_batch, struct scaling_row *row)
 {
-    return point(model, cluster, (const int64_t[2]){num_csx, global_batch}, STREAM_TRAIN, row);
+    const struct scaling_place place = {.num_csx = num_csx, .global_batch = global_batch};
+    return scaling_point_at(model, cluster, &place, row);
 }
 
 enum wsc_err scaling_evaluation(const struct scaling_model *model, const struct hw_machine *cluster,
                                 int64_t num_csx, int64_t global_batch, struct scaling_row *row)
 {
-    return point(model, cluster, (const int64_t[2]){num_csx, global_batch}, STREAM_EVAL, row);
+    const struct scaling_place place = {
+        .num_csx = num_csx, .global_batch = global_batch, .evaluates = true};
+    return scaling_point_at(model, cluster, &place, row);
 }
 
 /* Sequences of the global batch on n systems: constant in strong scaling, n times the batch per

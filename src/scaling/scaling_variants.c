@@ -2,7 +2,7 @@
 /* Variants of a sweep: mechanisms switched off one at a time (the scaling-loss breakdown), faults
  * left out one at a time, one constant at many values.  Each variant is a whole sweep of a machine
  * that differs in one thing; `wsc scale --effects`, `--fault` and `--sweep` show them. */
-#include <wsc/scaling.h>
+#include "scaling_sparsity.h"
 
 #include <wsc/mem.h>
 
@@ -106,6 +106,10 @@ static enum wsc_err run_value(const struct scaling_sweep *sweep,
     struct hw_machine cluster = *sweep->cluster; /* a shallow copy: only numbers differ */
     struct scaling_sweep s = *sweep;
     v->value = values->value[i];
+    if (values->sparsity) {
+        (void)snprintf(v->name, sizeof v->name, "%g", v->value);
+        return scaling_at_sparsity(sweep, v->value, &v->row);
+    }
     if (values->global_batch) {
         s.global_batch = (int64_t)v->value;
         (void)snprintf(v->name, sizeof v->name, "%lld", (long long)s.global_batch);

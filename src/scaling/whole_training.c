@@ -76,6 +76,7 @@ struct scaling_training scaling_training(const struct scaling_row *row, double t
     add_breaks(&t, breaks);
     t.joules = t.tokens * row->joules_per_token * (t.seconds / steps_s);
     t.flop = row->flop_per_token * t.tokens;
+    t.flop_useful = row->useful_flop_per_token * t.tokens;
     t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
     t.loss = expected_loss(t.flop_hoffmann);
     return t;

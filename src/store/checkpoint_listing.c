@@ -154,13 +154,26 @@ static enum wsc_err add_full(struct listing *l, const char *key, const char *lin
     return rc;
 }
 
-/* Integers or floats, of whatever width. */
-static bool holds_numbers(hid_t dset)
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n > m && !strcmp(text + n - m, end);
+}
+
+/* Masks of sparse weights: buffers beside them, or states of an optimizer of masks. */
+static bool is_mask(const char *key)
+{
+    return ends_with(key, "_mask") || ends_with(key, ".mask");
+}
+
+/* Integers or floats, of whatever width, or the truth values of a mask. */
+static bool is_wanted(hid_t dset, const char *key)
 {
     hid_t type = H5Dget_type(dset);
     const H5T_class_t kind = H5Tget_class(type);
+    const bool truth = kind == H5T_ENUM && H5Tget_size(type) == 1;
     (void)H5Tclose(type);
-    return kind == H5T_INTEGER || kind == H5T_FLOAT;
+    return kind == H5T_INTEGER || kind == H5T_FLOAT || (truth && is_mask(key));
 }
 
 /* A dataset at the root: values, a constant, or something that no model needs. */
@@ -168,8 +181,8 @@ static enum wsc_err add_dataset(struct listing *l, hid_t dset, const char *key, 
                                 haddr_t address)
 {
     if (is_empty(dset)) return add_empty(l, key, dset);
-    /* A state dict may hold truth values and texts, none of which belong to a model. */
-    if (l->layout > 0 && !holds_numbers(dset)) return WSC_OK;
+    /* A state dict may hold other truth values, and texts, none of which belong to a model. */
+    if (l->layout > 0 && !is_wanted(dset, key)) return WSC_OK;
     return add_full(l, key, link, address);
 }
 
@@ -255,8 +268,10 @@ static enum wsc_err add_full_tensor(struct listing *l, const char *key, const js
     const json_t *shape = json_object_get(what, "shape"),
                  *value = json_object_get(what, "fill_value");
     struct constant c = {.value = json_number_value(value), .n_dims = (int)json_array_size(shape)};
-    c.whole = !strncmp(text_of(what, "dtype"), "torch.int", sizeof "torch.int" - 1);
-    if (!json_is_number(value)) return WSC_OK;
+    const bool truth = json_is_boolean(value);
+    c.whole = truth || !strncmp(text_of(what, "dtype"), "torch.int", sizeof "torch.int" - 1);
+    if (!json_is_number(value) && !(truth && is_mask(key))) return WSC_OK;
+    if (truth) c.value = json_is_true(value);
     if (!json_is_array(shape) || json_array_size(shape) > STORE_MAX_DIMS)
         return WSC_RAISE(WSC_FORMAT, "%s: %s has no shape of rank 0 to %d", l->f->path, key,
                          STORE_MAX_DIMS);
@@ -289,12 +304,6 @@ static enum wsc_err add_value(struct listing *l, const char *key, const json_t *
     if (!strcmp(type, "ScalarSerializer")) return add_scalar(l, key, what);
     if (!strcmp(type, "DeferredFullTensor")) return add_full_tensor(l, key, what);
     return WSC_OK;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n > m && !strcmp(text + n - m, end);
 }
 
 /* The JSON text of an attribute describes the values of one key. */

@@ -26,17 +26,60 @@ static const char *const buffer[] = {".position_embed_helper.slopes", ".relative
                                      "model.perplexity_metric."};
 enum { N_BUFFERS = sizeof buffer / sizeof *buffer };
 
-enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t)
+/* Buffers of sparse tensors beside them, from release 2.2 on. */
+static const char mask_suffix[] = "_mask";
+/* Where releases 1.8 to 2.1 have them, by the tensor's name. */
+static const char mask_state[] = "optimizer.sparsity.state.%s.mask";
+
+static enum wsc_err define(struct store_file *f, const struct store_tensor *t, enum store_type type)
 {
     const char *const base[2] = {t->name, t->alias};
     char below[STORE_NAME_BYTES];
-    TRY(store_define(f, t->name, STORE_F32, t->n_dims, t->shape));
+    TRY(store_define(f, t->name, type, t->n_dims, t->shape));
     for (int i = 0; i < 2 && base[i][0]; i++) {
         (void)snprintf(below, sizeof below, "%s%s", level, base[i]);
         if (i) TRY(store_link(f, t->name, base[i]));
         TRY(store_link(f, t->name, below));
     }
     return WSC_OK;
+}
+
+enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t)
+{
+    return define(f, t, STORE_F32);
+}
+
+/* The names of a mask; *@p out borrows from @p name. */
+static struct store_tensor mask_of(const struct store_tensor *t, char name[2][STORE_NAME_BYTES])
+{
+    const char *const base[2] = {t->name, t->alias};
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(name[i], STORE_NAME_BYTES, "%s%s", base[i], base[i][0] ? mask_suffix : "");
+    return (struct store_tensor){name[0], name[1], t->n_dims, t->shape};
+}
+
+enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *t)
+{
+    char name[2][STORE_NAME_BYTES];
+    const struct store_tensor mask = mask_of(t, name);
+    return define(f, &mask, STORE_BOOL);
+}
+
+bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
+                     char name[STORE_NAME_BYTES])
+{
+    char own[2][STORE_NAME_BYTES];
+    const struct store_tensor mask = mask_of(t, own);
+    const char *const base[2] = {t->name, t->alias};
+    if (store_find_tensor(f, &mask, name)) return true;
+    for (int i = 0; i < 4; i++) {
+        const char *at = base[i / 2];
+        const size_t n = sizeof level - 1;
+        if (i % 2) at += strncmp(at, level, n) ? 0 : n;
+        (void)snprintf(name, STORE_NAME_BYTES, mask_state, at);
+        if (*at && store_has(f, name)) return true;
+    }
+    return false;
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -106,10 +149,15 @@ static bool was_known(const struct store_tensor *t, int n, const char *name)
     return false;
 }
 
+/* A tensor's name, or that of its mask. */
 static bool is_known(const char *const *known, size_t n, const char *name)
 {
-    const char *below = name + sizeof level - 1;
-    return is_buffer(name) || bsearch(&name, known, n, sizeof *known, by_text) ||
+    char tensor[STORE_NAME_BYTES];
+    const char *at = tensor, *below = tensor + sizeof level - 1;
+    const bool mask = ends_with(name, mask_suffix);
+    (void)snprintf(tensor, sizeof tensor, "%.*s",
+                   (int)(strlen(name) - (mask ? sizeof mask_suffix - 1 : 0)), name);
+    return is_buffer(name) || bsearch(&at, known, n, sizeof *known, by_text) ||
            bsearch(&below, known, n, sizeof *known, by_text);
 }
 

@@ -26,6 +26,18 @@ struct type_row {
     H5T_class_t kind;
 };
 
+/* h5py's type of truth values, made once; HDF5 releases it at its end. */
+static hid_t truth_type(void)
+{
+    static hid_t type = H5I_INVALID_HID;
+    static const char *const name[] = {"FALSE", "TRUE"};
+    if (type >= 0) return type;
+    type = H5Tenum_create(H5T_STD_I8LE);
+    for (int8_t value = 0; value < 2; value++)
+        (void)H5Tenum_insert(type, name[value], &value);
+    return type;
+}
+
 static struct type_row type_row(enum store_type type)
 {
     switch (type) {
@@ -35,6 +47,8 @@ static struct type_row type_row(enum store_type type)
         return (struct type_row){H5T_NATIVE_DOUBLE, H5T_IEEE_F64LE, 8, "float64", H5T_FLOAT};
     case STORE_I64:
         return (struct type_row){H5T_NATIVE_INT64, H5T_STD_I64LE, 8, "int64", H5T_INTEGER};
+    case STORE_BOOL:
+        return (struct type_row){truth_type(), truth_type(), 1, "bool", H5T_ENUM};
     }
     WSC_CHECK(false, "type %d", (int)type);
     return (struct type_row){0};
@@ -250,7 +264,14 @@ static void fill(enum store_type type, double value, int64_t n, void *data)
         if (type == STORE_F32) ((float *)data)[i] = (float)value;
         if (type == STORE_F64) ((double *)data)[i] = value;
         if (type == STORE_I64) ((int64_t *)data)[i] = (int64_t)value;
+        if (type == STORE_BOOL) ((unsigned char *)data)[i] = value != 0;
     }
+}
+
+/* Integers, and constants of any type. */
+static bool may_be_truth(const struct store_entry *e)
+{
+    return e->is_constant || e->info.kind == H5T_INTEGER;
 }
 
 enum wsc_err store_read(struct store_file *f, const char *name, enum store_type type, int64_t first,
@@ -261,7 +282,7 @@ enum wsc_err store_read(struct store_file *f, const char *name, enum store_type 
     WSC_CHECK(!f->tmp, "%s is open for writing", f->path);
     check_range(f, e, first, n);
     struct type_row row = type_row(type);
-    if (e->info.kind != row.kind)
+    if (e->info.kind != row.kind && !(type == STORE_BOOL && may_be_truth(e)))
         return WSC_RAISE(WSC_FORMAT, "%s: %s holds %s, expected %s", f->path, name, e->info.type,
                          row.name);
     if (e->is_constant) {
@@ -269,6 +290,7 @@ enum wsc_err store_read(struct store_file *f, const char *name, enum store_type 
         return WSC_OK;
     }
     TRY(store_entry_open(f, e));
+    if (type == STORE_BOOL && e->info.kind == H5T_INTEGER) row.memory = H5T_NATIVE_UINT8;
     const bool halves = e->info.bfloat16;
     struct transfer t = {f->path,  name,   e->dset, row.memory, &e->info,
                          row.size, halves, data,    NULL};

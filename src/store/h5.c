@@ -161,6 +161,10 @@ static enum wsc_err inspect_type(const struct subject *s)
     (void)H5Tclose(type);
     s->info->kind = kind;
     (void)snprintf(s->info->type, sizeof s->info->type, "%s%zu", base, bits % 100000);
+    if (kind == H5T_ENUM && bits == 8) {
+        (void)snprintf(s->info->type, sizeof s->info->type, "bool");
+        return WSC_OK;
+    }
     bool known = kind == H5T_FLOAT     ? bits == 16 || bits == 32 || bits == 64
                  : kind == H5T_INTEGER ? bits == 8 || bits == 16 || bits == 32 || bits == 64
                                        : false;

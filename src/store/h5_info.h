@@ -13,8 +13,8 @@ struct store_info {
     int n_dims;
     int64_t shape[STORE_MAX_DIMS];
     int64_t n;          /**< elements */
-    H5T_class_t kind;   /**< H5T_INTEGER or H5T_FLOAT */
-    char type[16];      /**< "float32", "uint16", "bfloat16" */
+    H5T_class_t kind;   /**< H5T_INTEGER, H5T_FLOAT, or H5T_ENUM: truth values of 8 bits */
+    char type[16];      /**< "float32", "uint16", "bfloat16", "bool" */
     bool bfloat16;      /**< stored as 16-bit integers and marked as such; kind is H5T_FLOAT */
     size_t chunk_bytes; /**< 0 when not chunked */
     int64_t chunk_rows; /**< extent of a chunk along the first dimension */

@@ -146,8 +146,10 @@ static json_t *pair_of(json_t *tree)
 
 static const char *torch_type(const struct store_entry *e)
 {
-    static const char *const name[] = {
-        [STORE_F32] = "torch.float32", [STORE_F64] = "torch.float64", [STORE_I64] = "torch.int64"};
+    static const char *const name[] = {[STORE_F32] = "torch.float32",
+                                       [STORE_F64] = "torch.float64",
+                                       [STORE_I64] = "torch.int64",
+                                       [STORE_BOOL] = "torch.bool"};
     return name[e->type];
 }
 

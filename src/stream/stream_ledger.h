@@ -1,4 +1,5 @@
-/** The ledger of a net: amounts of the stages in the steps that its roles are in. */
+/** The ledger of a net: amounts of the stages in the steps that its roles are in, kept by
+ *  stream_amounts.c. */
 #ifndef WSC_STREAM_LEDGER_H
 #define WSC_STREAM_LEDGER_H
 #include <wsc/stream.h>

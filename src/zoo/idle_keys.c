@@ -109,6 +109,11 @@ static bool eval_in_order(const struct zoo_params *p)
     return !p->eval_input.shuffle;
 }
 
+static bool logs_no_sparsity(const struct zoo_params *p)
+{
+    return p->log_sparsity && !p->sparsity.n;
+}
+
 /* A value of `off` below: files keep the key beside its switch, so that it warns from --set alone.
  */
 static const char in_a_file[] = "any value in a file";
@@ -160,6 +165,7 @@ static const struct condition conditions[] = {
     {"model.use_untied_layer_norm", not_parallel, "the family has no parallel blocks", NULL},
     {"model.residual_dropout_rate", not_parallel,
      "the family has no parallel blocks; hint: write dropout_rate", NULL},
+    {"log_sparsity", logs_no_sparsity, "no weights are sparse", NULL},
     {"train_input.shuffle_seed", train_in_order, "shuffle is off", in_a_file},
     {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},
     {NULL, NULL, NULL, NULL}};

@@ -324,5 +324,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);
+    for (int i = 0; i < params->sparsity.n && params->log_sparsity; i++)
+        params->sparsity.entry[i].add_summaries = true;
     if (!p->diag->n_errors) zoo_idle_warn(p, params);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
- * style, release 2.2) with their defaults, and two keys of our own at the top (trace_hash,
- * reduction_leaf).  Where a row has a field, the path is its name in struct zoo_params.  The macros
- * below are abbreviations of the members of struct conf_key; both inputs share one list of rows
- * (INPUT).  Adding a key: one row here and one member there. */
+ * style, release 2.2) with their defaults, and three keys of our own at the top (log_sparsity,
+ * trace_hash, reduction_leaf).  Where a row has a field, the path is its name in struct zoo_params.
+ * The macros below are abbreviations of the members of struct conf_key; both inputs share one list
+ * of rows (INPUT).  Adding a key: one row here and one member there. */
 #include "params_values.h"
 
 #include <wsc/hw.h>
@@ -516,6 +516,8 @@ static const struct conf_key keys[] = {
 
     {KEY("inference_input"), NO_EFFECT, DOC("data of inference")},
     {KEY("cerebras"), NO_EFFECT, DOC("settings of the real cluster")},
+    {FIELD(log_sparsity), BOOL, DEFAULT("false"),
+     DOC("add_summaries for all entries of `sparsity`: target and actual sparsity to TensorBoard")},
     {FIELD(trace_hash), BOOL, DEFAULT("false"), DOC("log weights_hash at every step")},
     {FIELD(reduction_leaf), INT, DEFAULT("1"), RANGE(1, MAX_SAMPLES),
      DOC("consecutive samples whose gradient is computed together")},

@@ -201,7 +201,6 @@ static void shrink(struct sets *s, const char *json, bool sinks)
     set(s, "train_input.data_dir=%s/train", job_data());
     set(s, "train_input.batch_size=8");
     set(s, "train_input.micro_batch_size=auto");
-    set(s, "sparsity=null");
     set(s, "runconfig.log_steps=1");
     set(s, "trace_hash=true");
 }
@@ -237,7 +236,7 @@ static void check_trains(const char *path, const struct sets *s)
 static bool describe(const char *path, struct sets *s, bool sinks)
 {
     struct spawn_result r;
-    spawn_run(&r, "\"$WSC\" run --params '%s' --validate_only --json --set sparsity=null", path);
+    spawn_run(&r, "\"$WSC\" run --params '%s' --validate_only --json", path);
     const bool ok = r.status == 0;
     if (ok) shrink(s, r.out, sinks);
     spawn_free(&r);

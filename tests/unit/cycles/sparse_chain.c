@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Max-plus simulation of a chain of columns with binomial numbers of weights.  A column begins an
  * output when the one before is complete and an accumulator is free; its sums leave when they are
- * complete, those from behind have come and those of the output before are gone; words wait in the
- * queues of the next column, a few of them, while that is not ready. */
+ * complete, those of the column before have come and those of the last output are gone; words wait
+ * in the queues of the next column, a few of them, while that is not ready. */
 #include "sparse_chain.h"
 
 #include "../../support/test.h"

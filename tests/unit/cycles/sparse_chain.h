@@ -1,5 +1,5 @@
-/** The dataflow of a product with sparse weights as a max-plus system: what cycles_sparse.c has a
- *  closed form of.  Columns of a row of PEs form the sums of one output after the other; the sums
+/** The dataflow of a product with sparse weights as a max-plus system: what cycles_sparse.c has
+ *  an equation for.  Columns of a row of PEs form the sums of one output after the other; the sums
  *  go from both ends of the row to the column that the output belongs to, a word a cycle. */
 #ifndef WSC_TEST_SPARSE_CHAIN_H
 #define WSC_TEST_SPARSE_CHAIN_H

@@ -91,19 +91,23 @@ TEST(scaling_values, what_is_wrong_is_told)
 {
     static const struct {
         const char *text, *why;
-    } bad[] = {{"cluster.swarmx.latency", "expected cluster.KEY=VALUES"},
-               {"model.hidden_size=1,2", "a key of the cluster file or global_batch is swept"},
-               {"cluster.swarmx.latancy=1us..1ms", "swarmx.latency"},
-               {"cluster.swarmx.latency=1..5", "cluster.swarmx.latency: "},
-               {"cluster.swarmx.latency=1us..5 GB", "cluster.swarmx.latency: "},
-               {"cluster.swarmx.latency=0 us..1ms", "starts above 0"},
-               {"cluster.swarmx.latency=1ms..1us", "does not rise"},
-               {"cluster.swarmx.latency=1us..1ms:1", "2 to 64"},
-               {"cluster.swarmx.latency=1us..1ms:x", "2 to 64"},
-               {"cluster.swarmx.latency=", "no value"},
-               {"cluster.stream.granularity=block", "is no number"},
-               {"global_batch=0,4", "is no number of sequences"},
-               {"global_batch=1.5", "is no number of sequences"}};
+    } bad[] = {
+        {"cluster.swarmx.latency", "expected cluster.KEY=VALUES"},
+        {"model.hidden_size=1,2", "a key of the cluster file, global_batch or sparsity is swept"},
+        {"cluster.swarmx.latancy=1us..1ms", "swarmx.latency"},
+        {"cluster.swarmx.latency=1..5", "cluster.swarmx.latency: "},
+        {"cluster.swarmx.latency=1us..5 GB", "cluster.swarmx.latency: "},
+        {"cluster.swarmx.latency=0 us..1ms", "starts above 0"},
+        {"cluster.swarmx.latency=1ms..1us", "does not rise"},
+        {"cluster.swarmx.latency=1us..1ms:1", "2 to 64"},
+        {"cluster.swarmx.latency=1us..1ms:x", "2 to 64"},
+        {"cluster.swarmx.latency=", "no value"},
+        {"cluster.stream.granularity=block", "is no number"},
+        {"global_batch=0,4", "is no number of sequences"},
+        {"global_batch=1.5", "is no number of sequences"},
+        {"sparsity=0.5,1", "is no fraction"},
+        {"sparsity=half", "is no fraction"},
+        {"sparsity=0.9..0.5", "does not rise"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scaling_values v;
         CU_ASSERT(scaling_values_parse(&v, bad[i].text) != WSC_OK);
@@ -360,4 +364,64 @@ TEST(scaling_training, the_scaling_law_meets_the_family)
         CU_ASSERT(fabs(expected_loss(flop[i]) / loss[i] - 1) < 0.02);
     T_NEAR(expected_loss(5.984e22), 1.5066, 1e-12);
     CU_ASSERT(expected_loss(1e24) < expected_loss(1e23));
+}
+
+/* ---- sparsity -------------------------------------------------------------------------------- */
+
+TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
+{
+    struct scaling_values v;
+    struct scaling_variant *variant = NULL;
+    int n = 0;
+    const struct scaling_sweep sweep = set_up((const char *const[]){"cluster.jitter=0", NULL});
+    T_OK(scaling_values_parse(&v, "sparsity=0.5..0.9:3"));
+    CU_ASSERT_FATAL(v.n == 4);
+    T_NEAR(v.value[0], 0, 0);
+    T_NEAR(v.value[2], 0.7, 1e-12);
+    T_OK(scaling_vary(&sweep, &v, &variant, &n));
+    CU_ASSERT_FATAL(n == 4);
+    struct scaling_row *dense;
+    T_OK(scaling_run(&sweep, &dense));
+    for (int i = 0; i < sweep.n_counts; i++) {
+        T_EQ(variant[0].row[i].step_time_ps, dense[i].step_time_ps);
+        T_NEAR(variant[0].row[i].useful_flop_per_token, dense[i].flop_per_token, 0);
+        for (int k = 1; k < n; k++) {
+            CU_ASSERT(variant[k].row[i].step_time_ps <= variant[k - 1].row[i].step_time_ps);
+            CU_ASSERT(variant[k].row[i].useful_flop_per_token <
+                      variant[k - 1].row[i].useful_flop_per_token);
+            T_NEAR(variant[k].row[i].flop_per_token, dense[i].flop_per_token, 0);
+        }
+    }
+    CU_ASSERT(config.params.sparsity.n == 0);
+    wsc_free(dense);
+    scaling_variants_free(&variant, n);
+    small_config_fini(&config);
+}
+
+/* Steps of a schedule: between those of its densest and its sparsest weights; updates by gradients
+ * take longer than static masks. */
+TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
+{
+    static const char *const sets[][4] = {
+        {"sparsity=0.2", "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity={algorithm: gmp, update: {freq: 10}, sparsity: {type: linear, init: 0.2, slope: "
+         "0.001}}",
+         "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity=0.9", "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL},
+        {"sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 10}}",
+         "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL}};
+    struct scaling_row row[4];
+    for (int i = 0; i < 4; i++) {
+        const struct scaling_sweep sweep = set_up(sets[i]);
+        T_OK(scaling_point(&model, &config.cluster, 1, 6, &row[i]));
+        const int64_t first_ps = row[i].step_time_ps;
+        T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &row[i]));
+        CU_ASSERT((row[i].step_time_ps == first_ps) == (i == 0 || i == 2));
+        T_NEAR(row[i].samples_per_s * (double)row[i].step_time_ps * 1e-12, 6, 1e-6);
+        small_config_fini(&config);
+    }
+    CU_ASSERT(row[1].step_time_ps < row[0].step_time_ps);
+    CU_ASSERT(row[1].step_time_ps > row[2].step_time_ps);
+    CU_ASSERT(row[3].step_time_ps > row[2].step_time_ps);
+    CU_ASSERT(row[1].useful_flop_per_token < row[0].useful_flop_per_token);
 }

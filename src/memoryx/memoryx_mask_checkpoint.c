@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Masks in checkpoints, in the layouts of all releases.  From 2.2 on a truth value per element
+ * stands beside the tensor, and the counter of each entry under `sparsity`; both are written so.
+ * Releases 1.8 to 2.1 have them among the states of an optimizer of masks, and 1.7 to 1.9 mark what
+ * is pruned with NaN in weights and states, which are zeroed by the first mask pass.  The index of
+ * a cycling sparsity follows from the counter and is neither written nor read. */
+#include "memoryx_mask_checkpoint.h"
+
+#include <wsc/mem.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 48, PIECE = 1 << 16 };
+
+static struct store_tensor tensor_of(const struct memoryx *mx, int i)
+{
+    const struct model_tensor *t = &mx->net->model->tensor[i];
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
+}
+
+/* ---- counters -------------------------------------------------------------------------------- */
+
+/* One per entry of the params, all of the same value. */
+struct counters {
+    char name[ZOO_MAX_SPARSITIES][NAME_BYTES];
+    struct store_counter row[ZOO_MAX_SPARSITIES];
+    int n;
+};
+
+static void list_counters(struct memoryx *mx, struct counters *c)
+{
+    c->n = mx->config.params->sparsity.n;
+    for (int i = 0; i < c->n; i++) {
+        (void)snprintf(c->name[i], NAME_BYTES, "sparsity.%d.step", i);
+        c->row[i] = (struct store_counter){c->name[i], &mx->mask_step, NULL, 0, INT64_MAX};
+    }
+}
+
+/* Groups count alike; files that were converted from 2.1 have one counter, those before it another.
+ */
+enum wsc_err memoryx_load_mask_step(struct memoryx *mx, struct store_file *file)
+{
+    static const char *const single[] = {"sparsity.step", "optimizer.sparsity.step"};
+    char name[NAME_BYTES];
+    int64_t step = -1, other;
+    mx->mask_step = 0;
+    for (int i = 0; i < ZOO_MAX_SPARSITIES + 2; i++) {
+        const bool group = i < ZOO_MAX_SPARSITIES;
+        (void)snprintf(name, sizeof name, "sparsity.%d.step", i);
+        if (!group) (void)snprintf(name, sizeof name, "%s", single[i - ZOO_MAX_SPARSITIES]);
+        if (!store_has(file, name)) continue;
+        TRY(store_read_i64(file, name, 0, STORE_LAST_STEP, &other));
+        if (step >= 0 && other != step)
+            return WSC_RAISE(WSC_FORMAT, "checkpoint: %s is %lld, another counter of masks %lld",
+                             name, (long long)other, (long long)step);
+        step = other;
+    }
+    if (step >= 0) mx->mask_step = step;
+    return WSC_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+enum wsc_err memoryx_define_masks(struct memoryx *mx, struct store_file *file)
+{
+    struct counters c = {.n = 0};
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        const struct store_tensor t = tensor_of(mx, i);
+        if (mx->part[i].mask) TRY(store_define_mask(file, &t));
+    }
+    list_counters(mx, &c);
+    return store_define_counters(file, c.row, c.n);
+}
+
+/* A byte per element, piece by piece. */
+static enum wsc_err save_mask(const struct memoryx_part *s, struct store_file *file,
+                              const char *name)
+{
+    unsigned char *bytes;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(bytes, WSC_MEM_MEMORYX, PIECE);
+    for (int64_t first = 0; first < s->n && !rc; first += PIECE) {
+        const int64_t n = s->n - first < PIECE ? s->n - first : PIECE;
+        for (int64_t i = first; i < first + n; i++)
+            bytes[i - first] = s->mask[i / MEMORYX_WORD_BITS] >> i % MEMORYX_WORD_BITS & 1;
+        rc = store_write(file, name, s->first + first, n, bytes);
+    }
+    wsc_free(bytes);
+    return rc;
+}
+
+enum wsc_err memoryx_save_masks(struct memoryx *mx, struct store_file *file)
+{
+    struct counters c = {.n = 0};
+    char name[STORE_NAME_BYTES];
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        if (!mx->part[i].mask) continue;
+        (void)snprintf(name, sizeof name, "%s_mask", mx->net->model->tensor[i].name);
+        TRY(save_mask(&mx->part[i], file, name));
+    }
+    list_counters(mx, &c);
+    return mx->shard ? WSC_OK : store_write_counters(file, c.row, c.n);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static enum wsc_err read_mask(const struct memoryx_part *s, struct store_file *file,
+                              const char *name)
+{
+    unsigned char *bytes;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(bytes, WSC_MEM_MEMORYX, PIECE);
+    memset(s->mask, 0, (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+    for (int64_t first = 0; first < s->n && !rc; first += PIECE) {
+        const int64_t n = s->n - first < PIECE ? s->n - first : PIECE;
+        rc = store_read(file, name, STORE_BOOL, s->first + first, n, bytes);
+        for (int64_t i = first; i < first + n && !rc; i++)
+            s->mask[i / MEMORYX_WORD_BITS] |= (uint64_t)(bytes[i - first] != 0)
+                                              << i % MEMORYX_WORD_BITS;
+    }
+    wsc_free(bytes);
+    return rc;
+}
+
+/* Looks at the whole tensor, so that all shards find the same. */
+static enum wsc_err has_nan(struct store_file *file, const char *name, int64_t n_elems, bool *found)
+{
+    float *values;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(values, WSC_MEM_MEMORYX, PIECE);
+    *found = false;
+    for (int64_t first = 0; first < n_elems && !rc && !*found; first += PIECE) {
+        const int64_t n = n_elems - first < PIECE ? n_elems - first : PIECE;
+        rc = store_read(file, name, STORE_F32, first, n, values);
+        for (int64_t i = 0; i < n && !rc && !*found; i++)
+            *found = isnan(values[i]);
+    }
+    wsc_free(values);
+    return rc;
+}
+
+static void mask_numbers(const struct memoryx_part *s)
+{
+    memset(s->mask, 0, (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+    for (int64_t i = 0; i < s->n; i++)
+        if (!isnan(s->w[i])) s->mask[i / MEMORYX_WORD_BITS] |= 1ULL << i % MEMORYX_WORD_BITS;
+}
+
+enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int tensor,
+                               const char *weights, bool strict)
+{
+    const struct store_tensor t = tensor_of(mx, tensor);
+    struct memoryx_part *s = &mx->part[tensor];
+    char name[STORE_NAME_BYTES];
+    bool nan = false;
+    if (!s->mask) return WSC_OK;
+    s->mask_due = false;
+    if (store_find_mask(file, &t, name)) {
+        TRY(store_check_shape(file, name, &t));
+        return read_mask(s, file, name);
+    }
+    TRY(has_nan(file, weights, mx->net->model->tensor[tensor].n_elems, &nan));
+    if (nan) {
+        mask_numbers(s);
+        return WSC_OK;
+    }
+    s->mask_due = true;
+    if (!strict) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: it has no mask of %s", t.name),
+                        "--set runconfig.disable_strict_checkpoint_loading=true makes new masks "
+                        "by init_method");
+}

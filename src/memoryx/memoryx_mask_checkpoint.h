@@ -1,0 +1,19 @@
+/** Masks and their counter in a checkpoint.
+ *  memoryx_checkpoint.c calls these functions beside its own for weights and states.
+ */
+#ifndef WSC_MEMORYX_MASK_CHECKPOINT_H
+#define WSC_MEMORYX_MASK_CHECKPOINT_H
+#include "memoryx_state.h"
+
+/* Define `<tensor>_mask` for every sparse tensor, and the counters of the entries. */
+enum wsc_err memoryx_define_masks(struct memoryx *mx, struct store_file *file) WSC_CHECKED;
+/* Write this shard's parts of them. */
+enum wsc_err memoryx_save_masks(struct memoryx *mx, struct store_file *file) WSC_CHECKED;
+/* Read this shard's part of the mask of tensor @p tensor, whose weights were read from dataset
+ * @p weights: the mask in the file, in whichever layout, or the weights that are no NaN.  Neither:
+ * an error if @p strict, else the mask stays due.  Nothing for a dense tensor. */
+enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int tensor,
+                               const char *weights, bool strict) WSC_CHECKED;
+/* Read the counter; 0 where the file has none. */
+enum wsc_err memoryx_load_mask_step(struct memoryx *mx, struct store_file *file) WSC_CHECKED;
+#endif

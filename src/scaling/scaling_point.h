@@ -1,0 +1,20 @@
+/** One point of a sweep at any step of a training, for those parts of scaling that need another one
+ *  than the first. */
+#ifndef WSC_SCALING_POINT_H
+#define WSC_SCALING_POINT_H
+#include <wsc/scaling.h>
+
+/** Where a point lies. */
+struct scaling_place {
+    int64_t num_csx, global_batch;
+    int64_t first_step; /**< finished steps before those that warm up */
+    int n_measured;     /**< steps whose mean is taken; 0: as many as the machine needs */
+    bool evaluates;     /**< forward passes alone */
+};
+/** scaling_point() at @p place. */
+enum wsc_err scaling_point_at(const struct scaling_model *model, const struct hw_machine *cluster,
+                              const struct scaling_place *place,
+                              struct scaling_row *row) WSC_CHECKED;
+/** Steps before the measured ones. */
+enum { SCALING_WARM_UP = 2 };
+#endif

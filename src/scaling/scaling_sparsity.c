@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A sweep over the sparsity of the models: the same sweep with a constant fraction of zeros in the
+ * tensors that are sparse, those of the params' own `sparsity`, or of cstorch's default filter
+ * where there is none.  Called by scaling_variants.c. */
+#include "scaling_sparsity.h"
+
+#include <wsc/mem.h>
+
+/* Models of a sweep with entries of their own. */
+struct sparse_models {
+    struct scaling_model *model; /* owned, as the next two */
+    struct zoo_params *params;   /* shallow copies */
+    struct zoo_sparsity *entry;
+};
+
+/* The entry with its filter and another fraction. */
+static struct zoo_sparsity with_fraction(const struct zoo_sparsity *entry, double sparsity)
+{
+    struct zoo_sparsity s = *entry;
+    s.algorithm = ZOO_SPARSITY_STATIC;
+    s.sparsity = (struct zoo_fraction){.kind = ZOO_FRACTION_CONSTANT, .init = sparsity};
+    return s;
+}
+
+static enum wsc_err make(struct sparse_models *m, const struct scaling_sweep *sweep,
+                         double sparsity)
+{
+    static const struct zoo_sparsity all = {
+        .algorithm = ZOO_SPARSITY_STATIC, .init_method = ZOO_MASK_RANDOM, .seed = CONF_NULL};
+    TRY_NEW(m->model, WSC_MEM_SCALING, sweep->n_models);
+    TRY_NEW(m->params, WSC_MEM_SCALING, sweep->n_models);
+    TRY_NEW(m->entry, WSC_MEM_SCALING, sweep->n_models * ZOO_MAX_SPARSITIES);
+    for (int i = 0; i < sweep->n_models; i++) {
+        const struct zoo_params *from = sweep->model[i].params;
+        struct zoo_sparsity *entry = &m->entry[i * ZOO_MAX_SPARSITIES];
+        const int n = from->sparsity.n;
+        for (int k = 0; k < (n ? n : 1); k++)
+            entry[k] = with_fraction(n ? &from->sparsity.entry[k] : &all, sparsity);
+        m->params[i] = *from;
+        m->params[i].sparsity = (struct zoo_sparsities){n ? n : 1, entry};
+        m->model[i] = (struct scaling_model){sweep->model[i].name, &m->params[i]};
+    }
+    return WSC_OK;
+}
+
+enum wsc_err scaling_at_sparsity(const struct scaling_sweep *sweep, double sparsity,
+                                 struct scaling_row **rows)
+{
+    struct sparse_models m = {0};
+    struct scaling_sweep s = *sweep;
+    enum wsc_err rc = make(&m, sweep, sparsity);
+    s.model = m.model;
+    if (!rc) rc = scaling_run(&s, rows);
+    wsc_free(m.entry);
+    wsc_free(m.params);
+    wsc_free(m.model);
+    return rc;
+}

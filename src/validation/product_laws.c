@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Predictions for published figures of single products.
+ *
+ * Programs of pr0f3ss/SpMM_Cerebras keep tiles of a sparse matrix in the PEs and loop over their
+ * non-zeros; what carries over to other programs is the cost of an indexed multiply-add.  Positions
+ * are random, so the slowest PE has the largest of many binomial numbers.  Products with streamed
+ * weights are those of cycles_product() on the whole machine, with a stage's latency each. */
+#include <wsc/validation_products.h>
+
+#include <wsc/cycles_ops.h>
+#include <wsc/mem.h>
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- tiles in the PEs ------------------------------------------------------------------------ */
+
+/* Cycles of a program: once, for each column of a tile, for each call, for each element of a call.
+ * CSC: solved from the means of rows csc_32x6, csc_64x8_5, csc_48x32_20 and csc_64x8_20.  GEMM: a
+ * call takes 22 + 2.04 n cycles (cs2.yaml: vector_loop_cycles), a column as in CSC; the rest from
+ * row gemm_16x12. */
+static const struct tile_law {
+    double once, column, call, element;
+} csc_law = {1511, 53.05, 39.2, 1.188}, gemm_law = {5656, 53.05, 22, 2.04};
+
+static double tile_cycles(const struct tile_law *law, double columns, double calls, double length)
+{
+    return law->once + law->column * columns + calls * (law->call + law->element * length);
+}
+
+/* Probability that a binomial number is at most x, for all x from 0 on: the next one from the last.
+ */
+static double largest_of(double cells, double density, double pes)
+{
+    const double most = 12 * sqrt(cells * density) + cells * density + 12;
+    double p = exp(cells * log1p(-density)), below = 0, sum = 0;
+    for (double x = 0; x <= cells && x < most; x++) {
+        below = fmin(1, below + p);
+        sum += 1 - pow(below, pes); /* the largest is above x */
+        p *= (cells - x) / (x + 1) * density / (1 - density);
+    }
+    return sum;
+}
+
+static double csc_cycles(const struct validation_product *r)
+{
+    const double columns = (double)r->k / (double)r->w, rows = (double)r->n / (double)r->h;
+    const double cells = columns * rows;
+    const double nonzeros =
+        r->most ? largest_of(cells, r->density, (double)r->w * (double)r->h) : cells * r->density;
+    return tile_cycles(&csc_law, columns, nonzeros, (double)r->m);
+}
+
+/* A call for each column and each of the m vectors, over the rows of a tile. */
+static double gemm_cycles(const struct validation_product *r)
+{
+    const double columns = (double)r->k / (double)r->w, rows = (double)r->n / (double)r->h;
+    return tile_cycles(&gemm_law, columns, columns * (double)r->m, rows);
+}
+
+/* ---- streamed weights ------------------------------------------------------------------------ */
+
+/* Overrides `cluster.KEY=VALUE` of a row, in place. */
+static enum wsc_err override_machine(struct hw_machine *machine, const char *sets)
+{
+    char text[sizeof((struct validation_product *)0)->set], *rest = text;
+    (void)snprintf(text, sizeof text, "%s", sets);
+    for (char *item = strsep(&rest, ";"); item; item = strsep(&rest, ";")) {
+        struct hw_constant constant;
+        double value;
+        char *equals = strchr(item, '=');
+        if (!equals || strncmp(item, "cluster.", 8) != 0) continue;
+        *equals = '\0';
+        TRY(hw_constant_find(item, &constant));
+        TRY(hw_constant_read(&constant, equals + 1, &value));
+        TRY(hw_constant_set(&constant, machine, value));
+    }
+    return WSC_OK;
+}
+
+/* The lanes that are fastest, as the planner would choose them. */
+static double stream_cycles(const struct validation_product *r, const struct hw_machine *machine)
+{
+    enum { MAX_LANES = 64 };
+    const struct hw hw = {.cluster = machine};
+    const struct model model = {.L = 1,
+                                .C = r->k,
+                                .H = 1,
+                                .F = r->n,
+                                .V = 1,
+                                .T = 1,
+                                .head_dim = r->k,
+                                .kv_heads = 1,
+                                .head_tokens = 1,
+                                .format = NUM_FP32};
+    double least = INFINITY;
+    for (int lanes = 1; lanes <= MAX_LANES; lanes++) {
+        struct cycles_layout l;
+        cycles_layout_init(&l, &hw, &model, lanes, r->m);
+        least = fmin(least, cycles_product(&l, &l.hidden, (double)r->n, r->density));
+    }
+    return least;
+}
+
+static enum wsc_err stream_seconds(struct validation_product *r, const struct hw_machine *machine)
+{
+    struct hw_machine m = *machine; /* a shallow copy: only numbers differ */
+    TRY(override_machine(&m, r->set));
+    const double ps_per_s = 1e12;
+    const double each = stream_cycles(r, &m) / (double)m.wafer.clock_hz +
+                        (double)m.wafer.stage_latency_ps / ps_per_s;
+    r->predicted = r->floor_s + r->count * each;
+    return WSC_OK;
+}
+
+/* ---- FLOPs ----------------------------------------------------------------------------------- */
+
+static enum wsc_err flop_ratio(struct validation_product *r, const char *params_dir)
+{
+    char path[PATH_MAX], *bytes = NULL;
+    struct zoo_params params;
+    struct model *model = NULL;
+    size_t n = 0;
+    const struct conf_set set = {.text = r->set};
+    (void)snprintf(path, sizeof path, "%s/%s.yaml", params_dir, r->model);
+    TRY(conf_read_file(path, &bytes, &n));
+    enum wsc_err rc = zoo_params_parse(&params, path, bytes, n, &set, *r->set != '\0');
+    wsc_free(bytes);
+    if (!rc) rc = model_create(&model, &params, HW_STREAM_BLOCK);
+    if (!rc) r->predicted = model_flop_per_token(model) / model_useful_flop_per_token(model, 0);
+    model_destroy(&model);
+    zoo_params_fini(&params);
+    return rc;
+}
+
+/* ---- all rows -------------------------------------------------------------------------------- */
+
+enum wsc_err validation_products_predict(struct validation_product *rows, int n,
+                                         const char *params_dir, const struct hw_machine *machine)
+{
+    for (int i = 0; i < n; i++) {
+        struct validation_product *r = &rows[i];
+        switch (r->layout) {
+        case VALIDATION_LAYOUT_CSC:
+            r->predicted = csc_cycles(r);
+            break;
+        case VALIDATION_LAYOUT_GEMM:
+            r->predicted = gemm_cycles(r);
+            break;
+        case VALIDATION_LAYOUT_STREAM:
+            TRY(stream_seconds(r, machine));
+            break;
+        case VALIDATION_LAYOUT_FLOPS:
+            TRY(flop_ratio(r, params_dir));
+            break;
+        case VALIDATION_N_LAYOUTS:
+            break;
+        }
+    }
+    return WSC_OK;
+}
+
+bool validation_product_holds(const struct validation_product *row)
+{
+    return row->kind == VALIDATION_KIND_CONTEXT ||
+           fabs(row->predicted / row->value - 1) <= row->tolerance;
+}

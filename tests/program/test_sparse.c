@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sparse training as users run it: the sparsity sections of the Model Zoo's files on a shrunk
+ * model, resumed on other machines, a sparse phase and then a dense one, what TensorBoard gets, and
+ * what
+ * --validate_only prints. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The sections of the Model Zoo's files `params_gpt3_...`, releases 2.0.2 and 2.10.0. */
+#define OLD_PATTERNS                                                                               \
+    "param_name_patterns: [\".*proj_[qkv]_dense_layer.weight\", "                                  \
+    "\".*proj_output_dense_layer.weight\", \".*linear_layer.weight\"]"
+#define PATTERNS                                                                                   \
+    "param_filter: [\"*proj_[qkv]_dense_layer.weight\", \"*proj_output_dense_layer.weight\", "     \
+    "\"*linear_layer.weight\"]"
+static const char *const published[] = {
+    "{sparsity: 0.75, init_method: random, type: static, " OLD_PATTERNS "}",
+    "{sparsity: 0.75, init_method: random, type: set, drop_fraction: {type: cosine, init: 0.3, "
+    "half_period: 8}, schedule: {freq: 2, stop: 8}, " OLD_PATTERNS "}",
+    "{sparsity: 0.75, init_method: random, algorithm: rigl, drop_fraction: {type: cosine, init: "
+    "0.3, half_period: 8}, update: {freq: 2, stop: 8}, " PATTERNS "}",
+    "{sparsity: 0.9, init_method: random, " PATTERNS "}",
+    "{sparsity: 0.75, init_method: random, algorithm: rigl, drop_fraction: {type: cosine, init: "
+    "0.3, half_period: 12}, update: {freq: 5, stop: 12}, " PATTERNS "}",
+    "{sparsity: 0.5, init_method: random, type: static, " OLD_PATTERNS "}"};
+enum { N_PUBLISHED = sizeof published / sizeof *published, STEPS = 10 };
+
+static bool train(const char *dir, const char *sparsity, const char *options)
+{
+    return spawn_ok("%s --max_steps %d --model_dir %s --set sparsity='%s' %s", job_tiny(), STEPS,
+                    dir, sparsity, options);
+}
+
+/* Twelve matrices of two blocks. */
+TEST(sparse, sections_of_published_files_are_described)
+{
+    for (int i = 0; i < N_PUBLISHED; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s --validate_only --set sparsity='%s'", job_tiny(), published[i]);
+        T_EQ(r.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(
+            strstr(r.out, "layers.*.self_attn.proj_output_dense_layer.weight       2  "));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "layers.*.ffn.ffn.1.linear_layer.weight"));
+        CU_ASSERT_PTR_NULL(strstr(r.out, "no tensor matches"));
+        spawn_free(&r);
+    }
+    struct spawn_result r;
+    spawn_run(&r, "%s --validate_only --set sparsity='{sparsity: 0.5, param_filter: [\"*x\"]}'",
+              job_tiny());
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "sparsity: no tensor matches the pattern *x"));
+    spawn_free(&r);
+}
+
+/* In one run, and in two on other numbers of systems and shards, on ranks and alone. */
+TEST(sparse, a_run_resumes_on_another_machine)
+{
+    for (int i = 0; i < N_PUBLISHED; i++) {
+        struct job_metrics straight, resumed;
+        char a[160], b[160];
+        (void)snprintf(a, sizeof a, "%s", job_path("sparse_straight"));
+        (void)snprintf(b, sizeof b, "%s", job_path("sparse_resumed"));
+        CU_ASSERT_FATAL(train(a, published[i], "--num_csx 1"));
+        CU_ASSERT_FATAL(train(b, published[i],
+                              "--num_steps 5 --set runconfig.checkpoint_steps=5 --num_csx 2 "
+                              "--set cluster.memoryx.shards=3"));
+        CU_ASSERT_FATAL(train(b, published[i], "--num_csx 3 --set cluster.memoryx.shards=2"));
+        CU_ASSERT_FATAL(job_read(a, &straight) && job_read(b, &resumed));
+        T_EQ(straight.n, STEPS);
+        CU_ASSERT(job_same_values(&straight, &resumed));
+    }
+}
+
+/* A checkpoint without masks is an error, as in cstorch; so is nothing in the other direction: the
+ * dense phase of SPDF trains all weights. */
+TEST(sparse, a_dense_phase_follows_a_sparse_one)
+{
+    struct job_metrics m;
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("spdf"));
+    CU_ASSERT_FATAL(train(dir, published[3], "--num_steps 5 --set runconfig.checkpoint_steps=5"));
+    spawn_run(&r, "%s --max_steps %d --model_dir %s", job_tiny(), STEPS, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "has masks of 12 tensors that are dense here"));
+    spawn_free(&r);
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    T_EQ(m.n, STEPS);
+    CU_ASSERT(strcmp(m.step[4].loss, m.step[STEPS - 1].loss) != 0);
+    spawn_run(&r,
+              "%s --max_steps 12 --model_dir %s --checkpoint_path %s/checkpoint_10.mdl "
+              "--set sparsity='%s'",
+              job_tiny(), job_path("sparse_again"), dir, published[3]);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "it has no mask of model.transformer_decoder"));
+    spawn_free(&r);
+}
+
+/* LogSparsity and add_summaries. */
+TEST(sparse, tensorboard_gets_target_and_actual)
+{
+    const char *dir = job_path("sparse_events");
+    CU_ASSERT_FATAL(train(dir, published[2], "--set log_sparsity=true"));
+    CU_ASSERT(spawn_ok("grep -aq 'sparsity/model.transformer_decoder.layers.1.ffn.ffn.0."
+                       "linear_layer.weight/actual' %s/train/events.out.tfevents.*",
+                       dir));
+    CU_ASSERT(spawn_ok("grep -aq 'proj_q_dense_layer.weight/target' "
+                       "%s/train/events.out.tfevents.*",
+                       dir));
+    const char *quiet = job_path("sparse_quiet");
+    CU_ASSERT_FATAL(train(quiet, published[2], ""));
+    CU_ASSERT(spawn_ok("! grep -aq 'sparsity/' %s/train/events.out.tfevents.*", quiet));
+}
