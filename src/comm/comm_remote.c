@@ -34,7 +34,8 @@ static enum wsc_err grow_requests(struct comm *comm)
 }
 
 /* A slot for a request of @p link; valid until the arrays grow. */
-static enum wsc_err new_request(struct comm_link *link, int kind, MPI_Request **out)
+static enum wsc_err new_request(struct comm_link *link, enum comm_request_kind kind,
+                                MPI_Request **out)
 {
     struct comm *comm = link->comm;
     if (comm->n_requests == comm->request_capacity) TRY(grow_requests(comm));

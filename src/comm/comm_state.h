@@ -101,7 +101,12 @@ struct comm_link {
 /* What an MPI request belongs to. */
 struct comm_request {
     struct comm_link *link;
-    enum { REQUEST_SEND_HEADER, REQUEST_SEND_CHUNK, REQUEST_RECV_HEADER, REQUEST_RECV_CHUNK } kind;
+    enum comm_request_kind {
+        REQUEST_SEND_HEADER,
+        REQUEST_SEND_CHUNK,
+        REQUEST_RECV_HEADER,
+        REQUEST_RECV_CHUNK
+    } kind;
 };
 
 /* The thread that lets MPI move while the main thread computes, and the lock between the two. */
