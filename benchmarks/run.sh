@@ -68,7 +68,8 @@ make_data() {
 
 has_torch() { /usr/bin/python3 -c 'import torch, h5py' 2>/dev/null; }
 
-rm -f "$out/sgemm.json" "$out/simulate.json" "$out/mesh.json" "$out/train.json"
+rm -f "$out/sgemm.json" "$out/simulate.json" "$out/mesh.json" "$out/train.json" "$out/sparse.json" \
+    "$out/sparse_step.json"
 load_before=$(cut -d ' ' -f 1-3 /proc/loadavg)
 echo "== products"
 part products "$out/sgemm_peak" "$threads" "$out/sgemm.json"
@@ -76,6 +77,11 @@ echo "== simulation"
 part simulation "$out/simulate" "$here/../configs/params" "$out/simulate.json"
 echo "== mesh"
 part mesh "$out/mesh_speed" "${MESH_ROUNDS:-3}" "$out/mesh.json"
+echo "== sparse products"
+part "sparse products" "$out/sparse_products" "$out/sparse.json"
+echo "== sparse training steps: GPT of 6 layers, width 1024, batch 8 x 256 tokens"
+[ "$(left)" -eq 0 ] || make_data
+part "sparse steps" sh "$here/sparse_step.sh" "$build" "$out/data/train" "$out/sparse_step.json"
 echo "== training: GPT of 6 layers, width 384, batch 8 x 256 tokens"
 if has_torch; then
     [ "$(left)" -eq 0 ] || make_data
@@ -88,7 +94,7 @@ fi
 {
     echo '{'
     provenance
-    for part in sgemm simulate mesh train; do
+    for part in sgemm simulate mesh train sparse sparse_step; do
         printf '"%s": ' "$part"
         cat "$out/$part.json" 2>/dev/null || echo null
         echo ','

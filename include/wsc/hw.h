@@ -192,8 +192,8 @@ struct hw_machine {
         int64_t shard_power_w;
         double incast; /**< part of its rate at which a port receives from all planes at once */
     } memoryx;
-    /** How weights stream.  The two chunk settings are of the host's transport and change no
-     *  virtual time. */
+    /** How weights stream.  The settings of chunks and of keeping are of the host's transport and
+     * change no virtual time. */
     struct hw_stream {
         /** What one stage streams. */
         enum hw_granularity granularity;
@@ -205,6 +205,7 @@ struct hw_machine {
         int64_t mask_rate_params_per_s;
         int64_t chunk_bytes;      /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight; /**< host transport: pieces posted at once per message */
+        int64_t keep_bytes; /**< host transport: weights that a receiver keeps to not get again */
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
     double jitter_stage;  /**< from stage to stage of a step, independent of each other, relative */

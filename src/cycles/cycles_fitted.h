@@ -42,7 +42,7 @@
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
     XX(spare_busy, 0.94, "accumulators - spare_less - spare_busy busy", "phi")
 
-/** Values of the coefficients by name; cycles_fitted() has them with their places. */
+/** Values of the coefficients by name. */
 struct cycles_fit {
 #define CYCLES_FIT_MEMBER(name, value, term, equation) double name;
     CYCLES_FITTED_MAP(CYCLES_FIT_MEMBER)

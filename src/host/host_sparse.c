@@ -55,9 +55,11 @@ static bool may_be_sparse(const struct host *k, const struct model_tensor *t)
     }
 }
 
-static double density_of(const struct model_weights *w, const struct model_tensor *t)
+/* Density, of a small matrix twice that: transposing its tokens weighs more there. */
+static double weighed_density(const struct model_weights *w, const struct model_tensor *t)
 {
-    return (double)w->n_kept / (double)t->n_elems;
+    enum { SMALL = 1 << 18 };
+    return (double)w->n_kept / (double)t->n_elems * (t->n_elems < SMALL ? 2 : 1);
 }
 
 static enum wsc_err create(struct host *k)
@@ -116,8 +118,8 @@ static enum wsc_err load_matrix(struct host *k, const struct model_weights *w,
     if (!own->matrix[t->kind]) TRY(num_sparse_create(&own->matrix[t->kind]));
     TRY(num_sparse_load(own->matrix[t->kind], &packed, k->model->format, backward));
     own->loaded[t->kind] = true;
-    own->samples[t->kind] =
-        backward && !w->dense_gradient && density_of(w, t) <= most_dense[k->model->format].gradient;
+    own->samples[t->kind] = backward && !w->dense_gradient &&
+                            weighed_density(w, t) <= most_dense[k->model->format].gradient;
     return WSC_OK;
 }
 
@@ -154,7 +156,7 @@ enum wsc_err host_sparse_load(struct host *k, int stage, const struct model_weig
         const struct model_tensor *t = &k->model->tensor[plan->view[v].tensor];
         k->sparse->dense[v] = NULL;
         if (w->bits && may_be_sparse(k, t) &&
-            density_of(w, t) <= most_dense[k->model->format].product)
+            weighed_density(w, t) <= most_dense[k->model->format].product)
             TRY(load_matrix(k, w, t, backward));
         else
             TRY(load_dense(k, plan, v, w));

@@ -140,6 +140,9 @@ static const struct conf_key keys[] = {
      DOC("host transport: largest piece of one message; no effect on virtual time")},
     {FIELD("stream.chunks_in_flight", stream.chunks_in_flight), INT, RANGE(1, 1024),
      DOC("host transport: pieces posted at once; no effect on virtual time")},
+    {OPTIONAL("stream.keep", stream.keep_bytes, "256 MiB"), QUANTITY(BYTES), RANGE(0, MAX_BYTES),
+     DOC("host transport: weights that a receiving rank keeps to not get them again in the same "
+         "step; no effect on virtual time")},
 
     {OPTIONAL("systems", systems, "0"), INT, RANGE(0, 4096),
      DOC("systems of the installation; 0: as many as asked for")},
