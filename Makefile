@@ -3,7 +3,7 @@ VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
 CC      := mpicc
 PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
-MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation report app
+MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation report libwsc app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
@@ -32,8 +32,9 @@ OPT.cov     := -O0 --coverage
 OPT.fuzz    := -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 OPT.tsan    := -O1 -fsanitize=thread -DTEST_SECONDS=600
 OPT.analyze := -O1 -fanalyzer
+OPT.shared  := -O2 -D_FORTIFY_SOURCE=2 -fPIC -fno-semantic-interposition -fvisibility=hidden
 ifeq ($(OPT.$(VARIANT)),)
-  $(error VARIANT=$(VARIANT): choose release, debug, asan, tsan, analyze, cov or fuzz)
+  $(error VARIANT=$(VARIANT): choose release, shared, debug, asan, tsan, analyze, cov or fuzz)
 endif
 CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
@@ -55,7 +56,7 @@ lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 -march=$(ARCH))
 
 MPIRUN   = mpirun --timeout 1800
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
@@ -111,6 +112,13 @@ $(BUILD)/flags: FORCE
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 -include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
+## library: the C interface <libwsc.h> as build/shared/libwsc.so.1, for C and Python
+library:
+	$(Q)$(MAKE) VARIANT=shared build/shared/libwsc.so.1
+build/shared/libwsc.so.1: $(call obj,src/libwsc/libwsc.c) $(lib) src/libwsc/libwsc.map
+	$(call say,LINK,$@)
+	$(Q)$(CC) -shared -fopenmp -Wl,-z,relro,-z,now,-z,noexecstack -Wl,-soname,libwsc.so.1 -Wl,--no-undefined \
+	  -Wl,--version-script=src/libwsc/libwsc.map -o $@ $(filter %.o %.a,$^) $(LDLIBS) && ln -sf libwsc.so.1 $(@D)/libwsc.so
 ## test: install what is missing, build, run every test; ends with `N passed, N failed`
 test: deps
 	$(Q)$(MAKE) all && sh tests/run.sh "$(MAKE)"
@@ -121,6 +129,9 @@ check-unit: $(BUILD)/tests/unit
 	$(Q)$(SAN.$(VARIANT)) $< $(T)
 check-mpi: $(BUILD)/tests/mpi
 	$(Q)for n in $(NPS); do $(SAN.$(VARIANT)) $(MPIRUN) -np $$n $< $(T) || exit 1; done
+## check-library: the shared library from C and from Python against the program
+check-library: all library
+	$(Q)sh tests/library.sh $(BUILD)/bin/wsc build/shared
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
 ## test-faults: kills, stops and damage many times over, with a table at the end; a few are in `test`
@@ -198,6 +209,11 @@ install: all
 ## uninstall: remove what install made there
 uninstall:
 	$(Q)DESTDIR='$(DESTDIR)' sh packaging/install.sh uninstall '$(PREFIX)'
+## dist: the committed tree as build/wsc-VERSION.tar.gz, the same bytes on every host
+VERSION = $(shell sed -n 's/.*define WSC_VERSION "\(.*\)".*/\1/p' src/out/out_file.c)
+dist:
+	$(Q)mkdir -p build && git archive --format=tar --prefix=wsc-$(VERSION)/ HEAD | gzip -9n >build/wsc-$(VERSION).tar.gz
+	$(Q)echo build/wsc-$(VERSION).tar.gz
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build
@@ -205,7 +221,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps \
+.PHONY: all dist test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library \
         bench benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

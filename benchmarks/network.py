@@ -11,8 +11,9 @@ wafers has its own), the others a wafer each.  Needs root, `ip`, `tc`, `nsenter`
 
 In every round, one after the other, and for each rate:
   computing  a step of the same run in one process on one thread: kernels, sums and update
-  moving     the bytes of a step, both directions at once, through bare TCP connections on the same
-             ports; bytes come from the counters of the ports
+  moving     the bytes of a step through a bare TCP connection on the same ports: the weights of the
+             forward pass, then the rest, both directions at once, since no gradient can leave
+             before the last weights have come; bytes come from the counters of the ports
   step       a step of the run over the hosts, of each program: median after the warm-up
 The bound of a step is max(computing, moving), both of the same round; printed are medians over the
 rounds, and DIR/network.json has all of them.  Values of all runs must be equal.
@@ -104,11 +105,11 @@ class Hosts:
             process.wait()
 
 
-# One end of the bare transfer: sends OUT bytes while it receives IN bytes, ROUNDS times; prints the
-# seconds of each round, which ends when both ends have everything.
+# One end of the bare transfer, in phases of OUT:IN bytes: sends OUT while it receives IN; prints the
+# seconds of each of ROUNDS rounds of all phases, which ends when both ends have everything.
 WIRE = """
 import socket, sys, threading, time
-listen, address, out, into, rounds = sys.argv[1] == "1", sys.argv[2], *map(int, sys.argv[3:6])
+listen, address, rounds = sys.argv[1] == "1", sys.argv[2], int(sys.argv[3])
 if listen:
     server = socket.create_server((address, 7788)); s, _ = server.accept()
 else:
@@ -118,17 +119,19 @@ else:
         except OSError:
             time.sleep(0.05)
 block, room = bytes(1 << 20), bytearray(1 << 20)
-def send():
-    left = out
+def send(left):
     while left: left -= s.send(memoryview(block)[:min(left, 1 << 20)])
 def barrier():
     s.sendall(b"x"); assert s.recv(1) == b"x"
+def phase(out, into):
+    thread = threading.Thread(target=send, args=(out,))
+    thread.start()
+    while into: into -= s.recv_into(room, min(into, 1 << 20))
+    thread.join()
 for r in range(rounds):
     barrier()
-    since, left, thread = time.monotonic(), into, threading.Thread(target=send)
-    thread.start()
-    while left: left -= s.recv_into(room, min(left, 1 << 20))
-    thread.join()
+    since = time.monotonic()
+    for pair in sys.argv[4:]: phase(*map(int, pair.split(":")))
     barrier()
     print(time.monotonic() - since, flush=True)
 """
@@ -177,35 +180,37 @@ class Bench:
         if values != self.reference[:len(values)]:
             raise SystemExit("network: values or virtual times differ between runs")
 
-    def bytes_per_step(self):
+    def bytes_per_step(self, wsc):
         """[sent, received] of a step for each host: that of several steps less that of one."""
         self.hosts.limit(0)
         moved = []
         for steps in (1, 3):
             before = self.hosts.counters()
-            self.run(True, steps)
+            self.run(True, steps, wsc)
             moved.append([[b - a for a, b in zip(*pair)]
                           for pair in zip(before, self.hosts.counters())])
         return [[(many - one) // 2 for one, many in zip(*pair)] for pair in zip(*moved)]
 
     def move(self, sent):
-        """Seconds to move what the busiest host sends and receives in a step."""
-        host = max(range(len(sent)), key=lambda i: max(sent[i]))
-        other = (host + 1) % len(sent)
+        """Seconds to move what the first host, which has the weights, exchanges with the others."""
+        out, into = sent[0]
+        forward = min(out, into)  # fp32: as many bytes of weights as of gradients
         ends = []
-        for listen, i, (out, into) in ((1, host, sent[host]), (0, other, reversed(sent[host]))):
+        for listen, i, pairs in ((1, 0, ((forward, 0), (out - forward, into))),
+                                 (0, 1, ((0, forward), (into, out - forward)))):
             ends.append(subprocess.Popen(
-                self.hosts.inside(i) + [sys.executable, "-c", WIRE, str(listen),
-                                        f"10.78.0.{host + 1}", str(out), str(into), "4"],
+                self.hosts.inside(i) + [sys.executable, "-c", WIRE, str(listen), "10.78.0.1", "4",
+                                        *(f"{a}:{b}" for a, b in pairs)],
                 stdout=subprocess.PIPE, text=True))
         seconds = [[float(x) for x in end.communicate()[0].split()] for end in ends]
         return statistics.median(seconds[0][1:])  # the first one warms up
 
     def measure(self):
-        sent = self.bytes_per_step()
-        print("a step moves, MB sent / received: " + ", ".join(
-            f"{name} {s / 1e6:.1f} / {r / 1e6:.1f}" for name, (s, r) in
-            zip(self.hosts.names, sent)), flush=True)
+        sent = [self.bytes_per_step(wsc) for wsc in self.args.wsc]
+        for wsc, hosts in zip(self.args.wsc, sent):
+            print(f"{wsc}: a step moves, MB sent / received: " + ", ".join(
+                f"{name} {s / 1e6:.1f} / {r / 1e6:.1f}"
+                for name, (s, r) in zip(self.hosts.names, hosts)), flush=True)
         rows = []
         print("round  Gbit/s  step s  computing  moving  bound  ratio", flush=True)
         for number in range(self.args.rounds):
@@ -213,9 +218,9 @@ class Bench:
                 self.hosts.limit(0)
                 computing = statistics.median(self.run(False, self.args.steps))
                 self.hosts.limit(rate)
-                moving = self.move(sent)
-                bound = max(computing, moving)
                 for which, wsc in enumerate(self.args.wsc):
+                    moving = self.move(sent[which])
+                    bound = max(computing, moving)
                     step = statistics.median(self.run(True, self.args.steps, wsc))
                     rows.append({"round": number, "rate_gbit_s": rate, "program": which,
                                  "step_s": step, "computing_s": computing, "moving_s": moving,

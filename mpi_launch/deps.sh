@@ -3,7 +3,8 @@
 # Checks for what the build, the tests and the main job need.  On Debian and Ubuntu it installs
 # what is missing (as root or through sudo without a password); elsewhere it names the packages
 # and ends with status 1.  Does nothing, quickly, when all is there.
-# usage: deps.sh [hosts]      hosts: also what `make test-hosts` needs
+# usage: deps.sh [hosts|optional]      hosts: also what `make test-hosts` needs; optional: also what
+# tests use where it is there (mandoc, zsh, Python's jsonschema, numpy and pandas)
 set -u
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -53,10 +54,19 @@ check_hosts() {
     have nsenter || need nsenter util-linux
 }
 
+check_optional() {
+    have mandoc || need mandoc mandoc
+    have zsh || need zsh zsh
+    for module in jsonschema yaml numpy pandas; do
+        python3 -c "import $module" 2>/dev/null || need "Python's $module" "python3-$module"
+    done
+}
+
 check() {
     missing=
     wanted=
     [ "$purpose" != hosts ] || check_hosts
+    [ "$purpose" != optional ] || check_optional
     { have gcc && have make; } || need compiler build-essential
     have pkg-config || need pkg-config pkg-config
     have mpirun || need mpirun openmpi-bin

@@ -48,10 +48,37 @@ Name: wsc
 Description: emulator of a wafer-scale AI cluster
 Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
 Cflags: -I\${prefix}/include
-Libs: -L\${prefix}/lib -lwsc
+Libs: -L\${prefix}/lib/wsc -l:libwsc.a
 Libs.private: -ldnnl -lm
 Requires.private: $PKGS
 EOF
+}
+
+write_library_pkg_config() {
+    cat <<EOF
+prefix=\${pcfiledir}/../..
+Name: libwsc
+Description: C interface of wsc, an emulator of a wafer-scale AI cluster
+Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
+Cflags: -I\${prefix}/include
+Libs: -L\${prefix}/lib -lwsc
+EOF
+}
+
+# The C interface and the Python module, where `make library` has built them.  The static library
+# with the internal headers has another folder: -lwsc takes what stands in lib.
+install_library() {
+    shared=${build%/*}/shared
+    [ -f "$shared/libwsc.so.1" ] || return 0
+    put 755 lib "$shared/libwsc.so.1"
+    ln -sf libwsc.so.1 "$root/lib/libwsc.so"
+    echo "f lib/libwsc.so" >>"$list"
+    put 644 include include/libwsc.h
+    write_library_pkg_config >"$made/libwsc.pc"
+    put 644 lib/pkgconfig "$made/libwsc.pc"
+    put 644 share/wsc/python packaging/python/pyproject.toml
+    put 644 share/wsc/python/wsc packaging/python/wsc/__init__.py
+    put 644 share/doc/wsc/examples packaging/examples/predict.c
 }
 
 install_all() {
@@ -64,7 +91,8 @@ install_all() {
         mpi_launch/pbs.sh mpi_launch/slurm.sbatch mpi_launch/slurm_sweep.sbatch
     put 644 share/wsc/mpi_launch mpi_launch/common.sh mpi_launch/hosts.example
     put 644 include/wsc include/wsc/*.h
-    put 644 lib "$build/libwsc.a"
+    put 644 lib/wsc "$build/libwsc.a"
+    install_library
     write_pkg_config >"$made/wsc.pc"
     put 644 lib/pkgconfig "$made/wsc.pc"
     for page in $("$build/bin/wsc" help --man list); do

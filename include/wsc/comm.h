@@ -113,6 +113,31 @@ struct comm_buf *comm_buf_ref(struct comm_buf *buf);
  */
 void comm_buf_unref(struct comm_buf **buf);
 
+/** A list of payloads that its owner keeps for another use, the last used first; starts all zero.
+ *  Used through comm_keep() and its neighbours. */
+struct comm_kept {
+    struct comm_kept_entry {
+        int64_t key;
+        struct comm_buf *buf; /**< one reference */
+    } * entry;
+    int n;
+    int64_t room, bytes;
+};
+/** The payload of @p key in @p kept, with one more reference that is the caller's; NULL: none. */
+struct comm_buf *comm_keep_find(struct comm *comm, struct comm_kept *kept, int64_t key);
+/** Keep @p buf under @p key, with a reference of the list's own, and drop the least recently used
+ *  ones above the bytes of comm_set_keep(); with one rank nothing is kept, since nothing is sent.
+ *  WSC_NOMEM. */
+enum wsc_err comm_keep(struct comm *comm, struct comm_kept *kept, int64_t key,
+                       struct comm_buf *buf) WSC_CHECKED;
+/** Drop all of @p kept, which is all zero then. */
+void comm_keep_drop(struct comm *comm, struct comm_kept *kept);
+/** Bytes of payloads that each end of a link with `keeps` may keep; 0 (until it is called): none.
+ *  The same on all ranks; no effect on values or virtual time. */
+void comm_set_keep(struct comm *comm, int64_t bytes);
+/** Bytes that this rank has sent to others over links so far, headers included. */
+int64_t comm_sent_bytes(const struct comm *comm);
+
 /* ---- messages and links ---------------------------------------------------------------------- */
 
 /** Words of 64 bits that a message has for its sender's own data; <wsc/stream.h> lays structs over
@@ -147,6 +172,9 @@ struct comm_link_spec {
     /** How it loses packets; all zero: not at all. */
     struct vtime_loss loss;
     enum vtime_part part; /**< what the bytes on it are, for the record of virtual time */
+    /** Between ranks both ends keep the last payloads; one that is sent again travels as a number.
+     *  Nobody may write to a payload that came over such a link. */
+    bool keeps;
     int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
     const char *name; /**< for the wait-for graph; borrowed, static */
 };
@@ -158,6 +186,9 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
 /** Give the link rate, latency and loss of @p spec from the next message on; NULL @p link, of
  *  another rank, allowed. */
 void comm_link_change(struct comm_link *link, const struct comm_link_spec *spec);
+/** Let both ends drop the payloads that they keep, before the next message: none of them will be
+ *  sent again.  For the sender; NULL allowed. */
+void comm_link_forget(struct comm_link *link);
 /** The virtual side of the sending end: rate, occupation, counters.  Borrowed; meaningful on the
  *  sender's rank alone. */
 const struct vtime_link *comm_link_time(const struct comm_link *link);

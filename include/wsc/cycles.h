@@ -105,15 +105,4 @@ struct cycles_breakdown cycles_stage_breakdown(const struct hw *hw, const struct
                                                const struct cycles_plan *plan, int stage,
                                                bool backward, int64_t n_sequences,
                                                const struct model_density *density);
-
-/** A coefficient of the equations that was read off simulated cycles of the mesh: no document
- * states it, no machine file holds it. */
-struct cycles_fitted {
-    const char *name; /**< in src/cycles/cycles_fitted.h */
-    double value;
-    const char *term;     /**< where it stands in its equation */
-    const char *equation; /**< of docs/MODEL.md */
-};
-/** All such coefficients; *@p n is their number.  docs/MODEL.md has the same table. */
-const struct cycles_fitted *cycles_fitted(int *n);
 #endif

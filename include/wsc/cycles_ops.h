@@ -49,6 +49,7 @@ struct cycles_layout {
     double setup, setup_add, setup_copy, loop, exp, divide;
     double start;  /**< of a multiply-add whose scalar arrives, beside its elements */
     bool by_data;  /**< arriving data start it; otherwise scalar code, in a loop */
+    bool on_mesh;  /**< as the programs of the mesh do it, with what they wait for */
     double masked; /**< of the scores that the mask hides, the share that is computed */
     double slices; /**< parts of the filter features that pass one after the other */
     double factor; /**< on the cycles of a stage */
@@ -76,8 +77,8 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
                         int lanes, int64_t n_sequences);
 
 /** Change the layout to that of the mesh programs: instead of a band of rows for each sequence, the
- *  tokens of @p n_sequences sequences are distributed round-robin over all rows; scalar code starts
- *  each multiply-add; scores that the mask hides are skipped. */
+ *  tokens of @p n_sequences sequences are distributed round-robin over all rows; scores that the
+ *  mask hides are skipped. */
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences);
 
 /** Columns that collect in turns what they send, and as many such groups: a control wavelet has
@@ -107,6 +108,13 @@ double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles
  *  by column. */
 bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
                        const struct cycles_side *out);
+/** True when it is formed one result of what goes along the row at a time, without blocks: each
+ *  number that arrives starts a multiply-add. */
+bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
+                             const struct cycles_side *out);
+/** True when the gradients of keys and values are formed so: each score that arrives starts a
+ *  multiply-add. */
+bool cycles_keys_arrive(const struct cycles_layout *l);
 
 /** A bias of @p features features a PE comes in and is added to all tokens. */
 double cycles_bias(const struct cycles_layout *l, double features);

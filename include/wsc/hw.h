@@ -129,6 +129,8 @@ struct hw_machine {
         int64_t vector_setup_fp32_cycles; /**< start of a multiply-add, 32-bit operands */
         int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
         int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */
+        /** Arriving data start multiply-adds; otherwise loops of scalar code do. */
+        bool data_triggered;
         double arrival_cycles;       /**< from one operation that arriving data start to the next,
                                           beside its elements */
         int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
@@ -190,8 +192,8 @@ struct hw_machine {
         int64_t shard_power_w;
         double incast; /**< part of its rate at which a port receives from all planes at once */
     } memoryx;
-    /** How weights stream.  The two chunk settings are of the host's transport and change no
-     *  virtual time. */
+    /** How weights stream.  The settings of chunks and of keeping are of the host's transport and
+     * change no virtual time. */
     struct hw_stream {
         /** What one stage streams. */
         enum hw_granularity granularity;
@@ -203,6 +205,7 @@ struct hw_machine {
         int64_t mask_rate_params_per_s;
         int64_t chunk_bytes;      /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight; /**< host transport: pieces posted at once per message */
+        int64_t keep_bytes; /**< host transport: weights that a receiver keeps to not get again */
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
     double jitter_stage;  /**< from stage to stage of a step, independent of each other, relative */

@@ -291,6 +291,34 @@ struct mesh_op {
     mesh_map_fn map;     /**< MESH_MAP, MESH_MAPH */
     uint16_t map_cycles; /**< of a map: of one element, 1 .. MESH_MAX_MAP_CYCLES */
 };
+/** Multiply-adds that arriving data start, without a task and without set-up: each data wavelet of
+ * a colour is the number c of one, sums += vector c.  docs/MESH.md, "Data-triggered operations".
+ *
+ *      {.code = MESH_FMACHS, .thread = 5, .colour = WEIGHTS, .until_control = true, .n = features,
+ *       .writes = true, .wait = 12, .sums = mesh_mem(sums, t), .vectors = mesh_mem(x, t),
+ *       .vectors_step = t} */
+struct mesh_trigger {
+    uint8_t code;       /**< MESH_FMACS, MESH_FMACH or MESH_FMACHS */
+    uint8_t thread;     /**< 1 .. 8: microthread that runs them */
+    uint8_t activate;   /**< local task id + 1 to activate after wavelet n, or 0 */
+    uint16_t wait;      /**< eighths of a cycle from the last element of one to the first one of the
+                             next, at least; fractions add up */
+    int colour;         /**< which has an input queue and no data task */
+    bool until_control; /**< a control wavelet of the colour ends it and starts its task, after at
+                             most n wavelets; otherwise it ends after n */
+    bool indexed; /**< a wavelet says which vector it meets, by its upper half (16-bit numbers)
+                       or as a wavelet of its own before the number (32-bit ones) */
+    bool writes;  /**< the first one writes the sums instead of adding to them */
+    int n;        /**< vectors, 1 .. 65535 */
+    struct mesh_dsd sums, vectors; /**< of the first wavelet; arrays of one dimension in memory.
+                                        Without elements wavelets are taken, one a cycle */
+    int sums_step, vectors_step;   /**< elements from those of a wavelet to those of the next */
+};
+/** Bind such multiply-adds to their colour, in order with the operations of the running task; a PE
+ *  has one such binding at a time.  WSC_USAGE, WSC_CAPACITY as for mesh_issue(). */
+enum wsc_err mesh_arm(struct mesh_pe *pe, const struct mesh_trigger *trigger) WSC_CHECKED;
+/** Multiply-adds that data have started since the newest mesh_arm() of the PE began. */
+int mesh_triggered(const struct mesh_pe *pe);
 /** Append an operation to what the running task does.  Types, lengths, memory and colours are
  *  checked here; cycles pass after the task has returned.  WSC_USAGE, WSC_CAPACITY (too many
  *  operations in a task). */

@@ -69,6 +69,8 @@ struct report_scaling {
  *  tornado.svg and .png, training.csv.  Each file appears whole; tables come before pictures, so
  *  that they are there when gnuplot is not. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
+/** Write the text of scaling.csv into *@p text, owned by the caller. */
+enum wsc_err report_scaling_csv(const struct report_scaling *s, char **text) WSC_CHECKED;
 /** The table on stdout: one block per model, a row per node count, human units, and below it where
  *  the loss at the largest count comes from. */
 enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;

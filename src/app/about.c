@@ -20,6 +20,14 @@ const struct app_variable app_variables[] = {
                      "or PREFIX/share/wsc (default: beside the program)"},
     {"WSC_HEARTBEAT_SECONDS", "a job ends when a rank has been silent for so long (default 60; 0: "
                               "off)"},
+    {"WSC_STALL_SECONDS", "a rank that rank 0 cannot watch ends when no message has arrived for so "
+                          "long (default 1800)"},
+    {"WSC_MAX_RESTARTS", "launch scripts: restarts of a run that died (default 3)"},
+    {"WSC_MAX_REQUEUES", "slurm.sbatch: times that a job is requeued (default 10)"},
+    {"WSC_STOP_SECONDS", "pbs.sh: seconds before the time limit at which a run is asked to stop "
+                         "(default 120)"},
+    {"WSC_SHM", "launch scripts: folder of shared memory (default /dev/shm)"},
     {"WSC_TRACE", "1: errors name the place in the program where they arose"},
+    {"TMPDIR", "folder of temporary files (default /tmp)"},
     {"OMP_NUM_THREADS", "threads of a rank; results do not depend on it"},
     {0}};

@@ -516,7 +516,7 @@ void app_call_fini(struct app_call *call)
     const struct app_option *o = NULL;
     while (c && (o = app_next_option(call->table, call->command, o)))
         if (o->type == APP_TEXTS || o->type == APP_PATHS)
-            wsc_free(((struct app_texts *)((char *)call->request + o->at))->item);
+            wsc_free(((struct app_texts *)(void *)((char *)call->request + o->at))->item);
     for (int i = 0; c && i < c->n_owned; i++)
         wsc_free(c->owned[i]);
     wsc_free(call->request);

@@ -37,6 +37,7 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->dst_local = dst_local;
     link->name = spec->name;
     link->max_waiting = spec->max_waiting;
+    link->keeps = spec->keeps && (!src_local || !dst_local);
     comm_link_change(link, spec);
     link->next = comm->links;
     comm->links = link;
@@ -196,6 +197,7 @@ void comm_links_destroy(struct comm *comm)
             comm_buf_give(&link->incoming->msg.payload);
             wsc_free(link->incoming);
         }
+        comm_kept_fini(&link->kept);
         wsc_free(link);
     }
     comm->n_links = 0;

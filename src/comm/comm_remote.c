@@ -34,7 +34,8 @@ static enum wsc_err grow_requests(struct comm *comm)
 }
 
 /* A slot for a request of @p link; valid until the arrays grow. */
-static enum wsc_err new_request(struct comm_link *link, int kind, MPI_Request **out)
+static enum wsc_err new_request(struct comm_link *link, enum comm_request_kind kind,
+                                MPI_Request **out)
 {
     struct comm *comm = link->comm;
     if (comm->n_requests == comm->request_capacity) TRY(grow_requests(comm));
@@ -91,6 +92,23 @@ static enum wsc_err post_send(struct comm_link *link)
     return WSC_OK;
 }
 
+/* A payload that the receiver keeps is not sent again: the header names it.  Both ends put every
+ * other payload of the link into their lists. */
+static enum wsc_err keep_sent(struct comm_link *link, struct comm_node *node)
+{
+    struct comm_buf *payload = node->msg.payload;
+    if (!link->keeps || !payload) return WSC_OK;
+    const int64_t key = (int64_t)(intptr_t)payload;
+    node->wire.forgets = link->forgets;
+    link->forgets = false;
+    node->wire.kept = comm_kept_index(&link->kept, key);
+    if (node->wire.kept < 0)
+        return comm_kept_put(&link->kept, link->comm->keep_bytes, key, payload);
+    (void)comm_kept_at(&link->kept, node->wire.kept);
+    node->wire.payload_bytes = -1;
+    return WSC_OK;
+}
+
 /* Queue a message; it is posted at once when it is the first. */
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
 {
@@ -101,8 +119,12 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
                                            .transfer = node->transfer,
                                            .span = m->span,
                                            .bytes = m->bytes,
-                                           .payload_bytes = m->payload ? m->payload->bytes : -1};
+                                           .payload_bytes = m->payload ? m->payload->bytes : -1,
+                                           .kept = -1};
     memcpy(node->wire.field, m->field, sizeof m->field);
+    TRY(keep_sent(link, node));
+    link->comm->sent_bytes += (int64_t)sizeof node->wire;
+    if (node->wire.payload_bytes > 0) link->comm->sent_bytes += node->wire.payload_bytes;
     comm_queue_push(&link->outgoing, node);
     return link->outgoing.n == 1 ? post_send(link) : WSC_OK;
 }
@@ -189,8 +211,14 @@ static enum wsc_err received_header(struct comm_link *link)
         .kind = w->kind, .index = w->index, .step = w->step, .span = w->span, .bytes = w->bytes};
     memcpy(node->msg.field, w->field, sizeof w->field);
     node->transfer = w->transfer;
+    if (w->forgets) comm_kept_drop(&link->kept);
+    if (w->kept >= 0) {
+        node->msg.payload = comm_kept_at(&link->kept, w->kept);
+        node->msg.payload->refs++;
+    }
     if (w->payload_bytes < 0) return received_all(link);
     TRY(comm_buf_take(link->comm, &node->msg.payload, w->payload_bytes));
+    if (link->keeps) TRY(comm_kept_put(&link->kept, link->comm->keep_bytes, 0, node->msg.payload));
     return w->payload_bytes ? post_recv(link) : received_all(link);
 }
 

@@ -151,6 +151,8 @@ static enum wsc_err run_all(struct comm *comm)
 enum wsc_err comm_run(struct comm *comm)
 {
     enum wsc_err rc = run_all(comm);
+    for (struct comm_link *link = comm->links; link; link = link->next)
+        if (link->keeps && link->src_local) comm_link_forget(link);
     for (int i = 0; i < comm->n_fibers; i++)
         comm_fiber_destroy(comm->fiber[i]);
     comm->n_fibers = comm->n_done = 0;

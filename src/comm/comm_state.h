@@ -30,7 +30,9 @@ struct comm_wire_header {
     struct vtime_span span;
     int64_t bytes;
     int64_t field[COMM_MSG_FIELDS];
-    int64_t payload_bytes; /* -1: no payload */
+    int64_t payload_bytes; /* -1: no payload, or one that the receiver keeps */
+    int32_t kept;          /* its index among those, or -1 */
+    int32_t forgets;       /* the receiver drops what it keeps, before this message */
 };
 
 /* A message in a queue: on its way out over MPI, or arrived. */
@@ -90,13 +92,21 @@ struct comm_link {
     int64_t recv_posted_bytes;
     int recv_in_flight;
     bool recv_header_posted;
+    /* What both ends of a link between ranks keep, see comm_kept.c. */
+    bool keeps, forgets;
+    struct comm_kept kept;
     struct comm_link *next;
 };
 
 /* What an MPI request belongs to. */
 struct comm_request {
     struct comm_link *link;
-    enum { REQUEST_SEND_HEADER, REQUEST_SEND_CHUNK, REQUEST_RECV_HEADER, REQUEST_RECV_CHUNK } kind;
+    enum comm_request_kind {
+        REQUEST_SEND_HEADER,
+        REQUEST_SEND_CHUNK,
+        REQUEST_RECV_HEADER,
+        REQUEST_RECV_CHUNK
+    } kind;
 };
 
 /* The thread that lets MPI move while the main thread computes, and the lock between the two. */
@@ -114,7 +124,8 @@ struct comm {
     bool use_mpi, started_mpi;
     int rank, size;
     MPI_Comm world, subgroup;
-    int64_t chunk_bytes, chunks_in_flight;
+    int64_t chunk_bytes, chunks_in_flight, keep_bytes;
+    int64_t sent_bytes; /* headers and payloads to other ranks */
     int n_roles;
     int *rank_of_role;                  /* owned, n_roles */
     int *host_of_rank;                  /* owned, size */
@@ -185,6 +196,17 @@ static inline void comm_leave(struct comm *comm)
 /* comm_buf.c: as the public functions, for whoever has the lock */
 enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t bytes);
 void comm_buf_give(struct comm_buf **buf);
+
+/* comm_kept.c: lists of equal content at both ends of a link, for whoever has the lock */
+/* Index of the payload of @p key, -1: there is none. */
+int comm_kept_index(const struct comm_kept *kept, int64_t key);
+/* Payload @p i, borrowed, which is then the first. */
+struct comm_buf *comm_kept_at(struct comm_kept *kept, int i);
+/* Keep @p buf with a reference of its own, instead of the last used ones above the limit. */
+enum wsc_err comm_kept_put(struct comm_kept *kept, int64_t limit_bytes, int64_t key,
+                           struct comm_buf *buf);
+void comm_kept_drop(struct comm_kept *kept);
+void comm_kept_fini(struct comm_kept *kept);
 
 /* comm_record.c */
 static inline struct vtime_recorder *comm_running_recorder(const struct comm *comm)

@@ -16,10 +16,28 @@ static double keys(const struct cycles_layout *l)
     return l->seqs * l->tokens;
 }
 
+/** On the mesh sequences follow each other without a gap: with an odd number of tokens on a PE
+ *  every second one begins in another bank, and where a head is one column its 32-bit scores lie in
+ *  that of what they meet.  The share of sequences that run at half the rate. */
+static double collisions(const struct cycles_layout *l)
+{
+    const bool odd = fmod(l->q, 2) > 0 && l->value >= 1;
+    return odd && l->head_cols < 2 ? floor(l->seqs / 2) / l->seqs : 0;
+}
+
+/** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of
+ * each, of which the last one is not full for every second number of queries. */
+static double key_axpy(const struct cycles_layout *l)
+{
+    if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
+    return fmax(l->start, cycles_fit.key_start) + (1 + collisions(l)) * l->q_mean / l->mac +
+           (1 - 1 / l->mac) / 2;
+}
+
 /** Per key one AXPY for each feature of the PE. */
 static double key_axpys(const struct cycles_layout *l)
 {
-    return keys(l) * l->heads.k * cycles_axpy_arrival(l, l->q_mean);
+    return keys(l) * l->heads.k * key_axpy(l);
 }
 
 /** The first key to the first row and down again, then along half of the head's columns. */
@@ -28,28 +46,46 @@ static double latency(const struct cycles_layout *l)
     return l->seqs * (2 * l->seq_rows * l->hop + l->head_cols * l->relay / 2);
 }
 
+/** What a sum over a head's columns costs a PE beside its AXPYs, a key and head.  On the mesh the
+ *  column that keeps many keys in turn gets sums from both sides. */
+static double key_chain(const struct cycles_layout *l)
+{
+    const struct cycles_fit *fit = &cycles_fit;
+    const double q = l->q_mean, k = l->heads.k / l->heads_per_pe;
+    const double ends = fmax(l->head_cols > 1 ? fit->head_ends - fit->head_fewer / l->head_cols : 0,
+                             fit->head_least);
+    if (l->head_cols < 2) return 0;
+    if (!l->by_data)
+        return fmax(0,
+                    fmax(fit->loop_ends * (q - l->start), fit->loop_slope * q - fit->loop_offset));
+    if (!l->on_mesh) return fmax(0, ends * q - l->start / fit->head_hidden);
+    return fmax(fit->key_ends * q + fit->key_relays * k / l->rows, 2 * q - k * key_axpy(l));
+}
+
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
  *  one that keeps the key's scores, which is the same for many keys. */
 static double contract_features(const struct cycles_layout *l)
 {
-    const struct cycles_fit *fit = &cycles_fit;
-    const double ends = fmax(l->head_cols > 1 ? fit->head_ends - fit->head_fewer / l->head_cols : 0,
-                             fit->head_least);
-    const double by_data = ends * l->q_mean - l->start / fit->head_hidden;
-    const double in_loop = fmax(fit->loop_ends * (l->q_mean - l->start),
-                                fit->loop_slope * l->q_mean - fit->loop_offset);
-    const double chain = fmax(0, l->by_data ? by_data : in_loop);
-    return key_axpys(l) + (l->head_cols > 1 ? keys(l) * l->heads_per_pe * chain : 0) + latency(l);
+    return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
 }
 
-/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs.  In a
- * loop of them the first column passes the next row on, in their gaps and beyond. */
+/** What a PE waits for until it has a key's row of scores.  In a loop of AXPYs the first column
+ *  passes the next row on, in their gaps and beyond.  On the mesh by arriving data there are no
+ *  gaps: the column that keeps the row sends it, in 16 bits rounds it, while it computes. */
+static double key_row(const struct cycles_layout *l)
+{
+    if (l->head_cols < 2) return 0;
+    if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
+    if (!l->on_mesh) return l->q_mean + l->relay;
+    const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
+    return fmax(0, (1 + sends) * l->q_mean + cycles_fit.row_relays * l->heads.k / l->rows -
+                       cycles_fit.row_ahead - l->start);
+}
+
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
 static double contract_keys(const struct cycles_layout *l)
 {
-    const double pass =
-        l->by_data ? l->relay : fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
-    const double receive = l->head_cols > 1 ? l->q_mean + pass : 0;
-    return key_axpys(l) + keys(l) * receive + latency(l);
+    return key_axpys(l) + keys(l) * key_row(l) + latency(l);
 }
 
 /** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
@@ -59,6 +95,12 @@ static double contract_queries(const struct cycles_layout *l)
     const double held = l->heads.k / l->heads_per_pe;
     const double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
+}
+
+bool cycles_keys_arrive(const struct cycles_layout *l)
+{
+    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
 }
 
 /** Rows of scores on a PE. */

@@ -22,6 +22,18 @@
     XX(loop_slope, 0.4, "loop_slope q_mean - loop_offset, on the mesh", "contract_features")       \
     XX(loop_offset, 2, "loop_slope q_mean - loop_offset, on the mesh", "contract_features")        \
     XX(pass_hidden, 3, "q_mean - gap / pass_hidden, on the mesh", "contract_keys")                 \
+    XX(key_ends, 0.75, "key_ends q_mean + key_relays k / rows, on the mesh", "contract_features")  \
+    XX(key_relays, 0.14, "key_ends q_mean + key_relays k / rows, on the mesh",                     \
+       "contract_features")                                                                        \
+    XX(row_sent, 0.8, "row_sent q_mean, a row in 32 bits, on the mesh", "contract_keys")           \
+    XX(row_rounded, 1.1, "row_rounded q_mean, a row in 16 bits, on the mesh", "contract_keys")     \
+    XX(row_relays, 1.85, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")  \
+    XX(key_start, 0.85, "max(start, key_start), keys that the first row passes on",                \
+       "contract_features, contract_keys")                                                         \
+    XX(row_ahead, 4, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")      \
+    XX(turn_hidden, 0.35, "turns - 1 - turn_hidden, on the mesh", "waits")                         \
+    XX(value_relay, 0.4, "value_relay (t - 1), AXPYs of two cycles, on the mesh",                  \
+       "grad by columns")                                                                          \
     XX(take, 0.5, "take + row_word k, a shared row of the table", "embed forward")                 \
     XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
     XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")                  \
@@ -30,7 +42,7 @@
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
     XX(spare_busy, 0.94, "accumulators - spare_less - spare_busy busy", "phi")
 
-/** Values of the coefficients by name; cycles_fitted() has them with their places. */
+/** Values of the coefficients by name. */
 struct cycles_fit {
 #define CYCLES_FIT_MEMBER(name, value, term, equation) double name;
     CYCLES_FITTED_MAP(CYCLES_FIT_MEMBER)

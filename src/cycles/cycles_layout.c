@@ -29,8 +29,8 @@ static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum nu
     l->setup_add = (double)w->vector_setup_add_cycles;
     l->setup_copy = (double)w->vector_setup_copy_cycles;
     l->loop = (double)w->vector_loop_cycles;
-    l->start = w->arrival_cycles;
-    l->by_data = true;
+    l->by_data = w->data_triggered;
+    l->start = w->data_triggered ? w->arrival_cycles : l->loop + l->setup;
     l->masked = w->masked_scores;
     l->accumulators = (double)w->sum_accumulators;
     l->index = w->sparse_index_cycles;
@@ -121,11 +121,12 @@ static void set_sequences(struct cycles_layout *l)
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
 {
     l->seqs = (double)n_sequences;
-    l->start = l->loop + l->setup;
-    l->by_data = false;
     l->masked = 0;
+    l->on_mesh = true;
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
+    /* Query i of the row of the last token is i rows before it, and keys up to it see it. */
+    if (l->model->causal) l->q_mean = l->q - l->rows * l->q * (l->q - 1) / (2 * l->tokens);
 }
 
 /** Over the rows of a lane; @p head of a sequence's @p tokens go through the head. */

@@ -24,13 +24,26 @@ static double gap(const struct cycles_layout *l)
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
     const double hidden = l->start / cycles_fit.chain_hidden;
-    return fmax(0, (cols > 1 ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);
+    /* Of two columns each is an end of every sum, and adds up or passes on once. */
+    const bool once = l->on_mesh && l->by_data && !(cols > 2);
+    return fmax(0,
+                (cols > 1 && !once ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);
+}
+
+/** What the turns of a product wait for on the mesh: outputs end at the columns one after the
+ *  other, and the first column of a turn gets sums from the far end, where those of the turn before
+ *  ended; accumulators keep it busy meanwhile. */
+static double turn_waits(const struct cycles_layout *l, double turns, double chain, double item)
+{
+    const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
+    const double hidden = l->by_data ? cycles_fit.turn_hidden : 0; /* by the last one's own chain */
+    if (!l->on_mesh || turns < 2) return 0;
+    return (turns - 1 - hidden) * fmax(0, chain - ahead);
 }
 
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
  *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
- *  Outputs end at the columns in turn, at those that hold some; in scalar code the first one of a
- *  turn waits for the chain. */
+ *  Outputs end at the columns in turn, at those that hold some. */
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
                       double density)
 {
@@ -42,8 +55,8 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
     const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
     double chain =
         l->cols > 1 ? (l->cols + ends - cycles_fit.chain_short) * l->relay : l->setup_copy;
-    const double waits = l->by_data ? 0 : (turns - 1) * fmax(0, chain - item);
-    return n_out * item + chain + waits + ceil(l->t / l->add) + l->rows * l->hop;
+    return n_out * item + chain + turn_waits(l, turns, chain, item) + ceil(l->t / l->add) +
+           l->rows * l->hop;
 }
 
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
@@ -147,6 +160,18 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
+/** On the mesh the first column passes the values of all columns on.  A word comes to it between
+ *  three and four cycles after an AXPY has made room for it: during the same one, during a later
+ * one for some of the words, or between two.  It costs a cycle of one that has no free slots. */
+static double first_column_relays(const struct cycles_layout *l, double held)
+{
+    enum { LATE = 4 };
+    const double cycles = held / l->mac, comes = LATE - 0.5;
+    if (!l->on_mesh || ceil(cycles) > cycles) return 0;
+    if (cycles >= LATE) return 1;
+    return fmod(comes, cycles + l->start) < cycles ? cycles_fit.value_relay : 0;
+}
+
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
  * the row and starts an AXPY over the @p held features, whose sums then leave down the column, an
  *  addition on each PE and as many for the lanes. */
@@ -155,7 +180,8 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
 {
     const double way = l->lanes > 1 ? 2 : 1;
     const double added = fmax(0, way * held / l->add - l->start / cycles_fit.chain_hidden);
-    const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + added;
+    const double item =
+        n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * first_column_relays(l, held) + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
 }
 
@@ -189,10 +215,24 @@ double cycles_outer(const struct cycles_layout *l, double n, double held,
     return l->by_data ? fmin(blocks, outer_by_data(l, n, held, sent, cols)) : blocks;
 }
 
+bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
+                          const struct cycles_side *sent, double cols)
+{
+    return l->by_data &&
+           outer_by_data(l, n, held, sent, cols) <= outer_in_blocks(l, n, held, sent, cols);
+}
+
 bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
                        const struct cycles_side *out)
 {
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
+}
+
+bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
+                             const struct cycles_side *out)
+{
+    const bool columns = cycles_by_columns(l, in, out);
+    return cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
 }
 
 /** Cycles of all results, either operand being the one that is sent. */
@@ -212,11 +252,21 @@ static double some_results(const struct cycles_layout *l, const struct cycles_si
                 cycles_sampled_gradient(l, in->k, out, density));
 }
 
+/** On the mesh rows with a token less, the last ones of a column, are ready before the others and
+ *  their sums are not waited for. */
+static double early_rows(const struct cycles_layout *l, const struct cycles_side *in,
+                         const struct cycles_side *out)
+{
+    const double late = fmod(l->tokens, l->rows);
+    if (!l->on_mesh || !(late > 0) || !cycles_gradient_arrives(l, in, out)) return 0;
+    return l->relay * (l->rows - late);
+}
+
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                               const struct cycles_side *out, double density)
 {
     return fmin(all_results(l, in, out), some_results(l, in, out, density)) +
-           cycles_gradient_latency(l);
+           cycles_gradient_latency(l) - early_rows(l, in, out);
 }
 
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
@@ -226,8 +276,7 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
     if (some < all_results(l, in, out)) return some / fmax(in->n, out->n);
     const bool columns = cycles_by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
-    const double one = l->by_data ? outer_by_data(l, l->t, held->k, sent, l->cols) : INFINITY;
-    if (one <= outer_in_blocks(l, l->t, held->k, sent, l->cols))
+    if (cycles_outer_arrives(l, l->t, held->k, sent, l->cols))
         return l->t * cycles_axpy_arrival(l, held->k);
     struct block b = block_of(l, held->k, sent, 0);
     return block_cycles(l, l->t, held->k, &b, l->cols) - held->k * b.words;

@@ -24,4 +24,7 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
  *  cols columns. */
 double cycles_outer(const struct cycles_layout *l, double n, double held,
                     const struct cycles_side *sent, double cols);
+/** True when cycles_outer() is that of arriving data, without blocks. */
+bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
+                          const struct cycles_side *sent, double cols);
 #endif

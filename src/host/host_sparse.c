@@ -149,12 +149,14 @@ enum wsc_err host_sparse_load(struct host *k, int stage, const struct model_weig
 {
     const struct model_stage *plan = &k->model->stage[stage];
     TRY(create(k));
-    memset(k->sparse->loaded, 0, sizeof k->sparse->loaded);
-    memset(k->sparse->samples, 0, sizeof k->sparse->samples);
+    struct host_sparse *own = k->sparse;
+    WSC_CHECK(own, "masks without room");
+    memset(own->loaded, 0, sizeof own->loaded);
+    memset(own->samples, 0, sizeof own->samples);
     for (int v = 0; v < plan->n_views; v++) {
         const struct model_weights *w = &weights[v];
         const struct model_tensor *t = &k->model->tensor[plan->view[v].tensor];
-        k->sparse->dense[v] = NULL;
+        own->dense[v] = NULL;
         if (w->bits && may_be_sparse(k, t) &&
             weighed_density(w, t) <= most_dense[k->model->format].product)
             TRY(load_matrix(k, w, t, backward));

@@ -186,7 +186,7 @@ static enum wsc_err lose_once(struct hw_faults *f)
     int kept = 0, lost[HW_N_PLACES] = {0};
     for (int i = 0; i < f->n; i++) {
         const struct hw_event e = f->event[i];
-        const int of = e.fault->place;
+        const int of = (int)e.fault->place;
         bool gone = false;
         for (int k = 0; k < kept && !gone; k++)
             gone = effect[f->event[k].fault->kind].forever && same_part(&f->event[k], &e);

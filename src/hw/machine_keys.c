@@ -59,6 +59,9 @@ static const struct conf_key keys[] = {
      RANGE(0, MAX_CYCLES), DOC("start of a copy, or of scalar code over a vector")},
     {FIELD("wafer.vector_loop_cycles", wafer.vector_loop_cycles), INT, RANGE(0, MAX_CYCLES),
      DOC("from one vector operation of a loop to the next, beside the start")},
+    {OPTIONAL("wafer.data_triggered", wafer.data_triggered, "true"), BOOL,
+     DOC("arriving data start multiply-adds, in the model and on the mesh; otherwise loops of "
+         "scalar code do")},
     {FIELD("wafer.arrival_cycles", wafer.arrival_cycles), DOUBLE, RANGE(0, MAX_CYCLES),
      DOC("from one multiply-add that arriving data start to the next, beside its elements")},
     {FIELD("wafer.hop_cycles", wafer.hop_cycles), INT, RANGE(0, MAX_CYCLES),
@@ -137,6 +140,9 @@ static const struct conf_key keys[] = {
      DOC("host transport: largest piece of one message; no effect on virtual time")},
     {FIELD("stream.chunks_in_flight", stream.chunks_in_flight), INT, RANGE(1, 1024),
      DOC("host transport: pieces posted at once; no effect on virtual time")},
+    {OPTIONAL("stream.keep", stream.keep_bytes, "256 MiB"), QUANTITY(BYTES), RANGE(0, MAX_BYTES),
+     DOC("host transport: weights that a receiving rank keeps to not get them again in the same "
+         "step; no effect on virtual time")},
 
     {OPTIONAL("systems", systems, "0"), INT, RANGE(0, 4096),
      DOC("systems of the installation; 0: as many as asked for")},

@@ -421,10 +421,12 @@ static enum wsc_err after_training(struct job_state *s)
     return WSC_OK;
 }
 
-/* The largest process that holds a wafer, and the largest that holds a shard.  Collective. */
-static void measure_memory(struct job_state *s)
+/* The largest process that holds a wafer, and the largest that holds a shard; the most that a rank
+ * has sent.  Collective. */
+static void measure_host(struct job_state *s)
 {
     const int64_t rss = wsc_mem_peak_rss_bytes();
+    s->sent_bytes = comm_max(s->comm, comm_sent_bytes(s->comm));
     s->wafer_rss_bytes = comm_max(s->comm, has_local_wafer(s->cluster) ? rss : 0);
     s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
 }
@@ -545,7 +547,7 @@ static enum wsc_err train(struct job_state *s)
     const double host_s = wsc_clock_s() - s->host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
-    measure_memory(s);
+    measure_host(s);
     collect_kernels(s);
     TRY(collect_payload(s));
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;

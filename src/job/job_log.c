@@ -225,6 +225,7 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .host_seconds = wsc_clock_s() - s->host_start_s,
                                     .wafer_peak_rss_bytes = s->wafer_rss_bytes,
                                     .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
+                                    .host_sent_bytes = s->sent_bytes,
                                     .model_name = job->params->file,
                                     .params_file = job->params->file,
                                     .cluster_file = job->cluster->file,

@@ -126,6 +126,7 @@ static void add_performance(struct out_json *j, const struct job_performance *p)
         out_json_real(j, "gradient_noise_scale", *p->noise_scale);
     out_json_real(j, "host_seconds", p->host_seconds);
     out_json_real(j, "host_tokens_per_s", p->host_tokens_per_s);
+    out_json_int(j, "host_sent_bytes", p->host_sent_bytes);
     job_json_breakdown(j, &p->breakdown);
     out_json_open(j, "host_memory");
     out_json_int(j, "wafer_peak_rss_bytes", p->wafer_peak_rss_bytes);

@@ -38,6 +38,7 @@ struct job_performance {
     /** Host memory: the largest process with a wafer, the activations of one wafer in it, the
      *  largest process with a MemoryX shard. */
     int64_t wafer_peak_rss_bytes, wafer_activation_bytes, memoryx_peak_rss_bytes;
+    int64_t host_sent_bytes; /* to other ranks, by the one that sent most */
     const char *model_name, *params_file, *cluster_file, *cluster_name;
     uint64_t cluster_hash;
     const struct job_kernel *kernel; /**< borrowed */

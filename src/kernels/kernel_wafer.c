@@ -213,14 +213,38 @@ static struct sizes sizes_of(const struct subject *s, const struct programs_case
     const int64_t turn = c->w < c->m ? c->w : c->m; /* outputs that end at one column each */
     if (s->strip->how == KERNELS_TOKENS) return (struct sizes){2, 4, s->lay.tokens};
     return s->strip->tall ? (struct sizes){STRIP_COLS, INT64_C(3) * STRIP_COLS, c->m}
-                          : (struct sizes){8, 24, turn};
+                          : (struct sizes){32, 96, turn};
+}
+
+/* Are sums over tokens formed in blocks, not by arriving data? */
+static bool in_blocks(const struct subject *s, const struct programs_case *c)
+{
+    struct programs_layout lay;
+    programs_layout_init(&lay, c);
+    const struct cycles_side in = cycles_side_of(&lay.layout, c->k);
+    const struct cycles_side out = cycles_side_of(&lay.layout, c->m);
+    if (s->strip->side == KERNELS_ONE_HEAD)
+        return s->strip->backward && !cycles_keys_arrive(&lay.layout);
+    return s->strip->how == KERNELS_TOKENS && !cycles_gradient_arrives(&lay.layout, &in, &out);
+}
+
+/* Is the case simulated as it is?  Also where with few tokens sums would be formed in the other
+ * way. */
+static bool is_whole(const struct subject *s, const struct programs_case *c)
+{
+    const struct sizes n = sizes_of(s, c);
+    struct programs_case small[2] = {*c, *c};
+    resize(&small[0], s->strip->how, n.a);
+    resize(&small[1], s->strip->how, n.b);
+    return s->strip->how == KERNELS_WHOLE || in_blocks(s, c) != in_blocks(s, &small[0]) ||
+           in_blocks(s, c) != in_blocks(s, &small[1]);
 }
 
 static enum wsc_err run(const struct subject *s, struct programs_case *c,
                         struct kernels_wafer_pair *out)
 {
     const struct kernels_row *row = s->row;
-    if (s->strip->how == KERNELS_WHOLE) {
+    if (is_whole(s, c)) {
         TRY(simulate(row, c, out, &out->cycles));
     } else {
         const struct sizes n = sizes_of(s, c);
@@ -236,11 +260,10 @@ static enum wsc_err run(const struct subject *s, struct programs_case *c,
     return WSC_OK;
 }
 
-/* Sums over tokens in blocks of values from more columns than two groups of the ring. */
+/* Blocks of values from more columns than two groups of the ring. */
 static bool is_open(const struct subject *s, const struct programs_case *c)
 {
-    const bool keys = s->strip->side == KERNELS_ONE_HEAD && s->strip->backward;
-    return (keys || s->strip->how == KERNELS_TOKENS) && c->w > 2 * CYCLES_RING_GROUP;
+    return c->w > 2 * CYCLES_RING_GROUP && in_blocks(s, c);
 }
 
 int kernels_wafer_count(void)
@@ -272,7 +295,7 @@ enum wsc_err kernels_wafer_pair(const struct hw *hw, int i, struct kernels_wafer
                                        .lanes = s.lay.lanes,
                                        .w = c.w,
                                        .h = c.h,
-                                       .continued = continued[s.strip->how],
+                                       .continued = is_whole(&s, &c) ? "" : continued[s.strip->how],
                                        .tolerance = kernels_row_tolerance(s.row, s.format)};
     out->open = is_open(&s, &c);
     TRY(run(&s, &c, out));

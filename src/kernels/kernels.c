@@ -156,7 +156,7 @@ static enum wsc_err mesh_backward_sparse(struct kernels *k, int stage,
     if (!rc) dense = wsc_alloc(WSC_MEM_KERNELS, (size_t)(k->n_nodes * n_elems), sizeof *dense);
     if (!rc && !dense) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expand gradients");
     if (!rc) rc = kernels_backward(k, stage, vector, dense, simulated);
-    for (int64_t i = 0; i < k->n_nodes && !rc; i++)
+    for (int64_t i = 0; dense && i < k->n_nodes && !rc; i++)
         grads = gather(k, stage, weights, dense + i * n_elems, grads);
     wsc_free(vector);
     wsc_free(dense);

@@ -97,6 +97,7 @@ void memoryx_destroy(struct memoryx **memoryx)
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
     stream_window_destroy(&mx->window);
+    comm_keep_drop(mx->net->comm, &mx->packed);
     wsc_free(mx->part);
     wsc_free(mx->sums);
     wsc_free(mx->arrived);

@@ -136,6 +136,22 @@ static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf 
     return WSC_OK;
 }
 
+/* Weights change at the end of a step, so that one packing serves all transfers of the stage. */
+static enum wsc_err packed_weights(struct memoryx *mx, int stage, struct comm_buf **out)
+{
+    *out = comm_keep_find(mx->net->comm, &mx->packed, stage);
+    if (*out) return WSC_OK;
+    TRY(pack_weights(mx, stage, out));
+    return comm_keep(mx->net->comm, &mx->packed, stage, *out);
+}
+
+static void forget_weights(struct memoryx *mx)
+{
+    comm_keep_drop(mx->net->comm, &mx->packed);
+    for (int i = 0; i < mx->ports->down.n; i++)
+        comm_link_forget(mx->ports->down.weights[i]);
+}
+
 enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at,
                                   struct vtime granted)
 {
@@ -152,7 +168,7 @@ enum wsc_err memoryx_send_weights(struct memoryx *mx, const struct stream_at *at
                                                .reduced = t->reduced,
                                                .ready = ready,
                                                .gradient_scale = memoryx_gradient_scale(mx)}};
-    if (mx->pass->values) TRY(pack_weights(mx, at->stage, &msg.payload));
+    if (mx->pass->values) TRY(packed_weights(mx, at->stage, &msg.payload));
     return stream_send_weights(mx->ports, at, &msg);
 }
 
@@ -167,6 +183,7 @@ enum wsc_err memoryx_wait_for_credits(struct memoryx *mx, int64_t index,
 enum wsc_err memoryx_wait_for_update(struct memoryx *mx, int64_t step)
 {
     struct stream_msg updated;
+    if (step == mx->pass->first_step || mx->pass->mode == STREAM_TRAIN) forget_weights(mx);
     if (step == mx->pass->first_step) return WSC_OK;
     return stream_recv(mx->ports, mx->ports->ready, STREAM_MSG_UPDATED, step, 0, &updated);
 }

@@ -55,6 +55,7 @@ struct memoryx {
     struct memoryx_config config;
     int shard, n_shards;
     struct memoryx_part *part; /* owned (n_tensors) */
+    struct comm_kept packed;   /* weights as they travel, by stage; of the present step */
     struct memoryx_times times;
     struct memoryx_scaler scaler;
     int64_t updates;   /* of the optimizer so far; steps that were skipped do not count */

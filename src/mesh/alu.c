@@ -57,7 +57,7 @@ uint16_t mesh_half_from_double(enum mesh_half half, double value)
     const struct format *f = &format[half];
     uint64_t bits = bits_of(value);
     uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
-    if (isnan(value)) return f->infinity | 1U << (f->digits - 2) | sign;
+    if (isnan(value)) return (uint16_t)(f->infinity | 1U << (f->digits - 2) | sign);
     int exponent = (int)(bits >> 52 & 0x7FF) - 1023;
     if (exponent > f->bias) return f->infinity | sign;
     if (exponent < f->min_exponent) exponent = f->min_exponent;

@@ -111,6 +111,7 @@ static bool waits(struct mesh *m, int64_t i, struct wait *w)
     const struct mesh_pe *pe = &m->pe[i];
     for (unsigned set = pe->threads; set; set &= set - 1) {
         const struct mesh_thread *t = mesh_thread_of(pe->region, pe, __builtin_ctz(set));
+        if (mesh_trigger_waits(t)) continue;
         w->sends = t->out != MESH_NONE && is_full(mesh_queue_of(pe, MESH_N_IN + t->out));
         if (!w->sends && t->in == MESH_NONE) continue;
         w->colour = mesh_queue_of(pe, w->sends ? MESH_N_IN + t->out : t->in)->colour;
@@ -250,12 +251,21 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
         m->pe[i].x, m->pe[i].y, n_held(m, i, colour), colour, m->pe[at].x, m->pe[at].y);
 }
 
+/* Does an operation of the PE run, or wait for more than data that may start it? */
+static bool has_operations(const struct mesh_pe *pe)
+{
+    for (unsigned set = pe->threads; set; set &= set - 1)
+        if (!mesh_trigger_waits(mesh_thread_of(pe->region, pe, __builtin_ctz(set)))) return true;
+    return false;
+}
+
 /* Tasks, operations, scalar code and wavelets that have not come to an end. */
 static bool is_busy(const struct mesh *m, int64_t i)
 {
     const struct mesh_pe *pe = &m->pe[i];
-    return pe->threads || pe->in_used || pe->out_used || pe->waits_until > m->config.max_cycles ||
-           pe->next_todo < pe->n_todo || pe->activated & ~pe->blocked || m->router[i].waiting;
+    return has_operations(pe) || pe->in_used || pe->out_used ||
+           pe->waits_until > m->config.max_cycles || pe->next_todo < pe->n_todo ||
+           pe->activated & ~pe->blocked || m->router[i].waiting;
 }
 
 /* The first source that still has wavelets, or -1. */

@@ -99,7 +99,8 @@ enum {
     MESH_SENDS_CONTROL = 2,
     MESH_C_IN_MEMORY = 4,
     MESH_COLLIDES = 8,
-    MESH_SIMPLE = 16 /* fmovs or fadds by rows */
+    MESH_SIMPLE = 16,   /* fmovs or fadds by rows */
+    MESH_TRIGGERED = 32 /* started by data; with MESH_FABRIC while it waits for them */
 };
 /* What a task has asked for: operations on thread 0 .. 8, then the others. */
 enum mesh_todo_kind {
@@ -109,7 +110,8 @@ enum mesh_todo_kind {
     MESH_TODO_BLOCK,
     MESH_TODO_UNBLOCK,
     MESH_TODO_BLOCK_DATA,
-    MESH_TODO_UNBLOCK_DATA
+    MESH_TODO_UNBLOCK_DATA,
+    MESH_TODO_ARM
 };
 /* An operation as a thread runs it, and an entry of what a task has still to begin.  Addresses are
  * modulo 2^16, so that steps back are steps forward; at, step and jump are of dst, a, b. */
@@ -128,9 +130,18 @@ struct mesh_thread {
         int64_t done;       /* operations with op: elements */
         uint32_t number[2]; /* a and b until it begins, or with a fabric operand */
     };
-    struct mesh_op *op; /* owned copy where rows do not say it all, or NULL */
+    union {
+        struct mesh_op *op;       /* owned copy where rows do not say it all, or NULL */
+        struct mesh_armed *armed; /* owned, of MESH_TODO_ARM */
+    };
 };
 _Static_assert(sizeof(struct mesh_thread) == MESH_LINE, "an operation is a cache line");
+/* Does a data-triggered operation wait for a wavelet?  Such a thread keeps nobody busy. */
+static inline bool mesh_trigger_waits(const struct mesh_thread *t)
+{
+    const unsigned both = MESH_TRIGGERED | MESH_FABRIC;
+    return (t->flags & both) == both;
+}
 
 struct mesh_pe {
     struct mesh_region *region;
@@ -149,6 +160,7 @@ struct mesh_pe {
     /* What beginnings and ends of tasks and operations read. */
     uint64_t blocked;         /* set of local tasks */
     struct mesh_thread *todo; /* entries 0 .. n_todo - 1; owned unless the region's */
+    struct mesh_armed *armed; /* owned: the operation that data start (trigger.h), or NULL */
     int32_t index;
     int16_t x, y;
     int32_t memory_bytes, reserved;
@@ -248,6 +260,7 @@ struct mesh_region {
     struct mesh_visit *visit;           /* those of a chunk */
     int32_t *source;                    /* of this region */
     int n_sources;
+    bool stray;      /* a wavelet for which a data-triggered operation has no vector */
     enum wsc_err rc; /* why it cannot continue, and what is to be said */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];

@@ -302,6 +302,13 @@ void mesh_watch_element(struct mesh_pe *pe, int thread)
     if (watch_mesh(pe)->watch->follows) mesh_path_element(pe, thread);
 }
 
+void mesh_watch_arrival(struct mesh_pe *pe, int thread)
+{
+    if (!watch_mesh(pe)->watch->follows) return;
+    mesh_path_arrival(pe, thread);
+    mesh_trace_arrival(pe, thread);
+}
+
 void mesh_watch_crowded(struct mesh_pe *pe, int thread)
 {
     struct mesh_watch *w = watch_mesh(pe)->watch;
@@ -341,6 +348,7 @@ static void lower(int64_t *until, int64_t cycle, int64_t to)
 static enum mesh_pe_state thread_state(const struct mesh_pe *pe, const struct mesh_thread *t,
                                        int64_t cycle, int64_t *until)
 {
+    if (mesh_trigger_waits(t) && has_input_from(pe, t) == INT64_MAX) return MESH_PE_IDLE;
     lower(until, cycle, t->ready_at);
     if (t->ready_at > cycle) return MESH_PE_SETS_UP;
     if (!watch_is_fabric(t)) return mesh_is_map(watch_code(t)) ? MESH_PE_SCALAR : MESH_PE_COMPUTES;

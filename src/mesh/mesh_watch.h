@@ -24,6 +24,7 @@ void mesh_watch_wait(struct mesh_pe *pe);
 void mesh_watch_join(struct mesh_pe *pe, int thread);
 void mesh_watch_op(struct mesh_pe *pe, const struct mesh_thread *op);
 void mesh_watch_element(struct mesh_pe *pe, int thread);
+void mesh_watch_arrival(struct mesh_pe *pe, int thread);
 void mesh_watch_crowded(struct mesh_pe *pe, int thread);
 void mesh_watch_memory(struct mesh_pe *pe, int thread);
 void mesh_watch_op_end(struct mesh_pe *pe, int thread, int64_t end);

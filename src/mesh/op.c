@@ -236,10 +236,7 @@ static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op
     return op->activate ? mesh_check_local(pe->region->m, place(pe), op->activate - 1) : WSC_OK;
 }
 
-/* Check whatever can be wrong with an operation, before anything of it is recorded; *@p n its
- * elements.
- */
-static enum wsc_err check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
+enum wsc_err mesh_check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n)
 {
     if (op->code >= MESH_N_CODES)
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): there is no operation %d", pe->x, pe->y,
@@ -270,12 +267,20 @@ static enum wsc_err check_room(const struct mesh_pe *pe)
                      pe->y, MESH_TODO);
 }
 
-/* Record a request that is no operation; task.c carries it out when its turn comes. */
-static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument)
+/* task.c carries it out when its turn comes. */
+enum wsc_err mesh_append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument,
+                         struct mesh_thread **entry)
 {
     TRY(check_room(pe));
-    pe->todo[pe->n_todo++] = (struct mesh_thread){.kind = (uint8_t)kind, .left = argument};
+    pe->todo[pe->n_todo] = (struct mesh_thread){.kind = (uint8_t)kind, .left = argument};
+    if (entry) *entry = &pe->todo[pe->n_todo];
+    pe->n_todo++;
     return WSC_OK;
+}
+
+static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument)
+{
+    return mesh_append(pe, kind, argument, NULL);
 }
 
 /* Checked and compiled at once, with memory as it is now; it begins when the requests before it
@@ -283,7 +288,7 @@ static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
     int64_t n = 0;
-    TRY(check_op(pe, op, &n));
+    TRY(mesh_check_op(pe, op, &n));
     TRY(check_room(pe));
     TRY(mesh_compile(pe, op, n, &pe->todo[pe->n_todo]));
     pe->n_todo++;
@@ -395,4 +400,15 @@ enum wsc_err mesh_block_data(struct mesh_pe *pe, int colour)
 enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour)
 {
     return about_data(pe, MESH_TODO_UNBLOCK_DATA, colour);
+}
+
+enum wsc_err mesh_check_trigger(const struct mesh_pe *pe, int colour, int *queue)
+{
+    const struct mesh_dsd d = mesh_in(colour, 1);
+    TRY(check_colour(pe, &d, "a data-triggered operation"));
+    *queue = mesh_binding_of(pe)->in_of[colour] - 1;
+    if (!mesh_binding_of(pe)->data_task[*queue]) return WSC_OK;
+    return WSC_RAISE(WSC_USAGE,
+                     "PE (%d, %d): data of colour %d start a task, and no operation besides", pe->x,
+                     pe->y, colour);
 }

@@ -1,7 +1,10 @@
-/** Operands of operations, as programs state them in data structure descriptors: how many
- *  elements one has. */
+/** Operands of operations, as programs state them in data structure descriptors, their checks, and
+ *  the list of what the running task asks for. */
 #ifndef WSC_MESH_OP_H
 #define WSC_MESH_OP_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
 #include <wsc/mesh.h>
 
 #include <stdint.h>
@@ -13,4 +16,12 @@ static inline int64_t mesh_dsd_length(const struct mesh_dsd *d)
         if (__builtin_mul_overflow(n, (int64_t)d->len[i], &n)) return INT64_MAX;
     return n;
 }
+/* Whatever can be wrong with an operation, before anything of it is recorded; *@p n its elements.
+ */
+enum wsc_err mesh_check_op(struct mesh_pe *pe, const struct mesh_op *op, int64_t *n) WSC_CHECKED;
+/* The input queue of a colour whose data no task takes. */
+enum wsc_err mesh_check_trigger(const struct mesh_pe *pe, int colour, int *queue) WSC_CHECKED;
+/* Record a request that is no operation; *@p entry (or NULL) is its place. */
+enum wsc_err mesh_append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument,
+                         struct mesh_thread **entry) WSC_CHECKED;
 #endif

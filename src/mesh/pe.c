@@ -11,6 +11,7 @@
 #include "mesh_state.h"
 #include "region.h"
 #include "task.h"
+#include "trigger.h"
 #include "vector.h"
 #include "watch_hooks.h"
 
@@ -129,10 +130,10 @@ static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_threa
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* @p end: the cycle after its last. */
-static void finish(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *t,
-                   int64_t end)
+static void finish(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 {
     mesh_see_op_end(pe, t->kind, end);
+    if (t->flags & MESH_TRIGGERED && !mesh_trigger_end(pe, t, end)) return;
     pe->threads &= (uint16_t) ~(1U << t->kind);
     if (t->activate) pe->activated |= 1ULL << (t->activate - 1);
     if (t->unblock) pe->blocked &= ~(1ULL << (t->unblock - 1));
@@ -195,9 +196,21 @@ static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     return true;
 }
 
+/* A data-triggered operation that waits: the next wavelet starts its multiply-add, which takes
+ * what slots are left from this cycle on. */
+static bool step_trigger(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                         int *slots)
+{
+    if (t->ready_at > r->now && !mesh_trigger_takes_index(pe)) return false;
+    if (!has_data(mesh_queue_of(pe, t->in), r->now)) return false;
+    if (!mesh_trigger_start(r, pe, t)) return true;
+    return step_memory(r, pe, t, slots);
+}
+
 static inline bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
 {
     struct mesh_thread *t = mesh_thread_of(r, pe, thread);
+    if (mesh_trigger_waits(t)) return step_trigger(r, pe, t, slots);
     if (t->ready_at > r->now) return false;
     return t->flags & MESH_FABRIC ? step_fabric(r, pe, t, slots) : step_memory(r, pe, t, slots);
 }
@@ -345,6 +358,7 @@ enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
     if (pe->bulk_since) settle(r, pe);
     if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
     if (pe->threads && datapath_cycle(r, pe)) busy = true;
+    if (r->stray) return mesh_trigger_stray(r, pe);
     if (pe->out_used && ramp_cycle(r, pe)) busy = true;
     pe->hears = hears(r, pe);
     mesh_see_cycle(pe);

@@ -8,6 +8,7 @@
 #include "mesh_thread.h"
 #include "pool.h"
 #include "region.h"
+#include "trigger.h"
 #include "watch_hooks.h"
 
 #include <string.h>
@@ -56,6 +57,7 @@ static enum wsc_err consider_queue(struct mesh_region *r, struct mesh_pe *pe, st
     const struct mesh_queue *q = mesh_queue_of(pe, queue);
     uint64_t entry = q->entry[q->head];
     if (mesh_entry_ready(entry) > r->now) return WSC_OK;
+    if (entry & MESH_CONTROL_BIT && !mesh_trigger_lets_control(r, pe, queue)) return WSC_OK;
     if (entry & MESH_CONTROL_BIT) return consider_control(r, pe, best, queue, entry);
     if (q->link < 0 || (unsigned)pe->data_blocked >> queue & 1U || is_read(r, pe, queue))
         return WSC_OK;
@@ -82,10 +84,12 @@ static enum wsc_err run_task(struct mesh_region *r, struct mesh_pe *pe, const st
 {
     uint32_t data = 0;
     mesh_see_task(pe, c->id, c->queue);
-    if (c->queue >= 0)
+    if (c->queue >= 0) {
+        mesh_trigger_stop(r, pe, c->queue);
         data = mesh_take_wavelet(r, pe, c->queue);
-    else if (c->id >= 0)
+    } else if (c->id >= 0) {
         pe->activated &= ~(1ULL << c->id);
+    }
     pe->todo = r->todo;
     pe->n_todo = pe->next_todo = 0;
     pe->running = true;
@@ -130,6 +134,12 @@ static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
         break;
     case MESH_TODO_UNBLOCK_DATA:
         pe->data_blocked &= (uint8_t)~queue;
+        break;
+    case MESH_TODO_ARM:
+        *waits = (unsigned)pe->threads >> t->left & 1U;
+        if (*waits) return WSC_OK;
+        mesh_see_join(pe, (int)t->left);
+        mesh_trigger_begin(r, pe, t);
         break;
     }
     return WSC_OK;

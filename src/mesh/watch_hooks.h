@@ -73,6 +73,11 @@ static inline void mesh_see_element(struct mesh_pe *pe, int thread)
 {
     if (watch_mesh(pe)->watch) mesh_watch_element(pe, thread);
 }
+/* The first wavelet of its queue is about to start a multiply-add of @p thread. */
+static inline void mesh_see_arrival(struct mesh_pe *pe, int thread)
+{
+    if (watch_mesh(pe)->watch) mesh_watch_arrival(pe, thread);
+}
 /* It could be, but others have the datapath. */
 static inline void mesh_see_crowded(struct mesh_pe *pe, int thread)
 {

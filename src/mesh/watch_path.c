@@ -155,6 +155,16 @@ static void begin_element(const struct mesh_pe *pe, struct mesh_watch_flow *f, i
     mesh_path_extend(p, MESH_PART_QUEUES, watch_now(pe));
 }
 
+/* A wavelet starts a multiply-add, after the least time from the one before it. */
+void mesh_path_arrival(struct mesh_pe *pe, int thread)
+{
+    const int64_t ready = watch_thread(pe, thread)->ready_at;
+    struct mesh_watch_flow *f = flow_of(pe);
+    if (!f) return;
+    if (ready > f->thread[thread].at) mesh_path_extend(&f->thread[thread], MESH_PART_SETUP, ready);
+    begin_element(pe, f, thread);
+}
+
 /* An element takes one cycle of computing after what it waited for; one that is sent hands the
  * path to the slot of its wavelet. */
 void mesh_path_element(struct mesh_pe *pe, int thread)

@@ -15,6 +15,7 @@ void mesh_path_task(struct mesh_pe *pe, int queue);
 void mesh_path_wait(struct mesh_pe *pe);
 void mesh_path_join(struct mesh_pe *pe, int thread);
 void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op);
+void mesh_path_arrival(struct mesh_pe *pe, int thread);
 void mesh_path_element(struct mesh_pe *pe, int thread);
 void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end);
 /* The path to the last thing that happened. */

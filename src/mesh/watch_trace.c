@@ -223,6 +223,12 @@ void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op)
     if (t->task_end < watch_now(pe)) t->task_end = (int32_t)watch_now(pe);
 }
 
+void mesh_trace_arrival(struct mesh_pe *pe, int thread)
+{
+    struct mesh_watch_trace *t = trace_of(watch_mesh(pe), pe->index);
+    if (t) t->op[thread].begin = (int32_t)watch_now(pe);
+}
+
 void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     struct mesh_watch_trace *t = trace_of(watch_mesh(pe), pe->index);

@@ -18,5 +18,6 @@ void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int co
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue);
 void mesh_trace_wait(struct mesh_pe *pe);
 void mesh_trace_op(struct mesh_pe *pe, const struct mesh_thread *op);
+void mesh_trace_arrival(struct mesh_pe *pe, int thread);
 void mesh_trace_op_end(struct mesh_pe *pe, int thread, int64_t end);
 #endif

@@ -114,10 +114,19 @@ static bool next_word(struct piece *p, const uint64_t *bits, uint64_t *word, int
 
 /* Counts are kept one segment further on: after the running sums, start[s + 1] is where segment s
  * begins, and when the second pass has moved it past the segment's non-zeros, where it ends. */
+static void count_back(const struct sort *s, int64_t row, int64_t first_column, uint64_t word)
+{
+    const struct num_sparse_order *o = &s->w->back;
+    for (; s->transposed && word; word &= word - 1) {
+        const int64_t out = first_column + __builtin_ctzll(word);
+        o->start[1 + num_sparse_segment(o, out, row / NUM_SPARSE_INPUTS)]++;
+    }
+}
+
 static void count_row(const struct sort *s, int64_t row)
 {
     const struct num_sparse *w = s->w;
-    uint32_t *back = w->back.start + 1, n_row = 0;
+    uint32_t n_row = 0;
     for (int64_t b = 0; b < w->forward.n_in_blocks; b++) {
         struct piece p = piece_of(w, row, b);
         uint64_t word;
@@ -125,10 +134,7 @@ static void count_row(const struct sort *s, int64_t row)
         uint32_t n = 0;
         while (next_word(&p, s->bits, &word, &column)) {
             n += (uint32_t)__builtin_popcountll(word);
-            for (; s->transposed && word; word &= word - 1) {
-                const int64_t out = b * NUM_SPARSE_INPUTS + column + __builtin_ctzll(word);
-                back[num_sparse_segment(&w->back, out, row / NUM_SPARSE_INPUTS)]++;
-            }
+            count_back(s, row, b * NUM_SPARSE_INPUTS + column, word);
         }
         w->forward.start[1 + num_sparse_segment(&w->forward, row, b)] = n;
         n_row += n;
@@ -164,6 +170,24 @@ static void put(struct num_sparse_order *o, int64_t out, int64_t block, int64_t 
     o->value[at] = value;
 }
 
+/* The elements of one word of row @p row, whose lowest bit is column @p column of block @p b; @p at
+ * is where the first of them goes.  Returns how many there are. */
+static uint32_t put_word(const struct sort *s, int64_t row, int64_t b, int64_t column,
+                         uint64_t word, uint32_t at, const float *value)
+{
+    struct num_sparse *w = s->w;
+    uint32_t n = 0;
+    for (; word; word &= word - 1, n++) {
+        const int64_t input = column + __builtin_ctzll(word);
+        w->forward.input[at + n] = (uint8_t)input;
+        w->forward.value[at + n] = value[n];
+        if (s->transposed)
+            put(&w->back, b * NUM_SPARSE_INPUTS + input, row / NUM_SPARSE_INPUTS,
+                row % NUM_SPARSE_INPUTS, value[n]);
+    }
+    return n;
+}
+
 static void put_row(const struct sort *s, int64_t row)
 {
     struct num_sparse *w = s->w;
@@ -172,18 +196,12 @@ static void put_row(const struct sort *s, int64_t row)
         struct piece p = piece_of(w, row, b);
         uint64_t word;
         int64_t column;
-        uint32_t at = w->forward.start[1 + num_sparse_segment(&w->forward, row, b)];
+        uint32_t *at = &w->forward.start[1 + num_sparse_segment(&w->forward, row, b)];
         while (next_word(&p, s->bits, &word, &column)) {
-            for (; word; word &= word - 1, at++, value++) {
-                const int64_t input = column + __builtin_ctzll(word);
-                w->forward.input[at] = (uint8_t)input;
-                w->forward.value[at] = *value;
-                if (s->transposed)
-                    put(&w->back, b * NUM_SPARSE_INPUTS + input, row / NUM_SPARSE_INPUTS,
-                        row % NUM_SPARSE_INPUTS, *value);
-            }
+            const uint32_t n = put_word(s, row, b, column, word, *at, value);
+            *at += n;
+            value += n;
         }
-        w->forward.start[1 + num_sparse_segment(&w->forward, row, b)] = at;
     }
 }
 

@@ -234,7 +234,7 @@ void num_sparse_gradient(enum num_format format, const struct num_sparse *w,
               "gradient of rows %lld to %lld of %lld", (long long)g->first_row,
               (long long)(g->first_row + g->n_rows), (long long)w->rows);
     const int64_t n_kept = w->first[g->first_row + g->n_rows] - w->first[g->first_row];
-    const int64_t n_dy = NUM_SPARSE_OUTPUTS * NUM_SPARSE_TOKENS;
+    const int64_t n_dy = (int64_t)NUM_SPARSE_OUTPUTS * NUM_SPARSE_TOKENS;
     float *dy = new_scratch(n_dy + n_kept), *sums = dy + n_dy;
     int64_t done[NUM_SPARSE_OUTPUTS], end;
     if (g->n_tokens == 0) memset(out, 0, (size_t)n_kept * sizeof *out);

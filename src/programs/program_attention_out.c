@@ -37,21 +37,29 @@ static int row_at(const struct programs_grid *g, const struct mix *x, int y, int
     return x->row + 4 * (((x->m->sample + 1) * programs_tokens(g, y) - n) & 1);
 }
 
+/* Receive the @p n scores of a key. */
+static enum wsc_err issue_receive(struct mesh_pe *pe, int n)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct mix *x = g->program;
+    const struct mesh_op op = {.code = (uint8_t)programs_code(x->m->rows.half, MESH_FMOVS),
+                               .thread = PROGRAMS_THREAD_RECEIVE,
+                               .activate = PROGRAMS_TASK_READY + 1,
+                               .dst = mesh_mem(row_at(g, x, mesh_y(pe), n), n),
+                               .a = mesh_in(score_gather.colour, n)};
+    return mesh_issue(pe, &op);
+}
+
 /* Receive the scores of key @p key; values have to wait for them. */
 static enum wsc_err receive(struct mesh_pe *pe, int key)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct mix *x = g->program;
     if (key == g->T || x->m->rows.f->group_cols == 1) return WSC_OK;
-    const int y = mesh_y(pe), n = programs_queries(g, y, key);
-    const struct mesh_op op = {.code = (uint8_t)programs_code(x->m->rows.half, MESH_FMOVS),
-                               .thread = PROGRAMS_THREAD_RECEIVE,
-                               .activate = PROGRAMS_TASK_READY + 1,
-                               .dst = mesh_mem(row_at(g, x, y, n), n),
-                               .a = mesh_in(score_gather.colour, n)};
+    const int n = programs_queries(g, mesh_y(pe), key);
     if (!n) return WSC_OK;
     TRY(mesh_block_data(pe, PROGRAMS_COLOUR_SCALARS));
-    return mesh_issue(pe, &op);
+    return issue_receive(pe, n);
 }
 
 /* The row of scores is there: values may start their tasks. */
@@ -73,22 +81,32 @@ static struct mesh_dsd queries_of(const struct mesh_pe *pe, const struct program
                            tokens, g->pitch);
 }
 
-static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+static enum wsc_err clear_sums(struct mesh_pe *pe)
 {
     const struct mix *x = programs_grid_of(pe)->program;
+    return mesh_do(pe, MESH_FMOVS, queries_of(pe, &x->sum), mesh_float(0), (struct mesh_dsd){0});
+}
+
+static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+{
     (void)data;
-    TRY(mesh_do(pe, MESH_FMOVS, queries_of(pe, &x->sum), mesh_float(0), (struct mesh_dsd){0}));
+    TRY(clear_sums(pe));
     return receive(pe, 0);
+}
+
+/* After the last key. */
+static enum wsc_err round_output(struct mesh_pe *pe)
+{
+    const struct mix *x = programs_grid_of(pe)->program;
+    if (!x->m->out.half) return WSC_OK;
+    return mesh_do(pe, MESH_FS2H, queries_of(pe, &x->m->out), queries_of(pe, &x->sum),
+                   (struct mesh_dsd){0});
 }
 
 /* The next key, or after the last one the rounded output. */
 static enum wsc_err end_key(struct mesh_pe *pe, int key)
 {
-    const struct programs_grid *g = programs_grid_of(pe);
-    const struct mix *x = g->program;
-    if (key + 1 < g->T || !x->m->out.half) return receive(pe, key + 1);
-    return mesh_do(pe, MESH_FS2H, queries_of(pe, &x->m->out), queries_of(pe, &x->sum),
-                   (struct mesh_dsd){0});
+    return key + 1 < programs_grid_of(pe)->T ? receive(pe, key + 1) : round_output(pe);
 }
 
 /* A column that holds a whole head has its scores itself, in 32 bits. */
@@ -124,6 +142,70 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
     return slot + 1 == f->count[mesh_x(pe)] ? end_key(pe, key) : WSC_OK;
 }
 
+/* ---- values that start their AXPYs ----------------------------------------------------------- */
+
+/* Item number @p i: the values of one head of key i / heads. */
+static enum wsc_err bind_head(struct mesh_pe *pe, int i)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct mix *x = g->program;
+    const struct programs_mix *m = x->m;
+    const struct programs_features *f = m->rows.f;
+    const int heads = programs_heads_on(f, mesh_x(pe)), key = i / heads, head = i % heads;
+    const int y = mesh_y(pe), n = programs_queries(g, y, key);
+    const int slots = f->count[mesh_x(pe)] / heads;
+    struct mesh_dsd row = mesh_mem(row_at(g, x, y, n), n);
+    const int first = (m->sample + 1) * programs_tokens(g, y) - n;
+    const int scores = programs_score_at(g, m->scores, key * f->heads_per_pe + head, y, key);
+    if (f->group_cols == 1) TRY(own_scores(pe, scores, n, &row));
+    return mesh_arm(pe, &(struct mesh_trigger){
+                            .code = (uint8_t)programs_code(m->rows.half, MESH_FMACS),
+                            .thread = PROGRAMS_THREAD_TRIGGER,
+                            .activate = PROGRAMS_TASK_ITEM + 1,
+                            .wait = (uint16_t)g->arrival_eighths,
+                            .colour = PROGRAMS_COLOUR_SCALARS,
+                            .n = slots,
+                            .sums = mesh_mem(programs_at(g, &x->sum, head * slots, first), n),
+                            .vectors = row,
+                            .sums_step = g->pitch});
+}
+
+/* The values of the next head of a key wait for its row of scores. */
+static enum wsc_err await_item(struct mesh_pe *pe)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct mix *x = g->program;
+    const struct programs_features *f = x->m->rows.f;
+    const int i = g->item[programs_index(g, pe)], key = i / programs_heads_on(f, mesh_x(pe));
+    if (key == g->T) return round_output(pe);
+    const int n = programs_queries(g, mesh_y(pe), key);
+    return n && f->group_cols > 1 ? issue_receive(pe, n) : bind_head(pe, i);
+}
+
+static enum wsc_err start_items(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    TRY(clear_sums(pe));
+    return await_item(pe);
+}
+
+static enum wsc_err received_item(struct mesh_pe *pe, uint32_t data)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    (void)data;
+    return bind_head(pe, g->item[programs_index(g, pe)]);
+}
+
+static enum wsc_err on_item(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    (void)data;
+    g->item[programs_index(g, pe)]++;
+    return await_item(pe);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
 static enum wsc_err send_values(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_mix *m = ((const struct mix *)programs_grid_of(pe)->program)->m;
@@ -138,13 +220,16 @@ enum wsc_err programs_run_mix(struct programs_grid *g, const struct programs_mix
     TRY(programs_begin(g, &x));
     TRY(programs_reserve_words(g, g->pitch + 1, PROGRAMS_BANK_TOKENS, "a row of scores", &x.row));
     if (m->out.half) TRY(programs_reserve_sums(g, &x.sum, m->out.f, "sums of the output"));
-    TRY(programs_route_keys(g, f, send_values, on_value));
+    TRY(programs_route_keys(g, f, send_values, g->by_data ? NULL : on_value));
     if (f->group_cols > 1) TRY(programs_route_scores(g, &x.sent, send_scores));
     for (int c = 0; c < g->w; c++) {
         const struct mesh_rect column = {c, 0, 1, g->h};
         if (!f->count[c]) continue;
-        TRY(mesh_task(g->m, column, PROGRAMS_TASK_READY, received, MESH_HIGH));
-        TRY(mesh_task(g->m, column, PROGRAMS_TASK_MAIN, start, MESH_HIGH));
+        TRY(mesh_task(g->m, column, PROGRAMS_TASK_READY, g->by_data ? received_item : received,
+                      MESH_HIGH));
+        TRY(mesh_task(g->m, column, PROGRAMS_TASK_ITEM, on_item, MESH_HIGH));
+        TRY(mesh_task(g->m, column, PROGRAMS_TASK_MAIN, g->by_data ? start_items : start,
+                      MESH_HIGH));
         TRY(mesh_start(g->m, column, PROGRAMS_TASK_MAIN));
     }
     return programs_run(g);

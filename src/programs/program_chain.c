@@ -97,19 +97,9 @@ enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gath
     return mesh_send_control(pe, c->gather, mesh_control(&open, 1, -1), thread);
 }
 
-/* The sending half at one PE: its own words in up to two parts, then at position 0 those of all
- * others, relayed from the gathering colour to the broadcast one; elsewhere only the switch turns.
- */
-struct gather_send {
-    const struct programs_gather *gather;
-    int position, n, task;
-    struct mesh_dsd own[2], others; /* memory; how many words come from all others */
-    enum mesh_code move;
-};
-
 /* After its own words position 0 relays those of all others, and any other position lets them
  * pass. */
-static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
+static enum wsc_err pass_on(struct mesh_pe *pe, const struct programs_gather_send *s)
 {
     const struct programs_gather *c = s->gather;
     if (s->position == 0 && s->n > 1) {
@@ -122,21 +112,29 @@ static enum wsc_err pass_on(struct mesh_pe *pe, const struct gather_send *s)
     return programs_gather_pass(pe, c, s->position, s->n, PROGRAMS_THREAD_SEND);
 }
 
+static bool has_elements(const struct mesh_dsd *d)
+{
+    bool has = d->n_dims > 0;
+    for (int i = 0; i < d->n_dims; i++)
+        has = has && d->len[i];
+    return has;
+}
+
 /* Issues one operation of the sending half and is called again when that has ended: first the own
  * words, then what passes.  Asynchronous throughout: a PE that waited for its turn on the outgoing
  * colour would stop taking from it, and the row would wait for itself. */
-static enum wsc_err gather_step(struct mesh_pe *pe, const struct gather_send *s)
+enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s)
 {
     enum { PARTS = sizeof s->own / sizeof *s->own };
     struct programs_grid *g = programs_grid_of(pe);
     const struct programs_gather *c = s->gather;
     int32_t *const sent = &g->sent[programs_index(g, pe)];
-    while (*sent < PARTS && !s->own[*sent].len[0])
+    while (*sent < PARTS && !has_elements(&s->own[*sent]))
         ++*sent;
     if (*sent == PARTS) return pass_on(pe, s);
     const struct mesh_dsd *part = &s->own[(*sent)++];
     const struct mesh_op own = {
-        .code = (uint8_t)s->move,
+        .code = (uint8_t)s->own_move,
         .thread = PROGRAMS_THREAD_SEND,
         .activate = (uint8_t)(s->task + 1),
         .dst = words_of(mesh_out(s->position ? c->gather : c->colour, 1), part),
@@ -170,7 +168,7 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
     const int y = mesh_y(pe), tokens = programs_tokens(g, y), count = tile->f->count[mesh_x(pe)];
     const int turns = g->key_step, longer = tokens % turns, n = tokens / turns;
     const int first = sample * tokens;
-    const struct gather_send s = {
+    const struct programs_gather_send s = {
         .gather = &key_gather,
         .position = y,
         .n = g->h,
@@ -179,8 +177,9 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
                 keys_in_turns(g, programs_at(g, tile, 0, first + longer), n ? turns - longer : 0, n,
                               count)},
         .others = programs_matrix(0, (int)g->T - programs_tokens(g, 0), count, 1),
+        .own_move = programs_code(tile->half, MESH_FMOVS),
         .move = programs_code(tile->half, MESH_FMOVS)};
-    return gather_step(pe, &s);
+    return programs_gather_step(pe, &s);
 }
 
 enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
@@ -191,7 +190,8 @@ enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_
         const struct mesh_rect column = {x, 0, 1, g->h};
         if (!f->count[x]) continue;
         TRY(programs_route_gather(g, &line, &key_gather));
-        TRY(mesh_data_task(g->m, column, PROGRAMS_COLOUR_SCALARS, on_scalar, MESH_LOW));
+        if (on_scalar)
+            TRY(mesh_data_task(g->m, column, PROGRAMS_COLOUR_SCALARS, on_scalar, MESH_LOW));
         TRY(mesh_task(g->m, column, PROGRAMS_TASK_SEND, send, MESH_LOW));
         TRY(mesh_start(g->m, column, PROGRAMS_TASK_SEND));
     }
@@ -257,6 +257,7 @@ static enum wsc_err add_to(struct mesh_pe *pe, const struct programs_sum *s, str
 {
     const struct mesh_op op = {.code = (uint8_t)sum_code(s, in != NULL),
                                .thread = (uint8_t)s->thread,
+                               .activate = (uint8_t)s->activate,
                                .dst = dst,
                                .a = in ? *in : s->mine,
                                .b = in ? s->mine : (struct mesh_dsd){0}};
@@ -268,28 +269,35 @@ static bool same_place(const struct mesh_dsd *a, const struct mesh_dsd *b)
     return a->kind == MESH_DSD_MEMORY && b->kind == MESH_DSD_MEMORY && a->address == b->address;
 }
 
-/* The two halves of a line end here, in @p sum. */
+/* The two halves of a line end here, in @p sum; the last addition activates what waits for it. */
 static enum wsc_err add_sides(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd sum)
 {
     const struct programs_chain *c = s->chain;
     const struct mesh_dsd far = words_of(mesh_in(to_start(c, s->position + 1), 1), &s->result);
     const struct mesh_dsd near = words_of(mesh_in(to_end(c, s->position - 1), 1), &s->result);
-    struct programs_sum then = *s;
+    struct programs_sum first = *s, then = *s;
+    if (s->position) first.activate = 0;
     if (s->position + 1 < s->n) {
-        TRY(add_to(pe, s, sum, &far));
+        TRY(add_to(pe, &first, sum, &far));
         then.mine = sum;
     }
     if (s->position) return add_to(pe, &then, sum, &near);
-    return s->n == 1 && !same_place(&s->mine, &sum) ? add_to(pe, s, sum, NULL) : WSC_OK;
+    if (s->n > 1) return WSC_OK;
+    if (!same_place(&s->mine, &sum)) return add_to(pe, s, sum, NULL);
+    return s->activate ? mesh_activate(pe, s->activate - 1) : WSC_OK;
 }
 
 static enum wsc_err sum_root(struct mesh_pe *pe, const struct programs_sum *s)
 {
+    struct programs_sum wide = *s;
     if (s->wide.kind == MESH_DSD_NONE) return add_sides(pe, s, s->result);
-    TRY(add_sides(pe, s, s->wide));
-    return mesh_issue(
-        pe, &(struct mesh_op){
-                .code = MESH_FS2H, .thread = (uint8_t)s->thread, .dst = s->result, .a = s->wide});
+    wide.activate = 0;
+    TRY(add_sides(pe, &wide, s->wide));
+    return mesh_issue(pe, &(struct mesh_op){.code = MESH_FS2H,
+                                            .thread = (uint8_t)s->thread,
+                                            .activate = (uint8_t)s->activate,
+                                            .dst = s->result,
+                                            .a = s->wide});
 }
 
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s)

@@ -34,10 +34,22 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
 /** After the own words of position @p position of @p n: the positions after it may pass. */
 enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
                                   int n, int thread);
+/** The sending half of a gather at one PE: its own words in up to two parts, then at position 0
+ *  those of all others, relayed from the gathering colour to the broadcast one; elsewhere only the
+ *  switch turns. */
+struct programs_gather_send {
+    const struct programs_gather *gather;
+    int position, n, task;
+    struct mesh_dsd own[2], others; /**< memory; how many words come from all others */
+    enum mesh_code own_move, move;  /**< of own words, of relayed ones */
+};
+/** Body of the sending task, which runs again after each part. */
+enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s);
 /** Sending keys (rows of @p tile) of one sequence up and down the columns: token by token, all
  *  features of the column. */
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample);
-/** Routes and task for it on the columns that hold features. */
+/** Routes and tasks for it on the columns that hold features; @p on_scalar NULL: keys start none.
+ */
 enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
                                  mesh_task_fn send, mesh_task_fn on_scalar);
 /** Columns of head @p i on row @p y. */
@@ -68,6 +80,7 @@ struct programs_sum {
     const struct programs_chain *chain;
     enum mesh_code code;
     int position, n, root, thread;
+    int activate;                 /**< local task id + 1 when the PE's part has ended, or 0 */
     struct mesh_dsd mine, result; /**< of the same length, or mine a number */
     struct mesh_dsd wide; /**< where sums form whose result is 16-bit; otherwise of no kind */
     bool mine_half;       /**< mine is of 16-bit numbers */

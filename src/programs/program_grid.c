@@ -9,6 +9,7 @@
 #include <wsc/mem.h>
 #include <wsc/programs.h>
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -186,9 +187,32 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
     TRY_NEW(g->sent, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->items, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->key_row, WSC_MEM_KERNELS, g->T);
     TRY_NEW(g->key_token, WSC_MEM_KERNELS, g->T);
     order_keys(g, 1);
+    return WSC_OK;
+}
+
+/* To the nearest eighth of a cycle. */
+enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w)
+{
+    enum { PARTS = 8, MOST_CYCLES = 4096 };
+    if (w->data_triggered && w->arrival_cycles > MOST_CYCLES)
+        return WSC_RAISE(WSC_CONFIG,
+                         "cluster.wafer.arrival_cycles is %g; on the mesh at most %d can pass",
+                         w->arrival_cycles, MOST_CYCLES);
+    if (w->sum_accumulators > PROGRAMS_MOST_ACCUMULATORS)
+        return WSC_RAISE(WSC_CONFIG,
+                         "cluster.wafer.sum_accumulators is %lld; programs of the mesh take at "
+                         "most %d",
+                         (long long)w->sum_accumulators, PROGRAMS_MOST_ACCUMULATORS);
+    g->exp_cycles = (int)w->exp_cycles;
+    g->divide_cycles = (int)w->divide_cycles;
+    g->loop_cycles = (int)w->vector_loop_cycles;
+    g->by_data = w->data_triggered;
+    g->arrival_eighths = (int)lround(PARTS * w->arrival_cycles);
+    g->accumulators = (int)w->sum_accumulators;
     return WSC_OK;
 }
 
@@ -200,6 +224,7 @@ void programs_grid_fini(struct programs_grid *g)
     wsc_free(g->sent);
     wsc_free(g->scored);
     wsc_free(g->passed);
+    wsc_free(g->items);
     wsc_free(g->key_row);
     wsc_free(g->key_token);
     *g = (struct programs_grid){0};
@@ -331,6 +356,7 @@ enum wsc_err programs_begin(struct programs_grid *g, void *program)
     memset(g->sent, 0, n * sizeof *g->sent);
     memset(g->scored, 0, n * sizeof *g->scored);
     memset(g->passed, 0, n * sizeof *g->passed);
+    memset(g->items, 0, n * sizeof *g->items);
     TRY(mesh_clear(g->m));
     /* Where reservations of the program start, for programs_run to release. */
     return mesh_reserve(g->m, programs_all(g), 0, 0, "nothing", &g->scratch);

@@ -10,6 +10,7 @@
 #ifndef WSC_PROGRAMS_GRID_H
 #define WSC_PROGRAMS_GRID_H
 #include <wsc/err.h>
+#include <wsc/hw.h>
 #include <wsc/mesh.h>
 
 #include <stdint.h>
@@ -47,6 +48,14 @@ struct programs_weights {
     int64_t ld_out, ld_in;
 };
 
+enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
+/** Registers of a PE whose items arriving data make up (program_trigger.c): items that have ended,
+ *  that were bound, whose sums have set out, whose sums have ended; for the newest ones a bit each
+ *  that says whether data came. */
+struct programs_items {
+    int32_t ended, bound, sent, summed;
+    uint64_t came;
+};
 /** The fabric of one wafer and where tokens lie on it. */
 struct programs_grid {
     struct mesh *m; /**< owned */
@@ -59,8 +68,13 @@ struct programs_grid {
     bool half;       /**< tiles are of 16-bit numbers, sums over them of 32 bits */
     enum mesh_half format; /**< which 16-bit numbers */
     int exp_cycles, divide_cycles;
-    int loop_cycles;                              /**< before each operation of a loop */
+    int loop_cycles;     /**< before each operation of a loop */
+    bool by_data;        /**< arriving data start multiply-adds; otherwise loops do */
+    int arrival_eighths; /**< of a cycle, from one such multiply-add to the next */
+    int accumulators;    /**< that products by arriving data take in turn */
+    const struct programs_trigger *trigger;       /**< borrowed: items of the running program */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
+    struct programs_items *items;                 /**< owned, of each PE */
     int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
     int key_step;             /**< tokens between neighbouring keys of a PE in that order */
     int scratch;              /**< first address that programs may reserve and release */
@@ -81,6 +95,9 @@ struct programs_grid_config {
 };
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
+/** Take the cycles of scalar code from the machine, and what starts multiply-adds.  WSC_CONFIG for
+ *  arrival_cycles beyond what a PE can wait. */
+enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w);
 /** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
  *  in so many turns over its tokens that each column of a head keeps scores of early and of late
  *  keys alike, which causality makes unequally long.  Before the first program of attention. */

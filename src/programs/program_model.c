@@ -157,9 +157,7 @@ static enum wsc_err create(struct programs_model *k)
     const struct hw_wafer *w = &k->hw->cluster->wafer;
     for (int i = 0; i < PROGRAMS_ROWS; i++)
         k->row[i].kernel = programs_row_name(i, &k->row[i].pass);
-    k->grid.exp_cycles = (int)w->exp_cycles;
-    k->grid.divide_cycles = (int)w->divide_cycles;
-    k->grid.loop_cycles = (int)w->vector_loop_cycles;
+    TRY(programs_grid_rates(&k->grid, w));
     TRY(make_features(k));
     TRY_NEW(k->layer, WSC_MEM_KERNELS, k->training ? k->model->L : 1);
     TRY(reserve_common(k));

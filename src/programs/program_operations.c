@@ -3,6 +3,7 @@
  * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
  * the operands, compares with the definition and puts the analytical model beside the simulated
  * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
+#include "program_columns.h"
 #include "program_embedding.h"
 #include "program_grid.h"
 #include "program_loss.h"
@@ -11,7 +12,6 @@
 #include "program_scores.h"
 #include "program_softmax.h"
 #include "program_vector_ops.h"
-#include "program_weight_grad.h"
 
 #include <wsc/clock.h>
 #include <wsc/cycles_ops.h>
@@ -114,13 +114,14 @@ static enum wsc_err weight_gradient(struct programs_trial *t, struct matrices *m
     const struct cycles_side in = cycles_side_of(l, t->c->k), out = cycles_side_of(l, t->c->m);
     struct programs_weight_gradient p = {.n_samples = (int)t->c->samples,
                                          .by_columns = cycles_by_columns(l, &in, &out),
+                                         .arrives = cycles_gradient_arrives(l, &in, &out),
                                          .room = (int64_t)l->room,
                                          .ld = t->c->k,
                                          .host = o->out};
     TRY(matrices_init(t, m));
     TRY(tile_with(t, &p.x, &m->in, o->x[0]));
     TRY(tile_with(t, &p.dy, &m->out, o->x[1]));
-    return programs_run_weight_gradient(&t->grid, &p);
+    return programs_sum_weights(&t->grid, &p);
 }
 
 enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_operands *o)
@@ -351,6 +352,7 @@ static enum wsc_err attention(struct programs_trial *t, struct programs_features
 {
     const struct programs_case *c = t->c;
     struct programs_attention p = {.room = (int64_t)t->lay.layout.room,
+                                   .arrives = cycles_keys_arrive(&t->lay.layout),
                                    .scale = 1 / sqrtf((float)c->head_dim)};
     TRY(programs_features_init_heads(f, (int)c->heads, (int)c->head_dim, t->grid.w,
                                      PROGRAMS_NO_PAIRS));
@@ -500,9 +502,7 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
         .max_samples = (int)c->samples,
         .half = half};
     enum wsc_err rc = programs_grid_init(&t.grid, &config);
-    t.grid.exp_cycles = (int)wafer->exp_cycles;
-    t.grid.divide_cycles = (int)wafer->divide_cycles;
-    t.grid.loop_cycles = (int)wafer->vector_loop_cycles;
+    if (!rc) rc = programs_grid_rates(&t.grid, wafer);
     t.grid.watch = watched < 0 ? NULL : c->watch;
     t.grid.watched = watched;
     if (!rc) rc = op(&t, o);

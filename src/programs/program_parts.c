@@ -3,6 +3,7 @@
  * backward: which programs run on which tiles, and what their cycles are booked under, beside the
  * analytical model's for the same shapes. */
 #include "program_parts.h"
+#include "program_columns.h"
 #include "program_embedding.h"
 #include "program_grid.h"
 #include "program_loss.h"
@@ -12,7 +13,6 @@
 #include "program_softmax.h"
 #include "program_state.h"
 #include "program_vector_ops.h"
-#include "program_weight_grad.h"
 
 #include <wsc/check.h>
 
@@ -260,15 +260,16 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
 {
     const struct cycles_side in = {x->f->n, x->f->slots}, out = {dy->f->n, dy->f->slots};
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
-        struct programs_weight_gradient w = {.dy = *dy,
-                                             .x = *x,
-                                             .by_columns =
-                                                 cycles_by_columns(&k->leaf_layout, &in, &out),
-                                             .room = (int64_t)k->leaf_layout.room,
-                                             .host = leaf_grad(k, weight, leaf),
-                                             .ld = x->f->n};
+        struct programs_weight_gradient w = {
+            .dy = *dy,
+            .x = *x,
+            .by_columns = cycles_by_columns(&k->leaf_layout, &in, &out),
+            .arrives = cycles_gradient_arrives(&k->leaf_layout, &in, &out),
+            .room = (int64_t)k->leaf_layout.room,
+            .host = leaf_grad(k, weight, leaf),
+            .ld = x->f->n};
         programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
-        TRY(programs_run_weight_gradient(&k->grid, &w));
+        TRY(programs_sum_weights(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
         expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,
@@ -385,6 +386,7 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .dk = k->dk,
                                        .dv = k->dv,
                                        .room = (int64_t)k->layout.room,
+                                       .arrives = cycles_keys_arrive(&k->layout),
                                        .scale = (float)(k->model->qk_scale / by_layer)};
 }
 

@@ -7,13 +7,18 @@
 #include "program_grid.h"
 #include "program_resources.h"
 #include "program_scores.h"
+#include "program_trigger.h"
 
 #include <wsc/mem.h>
 
 /* Contract over features.  Item i is one output: each scalar that comes down the column is an AXPY
  * of the PE's tokens into one of two accumulators; after the last one the sums of the row travel
  * to the column that owns the output, while the next item is under way in the other accumulator.
- * Where a head is a single column its scores are their own accumulator. */
+ * Where a head is a single column its scores are their own accumulator.
+ *
+ * Scalars start a task each (on_scalar) that issues the AXPY in a loop of scalar code, or, on a
+ * machine where arriving data start operations, the AXPY itself (program_trigger.c): an output then
+ * ends with a control wavelet, a key with its count of scalars. */
 
 struct contract {
     struct programs_grid *g;
@@ -23,8 +28,10 @@ struct contract {
     int n_items, n_out;
     /* scores */
     const struct programs_scores *scores;
-    int acc[2]; /* addresses */
-    bool half;  /* what streams and what it meets */
+    int acc[PROGRAMS_MOST_ACCUMULATORS]; /* addresses */
+    int n_acc;
+    bool half; /* what streams and what it meets */
+    struct programs_trigger trigger;
 };
 
 /* One PE's view of an item. */
@@ -105,13 +112,19 @@ static int vector_at(const struct contract *c, int x, int i, const struct item *
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* Items take the two accumulators in turn; scores of a head on one column are added up in their
+/* Parts of a product that are added up to one output. */
+static int parts_of(const struct contract *c)
+{
+    return c->product && c->product->sums ? c->product->n_parts : 1;
+}
+
+/* Items take the accumulators in turn; scores of a head on one column are added up in their
  * place. */
 static int accumulator(const struct contract *c, const struct item *it, int i)
 {
     if (it->line == 1 && c->scores) return it->result;
     /* In another bank than the vectors: those of 16-bit numbers go through four. */
-    return c->acc[i & 1] + 4 * (c->half ? it->first >> 1 & 1 : it->first);
+    return c->acc[i % c->n_acc] + 4 * (c->half ? it->first >> 1 & 1 : it->first);
 }
 
 /* The 32-bit sums of item @p i, which ended at this PE, become its 16-bit result. */
@@ -183,7 +196,77 @@ static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
+/* ---- items of arriving data ------------------------------------------------------------------ */
+
+/* Items of the trigger are the parts of outputs: the scalars of one part meet vectors that lie at
+ * one distance. */
+static int trigger_items(const struct mesh_pe *pe)
+{
+    const struct contract *c = programs_grid_of(pe)->program;
+    return items_of(c, mesh_x(pe)) * parts_of(c);
+}
+
+static bool trigger_item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct contract *c = g->program;
+    const int x = mesh_x(pe), parts = parts_of(c), part = i % parts;
+    const struct item it = item_of(c, x, mesh_y(pe), i / parts);
+    const int scalars = it.scalars / parts;
+    t->code = (uint8_t)programs_code(c->half, MESH_FMACS);
+    t->colour = PROGRAMS_COLOUR_SCALARS;
+    t->until_control = c->product != NULL;
+    t->n = scalars ? scalars : 1;
+    t->sums = mesh_mem(accumulator(c, &it, i / parts), it.n);
+    t->vectors =
+        scalars ? mesh_mem(vector_at(c, x, i / parts, &it, part * scalars), it.n) : t->sums;
+    t->vectors_step = g->pitch;
+    return true;
+}
+
+static bool trigger_sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *s)
+{
+    const struct contract *c = programs_grid_of(pe)->program;
+    const int parts = parts_of(c);
+    const struct item it = item_of(c, mesh_x(pe), mesh_y(pe), i / parts);
+    const int sums = accumulator(c, &it, i / parts);
+    if (!it.n || i % parts + 1 < parts || (it.line == 1 && c->scores)) return false;
+    s->chain = &programs_line_chain;
+    s->code = MESH_FADDS;
+    s->position = it.position;
+    s->n = it.line;
+    s->root = it.root;
+    s->mine = any ? mesh_mem(sums, it.n) : mesh_float(0);
+    s->result = mesh_mem(it.narrow ? sums : it.result, it.n);
+    return true;
+}
+
+static enum wsc_err trigger_ended(struct mesh_pe *pe, int i)
+{
+    const struct contract *c = programs_grid_of(pe)->program;
+    return narrow(pe, c, i / parts_of(c));
+}
+
+static enum wsc_err bind_items(struct contract *c, struct mesh_rect pes)
+{
+    c->trigger = (struct programs_trigger){.accumulators = c->n_acc,
+                                           .parts = parts_of(c),
+                                           .items = trigger_items,
+                                           .item = trigger_item,
+                                           .sum = trigger_sum,
+                                           .ended = trigger_ended};
+    c->g->trigger = &c->trigger;
+    return programs_trigger_bind(c->g, pes);
+}
+
 /* ---- products -------------------------------------------------------------------------------- */
+
+/* Words of column @p x: its weights, and by arriving data one that ends each part of an output. */
+static int64_t column_words(const struct contract *c, int x)
+{
+    const int ends = c->g->by_data ? parts_of(c) : 0;
+    return (int64_t)c->n_items * (product_scalars(c->product, x) + ends);
+}
 
 /* Weights in the order in which column @p x uses them: output by output, in an order that lets
  * neighbouring outputs end on different columns, and within an output by the features of the
@@ -192,32 +275,34 @@ static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to
 {
     const struct programs_product *p = c->product;
     const struct programs_features *in = p->in[0].f;
+    const int count = in->count[x], parts = parts_of(c);
     int before = 0;
     for (int j = 0; j < x; j++)
         before += in->count[j];
-    for (int64_t i = 0; i < c->n_items; i++) {
-        const struct programs_features *out = p->out[i / c->n_out].f;
-        const int64_t o = out->by_turns[i % c->n_out];
-        for (int k = 0; k < product_scalars(p, x); k++, to++) {
-            const struct programs_weights *w = &p->w[p->sums ? k / in->count[x] : i / c->n_out];
-            const int64_t feature = in->order[before + k % in->count[x]];
-            const float weight = w->at[o * w->ld_out + feature * w->ld_in];
-            *to = (struct mesh_wavelet){.data = programs_word(c->g, c->half, weight)};
+    for (int64_t i = 0; i < (int64_t)c->n_items * parts; i++) {
+        const int64_t item = i / parts;
+        const struct programs_features *out = p->out[item / c->n_out].f;
+        const struct programs_weights *w = &p->w[p->sums ? i % parts : item / c->n_out];
+        const float *row = w->at + out->by_turns[item % c->n_out] * w->ld_out;
+        for (int k = 0; k < count; k++) {
+            const float weight = row[in->order[before + k] * w->ld_in];
+            *to++ = (struct mesh_wavelet){.data = programs_word(c->g, c->half, weight)};
         }
+        if (c->g->by_data)
+            *to++ = (struct mesh_wavelet){.data = programs_item_end(), .control = true};
     }
 }
 
 /* One source a column with all its weights. */
 static enum wsc_err product_edges(struct contract *c)
 {
-    const struct programs_product *p = c->product;
     int64_t n = 0;
     for (int x = 0; x < c->g->w; x++)
-        n += (int64_t)c->n_items * product_scalars(p, x);
+        n += column_words(c, x);
     TRY_NEW(c->weights, WSC_MEM_KERNELS, n);
     struct mesh_wavelet *at = c->weights;
     for (int x = 0; x < c->g->w; x++) {
-        n = (int64_t)c->n_items * product_scalars(p, x);
+        n = column_words(c, x);
         fill_column(c, x, at);
         if (n) TRY(mesh_edge_source(c->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, at, n));
         at += n;
@@ -225,16 +310,17 @@ static enum wsc_err product_edges(struct contract *c)
     return WSC_OK;
 }
 
-/* Two, so that the sum of an output travels while the next one is accumulated. */
+/* So many that the sum of an output travels while the next one is accumulated; loops take two. */
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
-    for (int i = 0; i < 2; i++)
+    c->n_acc = c->g->by_data ? c->g->accumulators : 2;
+    for (int i = 0; i < c->n_acc; i++)
         TRY(programs_reserve_words(c->g, c->g->pitch, PROGRAMS_BANK_TOKENS, "an accumulator",
                                    &c->acc[i]));
     return WSC_OK;
 }
 
-/* Weights down the columns trigger AXPYs (on_scalar); sums go along the rows. */
+/* Weights down the columns start AXPYs; sums go along the rows. */
 static enum wsc_err run_product(struct contract *c)
 {
     struct programs_grid *g = c->g;
@@ -246,6 +332,10 @@ static enum wsc_err run_product(struct contract *c)
         TRY(programs_route_chain(g, &row, &programs_line_chain, false));
     }
     TRY(product_edges(c));
+    if (g->by_data) {
+        TRY(bind_items(c, programs_all(g)));
+        return programs_run(g);
+    }
     TRY(mesh_data_task(g->m, programs_all(g), PROGRAMS_COLOUR_SCALARS, on_scalar, MESH_LOW));
     TRY(programs_main(g, without_scalars));
     return programs_run(g);
@@ -275,7 +365,9 @@ enum wsc_err programs_run_scores(struct programs_grid *g, const struct programs_
     const struct programs_features *f = s->keys.f;
     TRY(programs_begin(g, &c));
     TRY(reserve_accumulators(&c));
-    TRY(programs_route_keys(g, f, send, on_scalar));
+    TRY(programs_route_keys(g, f, send, g->by_data ? NULL : on_scalar));
+    for (int x = 0; x < g->w && g->by_data; x++)
+        if (f->count[x]) TRY(bind_items(&c, (struct mesh_rect){x, 0, 1, g->h}));
     for (int i = 0; i < programs_n_head_lines(f) * g->h; i++) {
         const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
         TRY(programs_route_chain(g, &line, &programs_line_chain, false));

@@ -4,7 +4,14 @@
 #define WSC_PROGRAMS_RESOURCES_H
 
 /* Local tasks; WSE-3 has local ids from 8 on. */
-enum { PROGRAMS_TASK_MAIN = 8, PROGRAMS_TASK_NEXT, PROGRAMS_TASK_SEND, PROGRAMS_TASK_READY };
+enum {
+    PROGRAMS_TASK_MAIN = 8,
+    PROGRAMS_TASK_NEXT,
+    PROGRAMS_TASK_SEND,
+    PROGRAMS_TASK_READY,
+    PROGRAMS_TASK_ITEM, /* also the control task that ends an item */
+    PROGRAMS_TASK_SUMMED
+};
 /* Colours of the patterns; each program uses some of them. */
 enum {
     PROGRAMS_COLOUR_SCALARS = 0,     /* down a column or along a row: what triggers AXPYs */
@@ -40,6 +47,7 @@ enum {
     PROGRAMS_THREAD_SUM = 1,
     PROGRAMS_THREAD_SEND,
     PROGRAMS_THREAD_SEND_VECTOR,
-    PROGRAMS_THREAD_RECEIVE
+    PROGRAMS_THREAD_RECEIVE,
+    PROGRAMS_THREAD_TRIGGER
 };
 #endif

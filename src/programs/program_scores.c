@@ -30,6 +30,12 @@ int programs_key_of(const struct programs_grid *g, const struct programs_feature
     return row < per ? position * per + row : (int)g->T;
 }
 
+int programs_keys_at(const struct programs_grid *g, const struct programs_features *f, int position)
+{
+    const int64_t per = keys_per_column(g, f), rest = g->T - per * position;
+    return rest <= 0 ? 0 : (int)(rest < per ? rest : per);
+}
+
 /* Keys whose scores the PE sends: position 0 its own and, as they come, those of the others. */
 static void keys_to_send(const struct programs_grid *g, const struct programs_features *f,
                          int position, int *first, int *end)

@@ -19,6 +19,9 @@ int programs_key_owner(const struct programs_grid *g, const struct programs_feat
 /** Key number of row @p row at position @p position; at least T when there is none. */
 int programs_key_of(const struct programs_grid *g, const struct programs_features *f, int position,
                     int row);
+/** Keys whose scores position @p position keeps. */
+int programs_keys_at(const struct programs_grid *g, const struct programs_features *f,
+                     int position);
 /** Heads of which column @p x holds features. */
 static inline int programs_heads_on(const struct programs_features *f, int x)
 {

@@ -4,10 +4,10 @@
  * probabilities and output. */
 #include "program_softmax.h"
 #include "program_attention_out.h"
+#include "program_columns.h"
 #include "program_grid.h"
 #include "program_product.h"
 #include "program_vector_ops.h"
-#include "program_weight_grad.h"
 
 #include <wsc/num_math.h>
 
@@ -152,11 +152,11 @@ enum wsc_err programs_run_attention_backward(struct programs_grid *g,
 {
     const struct probabilities p = probabilities(a);
     const int b = a->sample;
-    TRY(programs_run_key_gradient(
-        g, &(struct programs_key_gradient){b, a->scores, a->dout, a->dv, a->room}));
+    TRY(programs_sum_keys(
+        g, &(struct programs_key_gradient){b, a->scores, a->dout, a->dv, a->room, a->arrives}));
     TRY(programs_run_scores(g, &(struct programs_scores){b, a->dout, a->v, a->dscores}));
     TRY(run_probabilities_backward(g, &p, a->dscores));
     TRY(programs_run_mix(g, &(struct programs_mix){b, a->dscores, a->k, a->dq}));
-    return programs_run_key_gradient(
-        g, &(struct programs_key_gradient){b, a->dscores, a->q, a->dk, a->room});
+    return programs_sum_keys(
+        g, &(struct programs_key_gradient){b, a->dscores, a->q, a->dk, a->room, a->arrives});
 }

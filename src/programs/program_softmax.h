@@ -24,6 +24,7 @@ struct programs_attention {
     struct programs_tile q, k, v, out;
     struct programs_tile dout, dq, dk, dv;
     int64_t room; /**< words of a PE for sums of the gradient */
+    bool arrives; /**< without blocks: scores that arrive start the gradients' AXPYs */
     float scale;
 };
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a);

@@ -13,6 +13,7 @@
 #include <wsc/mem.h>
 
 #include <stddef.h>
+#include <string.h>
 
 /* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
  * along its row.  Results are built a block at a time, as many as there is room for.  For each
@@ -30,8 +31,7 @@ struct outer {
     struct programs_ring ring;
     int *count; /* owned: values of each position */
     int n_blocks;
-    struct mesh_output *out; /* owned, of each column */
-    uint32_t *words;         /* owned */
+    struct programs_edge_words edge; /* of weight gradients */
     int acc, buffer[2];
     bool half; /* the two factors */
 };
@@ -323,28 +323,44 @@ static void outer_fini(struct outer *o)
 {
     programs_ring_fini(&o->ring);
     wsc_free(o->count);
-    wsc_free(o->words);
-    wsc_free(o->out);
+    programs_edge_fini(&o->edge);
 }
 
 /* ---- weight gradients ------------------------------------------------------------------------ */
 
-/* One sink a column for the whole gradient, in the order of its blocks. */
-static enum wsc_err gradient_edges(struct outer *o)
+enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
+                                const struct programs_features *held, int64_t rows)
 {
-    struct programs_grid *g = o->g;
-    const struct programs_features *f = o->held.f;
-    const int64_t rows = o->sent.f->n;
     int64_t at = 0;
-    TRY_NEW(o->words, WSC_MEM_KERNELS, rows * f->n);
-    TRY_NEW(o->out, WSC_MEM_KERNELS, g->w);
+    TRY_NEW(e->words, WSC_MEM_KERNELS, rows * held->n);
+    TRY_NEW(e->out, WSC_MEM_KERNELS, g->w);
     for (int c = 0; c < g->w; c++) {
-        const int64_t n = rows * f->count[c];
-        o->out[c] = (struct mesh_output){.word = o->words + at, .capacity = n};
+        const int64_t n = rows * held->count[c];
+        e->out[c] = (struct mesh_output){.word = e->words + at, .capacity = n};
         at += n;
-        if (n) TRY(mesh_edge_sink(g->m, c, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &o->out[c]));
+        if (n) TRY(mesh_edge_sink(g->m, c, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[c]));
     }
     return WSC_OK;
+}
+
+void programs_edge_fini(struct programs_edge_words *e)
+{
+    wsc_free(e->words);
+    wsc_free(e->out);
+}
+
+const uint32_t *programs_edge_column(const struct programs_edge_words *e, int x)
+{
+    WSC_CHECK(e->out[x].n == e->out[x].capacity, "column %d: %lld words of %lld", x,
+              (long long)e->out[x].n, (long long)e->out[x].capacity);
+    return e->out[x].word;
+}
+
+float programs_number_of(uint32_t bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
 }
 
 /* The words of one block of one column. */
@@ -356,11 +372,7 @@ static void store_block(const struct outer *o, const struct part *p, int before,
         const int value = p->over_values ? i % p->n : i / p->held;
         const int slot = p->over_values ? i / p->n : i % p->held;
         const int64_t s = o->sent.f->order[p->first + value], h = o->held.f->order[before + slot];
-        union {
-            uint32_t bits;
-            float number;
-        } sum = {word[i]};
-        w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = sum.number;
+        w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
     }
 }
 
@@ -369,9 +381,7 @@ static void store_gradient(const struct outer *o)
 {
     const struct programs_features *f = o->held.f;
     for (int x = 0, before = 0; x < o->g->w; before += f->count[x++]) {
-        const uint32_t *word = o->out[x].word;
-        WSC_CHECK(o->out[x].n == o->out[x].capacity, "column %d: %lld words of %lld", x,
-                  (long long)o->out[x].n, (long long)o->out[x].capacity);
+        const uint32_t *word = programs_edge_column(&o->edge, x);
         for (int b = 0; b < o->ring.n_blocks; b++) {
             const struct part p = part_of(o, x, 0, b);
             store_block(o, &p, before, word);
@@ -393,7 +403,7 @@ static enum wsc_err run_gradient(struct outer *o)
         const struct programs_line row = programs_row(y, 0, g->w);
         TRY(programs_ring_route(g, &row, send));
     }
-    TRY(gradient_edges(o));
+    TRY(programs_edge_take(g, &o->edge, o->held.f, o->sent.f->n));
     TRY(route_columns(o));
     TRY(programs_run(g));
     store_gradient(o);
@@ -407,7 +417,7 @@ enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
         .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
     o.half = o.held.half;
     enum wsc_err rc = run_gradient(&o);
-    if (!rc && o.out) w->first_cycle = o.out[0].first_cycle;
+    if (!rc && o.edge.out) w->first_cycle = o.edge.out[0].first_cycle;
     outer_fini(&o);
     return rc;
 }

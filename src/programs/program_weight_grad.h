@@ -14,6 +14,7 @@ struct programs_weight_gradient {
     int first_sample, n_samples;
     struct programs_tile dy, x;
     bool by_columns; /**< X goes along the rows, and dW is built column by column */
+    bool arrives;    /**< without blocks: what goes along the rows starts the AXPYs */
     int64_t room;    /**< words of a PE for sums and for what is on its way */
     float *host;
     int64_t ld;          /**< elements between rows of the host's matrix */
@@ -27,7 +28,22 @@ struct programs_key_gradient {
     int sample, scores;
     struct programs_tile rows, out;
     int64_t room;
+    bool arrives; /**< as of weight gradients */
 };
 enum wsc_err programs_run_key_gradient(struct programs_grid *g,
                                        const struct programs_key_gradient *k);
+
+/** Words of a weight gradient that leave at the north edge, column by column. */
+struct programs_edge_words {
+    struct mesh_output *out; /**< owned, of each column */
+    uint32_t *words;         /**< owned */
+};
+/** Take @p rows words for each feature of @p held. */
+enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
+                                const struct programs_features *held, int64_t rows);
+void programs_edge_fini(struct programs_edge_words *e);
+/** All words of column @p x, which must have left. */
+const uint32_t *programs_edge_column(const struct programs_edge_words *e, int x);
+/** A word as a 32-bit float. */
+float programs_number_of(uint32_t bits);
 #endif

@@ -41,15 +41,32 @@ static void add_row(struct wsc_text *t, const struct scaling_row *r)
     wsc_text_add(t, "\n");
 }
 
+/* All of scaling.csv. */
+static void add_csv(struct wsc_text *t, const struct report_view *v)
+{
+    wsc_text_add(t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
+                    "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
+                    "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
+    for (int i = 0; i < v->in->n_rows; i++)
+        add_row(t, &v->row[i]);
+}
+
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v)
 {
     struct wsc_text t = {0};
-    wsc_text_add(&t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"
-                     "speedup,efficiency,step_time_ps,compute_ps,weights_wait_ps,"
-                     "reduce_wait_ps,boundary_ps,mfu,joules_per_token,input_wait_ps\n");
-    for (int i = 0; i < v->in->n_rows; i++)
-        add_row(&t, &v->row[i]);
+    add_csv(&t, v);
     return out_text_write(&t, dir, "scaling.csv");
+}
+
+enum wsc_err report_scaling_csv(const struct report_scaling *s, char **text)
+{
+    struct wsc_text t = {0};
+    struct report_view view;
+    *text = NULL;
+    TRY(report_view_make(&view, s));
+    add_csv(&t, &view);
+    report_view_fini(&view);
+    return wsc_text_take(&t, text);
 }
 
 /* ---- the table on stdout ----------------------------------------------------------------------

@@ -75,7 +75,8 @@ enum wsc_err scaling_over_schedule(const struct scaling_model *model,
     if (!changes(s) || steps < PLACES) return WSC_OK;
     for (int i = 0; i < PLACES; i++) {
         const struct scaling_place place = {row->num_csx, row->global_batch,
-                                            steps * (2 * i + 1) / (2 * PLACES), 0, false};
+                                            steps * (2 * (int64_t)i + 1) / (int64_t)(2 * PLACES), 0,
+                                            false};
         struct scaling_row here;
         TRY(scaling_point_at(model, cluster, &place, &here));
         ps += here.step_time_ps / PLACES;

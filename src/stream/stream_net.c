@@ -51,6 +51,7 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
                                    .latency_ps = j->latency_ps,
                                    .max_waiting = link == DATA ? GRADS_WAITING : 0,
                                    .name = name[link],
+                                   .keeps = link == WEIGHTS,
                                    .loss = {j->link.loss, r->packet_bytes, r->timeout_ps, net->seed,
                                             wsc_rng_stream(WSC_RNG_LOSS, which)}};
 }
@@ -201,6 +202,7 @@ static enum wsc_err set_up(struct stream_net *net)
     }
     TRY(place_roles(net));
     comm_set_chunks(net->comm, c->stream.chunk_bytes, c->stream.chunks_in_flight);
+    comm_set_keep(net->comm, c->stream.keep_bytes);
     TRY(visit_edges(net, open_edge));
     return join_peers(net);
 }

@@ -26,6 +26,8 @@ static enum wsc_err step_down(struct swarmx *sx, int64_t step)
 {
     struct stream_walk walk = stream_walk_of_step(sx->net->model, sx->pass, step);
 
+    for (int i = 0; i < sx->ports->down.n && sx->pass->mode == STREAM_TRAIN; i++)
+        comm_link_forget(sx->ports->down.weights[i]); /* those of the step before have changed */
     while (stream_walk_next(&walk))
         TRY(broadcast(sx, &walk.at));
     return WSC_OK;

@@ -178,11 +178,12 @@ static void add_event(struct timeline_graph *g, const struct timeline_numbers *n
         const int64_t ps = vtime_add_ps(in[i].from.ps, in[i].delay_ps);
         const int32_t from = number_of(n, in[i].from, program);
         if (g->keep_edges)
-            g->edge[g->n_edges++] = (struct timeline_edge){from, in[i].part, in[i].delay_ps};
+            g->edge[g->n_edges++] =
+                (struct timeline_edge){from, (int32_t)in[i].part, in[i].delay_ps};
         if (e.cause >= 0 && ps <= e.ps) continue;
         e.ps = ps;
         e.cause = from;
-        e.part = in[i].part;
+        e.part = (int32_t)in[i].part;
     }
     WSC_CHECK(e.ps == event->ps, "an event at %lld ps has edges until %lld ps",
               (long long)event->ps, (long long)e.ps);

@@ -137,28 +137,20 @@ static enum wsc_err flop_ratio(struct validation_product *r, const char *params_
 
 /* ---- all rows -------------------------------------------------------------------------------- */
 
+static enum wsc_err predict(struct validation_product *r, const char *params_dir,
+                            const struct hw_machine *machine)
+{
+    if (r->layout == VALIDATION_LAYOUT_STREAM) return stream_seconds(r, machine);
+    if (r->layout == VALIDATION_LAYOUT_FLOPS) return flop_ratio(r, params_dir);
+    r->predicted = r->layout == VALIDATION_LAYOUT_CSC ? csc_cycles(r) : gemm_cycles(r);
+    return WSC_OK;
+}
+
 enum wsc_err validation_products_predict(struct validation_product *rows, int n,
                                          const char *params_dir, const struct hw_machine *machine)
 {
-    for (int i = 0; i < n; i++) {
-        struct validation_product *r = &rows[i];
-        switch (r->layout) {
-        case VALIDATION_LAYOUT_CSC:
-            r->predicted = csc_cycles(r);
-            break;
-        case VALIDATION_LAYOUT_GEMM:
-            r->predicted = gemm_cycles(r);
-            break;
-        case VALIDATION_LAYOUT_STREAM:
-            TRY(stream_seconds(r, machine));
-            break;
-        case VALIDATION_LAYOUT_FLOPS:
-            TRY(flop_ratio(r, params_dir));
-            break;
-        case VALIDATION_N_LAYOUTS:
-            break;
-        }
-    }
+    for (int i = 0; i < n; i++)
+        TRY(predict(&rows[i], params_dir, machine));
     return WSC_OK;
 }
 

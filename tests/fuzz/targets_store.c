@@ -31,10 +31,12 @@ bool fuzz_samples(const uint8_t *bytes, size_t n)
 static enum wsc_err read_some(void *ctx, const struct store_item *item)
 {
     float x[4];
+    unsigned char truth[4];
     int64_t n = 1;
     for (int d = 0; d < item->n_dims && d < 2; d++)
         n *= item->shape[d] < 4 ? item->shape[d] : 4;
     if (n > 0) (void)fuzz_taken(store_read(ctx, item->name, STORE_F32, 0, n < 4 ? n : 4, x));
+    if (n > 0) (void)fuzz_taken(store_read(ctx, item->name, STORE_BOOL, 0, n < 4 ? n : 4, truth));
     return WSC_OK;
 }
 

@@ -76,6 +76,9 @@ static void spread(struct small_result *r)
     r->bytes_up = bytes[1];
 }
 
+/* Bytes between ranks of the last run, of all ranks. */
+static int64_t sent_bytes;
+
 static enum wsc_err run_on_all(const struct small_config *c, const char *dir,
                                struct small_result *out)
 {
@@ -84,6 +87,8 @@ static enum wsc_err run_on_all(const struct small_config *c, const char *dir,
     if (!rc) rc = small_run(comm, c, STEPS, dir, out);
     if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
     if (rc) abort(); /* the other ranks would wait for ever for this one's messages */
+    sent_bytes = comm_sent_bytes(comm);
+    (void)MPI_Allreduce(MPI_IN_PLACE, &sent_bytes, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     comm_destroy(&comm);
     return rc;
 }
@@ -204,6 +209,28 @@ TEST(run_mpi, chunks_change_nothing)
     for (int i = 0; i < 2; i++) {
         const struct shape s = {3, "cluster.stream.chunk=4 KiB", in_flight[i], shards[1]};
         CU_ASSERT(test_agree(shape_is_exact(&s, data_dir())));
+    }
+}
+
+/* Weights that a receiver keeps do not travel again in a step, and nothing else changes: with room
+ * for none, for some of the stages and for all, with and without a SwarmX node between. */
+TEST(run_mpi, kept_weights_travel_once)
+{
+    static const char *const keep[] = {"cluster.stream.keep=0 B", "cluster.stream.keep=40 KiB",
+                                       "cluster.stream.keep=16 MiB"};
+    enum { N_KEEP = 3, MOST_WAFERS = 3 };
+    for (int n_wafers = 1; n_wafers <= MOST_WAFERS; n_wafers += 2) {
+        int64_t sent[N_KEEP];
+        for (int i = 0; i < N_KEEP; i++) {
+            const struct shape s = {n_wafers, keep[i], fanouts[1], shards[0]};
+            CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, data_dir())));
+            sent[i] = sent_bytes;
+        }
+        CU_ASSERT(!sent[0] || (sent[1] < sent[0] && sent[2] < sent[1]));
+        CU_ASSERT(!sent[0] || (double)sent[2] < 0.8 * (double)sent[0]);
+        if (sent[0] && (sent[2] * 10 > sent[0] * 8 || sent[1] >= sent[0]))
+            (void)fprintf(stderr, "sent %lld, %lld, %lld bytes\n", (long long)sent[0],
+                          (long long)sent[1], (long long)sent[2]);
     }
 }
 

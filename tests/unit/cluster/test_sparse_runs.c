@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sparse training on any number of systems, shards and threads: losses, norms and hashes of the
- * weights are equal to the bit, and virtual time is that without values. */
+/* Sparse training on any number of systems, shards, threads and micro-batches: losses, norms and
+ * hashes of the weights are equal to the bit, and virtual time is that without values. */
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 
@@ -34,11 +34,12 @@ static const char *const sparsity[] = {
 };
 enum { N_SPARSITY = sizeof sparsity / sizeof *sparsity };
 
-static void run(int num_csx, const char *shards, const char *sparse, bool values,
+#define MICRO "train_input.micro_batch_size="
+
+static void run(int num_csx, const char *shards, const char *micro, const char *sparse, bool values,
                 struct small_result *out)
 {
-    const char *const sets[] = {shards, sparse, "train_input.micro_batch_size=1",
-                                "reduction_leaf=1", NULL};
+    const char *const sets[] = {shards, sparse, micro, "reduction_leaf=1", NULL};
     struct small_config c;
     T_OK(small_config_init(&c, num_csx, sets));
     T_OK(small_run_alone(&c, STEPS, values ? data_dir() : NULL, out));
@@ -59,16 +60,17 @@ TEST(sparse_runs, values_do_not_depend_on_the_machine)
 {
     static const struct {
         int num_csx, threads;
-        const char *shards;
-    } machine[] = {{2, 1, "cluster.memoryx.shards=3"},
-                   {3, 2, "cluster.memoryx.shards=1"},
-                   {8, 2, "cluster.memoryx.shards=3"}};
+        const char *shards, *micro;
+    } machine[] = {{1, 1, "cluster.memoryx.shards=2", MICRO "2"},
+                   {2, 1, "cluster.memoryx.shards=3", MICRO "null"},
+                   {3, 2, "cluster.memoryx.shards=1", MICRO "1"},
+                   {8, 2, "cluster.memoryx.shards=3", MICRO "1"}};
     for (int k = 0; k < N_SPARSITY; k++) {
         struct small_result one, other;
-        run(1, "cluster.memoryx.shards=1", sparsity[k], true, &one);
+        run(1, "cluster.memoryx.shards=1", MICRO "1", sparsity[k], true, &one);
         for (size_t i = 0; i < sizeof machine / sizeof *machine; i++) {
             num_init(machine[i].threads);
-            run(machine[i].num_csx, machine[i].shards, sparsity[k], true, &other);
+            run(machine[i].num_csx, machine[i].shards, machine[i].micro, sparsity[k], true, &other);
             check_same(&one, &other);
         }
         num_init(1);
@@ -80,8 +82,8 @@ TEST(sparse_runs, values_change_no_time)
 {
     for (int k = 0; k < N_SPARSITY; k++) {
         struct small_result with, without;
-        run(3, "cluster.memoryx.shards=3", sparsity[k], true, &with);
-        run(3, "cluster.memoryx.shards=3", sparsity[k], false, &without);
+        run(3, "cluster.memoryx.shards=3", MICRO "1", sparsity[k], true, &with);
+        run(3, "cluster.memoryx.shards=3", MICRO "1", sparsity[k], false, &without);
         for (int i = 0; i < STEPS; i++)
             T_EQ(with.batch[i].end.ps, without.batch[i].end.ps);
         T_EQ(with.bytes_down, without.bytes_down);

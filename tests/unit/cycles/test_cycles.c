@@ -61,6 +61,7 @@ TEST(cycles, arriving_data_start_operations_sooner_than_a_loop)
     w->vector_setup_cycles = 1;
     w->vector_loop_cycles = 2;
     w->arrival_cycles = 1;
+    w->sum_accumulators = 2;
     w->simd_fmachs = w->simd_fadds = 1;
     cycles_layout_init(&l, &r.hw, r.model, 1, 1);
     T_NEAR(cycles_axpy(&l, 3), 6, 0);
@@ -74,12 +75,17 @@ TEST(cycles, arriving_data_start_operations_sooner_than_a_loop)
     T_NEAR(cycles_weight_gradient(&l, &l.hidden, &l.hidden, 1),
            columns + cycles_gradient_latency(&l), 1e-12);
     T_NEAR(cycles_first_rows(&l, &l.hidden, &l.hidden, 1), 3 * 3, 1e-12);
-    /* The programs of the mesh loop in scalar code, and turns wait for the chain. */
+    /* On the mesh turns wait for the chain; a machine may loop in scalar code. */
     const double by_data = cycles_product(&l, &l.hidden, 6, 1);
     cycles_layout_round_robin(&l, 1);
+    CU_ASSERT(cycles_product(&l, &l.hidden, 6, 1) > by_data);
+    CU_ASSERT(cycles_gradient_arrives(&l, &l.hidden, &l.hidden));
+    r.cluster.wafer.data_triggered = false;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 1);
     T_NEAR(cycles_axpy_arrival(&l, 3), cycles_axpy(&l, 3), 0);
     CU_ASSERT(cycles_product(&l, &l.hidden, 6, 1) > by_data);
     CU_ASSERT(cycles_weight_gradient(&l, &l.hidden, &l.hidden, 1) > columns);
+    CU_ASSERT(!cycles_gradient_arrives(&l, &l.hidden, &l.hidden));
     model_destroy(&r.model);
 }
 

@@ -240,6 +240,7 @@ static const struct job_performance performance = {.num_csx = 16,
                                                    .host_seconds = 12.5,
                                                    .host_tokens_per_s = 1e4,
                                                    .breakdown = {10, 20, 30, 40, 50},
+                                                   .host_sent_bytes = 78,
                                                    .wafer_peak_rss_bytes = 77,
                                                    .model_name = "gpt \"tiny\"\x80",
                                                    .params_file = "a\\b.yaml",
@@ -255,6 +256,7 @@ static void check_performance(json_t *o)
     T_EQ(int_of(o, "virtual_time_ps"), 1234567890123);
     CU_ASSERT(real_of(o, "samples_per_s") == 1.0 / 3.0);
     CU_ASSERT(real_of(o, "host_tokens_per_s") == 1e4);
+    T_EQ(int_of(o, "host_sent_bytes"), 78);
     T_EQ(int_of(json_object_get(o, "host_memory"), "wafer_peak_rss_bytes"), 77);
     T_EQ(int_of(breakdown, "compute"), 10);
     T_EQ(int_of(breakdown, "weights_wait"), 20);

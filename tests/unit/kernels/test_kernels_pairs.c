@@ -31,14 +31,25 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Another seed than the command's, so that what the user sees was not looked at here. */
-TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
+static void compare(bool data_triggered, int n)
 {
     struct errors e = {.n = 0};
-    const struct hw_machine cluster = model_case_cs2();
+    struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
-    T_OK(kernels_pairs(&hw, 20, 220, take, &e));
-    T_EQ(e.n, 220);
+    cluster.wafer.data_triggered = data_triggered;
+    T_OK(kernels_pairs(&hw, 20, n, take, &e));
+    T_EQ(e.n, n);
     qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
     CU_ASSERT(e.error[e.n / 2] < 0.03);
     CU_ASSERT(e.error[e.n - 1] < 0.10);
+}
+
+TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
+{
+    compare(true, 220);
+}
+
+TEST(kernels_pairs, and_with_loops_of_scalar_code)
+{
+    compare(false, 110);
 }

@@ -65,6 +65,7 @@ static inline struct hw_machine model_case_cs2(void)
                                          .vector_setup_add_cycles = 9,
                                          .vector_setup_copy_cycles = 15,
                                          .vector_loop_cycles = 5,
+                                         .data_triggered = true,
                                          .arrival_cycles = 1.5,
                                          .masked_scores = 1,
                                          .sum_accumulators = 8,

@@ -143,7 +143,8 @@ TEST(reference, errors_name_file_line_column_and_field)
         const char *row, *message;
     } cases[] = {
         {"a,speed,1,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
-         "bad.csv:2:3: quantity: \"speed\" is not known; hint: one of time, rate, eval_rate, "
+         "bad.csv:2:3: quantity: \"speed\" is not known; hint: one of time, training_time, rate, "
+         "eval_rate, "
          "step_time, slope"},
         {"a,rate,miles,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:8: unit: \"miles\" is no unit of rate; hint: such as samples/s"},

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""wsc from Python: predictions and runs of the emulated wafer-scale cluster.
+
+    import wsc
+    sweep = wsc.scale("configs/params/gpt3_111m.yaml", num_csx=[1, 2, 4, 8])
+    sweep["tokens_per_s"]          # a numpy array, or a list where numpy is not installed
+    sweep.frame()                  # a pandas DataFrame
+    run = wsc.run("configs/params/tiny.yaml", num_csx=2, num_steps=5, model_dir="out/py")
+    run.metrics[-1]["loss"]
+
+The module calls libwsc.so.1 (<libwsc.h>) through ctypes.  The library is searched in
+$WSC_LIBRARY, beside an installation of this module, in a source tree, and by the system.
+"""
+import ctypes
+import json
+import os
+from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
+
+__all__ = ["Error", "Machine", "Params", "Run", "Sweep", "run", "scale", "version"]
+
+
+class Error(Exception):
+    """What the library refused; `status` is the exit status that the program would have."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+class _Scaling(Structure):
+    _fields_ = [("size", c_size_t), ("strong", c_int), ("batch_per_csx", c_int64)]
+
+
+class _Point(Structure):
+    _fields_ = [
+        ("size", c_size_t), ("params", c_int64), ("num_csx", c_int64), ("global_batch", c_int64),
+        ("micro_batch", c_int64), ("tokens_per_s", c_double), ("samples_per_s", c_double),
+        ("speedup", c_double), ("efficiency", c_double), ("step_time_ps", c_int64),
+        ("compute_ps", c_int64), ("weights_wait_ps", c_int64), ("reduce_wait_ps", c_int64),
+        ("boundary_ps", c_int64), ("mfu", c_double), ("joules_per_token", c_double),
+        ("input_wait_ps", c_int64)]
+
+
+COLUMNS = [name for name, _ in _Point._fields_[1:]]
+
+_HANDLE = POINTER(c_void_p)
+_TEXTS = POINTER(c_char_p)
+_PROTOTYPES = {
+    "libwsc_version": (c_int, []),
+    "libwsc_program": (c_char_p, []),
+    "libwsc_message": (c_char_p, []),
+    "libwsc_use_program": (None, [c_char_p]),
+    "libwsc_params_load": (c_int, [_HANDLE, c_char_p, _TEXTS, c_int]),
+    "libwsc_params_text": (c_char_p, [c_void_p]),
+    "libwsc_params_n_warnings": (c_int, [c_void_p]),
+    "libwsc_params_warning": (c_char_p, [c_void_p, c_int]),
+    "libwsc_params_free": (None, [_HANDLE]),
+    "libwsc_machine_load": (c_int, [_HANDLE, c_char_p, _TEXTS, c_int]),
+    "libwsc_machine_name": (c_char_p, [c_void_p]),
+    "libwsc_machine_free": (None, [_HANDLE]),
+    "libwsc_scale": (c_int, [_HANDLE, c_void_p, c_void_p, POINTER(c_int64), c_int,
+                             POINTER(_Scaling)]),
+    "libwsc_sweep_n": (c_int, [c_void_p]),
+    "libwsc_sweep_point": (c_int, [c_void_p, c_int, POINTER(_Point)]),
+    "libwsc_sweep_csv": (c_char_p, [c_void_p]),
+    "libwsc_sweep_free": (None, [_HANDLE]),
+    "libwsc_run": (c_int, [c_void_p, c_void_p, c_char_p]),
+}
+_INTERFACE = 1  # major number of LIBWSC_VERSION
+
+
+def _places():
+    """Where the library may be, with the program that belongs to it."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    chosen = os.environ.get("WSC_LIBRARY")
+    if chosen:
+        yield chosen, os.environ.get("WSC_PROGRAM")
+        return
+    prefix = os.path.normpath(os.path.join(here, "../../../.."))  # PREFIX/share/wsc/python/wsc
+    yield os.path.join(prefix, "lib/libwsc.so.1"), os.path.join(prefix, "bin/wsc")
+    tree = os.path.normpath(os.path.join(here, "../../.."))  # packaging/python/wsc
+    yield os.path.join(tree, "build/shared/libwsc.so.1"), os.path.join(tree, "build/wsc")
+    yield "libwsc.so.1", None
+
+
+def _load():
+    failure = None
+    for path, program in _places():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError as error:
+            failure = failure or error
+            continue
+        for name, (result, arguments) in _PROTOTYPES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+        if library.libwsc_version() // 1000 != _INTERFACE:
+            raise ImportError(f"{path} has interface {library.libwsc_version()}, not 1")
+        if program and os.path.exists(program):
+            library.libwsc_use_program(program.encode())
+        return library
+    raise ImportError(f"libwsc.so.1 is not found: {failure}; WSC_LIBRARY=FILE names it")
+
+
+_lib = _load()
+
+
+def _check(status):
+    if status:
+        raise Error(status, _lib.libwsc_message().decode(errors="replace"))
+
+
+def version():
+    """Version and revision of the library."""
+    return _lib.libwsc_program().decode()
+
+
+class _Handle:
+    """A handle of the library with what releases it."""
+
+    def __init__(self, free):
+        self._handle = c_void_p()
+        self._free = free
+
+    def __del__(self):
+        if getattr(self, "_handle", None):
+            self._free(byref(self._handle))
+
+
+def _texts(keys, prefix=""):
+    """{"a.b": 1} as an array of `a.b=1`."""
+    sets = [f"{prefix}{key}={_yaml(value)}".encode() for key, value in (keys or {}).items()]
+    return (c_char_p * len(sets))(*sets), len(sets)
+
+
+def _yaml(value):
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Params(_Handle):
+    """A params file of the Model Zoo; `keys` overrides: {"runconfig.seed": 2}."""
+
+    def __init__(self, path, keys=None):
+        super().__init__(_lib.libwsc_params_free)
+        array, n = _texts(keys)
+        _check(_lib.libwsc_params_load(byref(self._handle), os.fsencode(path), array, n))
+
+    @property
+    def text(self):
+        """The effective params as YAML."""
+        return _lib.libwsc_params_text(self._handle).decode()
+
+    @property
+    def warnings(self):
+        """What the file says without effect, or by an old name."""
+        n = _lib.libwsc_params_n_warnings(self._handle)
+        return [_lib.libwsc_params_warning(self._handle, i).decode() for i in range(n)]
+
+
+class Machine(_Handle):
+    """A cluster file, or the built-in CS-2; `keys` overrides: {"swarmx.link_rate": "12.5GB/s"}."""
+
+    def __init__(self, path=None, keys=None):
+        super().__init__(_lib.libwsc_machine_free)
+        array, n = _texts(keys, "cluster.")
+        name = None if path is None else os.fsencode(path)
+        _check(_lib.libwsc_machine_load(byref(self._handle), name, array, n))
+
+    @property
+    def name(self):
+        """Name of the system."""
+        return _lib.libwsc_machine_name(self._handle).decode()
+
+
+class Sweep(_Handle):
+    """Points of a sweep; sweep["tokens_per_s"] is a column, len() the number of points."""
+
+    def __init__(self):
+        super().__init__(_lib.libwsc_sweep_free)
+
+    def __len__(self):
+        return _lib.libwsc_sweep_n(self._handle)
+
+    @property
+    def rows(self):
+        """The points as dictionaries, with the names of scaling.csv."""
+        rows = []
+        for i in range(len(self)):
+            point = _Point(size=ctypes.sizeof(_Point))
+            _check(_lib.libwsc_sweep_point(self._handle, i, byref(point)))
+            rows.append({name: getattr(point, name) for name in COLUMNS})
+        return rows
+
+    def __getitem__(self, column):
+        if column not in COLUMNS:
+            raise KeyError(f"{column}: the columns are {', '.join(COLUMNS)}")
+        values = [row[column] for row in self.rows]
+        try:
+            import numpy
+        except ImportError:
+            return values
+        return numpy.array(values)
+
+    def frame(self):
+        """The points as a pandas DataFrame."""
+        import pandas
+        return pandas.DataFrame(self.rows, columns=COLUMNS)
+
+    def csv(self):
+        """The text of scaling.csv."""
+        return _lib.libwsc_sweep_csv(self._handle).decode()
+
+
+def _params(params, keys=None):
+    return params if isinstance(params, Params) else Params(params, keys)
+
+
+def _machine(machine):
+    return machine if isinstance(machine, Machine) else Machine(machine)
+
+
+def scale(params, num_csx=(1, 2, 4, 8, 16, 32, 64), cluster=None, scaling="weak",
+          batch_per_csx=0):
+    """Predict the steady-state step on each number of systems.
+
+    `params` is a file or Params, `cluster` a file, a Machine, or None: the built-in CS-2.
+    """
+    if scaling not in ("weak", "strong"):
+        raise ValueError(f"scaling {scaling}: weak or strong")
+    counts = (c_int64 * len(num_csx))(*num_csx)
+    how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong", batch_per_csx)
+    model, machine, sweep = _params(params), _machine(cluster), Sweep()
+    _check(_lib.libwsc_scale(byref(sweep._handle), model._handle, machine._handle, counts,
+                             len(counts), byref(how)))
+    return sweep
+
+
+class Run:
+    """The files of a run: `metrics`, a dictionary for each logged step, and `performance`."""
+
+    def __init__(self, model_dir):
+        self.model_dir = model_dir
+        with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as file:
+            self.metrics = [json.loads(line) for line in file]
+        with open(os.path.join(model_dir, "performance.json"), encoding="utf-8") as file:
+            self.performance = json.load(file)
+
+    def frame(self):
+        """The metrics as a pandas DataFrame."""
+        import pandas
+        return pandas.DataFrame(self.metrics)
+
+
+def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig):
+    """Train or evaluate in this process; files go to `model_dir`.
+
+    Other arguments are keys of `runconfig`: num_csx=2, num_steps=10, mode="eval"; `keys` overrides
+    any other key of the file.
+    """
+    sets = dict(keys or {})
+    sets["runconfig.model_dir"] = model_dir
+    sets.update({f"runconfig.{key}": value for key, value in runconfig.items()})
+    model, machine = Params(params, sets), _machine(cluster)
+    _check(_lib.libwsc_run(model._handle, machine._handle, numerics.encode()))
+    return Run(model_dir)

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The C interface <libwsc.h>: handles around the structs of the program, statuses as its exit
+ * statuses.  It computes nothing; scaling simulates, job runs, report writes the CSV.  Built as a
+ * shared library that exports these functions alone (libwsc.map, `make library`); the Python module
+ * of packaging/python calls it. */
+#include <libwsc.h>
+#include <wsc/job.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/num.h>
+#include <wsc/out.h>
+#include <wsc/report.h>
+#include <wsc/scaling.h>
+#include <wsc/store.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_BYTES = 96 };
+
+struct libwsc_params {
+    struct zoo_params params;
+    char name[NAME_BYTES]; /* of the file, for tables */
+    char *text;            /* owned; NULL: not asked for yet */
+};
+struct libwsc_machine {
+    struct hw_machine machine;
+};
+struct libwsc_sweep {
+    struct scaling_row *row; /* owned */
+    int n;
+    char name[NAME_BYTES]; /* that the rows borrow */
+    char *csv;             /* owned; NULL: not asked for yet */
+};
+
+int libwsc_version(void)
+{
+    return LIBWSC_VERSION;
+}
+
+const char *libwsc_program(void)
+{
+    return out_version();
+}
+
+const char *libwsc_message(void)
+{
+    return wsc_err_message();
+}
+
+void libwsc_use_program(const char *path)
+{
+    static char program[PATH_MAX]; /* the caller's text may go */
+    (void)snprintf(program, sizeof program, "%s", path);
+    store_probe_with(program);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+/* Texts of the caller as sets of the engine; owned by the caller. */
+static enum wsc_err make_sets(const char *const *text, int n, struct conf_set **sets)
+{
+    TRY_NEW(*sets, WSC_MEM_CONF, n ? n : 1);
+    for (int i = 0; i < n; i++)
+        (*sets)[i].text = text[i];
+    return WSC_OK;
+}
+
+/* File name without folder and extension. */
+static void take_name(const char *path, char name[NAME_BYTES])
+{
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(name, NAME_BYTES, "%s", slash ? slash + 1 : path);
+    char *dot = strrchr(name, '.');
+    if (dot && dot != name) *dot = '\0';
+}
+
+static enum wsc_err load_params(libwsc_params *p, const char *path, const char *const *set,
+                                int n_sets)
+{
+    struct conf_set *sets = NULL;
+    char *bytes = NULL;
+    size_t n = 0;
+    take_name(path, p->name);
+    enum wsc_err rc = make_sets(set, n_sets, &sets);
+    if (!rc) rc = conf_read_file(path, &bytes, &n);
+    if (!rc) rc = zoo_params_parse(&p->params, path, bytes, n, sets, n_sets);
+    wsc_free(bytes);
+    wsc_free(sets);
+    return rc;
+}
+
+int libwsc_params_load(libwsc_params **params, const char *path, const char *const *set, int n_sets)
+{
+    *params = wsc_alloc(WSC_MEM_CONF, 1, sizeof **params);
+    if (!*params) return wsc_err_exit_status(WSC_NOMEM);
+    const enum wsc_err rc = load_params(*params, path, set, n_sets);
+    if (rc) libwsc_params_free(params);
+    return wsc_err_exit_status(rc);
+}
+
+const char *libwsc_params_text(libwsc_params *params)
+{
+    if (!params->text && zoo_params_dump(&params->params, &params->text)) return NULL;
+    return params->text;
+}
+
+int libwsc_params_n_warnings(const libwsc_params *params)
+{
+    return params->params.n_warnings;
+}
+
+const char *libwsc_params_warning(const libwsc_params *params, int i)
+{
+    return i >= 0 && i < params->params.n_warnings ? params->params.warning[i].text : "";
+}
+
+void libwsc_params_free(libwsc_params **params)
+{
+    if (!*params) return;
+    zoo_params_fini(&(*params)->params);
+    wsc_free((*params)->text);
+    wsc_free(*params);
+    *params = NULL;
+}
+
+static enum wsc_err load_machine(libwsc_machine *m, const char *path, const char *const *set,
+                                 int n_sets)
+{
+    struct conf_set *sets = NULL;
+    char *bytes = NULL;
+    size_t n = 0;
+    enum wsc_err rc = make_sets(set, n_sets, &sets);
+    if (!rc && path) rc = hw_machine_read(path, &bytes, &n);
+    if (!rc) rc = hw_machine_parse(&m->machine, path, bytes, n, sets, n_sets);
+    wsc_free(bytes);
+    wsc_free(sets);
+    return rc;
+}
+
+int libwsc_machine_load(libwsc_machine **machine, const char *path, const char *const *set,
+                        int n_sets)
+{
+    *machine = wsc_alloc(WSC_MEM_CONF, 1, sizeof **machine);
+    if (!*machine) return wsc_err_exit_status(WSC_NOMEM);
+    const enum wsc_err rc = load_machine(*machine, path, set, n_sets);
+    if (rc) libwsc_machine_free(machine);
+    return wsc_err_exit_status(rc);
+}
+
+const char *libwsc_machine_name(const libwsc_machine *machine)
+{
+    return machine->machine.name;
+}
+
+void libwsc_machine_free(libwsc_machine **machine)
+{
+    if (!*machine) return;
+    hw_machine_fini(&(*machine)->machine);
+    wsc_free(*machine);
+    *machine = NULL;
+}
+
+/* ---- sweeps ---------------------------------------------------------------------------------- */
+
+/* The sweep, with its numbers of systems checked: scaling takes them as they are. */
+static enum wsc_err run_sweep(libwsc_sweep *sweep, const libwsc_params *params,
+                              const libwsc_machine *machine, const int64_t *num_csx,
+                              const struct libwsc_scaling *how)
+{
+    enum { MOST_SYSTEMS = 4096 };
+    const struct scaling_model model = {sweep->name, &params->params};
+    const struct scaling_sweep s = {.model = &model,
+                                    .n_models = 1,
+                                    .num_csx = num_csx,
+                                    .n_counts = sweep->n,
+                                    .strong = how && how->strong,
+                                    .batch_per_csx = how ? how->batch_per_csx : 0,
+                                    .cluster = &machine->machine};
+    if (how && how->size < sizeof *how)
+        return WSC_RAISE(WSC_USAGE, "libwsc_scaling: the size is %zu, not %zu", how->size,
+                         sizeof *how);
+    if (s.batch_per_csx < 0 || (s.strong && s.batch_per_csx))
+        return WSC_RAISE(WSC_USAGE, "batch_per_csx: positive, and for weak scaling alone");
+    if (sweep->n < 1) return WSC_RAISE(WSC_USAGE, "no number of systems");
+    for (int i = 0; i < sweep->n; i++)
+        if (num_csx[i] < 1 || num_csx[i] > MOST_SYSTEMS)
+            return WSC_RAISE(WSC_USAGE, "num_csx: expected 1 to %d systems, got %lld", MOST_SYSTEMS,
+                             (long long)num_csx[i]);
+    return scaling_run(&s, &sweep->row);
+}
+
+int libwsc_scale(libwsc_sweep **sweep, const libwsc_params *params, const libwsc_machine *machine,
+                 const int64_t *num_csx, int n_counts, const struct libwsc_scaling *scaling)
+{
+    *sweep = wsc_alloc(WSC_MEM_APP, 1, sizeof **sweep);
+    if (!*sweep) return wsc_err_exit_status(WSC_NOMEM);
+    (*sweep)->n = n_counts;
+    memcpy((*sweep)->name, params->name, sizeof params->name);
+    const enum wsc_err rc = run_sweep(*sweep, params, machine, num_csx, scaling);
+    if (rc) libwsc_sweep_free(sweep);
+    return wsc_err_exit_status(rc);
+}
+
+int libwsc_sweep_n(const libwsc_sweep *sweep)
+{
+    return sweep->n;
+}
+
+int libwsc_sweep_point(const libwsc_sweep *sweep, int i, struct libwsc_point *point)
+{
+    if (i < 0 || i >= sweep->n || point->size < sizeof *point)
+        return wsc_err_exit_status(
+            WSC_RAISE(WSC_USAGE, "no point %d, or a struct of %zu bytes", i, point->size));
+    const struct scaling_row *r = &sweep->row[i];
+    *point = (struct libwsc_point){.size = sizeof *point,
+                                   .params = r->params,
+                                   .num_csx = r->num_csx,
+                                   .global_batch = r->global_batch,
+                                   .micro_batch = r->micro_batch,
+                                   .tokens_per_s = r->tokens_per_s,
+                                   .samples_per_s = r->samples_per_s,
+                                   .speedup = r->speedup,
+                                   .efficiency = r->efficiency,
+                                   .step_time_ps = r->step_time_ps,
+                                   .compute_ps = r->breakdown.compute_ps,
+                                   .weights_ps = r->breakdown.weights_wait_ps,
+                                   .reduce_ps = r->breakdown.reduce_wait_ps,
+                                   .boundary_ps = r->breakdown.boundary_ps,
+                                   .mfu = r->mfu,
+                                   .joules_per_token = r->joules_per_token,
+                                   .input_ps = r->breakdown.input_wait_ps};
+    return 0;
+}
+
+const char *libwsc_sweep_csv(libwsc_sweep *sweep)
+{
+    const struct report_scaling s = {.row = sweep->row, .n_rows = sweep->n};
+    if (!sweep->csv && report_scaling_csv(&s, &sweep->csv)) return NULL;
+    return sweep->csv;
+}
+
+void libwsc_sweep_free(libwsc_sweep **sweep)
+{
+    if (!*sweep) return;
+    wsc_free((*sweep)->row);
+    wsc_free((*sweep)->csv);
+    wsc_free(*sweep);
+    *sweep = NULL;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* enum kernels_numerics by name; -1 after an error. */
+static int find_numerics(const char *name)
+{
+    static const char *const names[] = {
+        [KERNELS_NONE] = "none", [KERNELS_HOST] = "host", [KERNELS_MESH] = "mesh"};
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
+        if (!strcmp(names[i], name)) return i;
+    return -1;
+}
+
+static enum wsc_err run_job(const libwsc_params *params, const libwsc_machine *machine,
+                            const char *numerics)
+{
+    const int kind = find_numerics(numerics);
+    bool report = false;
+    struct comm *comm = NULL;
+    const struct job job = {.params = &params->params,
+                            .cluster = &machine->machine,
+                            .numerics = (enum kernels_numerics)kind,
+                            .values = kind != KERNELS_NONE,
+                            .command = "libwsc_run"};
+    if (kind < 0) return WSC_RAISE(WSC_USAGE, "numerics %s: host, mesh or none", numerics);
+    if (params->params.runconfig.mode == ZOO_GENERATE)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "mode generate needs prompts"),
+                            "wsc run --mode generate --prompt TEXT");
+    TRY(comm_create(&comm, false));
+    num_init(0);
+    enum wsc_err rc = cluster_check_systems(&params->params, &machine->machine);
+    if (!rc) rc = job_run(comm, &job, &report);
+    comm_destroy(&comm);
+    return rc;
+}
+
+int libwsc_run(const libwsc_params *params, const libwsc_machine *machine, const char *numerics)
+{
+    wsc_log_quiet(true);
+    return wsc_err_exit_status(run_job(params, machine, numerics));
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Sums over tokens by arriving data: one value that is sent at a time.  The numbers of all its
+ * tokens come along the row, each starts an AXPY over the features that a PE holds, and the sums
+ * leave down the column while the next value is under way (program_trigger.c).  The columns of a
+ * row, or of a head, are collected at the first one, which sends to all.  Called for weight
+ * gradients and for gradients of keys and values where this is faster than blocks
+ * (program_weight_grad.c). */
+#include "program_columns.h"
+#include "program_chain.h"
+#include "program_resources.h"
+#include "program_scores.h"
+#include "program_trigger.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stddef.h>
+
+struct columns {
+    struct programs_grid *g;
+    const struct programs_weight_gradient *w; /* or NULL */
+    const struct programs_key_gradient *k;    /* or NULL */
+    struct programs_tile sent, held;          /* sent: of weight gradients */
+    int acc[PROGRAMS_MOST_ACCUMULATORS];
+    int n_acc;
+    struct programs_edge_words edge; /* of weight gradients */
+    struct programs_trigger trigger;
+};
+
+static const struct programs_gather value_gather = {.gather = PROGRAMS_COLOUR_GATHER,
+                                                    .colour = PROGRAMS_COLOUR_SCALARS,
+                                                    .in_gather = PROGRAMS_IN_GATHER,
+                                                    .in = PROGRAMS_IN_SCALARS,
+                                                    .out = PROGRAMS_OUT_SCALARS};
+
+static const struct columns *columns_of(const struct mesh_pe *pe)
+{
+    return programs_grid_of(pe)->program;
+}
+
+/* ---- one PE's part --------------------------------------------------------------------------- */
+
+static int first_token(const struct columns *c, int y)
+{
+    return programs_tokens(c->g, y) * (c->w ? c->w->first_sample : c->k->sample);
+}
+
+/* Tokens of row @p y, which are the numbers of a value that its PEs send. */
+static int tokens_of(const struct columns *c, int y)
+{
+    return programs_tokens(c->g, y) * (c->w ? c->w->n_samples : 1);
+}
+
+/* Heads of a PE follow each other, each with all its keys. */
+static int heads_of(const struct columns *c, int x)
+{
+    return c->k ? programs_heads_on(c->held.f, x) : 1;
+}
+
+static int values_of(const struct columns *c)
+{
+    return c->w ? c->sent.f->n : (int)c->g->T;
+}
+
+static int items(const struct mesh_pe *pe)
+{
+    const struct columns *c = columns_of(pe);
+    return values_of(c) * heads_of(c, mesh_x(pe));
+}
+
+/* Features of item @p i that the PE holds, and the first of them. */
+static int held_of(const struct columns *c, int x, int i, int *slot)
+{
+    const int heads = heads_of(c, x), n = heads ? c->held.f->count[x] / heads : 0;
+    *slot = i / values_of(c) * n;
+    return n;
+}
+
+/* A PE without features takes what its row sends, and adds nothing. */
+static bool item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
+{
+    const struct columns *c = columns_of(pe);
+    const int y = mesh_y(pe), tokens = tokens_of(c, y);
+    int slot, held = held_of(c, mesh_x(pe), i, &slot);
+    if (!tokens) return false;
+    t->code = (uint8_t)programs_code(c->held.half, MESH_FMACS);
+    t->colour = value_gather.colour;
+    t->n = tokens;
+    t->sums = mesh_mem(c->acc[i % c->n_acc], held);
+    t->vectors =
+        mesh_mem_strided(programs_at(c->g, &c->held, slot, first_token(c, y)), held, c->g->pitch);
+    t->vectors_step = 1;
+    return true;
+}
+
+/* Where the sums of key @p key end, at the row that owns it. */
+static void to_key(const struct columns *c, int key, int slot, struct programs_sum *s)
+{
+    const struct programs_grid *g = c->g;
+    const int row = g->key_row[key], n = s->mine.len[0];
+    const int token = c->k->sample * programs_tokens(g, row) + g->key_token[key] / g->h;
+    s->root = row;
+    s->result = mesh_mem_strided(programs_at(g, &c->k->out, slot, token), n, g->pitch);
+    if (c->k->out.half) s->wide = s->mine;
+}
+
+static bool sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *s)
+{
+    const struct columns *c = columns_of(pe);
+    int slot, held = held_of(c, mesh_x(pe), i, &slot);
+    if (!held) return false;
+    s->chain = &programs_line_chain;
+    s->code = MESH_FADDS;
+    s->position = mesh_y(pe);
+    s->n = c->g->h;
+    s->root = -1;
+    s->mine = s->result = mesh_mem(c->acc[i % c->n_acc], held);
+    if (c->k) to_key(c, i % values_of(c), slot, s);
+    if (!any) s->mine = mesh_float(0);
+    return true;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* Numbers of the PE's own values, value by value: features of a tile, or rows of scores. */
+static struct mesh_dsd own_values(const struct columns *c, int x, int y)
+{
+    const struct programs_grid *g = c->g;
+    const int tokens = tokens_of(c, y);
+    if (c->w)
+        return programs_matrix(programs_at(g, &c->sent, 0, first_token(c, y)), c->sent.f->count[x],
+                               tokens, g->pitch);
+    const struct programs_features *f = c->held.f;
+    const int heads = f->heads_per_pe, position = x % f->group_cols;
+    struct mesh_dsd d = programs_matrix(c->k->scores, heads_of(c, x), tokens, g->tokens);
+    d.n_dims = 3;
+    d.len[1] = (uint16_t)programs_keys_at(g, f, position);
+    d.len[2] = (uint16_t)tokens;
+    d.stride[1] = (int16_t)(heads * g->tokens);
+    d.stride[2] = 1;
+    return d;
+}
+
+static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
+{
+    const struct columns *c = columns_of(pe);
+    const int x = mesh_x(pe), y = mesh_y(pe);
+    const struct programs_features *f = c->held.f;
+    const int line = c->w ? c->g->w : f->group_cols;
+    struct programs_gather_send s = {.gather = &value_gather,
+                                     .position = x % line,
+                                     .n = line,
+                                     .task = PROGRAMS_TASK_SEND,
+                                     .own = {own_values(c, x, y)},
+                                     .own_move = programs_code(c->held.half, MESH_FMOVS),
+                                     .move = programs_code(c->held.half, MESH_FMOVS)};
+    (void)data;
+    if (c->k && c->held.half) s.own_move = MESH_FS2H;
+    const int own = c->w ? s.own[0].len[0] : s.own[0].len[1];
+    s.others = programs_matrix(0, values_of(c) - own, tokens_of(c, y), 1);
+    if (!tokens_of(c, y)) return WSC_OK;
+    return programs_gather_step(pe, &s);
+}
+
+static enum wsc_err route_line(struct columns *c, const struct programs_line *line)
+{
+    const struct mesh_rect pes = {line->x, line->y, line->n, 1};
+    TRY(programs_route_gather(c->g, line, &value_gather));
+    TRY(mesh_task(c->g->m, pes, PROGRAMS_TASK_SEND, send, MESH_LOW));
+    TRY(mesh_start(c->g->m, pes, PROGRAMS_TASK_SEND));
+    return programs_trigger_bind(c->g, pes);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* Accumulators, and chains down the columns that hold features. */
+static enum wsc_err begin(struct columns *c)
+{
+    struct programs_grid *g = c->g;
+    TRY(programs_begin(g, c));
+    c->n_acc = g->accumulators;
+    for (int i = 0; i < c->n_acc; i++)
+        TRY(programs_reserve_words(g, c->held.f->slots, PROGRAMS_BANK_TOKENS, "sums of a value",
+                                   &c->acc[i]));
+    for (int x = 0; x < g->w; x++) {
+        const struct programs_line column = programs_column(g, x);
+        if (c->held.f->count[x])
+            TRY(programs_route_chain(g, &column, &programs_line_chain, c->w != NULL));
+    }
+    c->trigger = (struct programs_trigger){
+        .accumulators = c->n_acc, .parts = 1, .items = items, .item = item, .sum = sum};
+    g->trigger = &c->trigger;
+    return WSC_OK;
+}
+
+/* Words of the edge to the host's matrix: value after value, the features of the column. */
+static void store_gradient(const struct columns *c)
+{
+    const struct programs_weight_gradient *w = c->w;
+    const struct programs_features *f = c->held.f;
+    for (int x = 0, before = 0; x < c->g->w; before += f->count[x++]) {
+        const uint32_t *word = programs_edge_column(&c->edge, x);
+        for (int i = 0; i < c->sent.f->n * f->count[x]; i++) {
+            const int64_t s = c->sent.f->order[i / f->count[x]];
+            const int64_t h = f->order[before + i % f->count[x]];
+            w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
+        }
+    }
+}
+
+static enum wsc_err run_gradient(struct columns *c)
+{
+    struct programs_grid *g = c->g;
+    TRY(begin(c));
+    TRY(programs_edge_take(g, &c->edge, c->held.f, c->sent.f->n));
+    for (int y = 0; y < g->h; y++) {
+        const struct programs_line row = programs_row(y, 0, g->w);
+        TRY(route_line(c, &row));
+    }
+    TRY(programs_run(g));
+    store_gradient(c);
+    return WSC_OK;
+}
+
+enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w)
+{
+    if (!w->arrives) return programs_run_weight_gradient(g, w);
+    struct columns c = {
+        .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
+    enum wsc_err rc = run_gradient(&c);
+    if (!rc) w->first_cycle = c.edge.out[0].first_cycle;
+    programs_edge_fini(&c.edge);
+    return rc;
+}
+
+enum wsc_err programs_sum_keys(struct programs_grid *g, const struct programs_key_gradient *k)
+{
+    if (!k->arrives) return programs_run_key_gradient(g, k);
+    struct columns c = {.g = g, .k = k, .held = k->rows};
+    const struct programs_features *f = k->rows.f;
+    TRY(begin(&c));
+    for (int i = 0; i < programs_n_head_lines(f) * g->h; i++) {
+        const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
+        TRY(route_line(&c, &line));
+    }
+    return programs_run(g);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Items whose multiply-adds arriving data start (mesh_arm): when an item has ended, by a control
+ * wavelet or by its count of wavelets, its sums set out on a microthread as soon as those before
+ * have ended, and the next item is bound to an accumulator whose sums have ended.
+ * program_product.c, program_attention_out.c and program_columns.c say what the items are. */
+#include "program_trigger.h"
+#include "program_resources.h"
+
+#include <wsc/check.h>
+
+enum { MOST_KEPT = 64 }; /* items of which is kept whether something came */
+
+static struct programs_items *state_of(const struct mesh_pe *pe)
+{
+    struct programs_grid *g = programs_grid_of(pe);
+    return &g->items[programs_index(g, pe)];
+}
+
+/* Did data come for one of the items first .. end - 1? */
+static bool any_came(const struct programs_items *s, int first, int end)
+{
+    for (int i = first; i < end; i++)
+        if (s->came >> i % MOST_KEPT & 1) return true;
+    return false;
+}
+
+static void end_item(struct programs_items *s, bool came)
+{
+    const uint64_t bit = 1ULL << s->ended % MOST_KEPT;
+    s->came = (s->came & ~bit) | (came ? bit : 0);
+    s->ended++;
+}
+
+/* The first of the items that share an accumulator with item @p i. */
+static int first_part(const struct programs_trigger *t, int i)
+{
+    return i - i % t->parts;
+}
+
+/* Sums set out in the order of the items, one at a time. */
+static enum wsc_err send_sums(struct mesh_pe *pe, const struct programs_trigger *t,
+                              struct programs_items *s)
+{
+    while (s->sent == s->summed && s->sent < s->ended) {
+        struct programs_sum sum = {.thread = PROGRAMS_THREAD_SUM,
+                                   .activate = PROGRAMS_TASK_SUMMED + 1};
+        const int i = s->sent++;
+        if (t->sum(pe, i, any_came(s, first_part(t, i), i + 1), &sum))
+            return programs_sum_part(pe, &sum);
+        s->summed++;
+    }
+    return WSC_OK;
+}
+
+/* The next item is bound when an accumulator is free; one for which nothing comes ends at once. */
+static enum wsc_err bind_items(struct mesh_pe *pe, const struct programs_trigger *t,
+                               struct programs_items *s)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    for (int n = t->items(pe); s->ended < n && s->bound == s->ended; s->bound++) {
+        const int i = s->ended;
+        struct mesh_trigger next = {.thread = PROGRAMS_THREAD_TRIGGER,
+                                    .wait = (uint16_t)g->arrival_eighths,
+                                    .activate = PROGRAMS_TASK_ITEM + 1};
+        if (i / t->parts - s->summed / t->parts >= t->accumulators) return WSC_OK;
+        next.writes = !any_came(s, first_part(t, i), i);
+        if (t->item(pe, i, &next)) {
+            TRY(mesh_arm(pe, &next));
+            continue;
+        }
+        end_item(s, false);
+        TRY(send_sums(pe, t, s));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err proceed(struct mesh_pe *pe)
+{
+    const struct programs_trigger *t = programs_grid_of(pe)->trigger;
+    struct programs_items *s = state_of(pe);
+    TRY(send_sums(pe, t, s));
+    return bind_items(pe, t, s);
+}
+
+static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    return proceed(pe);
+}
+
+/* The last multiply-add of an item has ended. */
+static enum wsc_err on_item(struct mesh_pe *pe, uint32_t data)
+{
+    struct programs_items *s = state_of(pe);
+    (void)data;
+    end_item(s, mesh_triggered(pe) > 0);
+    return proceed(pe);
+}
+
+/* The sums of the oldest item have ended, and with them those of its parts.  Those of the next one
+ * set out before anything is done with these, since the line waits for them. */
+static enum wsc_err on_summed(struct mesh_pe *pe, uint32_t data)
+{
+    const struct programs_trigger *t = programs_grid_of(pe)->trigger;
+    struct programs_items *s = state_of(pe);
+    (void)data;
+    const int i = s->summed++;
+    TRY(send_sums(pe, t, s));
+    if (t->ended) TRY(t->ended(pe, i));
+    return bind_items(pe, t, s);
+}
+
+enum wsc_err programs_trigger_bind(struct programs_grid *g, struct mesh_rect rect)
+{
+    const struct programs_trigger *t = g->trigger;
+    WSC_CHECK(t->accumulators >= 1 && t->parts >= 1 &&
+                  (t->accumulators + 1) * t->parts <= MOST_KEPT,
+              "%d accumulators of %d parts", t->accumulators, t->parts);
+    TRY(mesh_task(g->m, rect, PROGRAMS_TASK_ITEM, on_item, MESH_MEDIUM));
+    TRY(mesh_task(g->m, rect, PROGRAMS_TASK_SUMMED, on_summed, MESH_MEDIUM));
+    TRY(mesh_task(g->m, rect, PROGRAMS_TASK_MAIN, start, MESH_HIGH));
+    return mesh_start(g->m, rect, PROGRAMS_TASK_MAIN);
+}
+
+uint32_t programs_item_end(void)
+{
+    static const enum mesh_command nothing = MESH_NOP;
+    return mesh_control(&nothing, 1, PROGRAMS_TASK_ITEM);
+}

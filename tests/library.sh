@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Tests of the shared library: what it exports, the example in C, the Python module, each against
+# the program.  Called by `make check-library`; prints `N passed, N failed` as the other suites.
+# usage: tests/library.sh PROGRAM FOLDER-OF-THE-LIBRARY
+# shellcheck disable=SC2046,SC2317 # flags of pkg-config; functions that check() calls by name
+set -u
+program=$(readlink -f "$1")
+lib=$(readlink -f "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+check() { # WHAT COMMAND...
+    what=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "library: $what: failed" >&2
+    fi
+}
+
+# Symbols that a program could see are those of the header, each of them.
+exports_are_the_header() {
+    nm -D --defined-only "$lib/libwsc.so.1" | sed -n 's/.* [A-Z] \(.*\)@@.*/\1/p' | grep -v '^LIBWSC' | sort >"$work/exported"
+    grep -o 'libwsc_[a-z_]*(' include/libwsc.h | tr -d '(' | sort -u >"$work/declared"
+    diff "$work/exported" "$work/declared"
+}
+
+header_is_plain_c_and_cxx() {
+    echo '#include <libwsc.h>' >"$work/header.c"
+    gcc -std=c99 -Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only "$work/header.c" &&
+        { ! command -v g++ >/dev/null || g++ -x c++ -Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only "$work/header.c"; }
+}
+
+# A plain compiler, without MPI's; the numbers are those of scaling.csv.
+example_agrees() {
+    gcc -std=c11 -Wall -Wextra -Werror -Iinclude packaging/examples/predict.c -o "$work/predict" \
+        -L"$lib" -lwsc -Wl,-rpath,"$lib" &&
+        "$work/predict" configs/params/gpt3_111m.yaml >"$work/said" &&
+        "$program" scale --params configs/params/gpt3_111m.yaml --num_csx 1,2,4,8,16 \
+            --out "$work/scale" >/dev/null &&
+        awk -F, 'NR > 1 { printf "%d systems: %.0f tokens/s, efficiency %.3f\n", $3, $6, $9 }' \
+            "$work/scale/scaling.csv" | diff - "$work/said" &&
+        ! "$work/predict" nowhere.yaml 2>/dev/null
+}
+
+# An installation that was moved: the example through pkg-config, the module without a variable.
+installed_works() {
+    env -u MAKEFLAGS -u MAKELEVEL make -s -o all BUILD="${program%/bin/wsc}" \
+        install PREFIX="$work/first" && mv "$work/first" "$work/p" &&
+        gcc $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --cflags libwsc) \
+            "$work/p/share/doc/wsc/examples/predict.c" -o "$work/installed" \
+            $(PKG_CONFIG_PATH=$work/p/lib/pkgconfig pkg-config --libs libwsc) \
+            -Wl,-rpath,"$work/p/lib" &&
+        "$work/installed" configs/params/tiny.yaml >/dev/null &&
+        { ! command -v python3 >/dev/null || (cd / && PYTHONPATH=$work/p/share/wsc/python \
+            PYTHONDONTWRITEBYTECODE=1 python3 -c 'import wsc; print(wsc.version())' >/dev/null); } &&
+        env -u MAKEFLAGS -u MAKELEVEL make -s uninstall PREFIX="$work/p" &&
+        test -z "$(find "$work/p" 2>/dev/null)"
+}
+
+check exports exports_are_the_header
+check header header_is_plain_c_and_cxx
+check example example_agrees
+check installation installed_works
+echo "library: $passed passed, $failed failed"
+status=$failed
+if command -v python3 >/dev/null; then
+    WSC_LIBRARY=$lib/libwsc.so.1 WSC_PROGRAM=$program PYTHONPATH=packaging/python \
+        PYTHONDONTWRITEBYTECODE=1 python3 tests/library_check.py "$program" "$work" || status=1
+else
+    echo 'skipped: python3 is not installed'
+fi
+exit "$status"

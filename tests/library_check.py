@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of the Python module against the program: sweeps and runs equal to the bit.
+
+usage: library_check.py PROGRAM FOLDER      $WSC_LIBRARY names the library, PYTHONPATH the module
+"""
+import csv
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+import wsc
+
+PROGRAM, FOLDER = sys.argv[1:3]
+PARAMS = "configs/params/gpt3_111m.yaml"
+
+
+def program(*words):
+    """Run the program; its files are what is compared with."""
+    subprocess.run([PROGRAM, *words], check=True, capture_output=True)
+
+
+def scaling_csv(name, *options):
+    out = os.path.join(FOLDER, name)
+    program("scale", "--params", PARAMS, "--out", out, *options)
+    with open(os.path.join(out, "scaling.csv"), encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+class Sweeps(unittest.TestCase):
+    def compare(self, sweep, text):
+        """Text and every number of it, as doubles."""
+        self.assertEqual(sweep.csv(), text)
+        rows = list(csv.DictReader(text.splitlines()))
+        self.assertEqual(len(rows), len(sweep))
+        for mine, row in zip(sweep.rows, rows):
+            self.assertEqual(set(mine), set(row) - {"model"})
+            for name, value in mine.items():
+                self.assertEqual(value, type(value)(row[name]), name)
+
+    def test_weak_scaling_is_scaling_csv(self):
+        text = scaling_csv("weak", "--num_csx", "1,2,4,16")
+        self.compare(wsc.scale(PARAMS, num_csx=[1, 2, 4, 16]), text)
+
+    def test_strong_scaling_with_overrides_is_scaling_csv(self):
+        text = scaling_csv("strong", "--num_csx", "1,4", "--scaling", "strong", "--set",
+                           "cluster.swarmx.link_rate=12.5GB/s", "--set", "model.num_hidden_layers=4")
+        machine = wsc.Machine(keys={"swarmx.link_rate": "12.5GB/s"})
+        model = wsc.Params(PARAMS, {"model.num_hidden_layers": 4})
+        self.compare(wsc.scale(model, num_csx=[1, 4], cluster=machine, scaling="strong"), text)
+
+    def test_a_machine_of_a_file(self):
+        text = scaling_csv("cs3", "--num_csx", "2", "--cluster", "configs/cluster/cs3.yaml")
+        sweep = wsc.scale(PARAMS, num_csx=[2], cluster="configs/cluster/cs3.yaml")
+        self.compare(sweep, text)
+        self.assertEqual(wsc.Machine("configs/cluster/cs3.yaml").name, "CS-3")
+
+    def test_columns_are_arrays_where_numpy_is_installed(self):
+        column = wsc.scale(PARAMS, num_csx=[1, 2])["tokens_per_s"]
+        try:
+            import numpy
+        except ImportError:
+            self.assertIsInstance(column, list)
+        else:
+            self.assertIsInstance(column, numpy.ndarray)
+        self.assertGreater(column[1], 1.9 * column[0])
+        with self.assertRaises(KeyError):
+            wsc.scale(PARAMS, num_csx=[1])["no such column"]
+
+    def test_frames_where_pandas_is_installed(self):
+        try:
+            import pandas
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        frame = wsc.scale(PARAMS, num_csx=[1, 2]).frame()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(list(frame["num_csx"]), [1, 2])
+
+
+class Errors(unittest.TestCase):
+    def refused(self, status, text, call):
+        with self.assertRaises(wsc.Error) as caught:
+            call()
+        self.assertEqual(caught.exception.status, status)
+        self.assertIn(text, str(caught.exception))
+
+    def test_what_is_wrong_has_the_status_and_the_sentence_of_the_program(self):
+        self.refused(2, "model.num_heads: 7 heads do not divide",
+                     lambda: wsc.Params("tests/golden/errors/heads.yaml"))
+        self.refused(2, "no_such_file.yaml", lambda: wsc.Params("no_such_file.yaml"))
+        self.refused(2, "swarmx.link_rat", lambda: wsc.Machine(keys={"swarmx.link_rat": "1GB/s"}))
+        self.refused(2, "1 to 4096 systems", lambda: wsc.scale(PARAMS, num_csx=[0]))
+        self.refused(2, "no number of systems", lambda: wsc.scale(PARAMS, num_csx=[]))
+        self.refused(2, "host, mesh or none",
+                     lambda: wsc.run(PARAMS, FOLDER + "/no", numerics="gpu"))
+        with self.assertRaises(ValueError):
+            wsc.scale(PARAMS, scaling="diagonal")
+
+    def test_a_machine_that_is_too_small(self):
+        machine = wsc.Machine(keys={"memoryx.capacity": "1 MB"}) if self.has_capacity() else None
+        if machine is None:
+            self.skipTest("the machine has no key memoryx.capacity")
+        self.refused(3, "", lambda: wsc.scale(PARAMS, num_csx=[1], cluster=machine))
+
+    @staticmethod
+    def has_capacity():
+        try:
+            wsc.Machine(keys={"memoryx.capacity": "1 TB"})
+        except wsc.Error:
+            return False
+        return True
+
+    def test_warnings_and_the_effective_text(self):
+        params = wsc.Params(PARAMS, {"runconfig.seed": 5, "runconfig.wandb": "x"})
+        self.assertIn("seed: 5", params.text)
+        self.assertTrue(any("wandb" in line for line in params.warnings))
+        self.assertIn("wsc ", wsc.version())
+
+
+class Runs(unittest.TestCase):
+    def test_a_run_is_that_of_the_program(self):
+        out = os.path.join(FOLDER, "program")
+        program("run", "--params", "configs/params/tiny.yaml", "--num_csx", "2", "--num_steps", "3",
+                "--model_dir", out, "--set", "trace_hash=true")
+        run = wsc.run("configs/params/tiny.yaml", os.path.join(FOLDER, "python"), num_csx=2,
+                      num_steps=3, keys={"trace_hash": True})
+        with open(os.path.join(out, "metrics.jsonl"), encoding="utf-8") as file:
+            expected = [json.loads(line) for line in file]
+        self.assertEqual(len(run.metrics), len(expected))
+        for mine, other in zip(run.metrics, expected):
+            for name in ("step", "loss", "grad_norm", "virtual_time_ps", "weights_hash"):
+                self.assertEqual(mine[name], other[name], name)
+        self.assertEqual(run.performance["virtual_time_ps"], expected[-1]["virtual_time_ps"])
+
+    def test_time_alone(self):
+        run = wsc.run("configs/params/gpt3_13b.yaml", os.path.join(FOLDER, "none"), num_csx=4,
+                      num_steps=2, numerics="none")
+        self.assertGreater(run.performance["tokens_per_s"], 0)
+
+
+result = unittest.main(argv=sys.argv[:1], exit=False).result
+bad = len(result.failures) + len(result.errors)
+for test, why in result.skipped:
+    print(f"skipped: {test.id()}: {why}")
+print(f"python: {result.testsRun - bad - len(result.skipped)} passed, {bad} failed")
+sys.exit(bad > 0)
