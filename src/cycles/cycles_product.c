@@ -24,7 +24,7 @@ static double gap(const struct cycles_layout *l)
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
     const double hidden = l->start / cycles_fit.chain_hidden;
-    /* Of two columns each is an end of every sum, and adds up or passes on once. */
+    /* With two columns each is an end of every sum, and adds up or passes on once. */
     const bool once = l->on_mesh && l->by_data && !(cols > 2);
     return fmax(0,
                 (cols > 1 && !once ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);

@@ -42,7 +42,7 @@ struct programs_edge_words {
 enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
                                 const struct programs_features *held, int64_t rows);
 void programs_edge_fini(struct programs_edge_words *e);
-/** All words of column @p x, which must have left. */
+/** The words of column @p x, which must have left. */
 const uint32_t *programs_edge_column(const struct programs_edge_words *e, int x);
 /** A word as a 32-bit float. */
 float programs_number_of(uint32_t bits);

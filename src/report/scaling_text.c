@@ -41,7 +41,7 @@ static void add_row(struct wsc_text *t, const struct scaling_row *r)
     wsc_text_add(t, "\n");
 }
 
-/* All of scaling.csv. */
+/* The whole file scaling.csv. */
 static void add_csv(struct wsc_text *t, const struct report_view *v)
 {
     wsc_text_add(t, "model,params,num_csx,global_batch,micro_batch,tokens_per_s,samples_per_s,"

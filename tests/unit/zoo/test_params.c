@@ -263,7 +263,7 @@ TEST(zoo_params, an_idle_seed_of_shuffling_warns_from_the_command_line_alone)
     zoo_params_fini(&p);
 }
 
-/* A file serves all modes; who sets a key for one that has no use of it is told. */
+/* A file serves all modes; a user who sets a key for one that has no use of it is warned. */
 TEST(zoo_params, keys_of_other_modes_warn_from_the_command_line_alone)
 {
     static const char text[] =
