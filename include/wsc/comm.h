@@ -59,8 +59,9 @@ const int *comm_host_of_rank(const struct comm *comm);
 /** Name of the host of rank @p rank; borrowed. */
 const char *comm_host_name(const struct comm *comm, int rank);
 /** Set the host transport: largest piece of a payload in one MPI message (at most 1 GiB), and
- *  pieces posted at once per message.  60 KiB and 16 until it is called.  The same on all ranks; no
- *  effect on values or virtual time. */
+ *  pieces posted at once per message; 4 MiB and 8 until it is called.  Where ranks are on several
+ *  hosts pieces have at most 60 KiB, which MPI sends without a handshake, and twice as many are
+ *  posted.  The same on all ranks; no effect on values or virtual time. */
 void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_flight);
 /** End every rank of the job with exit status @p status, at once (MPI_Abort); may be called on one
  *  rank alone, with or without MPI. */

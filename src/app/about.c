@@ -18,6 +18,9 @@ const char *const app_statuses[APP_N_STATUSES] = {"success",
 const struct app_variable app_variables[] = {
     {"WSC_DATA_DIR", "folder with the files that come with the program: the top of a source tree "
                      "or PREFIX/share/wsc (default: beside the program)"},
+    {"WSC_AHEAD",
+     "1: messages move while a rank computes, by a thread of each rank; 0: they do not "
+     "(default: 1 when the ranks are on several hosts)"},
     {"WSC_HEARTBEAT_SECONDS", "a job ends when a rank has been silent for so long (default 60; 0: "
                               "off)"},
     {"WSC_STALL_SECONDS", "a rank that rank 0 cannot watch ends when no message has arrived for so "

@@ -20,13 +20,30 @@ static void abort_job(void)
     comm_abort(1);
 }
 
+/* Messages move ahead of those who wait for them where a network is between ranks; inside one host
+ * that costs more than it saves (docs/decisions/0031).  WSC_AHEAD=0 or 1, of rank 0, says
+ * otherwise. */
+static enum wsc_err choose_ahead(struct comm *comm)
+{
+    const char *text = getenv("WSC_AHEAD");
+    int ahead = 0;
+    for (int r = 0; r < comm->size; r++)
+        if (comm->host_of_rank[r] != comm->host_of_rank[0]) ahead = 1;
+    if (text && *text && strcmp(text, "0") && strcmp(text, "1"))
+        return WSC_RAISE(WSC_USAGE, "WSC_AHEAD: expected 0 or 1, got '%s'", text);
+    if (text && *text) ahead = *text == '1';
+    if (comm->use_mpi) TRY_MPI(MPI_Bcast(&ahead, 1, MPI_INT, 0, comm->world));
+    comm->ahead = ahead;
+    return WSC_OK;
+}
+
 /* More ranks than processors on this host: idle ranks then sleep instead of spinning. */
 static enum wsc_err look_around(struct comm *comm)
 {
     int n_here;
     TRY(comm_hosts_learn(comm, &n_here));
     comm->oversubscribed = n_here > sysconf(_SC_NPROCESSORS_ONLN);
-    return WSC_OK;
+    return choose_ahead(comm);
 }
 
 /* MPI may have been started by somebody else (a test): then it is not ended here either. */
@@ -96,13 +113,13 @@ static enum wsc_err start_watched(struct comm *comm, double limit_s)
 /* Defaults, environment, MPI.  A rank without MPI is a job of its own with the same code. */
 static enum wsc_err start(struct comm *comm)
 {
-    enum { DEFAULT_CHUNK_BYTES = 60 << 10, DEFAULT_CHUNKS = 16 };
+    enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };
     double heartbeat_s = 60;
     comm->stall_limit_s = 1800;
     TRY(seconds_from("WSC_HEARTBEAT_SECONDS", &heartbeat_s));
     TRY(seconds_from("WSC_STALL_SECONDS", &comm->stall_limit_s));
-    comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
     TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : look_around(comm));
+    comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
     inject_from_environment(comm);
     if (comm->use_mpi) wsc_check_set_abort(abort_job);
     return comm_progress_start(comm);
@@ -188,9 +205,10 @@ int comm_size(const struct comm *comm)
 
 void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_flight)
 {
-    enum { MAX_CHUNK_BYTES = 1 << 30 };
-    comm->chunk_bytes = chunk_bytes < MAX_CHUNK_BYTES ? chunk_bytes : MAX_CHUNK_BYTES;
-    comm->chunks_in_flight = chunks_in_flight;
+    enum { MAX_CHUNK_BYTES = 1 << 30, MAX_EAGER_BYTES = 60 << 10, EAGER_CHUNKS = 2 };
+    const int64_t most = comm->ahead ? MAX_EAGER_BYTES : MAX_CHUNK_BYTES;
+    comm->chunk_bytes = chunk_bytes < most ? chunk_bytes : most;
+    comm->chunks_in_flight = chunks_in_flight * (comm->ahead ? EAGER_CHUNKS : 1);
 }
 
 int64_t comm_n_messages(const struct comm *comm)

@@ -37,7 +37,7 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->dst_local = dst_local;
     link->name = spec->name;
     link->max_waiting = spec->max_waiting;
-    link->keeps = spec->keeps && (!src_local || !dst_local);
+    link->keeps = spec->keeps && comm->ahead && (!src_local || !dst_local);
     comm_link_change(link, spec);
     link->next = comm->links;
     comm->links = link;
@@ -147,7 +147,7 @@ static enum wsc_err recv_message(struct comm_link *link, struct comm_msg *msg)
     comm_node_give(comm, node);
     comm->n_messages++;
     if (msg->payload && link->src_local) comm_link_taken(link);
-    return WSC_OK;
+    return link->src_local || comm->ahead ? WSC_OK : comm_remote_expect(link);
 }
 
 /* ---- what fibers call ------------------------------------------------------------------------ */

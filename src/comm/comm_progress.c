@@ -75,7 +75,7 @@ static void *run(void *arg)
 enum wsc_err comm_progress_start(struct comm *comm)
 {
     struct comm_progress *p;
-    if (comm->size == 1 || !comm->may_thread) return WSC_OK;
+    if (comm->size == 1 || !comm->ahead || !comm->may_thread) return WSC_OK;
     TRY_NEW(p, WSC_MEM_COMM, 1);
     p->comm = comm;
     (void)pthread_mutex_init(&p->lock, NULL);

@@ -156,11 +156,13 @@ bool comm_remote_sending(const struct comm *comm)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* There is always a receive posted, so that no sender waits for a reader that computes.  What waits
- * in memory is bounded by the credits of <wsc/stream.h>. */
+/* Over a network there is always a receive posted, so that no sender waits for a reader that
+ * computes; what waits in memory is bounded by the credits of <wsc/stream.h>.  Inside a host one
+ * message ahead of the reader is enough. */
 enum wsc_err comm_remote_expect(struct comm_link *link)
 {
     struct comm *comm = link->comm;
+    if (!comm->ahead && (link->incoming || link->arrived.n)) return WSC_OK;
     link->incoming = comm_node_take(comm);
     if (!link->incoming) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expect a message");
     link->incoming->msg.payload = NULL;

@@ -155,6 +155,7 @@ struct comm {
     int *completed;                  /* owned, scratch of MPI_Testsome */
     MPI_Status *status;              /* owned, scratch of MPI_Testsome */
     bool oversubscribed;
+    bool ahead;      /* messages move while a rank computes, and payloads are kept */
     bool may_thread; /* MPI allows calls of several threads, one at a time */
     double stall_limit_s;
     /* Numbers of messages that this rank sends wrongly, from 1; 0: none.  For tests. */

@@ -219,6 +219,7 @@ TEST(run_mpi, kept_weights_travel_once)
     static const char *const keep[] = {"cluster.stream.keep=0 B", "cluster.stream.keep=40 KiB",
                                        "cluster.stream.keep=16 MiB"};
     enum { N_KEEP = 3, MOST_WAFERS = 3 };
+    (void)setenv("WSC_AHEAD", "1", 1);
     for (int n_wafers = 1; n_wafers <= MOST_WAFERS; n_wafers += 2) {
         int64_t sent[N_KEEP];
         for (int i = 0; i < N_KEEP; i++) {
@@ -232,6 +233,7 @@ TEST(run_mpi, kept_weights_travel_once)
             (void)fprintf(stderr, "sent %lld, %lld, %lld bytes\n", (long long)sent[0],
                           (long long)sent[1], (long long)sent[2]);
     }
+    (void)unsetenv("WSC_AHEAD");
 }
 
 TEST(run_mpi, memory_is_balanced)
