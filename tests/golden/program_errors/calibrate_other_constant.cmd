@@ -1,1 +1,1 @@
-calibrate --out "$TMP/x.yaml" --fit wafer.clock
+calibrate --out "$TMP/x.yaml" --fit wafer.divide_cycles
