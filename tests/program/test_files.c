@@ -192,7 +192,7 @@ TEST(files, of_a_run_are_as_the_page_says)
     written.n = 0;
     add_json(&written, command, NULL, NULL);
     add_field(&written, "kernels", strlen("kernels")); /* on the mesh alone: test_run_numerics.c */
-    add_field(&written, "payload", strlen("payload")); /* of sparse weights: test_sparse.c */
+    add_field(&written, "payload", strlen("payload")); /* of sparse weights; no run here has them */
     compare(PERFORMANCE, &written);
 }
 

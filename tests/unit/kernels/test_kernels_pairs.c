@@ -30,7 +30,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Another seed than the command's, so that what the user sees was not looked at here. */
+/* Another seed than the command's. */
 static void compare(bool data_triggered, int n)
 {
     struct errors e = {.n = 0};

@@ -214,3 +214,44 @@ TEST(zoo_sparsity, the_first_filter_that_matches_counts)
     T_EQ(zoo_sparsity_find(s, "m.lm_head.weight", 2), -1);
     zoo_params_fini(&p);
 }
+
+/* Kept of 1,000 at the updates 1, 2, 3 and 4 after the first mask, or after a dense start. */
+static void check_cycle(const char *update, const int64_t *step)
+{
+    static const int64_t kept[] = {900, 700, 500, 900};
+    char text[200];
+    struct zoo_params p;
+    (void)snprintf(text, sizeof text,
+                   "{algorithm: set, sparsity: 0.5, update: %s, drop_fraction: "
+                   "{type: cycling, values: [0.1, 0.3, 0.5]}}",
+                   update);
+    CU_ASSERT_FATAL(parse(&p, text));
+    for (int i = 0; i < 4; i++)
+        T_NEAR((double)zoo_sparsity_dropped_to(&p.sparsity.entry[0], 1000, step[i]),
+               (double)kept[i], 1);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_sparsity, a_cycling_drop_fraction_advances_with_the_updates)
+{
+    check_cycle("{freq: 10}", (const int64_t[]){10, 20, 30, 40});
+    check_cycle("{freq: 10, start: 10}", (const int64_t[]){10, 20, 30, 40});
+    check_cycle("{steps: [0, 7, 8, 30, 31]}", (const int64_t[]){7, 8, 30, 31});
+}
+
+TEST(zoo_sparsity, the_steps_of_an_old_schedule_rise)
+{
+    struct zoo_params p;
+    const char *const pairs[] = {"[[0, 0.1], [0, 0.2]]", "[[5, 0.1], [4, 0.2]]",
+                                 "[[0, 0.1], [5, 0.2], [5, 0.3]]",
+                                 "[[0, 0.1], [5, 0.2], [3, 0.3]]"};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "{type: gmp, sparsity_schedule: %s, tiebreak: first}",
+                       pairs[i]);
+        CU_ASSERT(!parse(&p, text));
+    }
+    CU_ASSERT_FATAL(parse(
+        &p, "{type: gmp, tiebreak: first, sparsity_schedule: [[0, 0.1], [5, 0.2], [6, 0.3]]}"));
+    zoo_params_fini(&p);
+}
