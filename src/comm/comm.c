@@ -29,7 +29,7 @@ static enum wsc_err choose_ahead(struct comm *comm)
     int ahead = 0;
     for (int r = 0; r < comm->size; r++)
         if (comm->host_of_rank[r] != comm->host_of_rank[0]) ahead = 1;
-    if (text && *text && strcmp(text, "0") && strcmp(text, "1"))
+    if (text && *text && strcmp(text, "0") != 0 && strcmp(text, "1") != 0)
         return WSC_RAISE(WSC_USAGE, "WSC_AHEAD: expected 0 or 1, got '%s'", text);
     if (text && *text) ahead = *text == '1';
     if (comm->use_mpi) TRY_MPI(MPI_Bcast(&ahead, 1, MPI_INT, 0, comm->world));

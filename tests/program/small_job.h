@@ -3,7 +3,7 @@
 #define WSC_TEST_JOB_H
 #include <stdbool.h>
 
-enum { JOB_MAX_STEPS = 64 };
+enum { JOB_MAX_STEPS = 1024 };
 
 /** The lines of a metrics.jsonl; numbers as their text, so that equal means equal in every bit. */
 struct job_step {

