@@ -250,6 +250,7 @@ TEST(zoo_sparsity, the_steps_of_an_old_schedule_rise)
         (void)snprintf(text, sizeof text, "{type: gmp, sparsity_schedule: %s, tiebreak: first}",
                        pairs[i]);
         CU_ASSERT(!parse(&p, text));
+        zoo_params_fini(&p);
     }
     CU_ASSERT_FATAL(parse(
         &p, "{type: gmp, tiebreak: first, sparsity_schedule: [[0, 0.1], [5, 0.2], [6, 0.3]]}"));
