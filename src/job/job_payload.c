@@ -5,7 +5,7 @@
  * standard output, every link in performance.json. */
 #include "job_payload.h"
 
-#include <stdio.h>
+#include <wsc/log.h>
 
 /* The sum over all links, or over those between ranks. */
 static struct stream_carried total_of(const struct job_payload *p, bool between_ranks)
@@ -49,28 +49,15 @@ static const struct stream_carried *worst_of(const struct job_payload *p)
     return worst;
 }
 
-static void add_gradients(struct out_table *t, const char *name, const struct stream_carried *c)
+static void say_gradients(const struct job_payload *p)
 {
-    out_table_cell(t, "%s", name);
-    add_bytes(t, c->gradients, c->least_gradients);
-}
-
-static enum wsc_err print_gradients(const struct job_payload *p)
-{
-    static const char *const head[] = {"links", "gradients", "minimum", "ratio", NULL};
-    const struct stream_carried all = total_of(p, false), between = total_of(p, true);
-    const struct stream_carried *worst = worst_of(p);
-    char child[48], name[64];
-    struct out_table *t;
-    TRY(out_table_new(&t, "lrrr", head));
+    const struct stream_carried all = total_of(p, false), *worst = worst_of(p);
+    char bytes[32], child[48];
+    out_si_unit(bytes, sizeof bytes, (double)all.gradients, "B");
     stream_role_name(p->machine, worst->child, child, sizeof child);
-    (void)snprintf(name, sizeof name, "worst: from %s", child);
-    add_gradients(t, "all", &all);
-    if (between.gradients) add_gradients(t, "between ranks", &between);
-    add_gradients(t, name, worst);
-    enum wsc_err rc = out_table_print(t, stdout, 0);
-    out_table_free(&t);
-    return rc;
+    WSC_INFO("Gradients on all links: %s, %.3f times the minimum; at most %.3f times, from %s",
+             bytes, ratio_of(all.gradients, all.least_gradients),
+             ratio_of(worst->gradients, worst->least_gradients), child);
 }
 
 static enum wsc_err print_sparse(const struct job_payload *p)
@@ -92,7 +79,7 @@ static enum wsc_err print_sparse(const struct job_payload *p)
 
 enum wsc_err job_payload_print(const struct job_payload *p)
 {
-    TRY(print_gradients(p));
+    say_gradients(p);
     return p->sparse ? print_sparse(p) : WSC_OK;
 }
 
