@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A picture of gnuplot inside a page: the SVG without its XML head and its titles, which browsers
  * would show as tooltips, and with the values of points as labels.  gnuplot draws plot K of a
- * command into <g id="NAME_plot_K">, a point as <use ... transform='...'/>, in the order of the
- * data.  Used by report_html.c and exhibit_page.c. */
+ * command into <g id="NAME_plot_K">, in the second panel of several K is as in 3b; a point as <use
+ * ... transform='...'/>, in the order of the data.  Used by report_html.c and exhibit_page.c. */
 #include "html_page.h"
 
 #include <wsc/file.h>
@@ -60,21 +60,19 @@ static const char *add_point(struct wsc_text *t, const char *use, const char *la
  */
 static void add_svg(struct wsc_text *t, const char *at, const char *end, const char *labels)
 {
-    long current = 0;
+    char current[32] = "";
     while (labels && *labels) {
-        char *text = NULL, id[32];
-        const long plot = strtol(labels, &text, 10);
-        const size_t n = strcspn(text, "\n");
-        const char *group = at;
-        (void)snprintf(id, sizeof id, "_plot_%ld\" ", plot);
-        if (plot != current) group = strstr(at, id);
+        char id[32];
+        const size_t name = strcspn(labels, " "), n = strcspn(labels, "\n");
+        (void)snprintf(id, sizeof id, "_plot_%.*s\" ", (int)name, labels);
+        const char *group = strcmp(id, current) != 0 ? strstr(at, id) : at;
         const char *use = group ? strstr(group, "<use ") : NULL;
-        if (!use) break;
+        if (!use || name >= n) break;
         copy(t, at, use);
-        at = add_point(t, use, text + (*text == ' '), n - (*text == ' '));
+        at = add_point(t, use, labels + name + 1, n - name - 1);
         if (at == use) break;
-        current = plot;
-        labels = text + n + (text[n] == '\n');
+        memcpy(current, id, sizeof current);
+        labels += n + (labels[n] == '\n');
     }
     copy(t, at, end);
 }

@@ -113,7 +113,7 @@ class Pages(unittest.TestCase):
             start = "%s on %s system%s: " % (row["model"], row["num_csx"],
                                              "s" * (row["num_csx"] != "1"))
             mine = [label for label in labels if label.startswith(start)]
-            self.assertEqual(len(mine), 1, start)
+            self.assertEqual(len(mine), 2, start)  # throughput and efficiency
             self.assertIn("efficiency %.2f %%" % (100 * float(row["efficiency"])), mine[0])
 
     def test_points_lie_where_their_values_are(self):
@@ -121,7 +121,8 @@ class Pages(unittest.TestCase):
         points = self.browser.run("return [...document.querySelectorAll('.pt')].map(p => "
                                   "[p.getAttribute('aria-label'), "
                                   "p.getBoundingClientRect().y, p.getBoundingClientRect().x])")
-        place = {label.split(":")[0]: (y, x) for label, y, x in points}
+        half = [(label, y, x) for label, y, x in points if "published" not in label]
+        place = {label.split(":")[0]: (y, x) for label, y, x in half[:len(half) // 2]}
         rows = [(float(row["tokens_per_s"]), place["%s on %s system%s" % (
             row["model"], row["num_csx"], "s" * (row["num_csx"] != "1"))]) for row in self.rows()]
         rows.sort()
