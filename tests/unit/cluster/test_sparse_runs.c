@@ -31,6 +31,8 @@ static const char *const sparsity[] = {
     "sparsity={algorithm: set, sparsity: 0.75, update: {freq: 2, start: 3, stop: 7}}",
     "sparsity={algorithm: rigl, sparsity: [0.5, 0.8], drop_fraction: 0.4, update: {steps: [0, 2, "
     "3, 6]}}",
+    "sparsity={algorithm: rigl, sparsity: 0.75, init_method: topk, balance_out_groups: 4, update: "
+    "{freq: 2}}",
 };
 enum { N_SPARSITY = sizeof sparsity / sizeof *sparsity };
 

@@ -84,6 +84,34 @@ static void expect_checkerboard(int tensor, const struct model_tensor *t, const 
         mask[i] = row[(i % cols + i / cols * distance) % n];
 }
 
+/* Of each column all but the smallest, of these the largest of the tensor; more columns in all than
+ * are selected at once. */
+static void expect_columns(int tensor, const struct model_tensor *t, const float *w, float s,
+                           unsigned char *mask)
+{
+    static struct scored all[MASKS_MOST];
+    static unsigned char column[MASKS_MOST];
+    const int64_t rows = t->shape[0], cols = t->shape[1];
+    int64_t n = 0;
+    (void)tensor;
+    for (int64_t c = 0; c < cols; c++) {
+        for (int64_t r = 0; r < rows; r++) {
+            const float size = fabsf(w[r * cols + c]);
+            memcpy(&all[n + r].key, &size, sizeof size);
+            all[n + r].element = r;
+        }
+        keep_highest(all + n, rows, rows - (int64_t)(0.7 * (double)rows), column);
+        for (int64_t r = 0; r < rows - (int64_t)(0.7 * (double)rows); r++)
+            all[n + r].element = all[n + r].element * cols + c;
+        n += rows - (int64_t)(0.7 * (double)rows);
+    }
+    CU_ASSERT(n > zoo_sparsity_kept(s, t->n_elems));
+    qsort(all, (size_t)n, sizeof *all, by_score);
+    memset(mask, 0, (size_t)t->n_elems);
+    for (int64_t i = 0; i < zoo_sparsity_kept(s, t->n_elems); i++)
+        mask[all[i].element] = 1;
+}
+
 static const struct {
     const char *sparsity;
     float s;
@@ -96,6 +124,7 @@ static const struct {
     {"sparsity={sparsity: 0.3, init_method: topk}", 0.3F, true, expect_topk},
     {"sparsity={sparsity: 0.5, init_method: from_zeros}", 0.5F, false, expect_what_is_there},
     {"sparsity={sparsity: 0.75, init_method: checkerboard}", 0.75F, false, expect_checkerboard},
+    {"sparsity={sparsity: 0.7, init_method: balanced-topk}", 0.7F, true, expect_columns},
 };
 
 static void check_tensor(const struct masks_case *m, size_t k, int i, const float *before)

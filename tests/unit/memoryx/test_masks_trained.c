@@ -238,6 +238,14 @@ static const struct {
      "checkerboard, update: {freq: 4, stop: 30}, drop_fraction: 0.4" FILTER},
     {"rigl_from_zeros", "sparsity={algorithm: rigl, sparsity: 0.5, init_method: from_zeros, "
                         "update: {freq: 10}" FILTER},
+    {"static_balanced",
+     "sparsity={type: sideband, sparsity: 0.7, init_method: balanced-topk" FILTER},
+    {"rigl_in_groups", "sparsity={algorithm: rigl, sparsity: 0.75, update: {freq: 9}, "
+                       "balance_in_groups: 8" FILTER},
+    {"rigl_out_groups", "sparsity={algorithm: rigl, sparsity: 0.7, init_method: topk, update: "
+                        "{freq: 9}, balance_out_groups: 32" FILTER},
+    {"rigl_uneven_groups", "sparsity={algorithm: rigl, sparsity: 0.3, init_method: from_zeros, "
+                           "update: {freq: 9}, drop_fraction: 0.01, balance_in_groups: 16" FILTER},
 };
 
 static void check_cases(int n_shards)
