@@ -287,6 +287,50 @@ static WSC_CHECKED enum wsc_err add_panels(struct wsc_text *t, const struct repo
     return WSC_OK;
 }
 
+/* The points of a model's curve in a panel, a: throughput, b: efficiency. */
+static void add_curve_labels(struct wsc_text *t, const struct report_view *v, int m, int plot,
+                             char panel)
+{
+    for (int i = v->model[m].first; i < v->model[m].end; i++) {
+        const struct scaling_row *r = &v->row[i];
+        char rate[32], step[32];
+        out_si(rate, sizeof rate, r->tokens_per_s);
+        out_step_time(step, sizeof step, r->step_time_ps);
+        wsc_text_add(t, "%d%c %s on %lld system%s: %s tokens/s, efficiency %.2f %%, step %s\n",
+                     plot, panel, r->model, (long long)r->num_csx, r->num_csx == 1 ? "" : "s", rate,
+                     100 * r->efficiency, step);
+    }
+}
+
+/* The published points that share the source of point k. */
+static void add_source_labels(struct wsc_text *t, const struct report_scaling *s, int k, int plot)
+{
+    for (int i = k; i < s->n_points; i++) {
+        const struct validation_point *p = &s->point[i];
+        char rate[32];
+        if (strcmp(p->source, s->point[k].source) != 0) continue;
+        out_si(rate, sizeof rate, p->tokens_per_s);
+        wsc_text_add(t, "%da published: %s on %g systems: %s tokens/s (%s)\n", plot, p->model,
+                     p->num_csx, rate, p->source);
+    }
+}
+
+/* gnuplot counts the plots of a panel from 1, here in the order of add_curves(): bands, linear
+ * ones, curves, entries of the key, sources. */
+void report_plot_labels(struct wsc_text *t, const struct report_view *v)
+{
+    int plot = v->n_models + 1;
+    for (int k = 0; k < v->in->n_sensitivities; k++)
+        plot += model_of(v, v->in->sensitivity[k].model) >= 0;
+    for (int m = 0; m < v->n_models; m++)
+        add_curve_labels(t, v, m, plot++, 'a');
+    plot += 2 + (v->in->n_sensitivities > 0);
+    for (int k = 0; k < v->in->n_points; k++)
+        if (opens_source(v->in, k)) add_source_labels(t, v->in, k, plot++);
+    for (int m = 0; m < v->n_models && v->n_ticks > 1; m++)
+        add_curve_labels(t, v, m, m + 1, 'b');
+}
+
 /* Data blocks first, then the commands that name them. */
 static WSC_CHECKED enum wsc_err make_script(struct wsc_text *t, const struct report_view *v)
 {
