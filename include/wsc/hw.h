@@ -293,6 +293,7 @@ struct hw_source {
      *  uncertain or when the constant is no number.  Without a statement in the file: documented
      *  exact, derived 5 %, calibrated 10 %, assumed from half to twice. */
     double low, high;
+    bool is_set; /**< given on the command line */
 };
 
 /* ---- machine files --------------------------------------------------------------------------- */
