@@ -269,7 +269,7 @@ struct conf_choice {
 };
 /** Bounds on the tables of this program. */
 enum {
-    CONF_MAX_CHOICES = 24, /**< choices of one key, variants of one record */
+    CONF_MAX_CHOICES = 32, /**< choices of one key, variants of one record */
     CONF_MAX_KEYS = 512,   /**< rows of the table of a file */
     CONF_MAX_RECORD = 32   /**< rows of one record */
 };

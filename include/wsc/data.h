@@ -34,6 +34,10 @@ struct data_batch {
     /** For variable-length sequences, NULL for others: places after a token that may attend to it,
      *  0 to T, and its position in its own text, 0 to T - 1. */
     int32_t *attention_span, *position_ids;
+    /** For encoders, NULL for others: 1 for a token that others attend to, 0 for padding, (n, T);
+     *  type of each token, (n, T); class or target of a sequence, (n). */
+    int32_t *attends, *token_types;
+    float *targets;
 };
 /** Make room for @p n_max samples of @p T tokens; n is 0.  The two arrays of variable-length
  *  sequences are made by the first read that has them.  WSC_NOMEM; *@p out is NULL then. */

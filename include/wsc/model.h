@@ -66,10 +66,12 @@ enum model_tensor_kind {
     /** Norm before the head, (C). */
     MODEL_NORMF_W,
     MODEL_NORMF_B,
-    MODEL_DENSE_W, /**< before the output layer of an encoder */
+    MODEL_DENSE_W, /**< before the output layer of a masked language model */
     MODEL_DENSE_B,
     MODEL_DENSE_NORM_W,
     MODEL_DENSE_NORM_B,
+    MODEL_POOL_W, /**< before the classifier of whole sequences: the pooler */
+    MODEL_POOL_B,
     /** Classifier of an encoder, (classes, C). */
     MODEL_CLASS_W,
     MODEL_CLASS_B,
@@ -107,7 +109,7 @@ enum model_part {
     MODEL_PART_ATTN,  /**< attention, output projection, norm1_post, residual */
     MODEL_PART_FFN0,  /**< norm3, router, first linear layers, nonlinearity */
     MODEL_PART_FFN1,  /**< second linear, norm3_post, residual */
-    MODEL_PART_HEAD   /**< final norm, logits, cross entropy; encoders: a dense layer before */
+    MODEL_PART_HEAD   /**< the heads one after the other: struct model_head */
 };
 
 /** A tensor inside a stage's streamed vector. */
@@ -134,9 +136,43 @@ struct model_stage {
 /** Loss of some tokens under a model: what a wafer reports for each leaf after the last forward
  *  stage. */
 struct model_loss {
-    double loss_sum;   /**< nats, over masked tokens */
-    int64_t n_tokens;  /**< masked tokens */
+    double loss_sum;   /**< that is trained: each head's losses times the weight of the head */
+    int64_t n_tokens;  /**< rows with a label that the first head took */
     int64_t n_correct; /**< of them, argmax equals the label */
+    double nats;       /**< loss of the first head without its weight */
+    /** Sequences that the second head took, and those whose class it found. */
+    int64_t n_sequences, n_sequences_correct;
+};
+
+/** Rows (tokens) of a sequence that a head takes. */
+enum model_rows {
+    MODEL_ROWS_ALL,
+    MODEL_ROWS_LABELLED, /**< those inside the loss mask */
+    MODEL_ROWS_FIRST     /**< the first token, which stands for the sequence */
+};
+/** Loss of a head. */
+enum model_loss_kind {
+    MODEL_CROSS_ENTROPY, /**< of a row's label under the softmax of its outputs */
+    MODEL_SQUARED_ERROR  /**< of a sequence's only output and its target */
+};
+/** Most heads of a model. */
+enum { MODEL_MAX_HEADS = 2 };
+/** From the last block's output to a loss: rows are chosen, then come those of the layers that the
+ *  head has: norm, linear layer with nonlinearity, norm, output layer.  A kind of tensor is that of
+ *  the weight, its bias is the next one; 0 (MODEL_WTE) where there is no such layer.  The rows of
+ *  the table are in src/model/model_heads.c. */
+struct model_head {
+    enum model_rows rows;
+    int64_t tokens; /**< of a sequence that go through it, at most; for virtual time */
+    /** The layers before the output layer, in order. */
+    enum model_tensor_kind input_norm, dense, norm;
+    enum zoo_nonlinearity function; /**< after `dense` */
+    double dropout;                 /**< before the output layer, training */
+    enum model_tensor_kind output;  /**< MODEL_LM_HEAD_W, or MODEL_WTE's table when tied */
+    int64_t outputs;                /**< classes, or the vocabulary */
+    bool bias;                      /**< of the output layer */
+    enum model_loss_kind loss;
+    double weight; /**< of its loss in the sum */
 };
 
 /** A model: sizes and features, the table of its tensors, its stages in forward order. Features
@@ -165,13 +201,20 @@ struct model {
     double logits_softcap;    /**< c of c tanh(logit / c); 0 = none */
     /** Kind of all norms. */
     enum zoo_norm norm;
-    bool embed_norm;  /**< a norm in the embedding */
-    bool token_types; /**< token types in the embedding, of an encoder */
-    bool parallel;    /**< attention and feed-forward network read the same x */
-    bool norm3;       /**< the feed-forward network has a norm of its own; else norm1's */
-    bool sandwich;    /**< norms after attention and feed-forward network as well */
+    bool embed_norm;       /**< a norm in the embedding */
+    int64_t token_types;   /**< rows of the table of token types, of an encoder; 0: none */
+    int64_t table_rows;    /**< rows of the learned position table: T, or more */
+    bool padded_positions; /**< token t has row pad_token + 1 + t of the position table, padding
+                                row pad_token */
+    int64_t pad_token;     /**< whose row of the token table lookups do not train; -1: none */
+    int64_t mask_token;    /**< whose embedding is 0, and the others' scaled up by the share of
+                                tokens that it took (ESM-2, token dropout); -1: none */
+    bool parallel;         /**< attention and feed-forward network read the same x */
+    bool norm3;            /**< the feed-forward network has a norm of its own; else norm1's */
+    bool sandwich;         /**< norms after attention and feed-forward network as well */
+    bool norm_last;        /**< instead of norms before them: norms after each residual sum */
     /** Biases of projections, attention output, feed-forward layers and output layer. */
-    bool qkv_bias, o_bias, ffn_bias, head_bias;
+    bool qkv_bias, o_bias, ffn_bias;
     bool gated;             /**< F features times the nonlinearity of F others */
     int64_t experts;        /**< feed-forward networks that a token chooses from; 0 = one for
                                  all, no router */
@@ -185,11 +228,11 @@ struct model {
     double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
     bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
     double embed_dropout, attention_dropout, residual_dropout; /**< probabilities, training */
-    int64_t head_tokens;  /**< tokens of a sequence that go through the head */
-    int64_t head_outputs; /**< V, or the number of classes */
-    bool head_dense;      /**< a C x C layer with a nonlinearity in the head */
-    bool head_norm;       /**< a norm in the head */
-    bool tied;            /**< lm_head is wte: the head stage streams wte again */
+    double filter_dropout; /**< after the feed-forward network's nonlinearity, training */
+    /** Heads, the one with most work first. */
+    int n_heads;
+    struct model_head head[MODEL_MAX_HEADS];
+    bool tied; /**< lm_head is wte: the head stage streams wte again */
     /** Added to the variance in norms. */
     double norm_eps;
     double qk_scale;        /**< 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha */
@@ -264,6 +307,14 @@ static inline int64_t model_n_ffns(const struct model *m)
 static inline int64_t model_active_ffns(const struct model *m)
 {
     return m->experts ? m->active_experts + m->shared_experts : 1;
+}
+/** The head whose output layer is @p output, NULL when there is none. */
+static inline const struct model_head *model_head_of(const struct model *m,
+                                                     enum model_tensor_kind output)
+{
+    for (int i = 0; i < m->n_heads; i++)
+        if (m->head[i].output == output) return &m->head[i];
+    return NULL;
 }
 /** Window of layer @p layer; 0 = a token sees all before it. */
 static inline int64_t model_window(const struct model *m, int64_t layer)

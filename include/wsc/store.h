@@ -61,6 +61,10 @@ struct store_samples;
  *  is accepted.  WSC_IO, WSC_FORMAT; *@p out is NULL then.  Not collective. */
 enum wsc_err store_samples_open(struct store_samples **out, const char *path,
                                 int64_t corpus_T) WSC_CHECKED;
+/** Open dataset @p name (static) of shape (n, rows, T), with 1 to 5 rows: files of masked tokens
+ *  have `data` and `labels`.  Errors as those of store_samples_open(). */
+enum wsc_err store_samples_open_dataset(struct store_samples **out, const char *path,
+                                        const char *name) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */
 void store_samples_close(struct store_samples **samples);
 /** Number of samples of the file. */

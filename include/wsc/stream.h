@@ -343,9 +343,13 @@ struct stream_msg {
 };
 /** Loss sums of one subtree of the canonical reduction, as they travel. */
 struct stream_loss {
-    double loss_sum; /**< nats over masked tokens */
+    double loss_sum; /**< what is trained: nats over masked tokens; of several heads the weighted
+                          sum */
     /** Masked tokens; of them those whose most likely token is the label. */
     int64_t n_tokens, n_correct;
+    double nats; /**< over masked tokens, without weights */
+    /** Sequences of a second head, and those whose class it found. */
+    int64_t n_sequences, n_sequences_correct;
 };
 /** Bytes of loss sums, and of a signal, on the emulated link, whatever the payload of the host has.
  */

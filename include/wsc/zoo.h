@@ -47,12 +47,23 @@ struct zoo_subset {
     int n;                                           /**< ranges; 0: all of the data set */
     double from[ZOO_MAX_RANGES], to[ZOO_MAX_RANGES]; /**< fractions from 0 to 1 */
 };
+/** Layouts of data files, one per class of data loader (src/zoo/data_processors.c). */
+enum zoo_samples {
+    ZOO_SAMPLES_GPT,         /**< HDF5, (n, 3, T) or (n, 5, T), or a corpus */
+    ZOO_SAMPLES_MASKED,      /**< HDF5 of masked tokens: `data` and `labels` */
+    ZOO_SAMPLES_CSV_STATIC,  /**< CSV of masked tokens */
+    ZOO_SAMPLES_CSV_DYNAMIC, /**< CSV of tokens, masked when they are read */
+    ZOO_SAMPLES_SST2,        /**< TSV of sentences and labels */
+    ZOO_SAMPLES_MNLI,        /**< TSV of pairs of sentences and labels */
+    ZOO_SAMPLES_TOKENS,      /**< CSV of token ids with a label each */
+    ZOO_SAMPLES_SENTENCES    /**< CSV of token ids with a label for each sentence */
+};
 /** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
  *  mixture is given. */
 struct zoo_input {
     bool present;                 /**< the section is in the file */
-    char *data_processor;         /**< GptHDF5MapDataProcessor or GptHDF5DataProcessor; owned */
-    char *data_dir[ZOO_MAX_DIRS]; /**< directories with *.h5; owned */
+    char *data_processor;         /**< class of the data loader; owned */
+    char *data_dir[ZOO_MAX_DIRS]; /**< directories of data files; owned */
     /** Directories in `data_dir`, of all data sets. */
     int n_data_dirs;
     /** Data sets of `mixture`, each with a weight and its directories; 0: without mixture all
@@ -81,7 +92,22 @@ struct zoo_input {
     int64_t shuffle_seed;
     /** repeat: start again after the last sample; drop_last: leave out a last incomplete batch. */
     bool repeat, drop_last;
-    int64_t max_sequence_length; /**< for corpus files; CONF_NULL when absent */
+    int64_t max_sequence_length; /**< for corpus files and encoders; CONF_NULL when absent */
+    /** What the files hold; set from data_processor by the checks. */
+    enum zoo_samples samples;
+    char *vocab_file;       /**< vocab.txt of WordPiece, of texts; NULL: none; owned */
+    char *label_vocab_file; /**< JSON object of labels to numbers; NULL: none; owned */
+    bool do_lower;          /**< texts and vocabulary in lower case */
+    bool mask_whole_word;   /**< dynamic masking masks all pieces of a word */
+    double masked_lm_prob;  /**< share of the tokens that dynamic masking chooses */
+    /** Most masked tokens, most sentences of a sequence. */
+    int64_t max_predictions_per_seq, max_cls_tokens;
+    /** Set from the model and the section: samples have token types and a label of the pair;
+     * padding has labels; the section is that of training. */
+    bool pairs, padding_in_loss, trains;
+    /** Set from the model of an encoder: ranges of the labels of tokens, of token types, and of the
+     *  class of a sequence; 0: no such numbers, or any. */
+    int64_t n_labels, n_types, n_classes;
 };
 
 /* ---- model ----------------------------------------------------------------------------------- */
@@ -132,7 +158,8 @@ enum zoo_family {
     ZOO_STARCODER,
     ZOO_SANTACODER,
     ZOO_GEMMA2,
-    ZOO_BERT
+    ZOO_BERT,
+    ZOO_ESM2
 };
 /** Position embeddings.  FIXED: a table of sines (Vaswani et al. 2017); ROTARY: q and k are rotated
  *  (Su et al. 2021); ALIBI: a bias that falls with the distance (Press et al. 2022). The learned
@@ -156,12 +183,16 @@ enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
 enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
 /** Divisor of the summed loss: tokens that count, or sequences of the batch. */
 enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
-/** Training objective.  The two of encoders attend in both directions; they have times, but no
- * values. */
+/** Training objective.  Those of encoders, all but the first, attend in both directions. */
 enum zoo_objective {
-    ZOO_CAUSAL_LM,     /**< the next token, at every position */
-    ZOO_MASKED_LM,     /**< masked tokens, at max_predictions_per_seq positions (BERT) */
-    ZOO_CLASSIFICATION /**< one of two classes per sequence, from its first token (BERT) */
+    ZOO_CAUSAL_LM,      /**< the next token, at every position */
+    ZOO_MASKED_LM,      /**< masked tokens, at max_predictions_per_seq positions (BERT), and whether
+                             two sentences follow each other unless disable_nsp */
+    ZOO_CLASSIFICATION, /**< one of num_labels classes per sequence, from its first token */
+    ZOO_REGRESSION,     /**< a number per sequence, from its first token */
+    ZOO_TOKEN_CLASSIFICATION, /**< one of num_labels classes per token */
+    ZOO_SUMMARIZATION,        /**< whether a sentence belongs to the summary, at its first token */
+    ZOO_N_OBJECTIVES
 };
 /** Activation of the feed-forward network.  A gated one (Shazeer 2020) multiplies the first linear
  *  layer's output by the function of a second one's: the function with ZOO_GATED added. */
@@ -180,6 +211,7 @@ enum zoo_nonlinearity {
     ZOO_MISH,
     ZOO_LINEAR,
     ZOO_N_FUNCTIONS,
+    ZOO_SAME_FUNCTION = ZOO_N_FUNCTIONS, /**< of a head: that of the blocks */
     ZOO_GATED = 32,
     ZOO_SWIGLU = ZOO_GATED + ZOO_SILU,
     ZOO_GEGLU = ZOO_GATED + ZOO_GELU,
@@ -259,6 +291,23 @@ struct zoo_model {
     double mup_base_hidden_size, mup_base_filter_size; /**< 0 = no muP by base sizes */
     double output_logits_alpha, attention_logits_alpha;
     bool scale_output_logits_by_d;
+    /* of encoders */
+    bool disable_nsp;       /**< ZOO_MASKED_LM: no pooler, no head for pairs of sentences */
+    double mlm_loss_weight; /**< of the loss of masked tokens, summed over a sequence */
+    enum zoo_loss_scaling mlm_loss_scaling; /**< of it, for files that write it so */
+    enum zoo_nonlinearity pooler_nonlinearity, mlm_nonlinearity; /**< or ZOO_SAME_FUNCTION */
+    int64_t max_cls_tokens; /**< ZOO_SUMMARIZATION: most sentences; set from the input */
+    int64_t num_segments;   /**< token types; CONF_NULL: 2, with disable_nsp none */
+    int64_t num_labels;     /**< classes of the classifiers */
+    double task_dropout;    /**< before a classifier; CONF_NULL is that of the residual branches */
+    bool use_cls_bias;      /**< ZOO_SUMMARIZATION: bias of the classifier */
+    bool include_padding_in_loss; /**< ZOO_TOKEN_CLASSIFICATION: padding has labels too */
+    int64_t pad_token_id;         /**< whose row of the embedding is not trained by lookups */
+    bool mask_padding_in_positional_embed; /**< positions count tokens that are no padding */
+    bool norm_first;           /**< by the family: encoders with norms before their parts (ESM-2) */
+    bool use_final_layer_norm; /**< encoders: a norm after the last block */
+    bool token_dropout;        /**< ESM-2: embeddings of mask_token_id are 0, others scaled up */
+    int64_t mask_token_id;     /**< CONF_NULL: none */
 };
 
 /* ---- schedules and optimizer ----------------------------------------------------------------- */

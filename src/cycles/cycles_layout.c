@@ -153,7 +153,7 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     l->filter = cycles_side_of(l, model->F);
     set_heads(l);
     l->texts = ceil((double)n_sequences / lanes);
-    spread_tokens(l, (double)model->T, (double)model->head_tokens);
+    spread_tokens(l, (double)model->T, (double)model->head[0].tokens);
 }
 
 static bool any_sparse(const struct model_density *d)

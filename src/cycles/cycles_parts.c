@@ -133,39 +133,64 @@ static double routing_gradient(const struct cycles_layout *l)
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-/** The layout of the tokens that go through the head, spread evenly over the rows. */
-static struct cycles_layout head_layout(const struct cycles_layout *l)
+/** The layout of the tokens that go through head @p i, spread evenly over the rows. */
+static struct cycles_layout head_layout(const struct cycles_layout *l, int i)
 {
     struct cycles_layout h = *l;
-    h.t = l->head_t;
+    const double tokens = (double)l->model->head[i].tokens;
+    h.t = i ? ceil(l->texts * tokens / l->rows) : l->head_t;
     return h;
 }
 
-/** Moves the tokens that the head wants to where they are spread evenly, along y. */
-static double head_move(const struct cycles_layout *l)
+/** Moves the tokens that a head wants to where they are spread evenly, along y. */
+static double head_move(const struct cycles_layout *l, const struct cycles_layout *h)
 {
-    if (l->head_t >= l->t) return 0;
-    return 2 * l->head_t * cycles_copy(l, l->hidden.k) + l->rows * l->hop;
+    if (h->t >= l->t) return 0;
+    return 2 * h->t * cycles_copy(l, l->hidden.k) + l->rows * l->hop;
 }
 
-/** The matrix of the output layer. */
-static enum model_tensor_kind output_kind(const struct model *m)
+/** Norms of a head. */
+static int n_norms(const struct model_head *head)
 {
-    return m->head_outputs == m->V ? MODEL_LM_HEAD_W : MODEL_CLASS_W;
+    return (head->input_norm != 0) + (head->norm != 0);
+}
+
+static void one_head_forward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
+{
+    const struct model_head *head = &l->model->head[i];
+    const struct cycles_layout h = head_layout(l, i);
+    const struct cycles_side out = cycles_side_of(l, head->outputs);
+    c->products += cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, head->output));
+    c->elementwise += head_move(l, &h) + cycles_loss(&h, out.k);
+    if (head->bias) c->elementwise += cycles_bias(&h, out.k);
+    c->elementwise += n_norms(head) * cycles_norm(&h);
+    if (!head->dense) return;
+    c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, head->dense));
+    c->elementwise += cycles_bias(&h, h.hidden.k) + cycles_nonlinearity(&h, h.hidden.k);
 }
 
 static void head_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    const struct model *m = l->model;
-    const struct cycles_layout h = head_layout(l);
-    const struct cycles_side out = cycles_side_of(l, m->head_outputs);
-    c->products = cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, output_kind(m)));
-    c->elementwise = head_move(l) + cycles_loss(&h, out.k);
-    if (m->head_bias) c->elementwise += cycles_bias(&h, out.k);
-    if (m->head_norm) c->elementwise += cycles_norm(&h);
-    if (!m->head_dense) return;
-    c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, MODEL_DENSE_W));
-    c->elementwise += cycles_bias(&h, h.hidden.k) + cycles_nonlinearity(&h, h.hidden.k);
+    for (int i = 0; i < l->model->n_heads; i++)
+        one_head_forward(l, i, c);
+}
+
+/** A norm after attention or feed-forward network: of the branch, or of the sum. */
+static bool norm_after(const struct model *m)
+{
+    return m->sandwich || m->norm_last;
+}
+
+/** Norms before attention, before the feed-forward network: cycles of one, or 0. */
+static double norm_before_attention(const struct cycles_layout *l,
+                                    double (*norm)(const struct cycles_layout *l))
+{
+    return l->model->norm_last ? 0 : norm(l);
+}
+static double norm_before_ffn(const struct cycles_layout *l,
+                              double (*norm)(const struct cycles_layout *l))
+{
+    return l->model->norm3 && !l->model->norm_last ? norm(l) : 0;
 }
 
 /** Bias and rotation of q, k and v. */
@@ -178,10 +203,10 @@ static double after_qkv(const struct cycles_layout *l)
     return sum;
 }
 
-/** Bias, a norm of sandwich blocks, residual. */
+/** Bias, a norm of sandwich blocks or after the sum, residual. */
 static double after_half(const struct cycles_layout *l, bool bias)
 {
-    return (bias ? cycles_bias(l, l->hidden.k) : 0) + (l->model->sandwich ? cycles_norm(l) : 0) +
+    return (bias ? cycles_bias(l, l->hidden.k) : 0) + (norm_after(l->model) ? cycles_norm(l) : 0) +
            cycles_residual(l, l->hidden.k);
 }
 
@@ -209,7 +234,7 @@ static double qkv_product(const struct cycles_layout *l)
 static void qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = qkv_product(l);
-    c->elementwise = cycles_norm(l) + after_qkv(l);
+    c->elementwise = norm_before_attention(l, cycles_norm) + after_qkv(l);
 }
 
 static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -222,7 +247,7 @@ static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown 
 static void ffn0_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_product) + routing(l);
-    c->elementwise = (l->model->norm3 ? cycles_norm(l) : 0) + all_networks(l, activation) +
+    c->elementwise = norm_before_ffn(l, cycles_norm) + all_networks(l, activation) +
                      (l->model->ffn_bias ? cycles_bias(l, l->filter.k) : 0);
 }
 
@@ -240,34 +265,41 @@ static double head_chunk(const struct cycles_layout *h, const struct cycles_side
 
 /** The head keeps no logits: they come again, some columns of the vocabulary at a time, as their
  *  weights pass; their gradient then gives that of the input and rows of dW. */
-static void head_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+static void one_head_backward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
-    const struct model *m = l->model;
-    const struct cycles_layout h = head_layout(l);
-    const struct cycles_side out = cycles_side_of(l, m->head_outputs);
+    const struct model_head *head = &l->model->head[i];
+    const struct cycles_layout h = head_layout(l, i);
+    const struct cycles_side out = cycles_side_of(l, head->outputs);
     const double parts = ceil(out.k / head_chunk(&h, &out));
-    const double density = cycles_density_of(l, output_kind(m));
-    c->recompute = cycles_product(&h, &h.hidden, out.n, density);
-    c->products =
+    const double density = cycles_density_of(l, head->output);
+    c->recompute += cycles_product(&h, &h.hidden, out.n, density);
+    c->products +=
         cycles_product(&h, &out, h.hidden.n, density) +
         (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
-        cycles_weight_gradient(&h, &h.hidden, &out, cycles_gradient_density_of(l, output_kind(m)));
-    c->elementwise =
-        head_move(l) + cycles_map(&h, out.k * h.t, h.exp) + cycles_loss_gradient(&h, out.k);
-    if (m->head_bias) c->elementwise += cycles_bias_gradient(&h, out.k, 1);
-    if (m->head_norm) c->elementwise += cycles_norm_gradient(&h);
-    if (!m->head_dense) return;
-    c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, MODEL_DENSE_W)) +
+        cycles_weight_gradient(&h, &h.hidden, &out, cycles_gradient_density_of(l, head->output));
+    c->elementwise +=
+        head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) + cycles_loss_gradient(&h, out.k);
+    if (head->bias) c->elementwise += cycles_bias_gradient(&h, out.k, 1);
+    c->elementwise += n_norms(head) * cycles_norm_gradient(&h);
+    if (!head->dense) return;
+    c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, head->dense)) +
                    cycles_weight_gradient(&h, &h.hidden, &h.hidden,
-                                          cycles_gradient_density_of(l, MODEL_DENSE_W));
+                                          cycles_gradient_density_of(l, head->dense));
     c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
+}
+
+/** Heads in reverse order; each adds to the gradient of what it took. */
+static void head_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    for (int i = l->model->n_heads - 1; i >= 0; i--)
+        one_head_backward(l, i, c);
 }
 
 /** Gradients of what after_half() and after_qkv() add. */
 static double half_gradient(const struct cycles_layout *l, bool bias)
 {
     return (bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
-           (l->model->sandwich ? cycles_norm_gradient(l) : 0);
+           (norm_after(l->model) ? cycles_norm_gradient(l) : 0);
 }
 
 static double qkv_gradient(const struct cycles_layout *l)
@@ -306,7 +338,7 @@ static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown 
     c->products =
         cycles_product(l, &qkv, l->hidden.n, qkv_density(l, cycles_density_of)) +
         cycles_weight_gradient(l, &l->hidden, &qkv, qkv_density(l, cycles_gradient_density_of));
-    c->elementwise = cycles_norm_gradient(l) + qkv_gradient(l);
+    c->elementwise = norm_before_attention(l, cycles_norm_gradient) + qkv_gradient(l);
 }
 
 static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -321,7 +353,7 @@ static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown
 static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_gradients) + routing_gradient(l);
-    c->elementwise = (l->model->norm3 ? cycles_norm_gradient(l) : 0) +
+    c->elementwise = norm_before_ffn(l, cycles_norm_gradient) +
                      all_networks(l, activation_gradient) +
                      (l->model->ffn_bias ? cycles_bias_gradient(l, l->filter.k, 1) : 0);
 }
@@ -342,7 +374,7 @@ static double embed_first(const struct cycles_layout *l)
 static double qkv_first(const struct cycles_layout *l)
 {
     const struct cycles_side qkv = qkv_side(l);
-    return cycles_norm(l) +
+    return norm_before_attention(l, cycles_norm) +
            cycles_first_rows(l, &l->hidden, &qkv, qkv_density(l, cycles_gradient_density_of));
 }
 
@@ -353,7 +385,7 @@ static double attn_first(const struct cycles_layout *l)
 
 static double ffn0_first(const struct cycles_layout *l)
 {
-    return activation_gradient(l) + cycles_norm(l) +
+    return activation_gradient(l) + norm_before_ffn(l, cycles_norm) +
            cycles_first_rows(l, &l->hidden, &l->filter,
                              cycles_gradient_density_of(l, MODEL_FFN0_W));
 }
@@ -364,17 +396,17 @@ static double ffn1_first(const struct cycles_layout *l)
                                              cycles_gradient_density_of(l, MODEL_FFN1_W));
 }
 
-/* The first logits, their exponentials. */
+/* The first logits of the first head, their exponentials. */
 static double head_first(const struct cycles_layout *l)
 {
-    const struct cycles_layout h = head_layout(l);
-    const struct cycles_side out = cycles_side_of(l, l->model->head_outputs);
-    return head_move(l) + (l->model->head_norm ? cycles_norm(&h) : 0) +
+    const struct model_head *head = &l->model->head[0];
+    const struct cycles_layout h = head_layout(l, 0);
+    const struct cycles_side out = cycles_side_of(l, head->outputs);
+    return head_move(l, &h) + n_norms(head) * cycles_norm(&h) +
            cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols,
-                          cycles_density_of(l, output_kind(l->model))) +
+                          cycles_density_of(l, head->output)) +
            cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
-           cycles_first_rows(&h, &h.hidden, &out,
-                             cycles_gradient_density_of(l, output_kind(l->model)));
+           cycles_first_rows(&h, &h.hidden, &out, cycles_gradient_density_of(l, head->output));
 }
 
 /* ---- the parts ------------------------------------------------------------------------------- */

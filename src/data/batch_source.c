@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include "encoder_rows.h"
+#include "encoder_samples.h"
 #include "file_sum.h"
 #include "permute.h"
 
@@ -26,7 +28,8 @@ struct file {
     char *path;
     int64_t first; /* index in its data set of its first sample */
     struct store_samples *open;
-    int64_t used; /* tick of its last use */
+    struct data_examples *examples; /* of encoders, open once and for all */
+    int64_t used;                   /* tick of its last use */
 };
 
 /* A data set: the files of its directories, of which parts may be left out. */
@@ -51,9 +54,12 @@ struct data_source {
     int64_t sinks;   /* put before them */
     int64_t sink_id, vocab, tick;
     bool shuffle, repeat;
-    int n_rows; /* 3, with spans 5 */
+    int n_rows; /* 3, with spans and of encoders 5 */
     uint64_t seed;
-    int32_t *sample; /* (rows, T) */
+    int32_t *sample;                     /* (rows, T) */
+    struct data_examples_shared *shared; /* of encoders; NULL: samples of GPT */
+    int64_t n_labels, n_types, n_classes;
+    float target; /* of the sample */
 };
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -86,6 +92,27 @@ static void drop_spans(struct data_batch *b)
     b->attention_span = b->position_ids = NULL;
 }
 
+/* The rows that only samples of encoders have. */
+static void drop_encoder_rows(struct data_batch *b)
+{
+    wsc_free(b->attends);
+    wsc_free(b->token_types);
+    wsc_free(b->targets);
+    b->attends = b->token_types = NULL;
+    b->targets = NULL;
+}
+
+/* Made on first use. */
+static enum wsc_err add_encoder_rows(struct data_batch *b)
+{
+    size_t row = (size_t)b->T * sizeof(int32_t);
+    if (b->targets) return WSC_OK;
+    TRY_MEM(b->attends, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
+    TRY_MEM(b->token_types, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
+    TRY_NEW(b->targets, WSC_MEM_DATA, b->n_max + 1);
+    return WSC_OK;
+}
+
 /* Made on first use; a batch keeps them as long as its source is of variable length. */
 static enum wsc_err add_spans(struct data_batch *b)
 {
@@ -103,6 +130,7 @@ void data_batch_destroy(struct data_batch **batch)
     wsc_free((*batch)->labels);
     wsc_free((*batch)->mask);
     drop_spans(*batch);
+    drop_encoder_rows(*batch);
     wsc_free(*batch);
     *batch = NULL;
 }
@@ -171,6 +199,20 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const struct file *)a)->path, ((const struct file *)b)->path);
 }
 
+/* The files of encoders that a folder's own list names. */
+static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *input,
+                               const char *dir)
+{
+    for (int k = 0;; k++) {
+        char *name;
+        TRY(data_examples_file(input, dir, k, &name));
+        if (!name) return WSC_OK;
+        const enum wsc_err rc = add_entry(s, dir, name);
+        wsc_free(name);
+        TRY(rc);
+    }
+}
+
 /* The files of data set @p k, after those of the ones before. */
 static enum wsc_err list_set(struct data_source *s, const struct zoo_input *input, int k)
 {
@@ -180,7 +222,10 @@ static enum wsc_err list_set(struct data_source *s, const struct zoo_input *inpu
     for (int i = 0; i < input->n_data_dirs; i++) {
         if (input->data_set[i] != k) continue;
         dir = input->data_dir[i];
-        TRY(add_directory(s, dir));
+        if (s->shared && input->samples != ZOO_SAMPLES_MASKED)
+            TRY(add_listed(s, input, dir));
+        else
+            TRY(add_directory(s, dir));
     }
     set->n_files = s->n_files - set->first_file;
     if (!set->n_files)
@@ -243,15 +288,24 @@ static enum wsc_err wrong_length(const struct data_source *s, const struct file 
 
 /* Each file is looked at once before the run: first in another process (store_probe), since a
  * damaged file can bring HDF5 down; then rows, length and number of samples. */
-static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
+static enum wsc_err check_gpt_file(struct data_source *s, struct file *f)
 {
     TRY(store_probe(f->path));
     TRY(use_file(s, f));
     TRY(check_rows(s, f));
     int64_t T = store_samples_T(f->open);
-    if (T != s->T) return wrong_length(s, f, T);
+    return T == s->T ? WSC_OK : wrong_length(s, f, T);
+}
+
+static enum wsc_err check_file(struct data_source *s, struct set *set, struct file *f)
+{
+    if (s->shared)
+        TRY(data_examples_open(&f->examples, f->path, s->shared));
+    else
+        TRY(check_gpt_file(s, f));
+    const int64_t n = s->shared ? data_examples_n(f->examples) : store_samples_n(f->open);
     f->first = set->n;
-    if (__builtin_add_overflow(set->n, store_samples_n(f->open), &set->n) || set->n > max_samples)
+    if (__builtin_add_overflow(set->n, n, &set->n) || set->n > max_samples)
         return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
     return WSC_OK;
 }
@@ -336,6 +390,8 @@ static enum wsc_err mix(struct data_source *s, const struct zoo_input *input)
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
+    if (input->samples != ZOO_SAMPLES_GPT)
+        TRY(data_examples_share(&s->shared, input, s->T, s->vocab));
     for (int k = 0; k < s->n_sets; k++)
         TRY(open_set(s, input, k));
     if (input->n_sets) TRY(mix(s, input));
@@ -363,7 +419,10 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->shuffle = input->shuffle;
     s->repeat = input->repeat;
     s->seed = (uint64_t)input->shuffle_seed;
-    s->n_rows = input->use_vsl ? 5 : 3;
+    s->n_rows = input->use_vsl || input->samples != ZOO_SAMPLES_GPT ? 5 : 3;
+    s->n_labels = input->n_labels;
+    s->n_types = input->n_types ? input->n_types : INT32_MAX;
+    s->n_classes = input->n_classes;
     s->n_sets = input->n_sets ? input->n_sets : 1;
     s->set = wsc_alloc(WSC_MEM_DATA, (size_t)s->n_sets, sizeof *s->set);
     s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T, (size_t)s->n_rows * sizeof *s->sample);
@@ -379,11 +438,13 @@ void data_source_close(struct data_source **source)
     if (!s) return;
     for (int i = 0; i < s->n_files; i++) {
         store_samples_close(&s->file[i].open);
+        data_examples_close(&s->file[i].examples);
         wsc_free(s->file[i].path);
     }
     wsc_free(s->file);
     wsc_free(s->set);
     wsc_free(s->sample);
+    data_examples_unshare(&s->shared);
     wsc_free(s);
     *source = NULL;
 }
@@ -438,6 +499,7 @@ static struct file *file_of(const struct data_source *s, const struct set *set, 
     return &s->file[lo];
 }
 
+/* Rows of samples of GPT. */
 static const char *const row_name[] = {"input_ids", "attention_mask", "labels", "attention_span",
                                        "position_ids"};
 static const char *const row_hint[] = {
@@ -468,6 +530,30 @@ static int bad_row(struct data_source *s, int64_t t)
     return -1;
 }
 
+/* What samples of encoders may hold; labels of classes are checked against the model by the run. */
+static enum wsc_err check_example(struct data_source *s, const struct file *f, int64_t i)
+{
+    static const char *const name[DATA_ENCODER_ROWS] = {"input_ids", "mask", "labels",
+                                                        "attention_mask", "token_type_ids"};
+    const int64_t limit[DATA_ENCODER_ROWS] = {s->vocab - 1, 1, s->n_labels - 1, 1, s->n_types - 1};
+    int64_t attends = 0;
+    for (int64_t k = 0; k < DATA_ENCODER_ROWS * s->T; k++) {
+        const int64_t row = k / s->T;
+        if (s->sample[k] < 0 || s->sample[k] > limit[row])
+            return WSC_RAISE(WSC_FORMAT,
+                             "%s: sample %lld, position %lld: %s is %d, expected 0 to %lld",
+                             f->path, (long long)(i - f->first), (long long)(k % s->T), name[row],
+                             (int)s->sample[k], (long long)limit[row]);
+        if (row == DATA_ROW_ATTENDS) attends += s->sample[k];
+    }
+    if (s->n_classes && !(s->target >= 0 && s->target < (float)s->n_classes))
+        return WSC_RAISE(WSC_FORMAT, "%s: sample %lld: class %g, expected 0 to %lld", f->path,
+                         (long long)(i - f->first), (double)s->target, (long long)s->n_classes - 1);
+    if (attends) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "%s: sample %lld has no token that attention may see", f->path,
+                     (long long)(i - f->first));
+}
+
 /* Values are used as indices later, so each is checked when it is read. */
 static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
 {
@@ -482,8 +568,8 @@ static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64
     return WSC_OK;
 }
 
-/* Sample @p i of those of a data set that are used. */
-static enum wsc_err read_sample(struct data_source *s, const struct set *set, int64_t i)
+/* Sample @p i of those of a data set that are used, the @p g-th of the stream. */
+static enum wsc_err read_sample(struct data_source *s, const struct set *set, int64_t i, int64_t g)
 {
     for (int r = set->n_ranges - 1; r >= 0; r--) {
         if (i < set->n_before[r]) continue;
@@ -491,6 +577,10 @@ static enum wsc_err read_sample(struct data_source *s, const struct set *set, in
         break;
     }
     struct file *f = file_of(s, set, i);
+    if (s->shared) {
+        TRY(data_examples_read(f->examples, i - f->first, (uint64_t)g, s->sample, &s->target));
+        return check_example(s, f, i);
+    }
     TRY(use_file(s, f));
     /* Another program may have replaced the file since it was first looked at. */
     if (i - f->first >= store_samples_n(f->open) || store_samples_T(f->open) != s->T ||
@@ -564,8 +654,11 @@ static int64_t order(const struct data_source *s, int64_t i, uint64_t epoch)
 
 static void put_rows(const struct data_source *s, struct data_batch *batch, int64_t k)
 {
-    int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels, batch->attention_span,
-                            batch->position_ids};
+    const bool encoder = s->shared != NULL;
+    int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels,
+                            encoder ? batch->attends : batch->attention_span,
+                            encoder ? batch->token_types : batch->position_ids};
+    if (encoder) batch->targets[k] = s->target;
     for (int r = 0; r < s->n_rows && row[r]; r++) {
         int32_t *out = row[r] + k * batch->T;
         for (int64_t t = 0; t < s->sinks; t++)
@@ -592,10 +685,14 @@ enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
 {
     WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->sinks + s->T,
               "samples %lld, +%lld", (long long)first, (long long)n);
-    if (s->n_rows == 5)
+    if (s->n_rows == 5 && !s->shared)
         TRY(add_spans(batch));
     else
         drop_spans(batch);
+    if (s->shared)
+        TRY(add_encoder_rows(batch));
+    else
+        drop_encoder_rows(batch);
     TRY(check_end(s, first + n));
     batch->n = n;
     for (int64_t k = 0; k < n; k++) {
@@ -603,7 +700,7 @@ enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
         int64_t at = order(s, g % s->n_epoch, (uint64_t)(g / s->n_epoch));
         const struct set *set =
             s->shuffle || s->n_sets == 1 ? find_stacked(s, at, &j) : find_mixed(s, at, &j);
-        TRY(read_sample(s, set, j % set->n_used));
+        TRY(read_sample(s, set, j % set->n_used, g));
         put_rows(s, batch, k);
     }
     return WSC_OK;

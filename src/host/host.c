@@ -7,6 +7,7 @@
 #include "host_buffers.h"
 #include "host_cache.h"
 #include "host_head.h"
+#include "host_head_input.h"
 #include "host_layout.h"
 #include "host_positions.h"
 #include "host_sparse.h"
@@ -63,6 +64,8 @@ static enum wsc_err allocate_all(struct host *k)
     TRY_NEW(k->block, WSC_MEM_KERNELS, k->max_samples * blocks_per_sample);
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
+    if (m->mask_token >= 0) TRY_NEW(k->token_scale, WSC_MEM_KERNELS, k->max_samples + 1);
+    TRY(host_head_rows_create(k));
     TRY(allocate_threads(k));
     host_positions(k);
     return WSC_OK;
@@ -130,6 +133,8 @@ void host_destroy(struct host **handle)
     wsc_free(k->loss);
     wsc_free(k->wanted);
     wsc_free(k->wanted_logits);
+    wsc_free(k->token_scale);
+    host_head_rows_destroy(k);
     wsc_free(k->cache);
     host_squares_destroy(k);
     host_sparse_destroy(k);
@@ -169,18 +174,56 @@ static void cut_share(struct host *k)
     k->n_rows = k->n_samples * k->model->T;
 }
 
+/* Types, and what the heads of sequences want. */
+static void check_sequences(const struct host *k)
+{
+    const struct data_batch *b = k->batch;
+    for (int64_t i = 0; b->token_types && i < k->n_rows; i++)
+        WSC_CHECK(!k->model->token_types ||
+                      (b->token_types[i] >= 0 && b->token_types[i] < k->model->token_types),
+                  "token type %d of %lld", (int)b->token_types[i],
+                  (long long)k->model->token_types);
+    for (int h = 0; h < k->model->n_heads; h++) {
+        const struct model_head *head = &k->model->head[h];
+        if (head->rows != MODEL_ROWS_FIRST) continue;
+        WSC_CHECK(b->targets, "no targets of sequences");
+        for (int64_t i = 0; head->loss == MODEL_CROSS_ENTROPY && i < k->n_samples; i++)
+            WSC_CHECK(b->targets[i] >= 0 && b->targets[i] < (float)head->outputs,
+                      "class %g of %lld", (double)b->targets[i], (long long)head->outputs);
+    }
+}
+
+/* Token dropout of ESM-2 (Lin et al. 2022): the share of masks in the sample against that of all
+ * training, 15 % of which 80 % are masks. */
+static void scale_tokens(struct host *k)
+{
+    const double kept = 1 - 0.15 * 0.8;
+    const int64_t T = k->model->T;
+    for (int64_t s = 0; k->token_scale && s < k->n_samples; s++) {
+        int64_t n = 0, n_masks = 0;
+        for (int64_t i = s * T; i < s * T + T; i++) {
+            n += k->batch->attends ? k->batch->attends[i] : 1;
+            n_masks += k->batch->input_ids[i] == k->model->mask_token;
+        }
+        k->token_scale[s] = n_masks < n ? (float)(kept / (1 - (double)n_masks / (double)n)) : 0;
+    }
+}
+
 /* Ids, positions and labels index tables, so a batch out of range is stopped here. */
 static void check_tokens(const struct host *k)
 {
     const struct data_batch *b = k->batch;
+    const struct model_head *head = &k->model->head[0];
+    const int64_t n_labels = head->rows == MODEL_ROWS_FIRST ? INT32_MAX : head->outputs;
     for (int64_t i = 0; i < k->n_rows; i++) {
         WSC_CHECK(b->input_ids[i] >= 0 && b->input_ids[i] < k->model->V, "token %d of %lld",
                   (int)b->input_ids[i], (long long)k->model->V);
         WSC_CHECK(host_position(k, i) >= 0 && host_position(k, i) < k->model->T, "position %lld",
                   (long long)host_position(k, i));
-        WSC_CHECK(!b->mask[i] || (b->labels[i] >= 0 && b->labels[i] < k->model->V),
-                  "label %d of %lld", (int)b->labels[i], (long long)k->model->V);
+        WSC_CHECK(!b->mask[i] || (b->labels[i] >= 0 && b->labels[i] < n_labels), "label %d of %lld",
+                  (int)b->labels[i], (long long)n_labels);
     }
+    check_sequences(k);
 }
 
 /* Leaves, blocks, canonical nodes and the step's seed of dropout; what the micro-batch before kept
@@ -200,6 +243,8 @@ void host_begin(struct host *k, const struct data_share *share, const struct dat
               "batch (%lld, %lld) for a share of %lld samples of %lld tokens", (long long)batch->n,
               (long long)batch->T, (long long)k->n_samples, (long long)k->model->T);
     check_tokens(k);
+    scale_tokens(k);
+    host_head_rows_cut(k);
     num_nodes_of_range(&k->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
     if (k->squares) host_squares_begin(k);
     for (int64_t i = 0; i < k->n_samples; i++)

@@ -59,12 +59,27 @@ static const struct activation activations[ZOO_N_FUNCTIONS] = {
     [ZOO_LINEAR] = {linear_row, linear_row_backward},
 };
 
+static const struct activation *row_of_function(enum zoo_nonlinearity function)
+{
+    WSC_CHECK(function >= 0 && function < ZOO_N_FUNCTIONS, "nonlinearity %d", (int)function);
+    return &activations[function];
+}
+
 /* The model's function. */
 static const struct activation *row_of(const struct model *m)
 {
-    WSC_CHECK(m->nonlinearity >= 0 && m->nonlinearity < ZOO_N_FUNCTIONS, "nonlinearity %d",
-              (int)m->nonlinearity);
-    return &activations[m->nonlinearity];
+    return row_of_function(m->nonlinearity);
+}
+
+void host_function(enum zoo_nonlinearity function, float *out, const float *x, int64_t n)
+{
+    row_of_function(function)->forward(out, x, n);
+}
+
+void host_function_backward(enum zoo_nonlinearity function, float *out, float *dx,
+                            const float *dout, const float *x, int64_t n)
+{
+    row_of_function(function)->backward(out, dx, dout, x, n);
 }
 
 /* A gated network has F features of the first linear layer, then F of the gate: Shazeer 2020,

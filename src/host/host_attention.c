@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Attention of a block of queries at a time, head by head: scores, softmax and output without ever
  * holding a whole matrix of scores, and backward with the scores computed again (Dao et al. 2022).
- * Causal, with windows, grouped keys, ALiBi, soft caps and cached keys. */
+ * Causal or in both directions, with windows, padding, grouped keys, ALiBi, soft caps and cached
+ * keys. */
 #include "host_attention.h"
 #include "host_branch.h"
 #include "host_buffers.h"
@@ -30,7 +31,9 @@ struct head {
     int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
-    const int32_t *span; /**< (T) places after a key whose queries see it; NULL: all */
+    const int32_t *span;    /**< (T) places after a key whose queries see it; NULL: all */
+    const int32_t *attends; /**< (T) 0 for a key that nobody sees; NULL: none of them */
+    bool causal;
     float scale, cap, slope;
     bool plain;              /**< scores are only scaled */
     const void *q;           /**< (T, d) with row stride ld */
@@ -77,6 +80,7 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .column = column,
         .kv_column = kv_column,
         .end = m->T,
+        .causal = m->causal,
         .ld = ld,
         .ld_kv = ld,
         .window = model_window(m, l),
@@ -91,7 +95,8 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
     if (k->cached) look_into_cache(&head, sample);
     if (k->batch->attention_span) head.span = k->batch->attention_span + row;
-    head.plain = !head.window && !head.span && !(head.cap > 0) && head.slope == 0;
+    if (k->batch->attends) head.attends = k->batch->attends + row;
+    head.plain = !head.window && !head.span && !head.attends && !(head.cap > 0) && head.slope == 0;
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
 }
@@ -111,7 +116,8 @@ static struct queries queries_from(const struct head *head, int64_t first)
     const int64_t n = (head->end < block_end ? head->end : block_end) - first;
     int64_t key = head->window && !head->sinks ? block - head->window : 0;
     if (key < 0) key = 0;
-    return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = first + n - key};
+    const int64_t end = head->causal ? first + n : head->T;
+    return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = end - key};
 }
 
 /* out (n, n_keys) = a (rows of the queries) b^T (rows of the keys), both over the head's width. */
@@ -182,6 +188,13 @@ static void shape_row(const struct head *head, const struct queries *q, float *r
     }
 }
 
+/* Keys from the first one of the block that query t can see: those up to its own place, or with
+ * attention in both directions all. */
+static int64_t keys_of(const struct head *head, const struct queries *q, int64_t t)
+{
+    return (head->causal ? t + 1 : head->T) - q->first_key;
+}
+
 /* Keys before the window, but for the sinks, and keys of other texts get the value that hides
  * them. */
 static void hide_row(const struct head *head, const struct queries *q, float *row, int64_t t,
@@ -192,6 +205,8 @@ static void hide_row(const struct head *head, const struct queries *q, float *ro
         row[j] = hidden;
     for (int64_t key = q->first_key; head->span && key < t; key++)
         if (t - key > head->span[key]) row[key - q->first_key] = hidden;
+    for (int64_t key = 0; head->attends && key < head->T; key++)
+        if (!head->attends[key]) row[key - q->first_key] = hidden;
 }
 
 /* The element (head, query, key) of the sample numbers the random numbers, so both passes drop the
@@ -207,7 +222,7 @@ static void drop_row(const struct head *head, const struct queries *q, float *ro
 static void softmax_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                         float stats[2])
 {
-    const int64_t n = t + 1 - q->first_key, padded = host_padded(n);
+    const int64_t n = keys_of(head, q, t), padded = host_padded(n);
     shape_row(head, q, row, t, n);
     hide_row(head, q, row, t, -INFINITY);
     for (int64_t j = n; j < padded; j++)
@@ -313,7 +328,7 @@ static void softmax_row_backward(float *row, float *drow, const float stats[2], 
 static void shaped_row_backward(const struct head *head, const struct queries *q, float *row,
                                 float *drow, int64_t t, float dot)
 {
-    const int64_t n = t + 1 - q->first_key;
+    const int64_t n = keys_of(head, q, t);
     const float max = head->softmax[2 * t], inv_sum = head->softmax[2 * t + 1];
     const float per_cap = head->cap > 0 ? 1.0F / head->cap : 0, scale = head->scale;
     shape_row(head, q, row, t, n);
@@ -337,7 +352,7 @@ static void scores_backward(const struct head *head, const struct queries *q)
     query_key_scores(head, q, score);
     scores(head, q, head->dctx, width, head->value, dscore);
     for (int64_t i = 0; i < q->n; i++) {
-        int64_t t = q->first + i, n = t + 1 - q->first_key;
+        int64_t t = q->first + i, n = keys_of(head, q, t);
         float *row = score + i * ld, *drow = dscore + i * ld;
         float dot = num_dot(
             host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
@@ -367,7 +382,7 @@ static void gather(const struct head *head, const struct queries *q, const void 
                             .ldb = ld,
                             .ldc = head->d,
                             /* the last block comes first and has all keys, without a window */
-                            .beta = q->n_keys == head->T && !head->adds ? 0 : 1};
+                            .beta = q->first + q->n == head->T && !head->adds ? 0 : 1};
     host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first * ld),
                  sum + q->first_key * head->d);
 }

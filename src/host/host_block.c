@@ -38,7 +38,11 @@ static void embedding_row(const struct host *k, int64_t row, float *x, int threa
     int64_t C = k->model->C, t = host_position(k, row);
     float *scratch = host_thread(k, thread, HOST_ROW2);
     memcpy(x, table_row(k, MODEL_WTE, k->batch->input_ids[row], scratch), (size_t)C * sizeof *x);
-    if (k->stage.weight[MODEL_WPE]) num_add(x, table_row(k, MODEL_WPE, t, scratch), C);
+    if (k->token_scale) num_scale(x, host_token_factor(k, row), C);
+    if (k->stage.weight[MODEL_WPE])
+        num_add(x, table_row(k, MODEL_WPE, host_table_row(k, row), scratch), C);
+    if (k->stage.weight[MODEL_WTT] && k->batch->token_types)
+        num_add(x, table_row(k, MODEL_WTT, k->batch->token_types[row], scratch), C);
     if (k->model->position == ZOO_POSITION_FIXED)
         num_add(x, (const float *)k->buffer[HOST_TABLE] + t * C, C);
 }
@@ -78,6 +82,22 @@ static void token_leaf(const struct host *k, const struct host_grad *g,
     memset(dst, 0, (size_t)(n * C) * sizeof *dst);
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
         int64_t row = k->batch->input_ids[i] - r0;
+        const float *dy = (const float *)g->dy + i * C, factor = host_token_gradient(k, i);
+        if (row < 0 || row >= n || factor == 0) continue;
+        for (int64_t c = 0; factor != 1 && c < C; c++)
+            dst[row * C + c] += factor * dy[c];
+        if (factor == 1) num_add(dst + row * C, dy, C);
+    }
+}
+
+/* The table of token types' gradient for one leaf, summed in the order of the tokens. */
+static void type_leaf(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
+                      int64_t r0, int64_t n, float *dst)
+{
+    int64_t C = g->cols;
+    memset(dst, 0, (size_t)(n * C) * sizeof *dst);
+    for (int64_t i = leaf->row; k->batch->token_types && i < leaf->row + leaf->n; i++) {
+        int64_t row = k->batch->token_types[i] - r0;
         if (row >= 0 && row < n) num_add(dst + row * C, (const float *)g->dy + i * C, C);
     }
 }
@@ -89,7 +109,7 @@ static void position_leaf(const struct host *k, const struct host_grad *g,
     int64_t C = g->cols;
     memset(dst, 0, (size_t)(n * C) * sizeof *dst);
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
-        int64_t row = host_position(k, i) - r0;
+        int64_t row = host_table_row(k, i) - r0;
         if (row >= 0 && row < n) num_add(dst + row * C, (const float *)g->dy + i * C, C);
     }
 }
@@ -113,19 +133,21 @@ static void embed_rows_backward(struct host *k, const struct host_span *b, int t
 void host_embed_backward(struct host *k)
 {
     int64_t C = k->model->C;
-    struct host_grad grad[4] = {
+    enum { TABLES = 3 };
+    struct host_grad grad[TABLES + 2] = {
         {.kind = MODEL_WTE, .rows = k->stage.rows[MODEL_WTE], .leaf = token_leaf},
-        {.kind = MODEL_WPE, .rows = k->stage.rows[MODEL_WPE], .leaf = position_leaf}};
-    for (int i = 0; i < 2; i++) {
+        {.kind = MODEL_WPE, .rows = k->stage.rows[MODEL_WPE], .leaf = position_leaf},
+        {.kind = MODEL_WTT, .rows = k->stage.rows[MODEL_WTT], .leaf = type_leaf}};
+    for (int i = 0; i < TABLES; i++) {
         grad[i].cols = C;
         grad[i].dy = k->buffer[HOST_DRES];
     }
     if (k->model->tied) grad[0].tied = HOST_TIED_EMBED;
     host_each_block(k, embed_rows_backward);
     if (k->model->embed_norm)
-        host_norm_grads(k, grad + 2, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),
+        host_norm_grads(k, grad + TABLES, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),
                         host_embed_stats(k));
-    host_sum_grads(k, grad, k->model->embed_norm ? 4 : 2);
+    host_sum_grads(k, grad, TABLES + (k->model->embed_norm ? 2 : 0));
 }
 
 /* ---- norm1 and the projections to q, k, v */
@@ -159,8 +181,11 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
                    : host_thread(k, thread, HOST_OPERAND);
     float *wide = host_thread(k, thread, HOST_WIDE);
     void *qkv = host_kept_operands(k, HOST_QKV, l, width);
-    host_norm_forward(k, b, MODEL_NORM1_W, host_x(k, l), host_norm_stats(k, l, HOST_NORM1), xn,
-                      thread);
+    if (k->model->norm_last)
+        host_to_operands(k, xn, host_x(k, l) + b->row * C, b->n * C);
+    else
+        host_norm_forward(k, b, MODEL_NORM1_W, host_x(k, l), host_norm_stats(k, l, HOST_NORM1), xn,
+                          thread);
     for (int i = 0; i < N_PROJECTIONS; i++) {
         const struct projection p = projection_of(k->model, i);
         const float *bias = k->stage.vector[p.bias];
@@ -188,8 +213,11 @@ static void qkv_rows_backward(struct host *k, const struct host_span *b, int thr
     const float *x = host_x(k, l), *stats = host_norm_stats(k, l, HOST_NORM1);
     const void *dqkv = host_at(k, k->buffer[HOST_DQKV], b->row * width);
     float *dxn = (float *)k->buffer[HOST_DXN] + b->row * C, *dres = k->buffer[HOST_DRES];
-    host_norm_again(k, b, MODEL_NORM1_W, x, stats, host_at(k, k->buffer[HOST_XN], b->row * C),
-                    thread);
+    void *xn = host_at(k, k->buffer[HOST_XN], b->row * C);
+    if (k->model->norm_last)
+        host_to_operands(k, xn, x + b->row * C, b->n * C);
+    else
+        host_norm_again(k, b, MODEL_NORM1_W, x, stats, xn, thread);
     for (int i = 0; i < N_PROJECTIONS; i++) {
         const struct projection p = projection_of(k->model, i);
         struct num_product shape = host_linear_back_shape(b->n, C, p.features);
@@ -197,7 +225,10 @@ static void qkv_rows_backward(struct host *k, const struct host_span *b, int thr
         shape.beta = i || !k->model->norm3 ? 1 : 0;
         host_linear(k, &shape, host_const_at(k, dqkv, p.column), p.weight, 0, dxn);
     }
-    host_norm_backward(k, b, MODEL_NORM1_W, x, stats, dres, false);
+    if (k->model->norm_last)
+        num_add(dres + b->row * C, dxn, b->n * C);
+    else
+        host_norm_backward(k, b, MODEL_NORM1_W, x, stats, dres, false);
     if (k->buffer[HOST_DSIDE])
         num_add(dres + b->row * C, (const float *)k->buffer[HOST_DSIDE] + b->row * C, b->n * C);
 }
@@ -215,7 +246,7 @@ void host_qkv_backward(struct host *k)
     }
     host_norm_grads(k, grad + 6, MODEL_NORM1_W, k->buffer[HOST_DXN], host_x(k, l),
                     host_norm_stats(k, l, HOST_NORM1));
-    host_sum_grads(k, grad, 8);
+    host_sum_grads(k, grad, k->model->norm_last ? 6 : 8);
 }
 
 /* ---- norm3 and the first linear layers of the FFN */
@@ -280,7 +311,7 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
     const float *mid = host_mid(k, l) + b->row * C, *bias = k->stage.vector[MODEL_FFN1_B];
     float *out = host_x(k, l + 1) + b->row * C;
     struct num_product shape = host_linear_shape(b->n, F, C);
-    host_ffn_activate(k, host_kept(k, HOST_PRE, l, width) + b->row * width, b->n, act, thread);
+    host_ffn_activate(k, b, host_kept(k, HOST_PRE, l, width) + b->row * width, act, thread);
     if (!host_plain_branch(k)) {
         float *branch = host_branch_out(k, &host_ffn_branch, b, thread);
         host_linear(k, &shape, act, MODEL_FFN1_W, 0, branch);
@@ -310,8 +341,8 @@ static void ffn1_rows_backward(struct host *k, const struct host_span *b, int th
     struct num_product shape = host_linear_back_shape(b->n, F, C);
     host_linear(k, &shape, host_branch_gradient(k, &host_ffn_branch, b, thread), MODEL_FFN1_W, 0,
                 dact);
-    host_ffn_activate_backward(k, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width,
-                               dact, b->n, host_at(k, k->buffer[HOST_ACT], b->row * F),
+    host_ffn_activate_backward(k, b, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width,
+                               dact, host_at(k, k->buffer[HOST_ACT], b->row * F),
                                host_at(k, k->buffer[HOST_DPRE], b->row * width), thread);
 }
 

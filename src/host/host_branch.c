@@ -31,18 +31,36 @@ static bool drops(const struct host *k)
     return k->training && k->model->residual_dropout > 0;
 }
 
+/* The gradient of a branch is another one than that of the sum. */
+static bool own_gradient(const struct host *k)
+{
+    return k->model->sandwich || drops(k);
+}
+
 bool host_plain_branch(const struct host *k)
 {
-    return !k->model->sandwich && !drops(k);
+    return !own_gradient(k) && !k->model->norm_last;
 }
 
 static double rate_of(const struct model *m, enum host_place place)
 {
-    const double rate[] = {[HOST_DROP_EMBED] = m->embed_dropout,
-                           [HOST_DROP_SCORES] = m->attention_dropout,
-                           [HOST_DROP_ATTN] = m->residual_dropout,
-                           [HOST_DROP_FFN] = m->residual_dropout};
+    const double rate[] = {
+        [HOST_DROP_EMBED] = m->embed_dropout,   [HOST_DROP_SCORES] = m->attention_dropout,
+        [HOST_DROP_ATTN] = m->residual_dropout, [HOST_DROP_FFN] = m->residual_dropout,
+        [HOST_DROP_FILTER] = m->filter_dropout, [HOST_DROP_TASK] = m->head[0].dropout};
     return rate[place];
+}
+
+enum { PLACE_BITS = 2, LAYER_BITS = 14 };
+
+/* Layer and place as a number of PLACE_BITS + LAYER_BITS.  There are at most 2^13 layers, and the
+ * embedding has one: the further places take what these leave free. */
+static uint64_t place_number(int64_t layer, enum host_place place)
+{
+    if (place == HOST_DROP_FILTER)
+        return (uint64_t)(layer | 1 << (LAYER_BITS - 1)) << PLACE_BITS | HOST_DROP_FFN;
+    if (place == HOST_DROP_TASK) return 1U << PLACE_BITS | HOST_DROP_EMBED;
+    return (uint64_t)layer << PLACE_BITS | place;
 }
 
 /* What is dropped depends on the seed, the step, the sample's place in the global batch, the layer,
@@ -51,14 +69,12 @@ void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t
                int64_t n, int thread)
 {
     const double rate = rate_of(k->model, place);
-    enum { PLACE_BITS = 2, LAYER_BITS = 14 };
     if (!k->training || !(rate > 0)) return;
     const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
     const uint64_t sample =
         (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->model->T);
-    const uint64_t stream =
-        wsc_rng_stream(WSC_RNG_DROPOUT,
-                       sample << (LAYER_BITS + PLACE_BITS) | (uint64_t)layer << PLACE_BITS | place);
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_DROPOUT, sample << (LAYER_BITS + PLACE_BITS) |
+                                                                place_number(layer, place));
     const double two_to_32 = 4294967296.0;
     const uint64_t below = (uint64_t)(rate * two_to_32);
     const float factor = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0;
@@ -104,9 +120,23 @@ void host_add_branch(const struct host *k, const struct host_branch *branch,
             host_norm_row(k, branch->norm, normed, row, stats + 2 * (b->row + i));
             row = normed;
         }
+        float *sum = k->model->norm_last ? host_kept(k, branch->kept, l, C) + at : to + at;
         for (int64_t c = 0; c < C; c++)
-            to[at + c] = from[at + c] + row[c];
+            sum[c] = from[at + c] + row[c];
+        if (k->model->norm_last)
+            host_norm_row(k, branch->norm, to + at, sum, stats + 2 * (b->row + i));
     }
+}
+
+/* Back through the norm of the sum: its gradient goes to HOST_DXN, for those of gain and bias. */
+static void sum_norm_backward(const struct host *k, const struct host_branch *branch,
+                              const struct host_span *b)
+{
+    const int64_t C = k->model->C, l = k->stage.layer;
+    float *dres = k->buffer[HOST_DRES], *dxn = k->buffer[HOST_DXN];
+    memcpy(dxn + b->row * C, dres + b->row * C, (size_t)(b->n * C) * sizeof *dxn);
+    host_norm_backward(k, b, branch->norm, host_kept(k, branch->kept, l, C),
+                       host_norm_stats(k, l, branch->slot), dres, true);
 }
 
 /* Back through the sum (HOST_DRES), the norm, and the same dropout: host_drop() repeats its choice
@@ -115,7 +145,8 @@ const void *host_branch_gradient(const struct host *k, const struct host_branch 
                                  const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C, l = k->stage.layer;
-    if (host_plain_branch(k)) return host_dres_operands(k, b);
+    if (k->model->norm_last) sum_norm_backward(k, branch, b);
+    if (!own_gradient(k)) return host_dres_operands(k, b);
     const float *dres = k->buffer[HOST_DRES], *stats = host_norm_stats(k, l, branch->slot);
     float *row = host_thread(k, thread, HOST_ROW);
     for (int64_t i = b->row; i < b->row + b->n; i++) {
@@ -133,5 +164,5 @@ const void *host_branch_gradient(const struct host *k, const struct host_branch 
 
 const void *host_branch_gradients(const struct host *k)
 {
-    return k->buffer[host_plain_branch(k) ? HOST_DRES_OP : HOST_DBRANCH];
+    return k->buffer[own_gradient(k) ? HOST_DBRANCH : HOST_DRES_OP];
 }

@@ -10,8 +10,16 @@
 #include <stdint.h>
 
 /** Places of dropout; also part of the random stream's number. */
-enum host_place { HOST_DROP_EMBED, HOST_DROP_SCORES, HOST_DROP_ATTN, HOST_DROP_FFN };
-/** A branch: after its last linear layer dropout, then a norm, then the sum with the stream. */
+enum host_place {
+    HOST_DROP_EMBED,
+    HOST_DROP_SCORES,
+    HOST_DROP_ATTN,
+    HOST_DROP_FFN,
+    HOST_DROP_FILTER, /**< after the nonlinearity of the feed-forward network */
+    HOST_DROP_TASK    /**< before a head's output layer */
+};
+/** A branch: after its last linear layer dropout, then a norm, then the sum with the stream; or the
+ *  norm after the sum. */
 struct host_branch {
     enum host_place place;
     enum model_tensor_kind norm;

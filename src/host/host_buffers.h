@@ -52,15 +52,16 @@ static inline float *host_ffn_input(const struct host *k, int64_t layer)
 {
     return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
 }
-/** Norms of a block; the two outside the blocks come after them. */
+/** Norms of a block; those outside the blocks come after them. */
 enum host_norm { HOST_NORM1, HOST_NORM1_POST, HOST_NORM3, HOST_NORM3_POST, HOST_BLOCK_NORMS };
-enum { HOST_OUTER_NORMS = 2 };
+enum { HOST_OUTER_NORMS = 3 };
 /** Mean and 1/std of every row of norm @p slot of block @p layer; mean 0 of an RMSNorm. */
 static inline float *host_norm_stats(const struct host *k, int64_t layer, int slot)
 {
     return host_kept(k, HOST_NORMS, layer * HOST_BLOCK_NORMS + slot, 2);
 }
-/** Mean and 1/std of the norm at the head, and of that of the embeddings. */
+/** Mean and 1/std of the norm at the head, of that of the embeddings, and of that after a head's
+ *  dense layer. */
 static inline float *host_head_stats(const struct host *k)
 {
     return host_norm_stats(k, k->model->L, 0);
@@ -68,6 +69,10 @@ static inline float *host_head_stats(const struct host *k)
 static inline float *host_embed_stats(const struct host *k)
 {
     return host_norm_stats(k, k->model->L, 1);
+}
+static inline float *host_dense_stats(const struct host *k)
+{
+    return host_norm_stats(k, k->model->L, 2);
 }
 /** A matrix of an expert (0 where there are none), a vector of it. */
 static inline const void *host_expert_weight(const struct host *k, enum model_tensor_kind kind,

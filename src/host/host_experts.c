@@ -211,7 +211,7 @@ static void ffn1_places(struct host *k, const struct host_span *p, int64_t exper
     float *out = (float *)k->buffer[HOST_PLACES] + p->row * C;
     void *act = host_thread(k, thread, HOST_OPERAND);
     struct num_product shape = host_linear_shape(p->n, F, C);
-    host_ffn_activate(k, pre, p->n, act, thread);
+    host_ffn_activate(k, p, pre, act, thread);
     host_product(k, &shape, act, host_expert_weight(k, MODEL_FFN1_W, expert), out);
     for (int64_t i = 0; bias && i < p->n; i++)
         num_add(out + i * C, bias, C);
@@ -290,7 +290,7 @@ static void ffn1_places_backward(struct host *k, const struct host_span *p, int6
         num_scale(row, slot->weight, C);
         host_to_operands(k, host_at(k, k->buffer[HOST_PLACES_DY], (p->row + i) * C), row, C);
     }
-    host_ffn_activate_backward(k, pre, dact, p->n, host_at(k, k->buffer[HOST_ACT], p->row * F),
+    host_ffn_activate_backward(k, p, pre, dact, host_at(k, k->buffer[HOST_ACT], p->row * F),
                                host_at(k, k->buffer[HOST_DPRE], p->row * width), thread);
 }
 

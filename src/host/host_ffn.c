@@ -21,7 +21,9 @@ const void *host_ffn_normed(const struct host *k, const struct host_span *b, voi
     const float *x = host_ffn_input(k, l);
     float *stats = host_norm_stats(k, l, HOST_NORM3);
     if (!k->model->norm3) return host_at(k, host_kept_operands(k, HOST_NORMED, l, C), b->row * C);
-    if (again)
+    if (k->model->norm_last)
+        host_to_operands(k, scratch, x + b->row * C, b->n * C);
+    else if (again)
         host_norm_again(k, b, MODEL_NORM3_W, x, stats, scratch, thread);
     else
         host_norm_forward(k, b, MODEL_NORM3_W, x, stats, scratch, thread);
@@ -34,6 +36,12 @@ void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
 {
     const bool aside = k->buffer[HOST_DSIDE] != NULL;
     if (!k->model->norm3) return;
+    if (k->model->norm_last) {
+        const int64_t C = k->model->C;
+        num_add((float *)k->buffer[HOST_DRES] + b->row * C,
+                (const float *)k->buffer[HOST_DXN] + b->row * C, b->n * C);
+        return;
+    }
     host_norm_backward(k, b, MODEL_NORM3_W, host_ffn_input(k, k->stage.layer),
                        host_norm_stats(k, k->stage.layer, HOST_NORM3),
                        k->buffer[aside ? HOST_DSIDE : HOST_DRES], aside);
@@ -70,35 +78,48 @@ void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int
 
 int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])
 {
-    if (!k->model->norm3) return 0;
+    if (!k->model->norm3 || k->model->norm_last) return 0;
     host_norm_grads(k, out, MODEL_NORM3_W, k->buffer[HOST_DXN], host_ffn_input(k, k->stage.layer),
                     host_norm_stats(k, k->stage.layer, HOST_NORM3));
     return 2;
 }
 
-void host_ffn_activate(const struct host *k, const float *pre, int64_t n, void *act, int thread)
+/* Elements are numbered from position F on within their sample. */
+static void drop_row(const struct host *k, int64_t row, float *x, int thread)
+{
+    const int64_t F = k->model->F;
+    host_drop(k, HOST_DROP_FILTER, row, row % k->model->T * F, x, F, thread);
+}
+
+void host_ffn_activate(const struct host *k, const struct host_span *b, const float *pre, void *act,
+                       int thread)
 {
     int64_t F = k->model->F, width = model_ffn_features(k->model);
     float *row = host_thread(k, thread, HOST_ROW);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < b->n; i++) {
         void *to = host_at(k, act, i * F);
-        host_activate(k->model, k->fp32 ? to : row, pre + i * width);
+        float *out = k->fp32 ? to : row;
+        host_activate(k->model, out, pre + i * width);
+        drop_row(k, b->row + i, out, thread);
         if (!k->fp32) host_narrow(k, to, row, F);
     }
 }
 
 /* The activation is computed again for the weight gradient, together with the gradient of what was
  * before it. */
-void host_ffn_activate_backward(const struct host *k, const float *pre, const float *dact,
-                                int64_t n, void *act, void *dpre, int thread)
+void host_ffn_activate_backward(const struct host *k, const struct host_span *b, const float *pre,
+                                float *dact, void *act, void *dpre, int thread)
 {
     int64_t F = k->model->F, width = model_ffn_features(k->model);
     float *act_row = host_thread(k, thread, HOST_ROW),
           *dpre_row = host_thread(k, thread, HOST_ROW2);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < b->n; i++) {
         void *to = host_at(k, act, i * F), *dto = host_at(k, dpre, i * width);
-        host_activate_backward(k->model, k->fp32 ? to : act_row, k->fp32 ? dto : dpre_row,
-                               dact + i * F, pre + i * width);
+        float *out = k->fp32 ? to : act_row;
+        drop_row(k, b->row + i, dact + i * F, thread);
+        host_activate_backward(k->model, out, k->fp32 ? dto : dpre_row, dact + i * F,
+                               pre + i * width);
+        drop_row(k, b->row + i, out, thread);
         if (k->fp32) continue;
         host_narrow(k, to, act_row, F);
         host_narrow(k, dto, dpre_row, width);
@@ -109,8 +130,9 @@ int host_branch_norm_grads(const struct host *k, const struct host_branch *branc
                            struct host_grad out[2])
 {
     const int64_t l = k->stage.layer;
-    if (!k->model->sandwich) return 0;
-    host_norm_grads(k, out, branch->norm, k->buffer[HOST_DRES],
+    const bool last = k->model->norm_last;
+    if (!k->model->sandwich && !last) return 0;
+    host_norm_grads(k, out, branch->norm, k->buffer[last ? HOST_DXN : HOST_DRES],
                     host_kept(k, branch->kept, l, k->model->C),
                     host_norm_stats(k, l, branch->slot));
     return 2;

@@ -20,10 +20,12 @@ int host_ffn_norm_grads(const struct host *k, struct host_grad out[2]);
 void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert, float *pre);
 void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int64_t expert,
                           float *dxn);
-/** The nonlinearity of n rows as operands; the same again with the gradient. */
-void host_ffn_activate(const struct host *k, const float *pre, int64_t n, void *act, int thread);
-void host_ffn_activate_backward(const struct host *k, const float *pre, const float *dact,
-                                int64_t n, void *act, void *dpre, int thread);
+/** The nonlinearity of a block's rows as operands, with dropout; the same again with the gradient.
+ *  `b` numbers the rows for dropout alone: the others point at the block. */
+void host_ffn_activate(const struct host *k, const struct host_span *b, const float *pre, void *act,
+                       int thread);
+void host_ffn_activate_backward(const struct host *k, const struct host_span *b, const float *pre,
+                                float *dact, void *act, void *dpre, int thread);
 /** Gradients of the norm after a branch; returns how many, 0 or 2. */
 int host_branch_norm_grads(const struct host *k, const struct host_branch *branch,
                            struct host_grad out[2]);

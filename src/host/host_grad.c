@@ -113,6 +113,10 @@ void host_sum_grads(struct host *k, const struct host_grad *grad, int n)
 static void linear_leaf(const struct host *k, const struct host_grad *g,
                         const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
+    if (!leaf->n) { /* of which a head takes no row */
+        memset(dst, 0, (size_t)(n * g->cols) * sizeof *dst);
+        return;
+    }
     struct num_product p = {.trans_a = true,
                             .m = n,
                             .n = g->cols,

@@ -18,10 +18,17 @@ struct host_grad {
     const void *dy; /**< operands (N, rows) with row stride ld_dy, or fp32 (see leaf) */
     const void *x;  /**< operands (N, cols) */
     int64_t ld_dy, ld_x;
-    const float *stats;  /**< of a norm */
-    enum host_tied tied; /**< part of a tied table */
+    const float *stats;           /**< of a norm */
+    const struct host_span *span; /**< rows of each leaf in dy and x; NULL: those of the share */
+    enum host_tied tied;          /**< part of a tied table */
     /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */
     void (*leaf)(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
                  int64_t r0, int64_t n, float *dst);
 };
+/** Rows of leaf @p leaf of the share in the operands of @p g. */
+static inline const struct host_span *host_grad_span(const struct host *k,
+                                                     const struct host_grad *g, int64_t leaf)
+{
+    return g->span ? &g->span[leaf] : &k->leaf[leaf];
+}
 #endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The head: final norm, logits a block of the vocabulary at a time, cross entropy with a running
- * maximum and sum (Milakov and Gimelshein 2018), and backward from logits that were kept or are
- * computed again. */
+/* The heads: logits a block of the vocabulary at a time, cross entropy with a running maximum and
+ * sum (Milakov and Gimelshein 2018) or squared error, and backward from logits that were kept or
+ * are computed again.  host_head_input.c has what comes before the output layer. */
 #include "host_head.h"
 #include "host_buffers.h"
 #include "host_experts.h"
 #include "host_grad.h"
 #include "host_gradient.h"
+#include "host_head_input.h"
 #include "host_operands.h"
 #include "host_row_blocks.h"
 #include "host_state.h"
@@ -21,27 +22,53 @@
 /* A tied head has no matrix of its own and takes the token table. */
 static enum model_tensor_kind head_weight(const struct host *k)
 {
-    return k->stage.weight[MODEL_LM_HEAD_W] ? MODEL_LM_HEAD_W : MODEL_WTE;
+    const enum model_tensor_kind kind = host_head(k)->output;
+    return k->stage.weight[kind] ? kind : MODEL_WTE;
+}
+
+/* Its bias is the next kind of tensor. */
+static enum model_tensor_kind head_bias(const struct host *k)
+{
+    return host_head(k)->output + 1;
+}
+
+/* The vocabulary's head alone may keep its logits. */
+static bool keeps(const struct host *k)
+{
+    return k->keep_logits && host_head(k)->outputs == k->model->V;
 }
 
 /* Columns of the block of logits that begins at @p first. */
 static int64_t block_cols(const struct host *k, int64_t first)
 {
-    int64_t left = k->model->V - first;
+    int64_t left = host_head(k)->outputs - first;
     return left < k->vocab_block ? left : k->vocab_block;
 }
 
 /* Where the logits of row `row` and columns from `first` are kept. */
 static float *kept_logits(const struct host *k, int64_t first, int64_t row)
 {
-    int64_t before = k->keep_logits ? first * k->max_rows : 0;
+    int64_t before = keeps(k) ? first * k->max_rows : 0;
     return (float *)k->buffer[HOST_LOGITS] + before + row * block_cols(k, first);
 }
 
-/* Statistics of all rows of the share. */
+/* Statistics of all rows of the head. */
 static struct host_token *tokens(const struct host *k)
 {
-    return k->buffer[HOST_TOKENS];
+    return (struct host_token *)k->buffer[HOST_TOKENS] + k->head * k->max_rows;
+}
+
+/* The class of the head's row @p i, of its token or its sequence. */
+static int32_t label_of(const struct host *k, int64_t i)
+{
+    const int64_t row = host_head_row(k, i);
+    if (host_head(k)->rows != MODEL_ROWS_FIRST) return k->batch->labels[row];
+    return (int32_t)k->batch->targets[row / k->model->T];
+}
+
+static bool counts(const struct host *k, int64_t i)
+{
+    return host_head(k)->rows == MODEL_ROWS_FIRST || k->batch->mask[host_head_row(k, i)] != 0;
 }
 
 /* Logits (n, cols) of a block of rows, from its normalised input. */
@@ -50,13 +77,13 @@ static void logits_of(const struct host *k, const struct host_span *b, int64_t f
 {
     int64_t C = k->model->C, cols = block_cols(k, first);
     float scale = (float)k->model->logits_scale, cap = (float)k->model->logits_softcap;
-    const float *bias = k->stage.vector[MODEL_LM_HEAD_B];
+    const float *bias = k->stage.vector[head_bias(k)];
     struct num_product shape = host_linear_shape(b->n, C, cols);
     host_product(k, &shape, xn, host_const_at(k, k->stage.weight[head_weight(k)], first * C), out);
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(out + i * cols, bias + first, cols);
     if (scale != 1.0F) num_scale(out, scale, b->n * cols);
-    if (cap > 0) {
+    if (cap > 0 && host_head(k)->outputs == k->model->V) {
         for (int64_t c = 0; c < b->n * cols; c++)
             out[c] = cap * num_tanh(out[c] / cap);
     }
@@ -107,43 +134,65 @@ static void copy_wanted(const struct host *k, const struct host_span *b, int64_t
     }
 }
 
+/* Squared error of a sequence's only output. */
+static double square(const struct host *k, int64_t i, float output)
+{
+    const double error =
+        (double)output - (double)k->batch->targets[host_head_row(k, i) / k->model->T];
+    return error * error;
+}
+
 /* Loss of a block of rows in one pass over the vocabulary: nats = max + log(sum of exp(logit -
  * max)) - logit of the label, with sum and logarithm in double precision. */
 static void head_rows(struct host *k, const struct host_span *b, int thread)
 {
-    int64_t V = k->model->V;
+    int64_t V = host_head(k)->outputs;
+    const bool squares = host_head(k)->loss == MODEL_SQUARED_ERROR;
     void *xn = host_thread(k, thread, HOST_OPERAND);
     float *scratch = host_thread(k, thread, HOST_ROW);
     struct host_token *token = tokens(k) + b->row;
-    const int32_t *label = k->batch->labels + b->row, *mask = k->batch->mask + b->row;
-    host_norm_forward(k, b, MODEL_NORMF_W, host_x(k, k->model->L), host_head_stats(k), xn, thread);
+    host_head_input(k, b, xn, false, thread);
     for (int64_t i = 0; i < b->n; i++)
-        token[i] = (struct host_token){.max = -INFINITY, .best = -1, .counts = mask[i] != 0};
+        token[i] =
+            (struct host_token){.max = -INFINITY, .best = -1, .counts = counts(k, b->row + i)};
     for (int64_t first = 0; first < V; first += k->vocab_block) {
         int64_t cols = block_cols(k, first);
         float *logits =
-            k->keep_logits ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
+            keeps(k) ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
         logits_of(k, b, first, xn, logits);
         copy_wanted(k, b, first, logits);
-        for (int64_t i = 0; i < b->n; i++)
-            absorb(&token[i], logits + i * cols, first, cols, label[i], scratch);
+        for (int64_t i = 0; squares && i < b->n; i++)
+            token[i].nats = square(k, b->row + i, logits[i]);
+        for (int64_t i = 0; !squares && i < b->n; i++)
+            absorb(&token[i], logits + i * cols, first, cols, label_of(k, b->row + i), scratch);
     }
-    for (int64_t i = 0; i < b->n; i++)
+    for (int64_t i = 0; !squares && i < b->n; i++)
         token[i].nats = (double)token[i].max + log(token[i].sum) - (double)token[i].label_logit;
 }
 
-/* Row after row in double precision, so the sum of a leaf has one order. */
-static struct model_loss leaf_loss(const struct host *k, const struct host_span *l)
+/* Add a head's loss of a leaf, row after row in double precision, so the sum has one order. */
+static void add_leaf_loss(const struct host *k, int64_t leaf, struct model_loss *sum)
 {
-    struct model_loss sum = {0};
+    const struct host_head_rows *r = host_head_rows(k);
+    const struct host_span *l = r->row ? &r->leaf[leaf] : &k->leaf[leaf];
+    double nats = 0;
+    int64_t n = 0, n_correct = 0;
     for (int64_t i = l->row; i < l->row + l->n; i++) {
         const struct host_token *t = &tokens(k)[i];
         if (!t->counts) continue;
-        sum.loss_sum += t->nats;
-        sum.n_tokens++;
-        sum.n_correct += t->best == k->batch->labels[i];
+        nats += t->nats;
+        n++;
+        if (host_head(k)->loss == MODEL_CROSS_ENTROPY) n_correct += t->best == label_of(k, i);
     }
-    return sum;
+    sum->loss_sum += host_head(k)->weight * nats;
+    if (k->head) {
+        sum->n_sequences = n;
+        sum->n_sequences_correct = n_correct;
+        return;
+    }
+    sum->nats = nats;
+    sum->n_tokens = n;
+    sum->n_correct = n_correct;
 }
 
 /* The last position of a text alone. */
@@ -156,15 +205,20 @@ static void last_row(void *ctx, int64_t i, int thread)
 
 void host_head_forward(struct host *k)
 {
+    k->head = 0;
     if (k->cached) {
         num_parallel(k->n_samples, last_row, k);
         return;
     }
-    host_each_block(k, head_rows);
-    for (int64_t i = 0; i < k->n_leaves; i++) {
-        k->loss[i] = leaf_loss(k, &k->leaf[i]);
-        if (k->training) k->loss[i].loss_sum += host_balance_loss(k, &k->leaf[i]);
+    for (int64_t i = 0; i < k->n_leaves; i++)
+        k->loss[i] = (struct model_loss){0};
+    for (; k->head < k->model->n_heads; k->head++) {
+        host_each_head_block(k, head_rows);
+        for (int64_t i = 0; i < k->n_leaves; i++)
+            add_leaf_loss(k, i, &k->loss[i]);
     }
+    for (int64_t i = 0; k->training && i < k->n_leaves; i++)
+        k->loss[i].loss_sum += host_balance_loss(k, &k->leaf[i]);
 }
 
 /* ---- backward */
@@ -174,8 +228,8 @@ void host_head_forward(struct host *k)
 static void logits_backward(const struct host *k, float *row, const struct host_token *t,
                             int64_t first, int64_t cols, int32_t label)
 {
-    const float cap = (float)k->model->logits_softcap;
-    const float scale = (float)(k->model->logits_scale * k->gradient_scale);
+    const float cap = host_head(k)->outputs == k->model->V ? (float)k->model->logits_softcap : 0;
+    const float scale = (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight);
     if (!t->counts) {
         memset(row, 0, (size_t)cols * sizeof *row);
         return;
@@ -194,6 +248,16 @@ static void logits_backward(const struct host *k, float *row, const struct host_
     if (here) row[label - first] -= scale;
 }
 
+/* d(output - target)^2. */
+static void squares_backward(const struct host *k, const struct host_span *b, float *outputs)
+{
+    const double scale = 2 * k->model->logits_scale * k->gradient_scale * host_head(k)->weight;
+    for (int64_t i = 0; i < b->n; i++) {
+        const int64_t sample = host_head_row(k, b->row + i) / k->model->T;
+        outputs[i] = (float)(scale * ((double)outputs[i] - (double)k->batch->targets[sample]));
+    }
+}
+
 /* One block of columns of all rows: dlogits, then dxn += dlogits W. Blocks follow each other in
  * one order for every row (beta 1 after the first). */
 static void head_rows_backward(struct host *k, const struct host_span *b, int thread)
@@ -202,13 +266,12 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     void *xn = host_at(k, k->buffer[HOST_XN], b->row * C);
     float *logits = kept_logits(k, first, b->row);
     const void *operands = logits;
-    if (first == 0)
-        host_norm_again(k, b, MODEL_NORMF_W, host_x(k, k->model->L), host_head_stats(k), xn,
-                        thread);
-    if (!k->keep_logits) logits_of(k, b, first, xn, logits);
-    for (int64_t i = 0; i < b->n; i++)
+    if (first == 0) host_head_input(k, b, xn, true, thread);
+    if (!keeps(k)) logits_of(k, b, first, xn, logits);
+    if (host_head(k)->loss == MODEL_SQUARED_ERROR) squares_backward(k, b, logits);
+    for (int64_t i = 0; host_head(k)->loss == MODEL_CROSS_ENTROPY && i < b->n; i++)
         logits_backward(k, logits + i * cols, &tokens(k)[b->row + i], first, cols,
-                        k->batch->labels[b->row + i]);
+                        label_of(k, b->row + i));
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
         host_narrow(k, rounded, logits, b->n * cols);
@@ -220,31 +283,31 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
                  (float *)k->buffer[HOST_DXN] + b->row * C);
 }
 
-static void norm_rows_backward(struct host *k, const struct host_span *b, int thread)
-{
-    (void)thread;
-    host_norm_backward(k, b, MODEL_NORMF_W, host_x(k, k->model->L), host_head_stats(k),
-                       k->buffer[HOST_DRES], true);
-}
-
 /* Block of columns by block, because dlogits of a whole vocabulary need not fit; each gives its
  * rows of the weight gradient. */
-void host_head_backward(struct host *k)
+static void output_backward(struct host *k)
 {
-    int64_t C = k->model->C, V = k->model->V;
+    const struct host_head_rows *r = host_head_rows(k);
+    int64_t C = k->model->C, V = host_head(k)->outputs;
     struct host_grad grad[2];
     for (k->vocab_at = 0; k->vocab_at < V; k->vocab_at += k->vocab_block) {
         int64_t first = k->vocab_at, cols = block_cols(k, first);
         const void *dlogits = k->fp32 ? kept_logits(k, first, 0) : k->buffer[HOST_DLOGITS];
-        host_each_block(k, head_rows_backward);
+        host_each_head_block(k, head_rows_backward);
         grad[0] = host_linear_grad(head_weight(k), cols, C, dlogits, cols, k->buffer[HOST_XN]);
-        grad[1] = host_bias_grad(MODEL_LM_HEAD_B, cols, dlogits, cols);
+        grad[1] = host_bias_grad(head_bias(k), cols, dlogits, cols);
         grad[0].first_row = grad[1].first_row = first;
-        if (k->model->tied) grad[0].tied = HOST_TIED_HEAD;
+        if (r->row) grad[0].span = grad[1].span = r->leaf;
+        if (head_weight(k) == MODEL_WTE) grad[0].tied = HOST_TIED_HEAD;
         host_sum_grads(k, grad, 2);
     }
-    host_each_block(k, norm_rows_backward);
-    host_norm_grads(k, grad, MODEL_NORMF_W, k->buffer[HOST_DXN], host_x(k, k->model->L),
-                    host_head_stats(k));
-    host_sum_grads(k, grad, 2);
+}
+
+/* Kept logits of the first head share memory with those of the others, so it comes first. */
+void host_head_backward(struct host *k)
+{
+    for (k->head = 0; k->head < k->model->n_heads; k->head++) {
+        output_backward(k);
+        host_head_input_backward(k);
+    }
 }

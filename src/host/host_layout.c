@@ -153,12 +153,28 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
     bytes[HOST_SOFTMAX] = times(times(times(z->rows, m->H), 8), kept);
     bytes[HOST_PRE] = times(times(z->pre, 4), kept);
     if (!m->norm3) bytes[HOST_NORMED] = times(times(z->c, op), kept);
-    if (m->sandwich) bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
+    if (m->sandwich || m->norm_last)
+        bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
     bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), kept);
     bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), kept);
     bytes[HOST_ORDER] = times(times(z->places, 16), kept);
     if (m->experts)
         bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), kept);
+}
+
+/* Buffers of heads that take some rows, and of their dense layers. */
+static void head_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
+                        bool training)
+{
+    for (int i = 0; i < m->n_heads; i++) {
+        const bool some = m->head[i].rows != MODEL_ROWS_ALL, dense = m->head[i].dense != 0;
+        if (some) bytes[HOST_HEAD_X] = times(z->c, 4);
+        if (some && training) bytes[HOST_HEAD_DACT] = times(z->c, 4);
+        if (!dense) continue;
+        bytes[HOST_HEAD_IN] = times(z->c, z->op);
+        bytes[HOST_HEAD_PRE] = bytes[HOST_HEAD_ACT] = times(z->c, 4);
+        if (training) bytes[HOST_HEAD_DPRE] = times(z->c, z->op);
+    }
 }
 
 void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n_samples,
@@ -168,7 +184,8 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         bytes[i] = 0;
     kept_layout(bytes, m, &z, n_samples, training);
-    bytes[HOST_TOKENS] = times(z.rows, (int64_t)sizeof(struct host_token));
+    bytes[HOST_TOKENS] = times(times(z.rows, m->n_heads), (int64_t)sizeof(struct host_token));
+    head_layout(bytes, m, &z, training);
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
     bytes[HOST_TABLE] = times(times(m->T, m->rotary_dim), 4);
     if (m->position == ZOO_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
@@ -203,8 +220,7 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     bytes[HOST_SCORE_OP] = op == 2 ? times(scores, op) : 0;
     bytes[HOST_HEAD_OUT] = times(times(queries, m->head_dim), 4);
     if (!training) return;
-    if (m->embed_dropout > 0 || m->residual_dropout > 0 || m->attention_dropout > 0)
-        bytes[HOST_WORDS] = times(max64(m->C, host_padded(m->T)), 4);
+    bytes[HOST_WORDS] = times(max64(max64(m->C, m->F), host_padded(m->T)), 4);
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(m->T, m->head_dim), 4);

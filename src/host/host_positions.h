@@ -21,4 +21,25 @@ static inline int64_t host_position(const struct host *k, int64_t row)
 {
     return k->batch->position_ids ? k->batch->position_ids[row] : row % k->model->T;
 }
+/** Row of the learned position table for row @p row of the share. */
+static inline int64_t host_table_row(const struct host *k, int64_t row)
+{
+    const struct model *m = k->model;
+    if (!m->padded_positions) return host_position(k, row);
+    if (k->batch->input_ids[row] == m->pad_token) return m->pad_token;
+    return m->pad_token + 1 + host_position(k, row);
+}
+/** Factor of the token table's row in the embedding of row @p row of the share: 1 but for token
+ *  dropout (Lin et al. 2022, ESM-2), where the masks are 0. */
+static inline float host_token_factor(const struct host *k, int64_t row)
+{
+    if (!k->token_scale) return 1;
+    if (k->batch->input_ids[row] == k->model->mask_token) return 0;
+    return k->token_scale[row / k->model->T];
+}
+/** Factor of row @p row's gradient in that of the token table, where padding counts for nothing. */
+static inline float host_token_gradient(const struct host *k, int64_t row)
+{
+    return k->batch->input_ids[row] == k->model->pad_token ? 0 : host_token_factor(k, row);
+}
 #endif

@@ -11,20 +11,27 @@
 
 struct each_block {
     struct host *k;
+    const struct host_span *block;
     void (*rows)(struct host *k, const struct host_span *b, int thread);
 };
 
 static void run_block(void *ctx, int64_t i, int thread)
 {
     const struct each_block *each = ctx;
-    each->rows(each->k, &each->k->block[i], thread);
+    each->rows(each->k, &each->block[i], thread);
+}
+
+void host_each_of(struct host *k, const struct host_span *block, int64_t n,
+                  void (*rows)(struct host *k, const struct host_span *b, int thread))
+{
+    struct each_block each = {.k = k, .block = block, .rows = rows};
+    num_parallel(n, run_block, &each);
 }
 
 void host_each_block(struct host *k,
                      void (*rows)(struct host *k, const struct host_span *b, int thread))
 {
-    struct each_block each = {.k = k, .rows = rows};
-    num_parallel(k->n_blocks, run_block, &each);
+    host_each_of(k, k->block, k->n_blocks, rows);
 }
 
 /* The norm of tensor @p weight, whose bias is the next kind of tensor, or NULL. */

@@ -12,6 +12,9 @@
 /** Run @p rows for every block of rows. */
 void host_each_block(struct host *k,
                      void (*rows)(struct host *k, const struct host_span *b, int thread));
+/** Run @p rows for each of @p n blocks of rows. */
+void host_each_of(struct host *k, const struct host_span *block, int64_t n,
+                  void (*rows)(struct host *k, const struct host_span *b, int thread));
 /** Statistics of a norm's rows, then its output as operands. */
 void host_norm_forward(const struct host *k, const struct host_span *b,
                        enum model_tensor_kind weight, const float *x, float *stats, void *out,

@@ -214,9 +214,9 @@ int64_t host_sparse_first(const struct host *k, const struct host_grad *g, int64
 }
 
 /* Each leaf begins a new block of 64 tokens, so a leaf's panel starts at a block of its own. */
-static int64_t panel_block(const struct host *k, int64_t leaf)
+static int64_t panel_block(const struct host *k, const struct host_grad *g, int64_t leaf)
 {
-    return k->leaf[leaf].row / NUM_SPARSE_TOKENS + leaf;
+    return host_grad_span(k, g, leaf)->row / NUM_SPARSE_TOKENS + leaf;
 }
 
 struct panels {
@@ -228,11 +228,12 @@ static void fill_panel(void *ctx, int64_t leaf, int thread)
 {
     const struct panels *p = ctx;
     const struct host *k = p->k;
-    const struct host_span *rows = &k->leaf[leaf];
+    const struct host_span *rows = host_grad_span(k, p->g, leaf);
     const void *x = host_const_at(k, p->g->x, rows->row * p->g->ld_x);
     (void)thread;
     num_sparse_panel(k->model->format, x, rows->n, p->g->cols, p->g->ld_x,
-                     k->sparse->panel + panel_block(k, leaf) * NUM_SPARSE_TOKENS * p->g->cols);
+                     k->sparse->panel +
+                         panel_block(k, p->g, leaf) * NUM_SPARSE_TOKENS * p->g->cols);
 }
 
 /* Blocks of a sampled gradient can have more elements than those of dense ones. */
@@ -285,8 +286,8 @@ void host_sparse_prepare(struct host *k, const struct host_grad *grad, int n)
 static void sampled_leaf(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
                          int64_t n, float *dst)
 {
-    const struct host_span *rows = &k->leaf[leaf];
-    const int64_t block = panel_block(k, leaf);
+    const struct host_span *rows = host_grad_span(k, g, leaf);
+    const int64_t block = panel_block(k, g, leaf);
     const struct num_sparse_outer outer = {.first_row = r0,
                                            .n_rows = n,
                                            .n_tokens = rows->n,
@@ -302,12 +303,12 @@ void host_sparse_leaf(const struct host *k, const struct host_grad *g, int64_t l
 {
     const struct model_weights *w = mask_of(k, g);
     if (!w) {
-        g->leaf(k, g, &k->leaf[leaf], r0, n, dst);
+        g->leaf(k, g, host_grad_span(k, g, leaf), r0, n, dst);
     } else if (is_sampled(k, g)) {
         sampled_leaf(k, g, leaf, r0, n, dst);
     } else {
         float *block = k->sparse->leaf + thread * k->sparse->leaf_stride;
-        g->leaf(k, g, &k->leaf[leaf], r0, n, block);
+        g->leaf(k, g, host_grad_span(k, g, leaf), r0, n, block);
         num_packed_gather(w->bits, (g->first_row + r0) * g->cols, n * g->cols, block, dst);
     }
 }

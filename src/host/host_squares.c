@@ -5,6 +5,7 @@
 #include "host_squares.h"
 #include "host_gradient.h"
 #include "host_layout.h"
+#include "host_positions.h"
 #include "host_state.h"
 
 #include <wsc/check.h>
@@ -107,7 +108,8 @@ static double twice_product(const struct host *k, const struct host_grad *g,
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
         const int64_t row = k->batch->input_ids[i] - first_row;
         if (row >= 0 && row < n)
-            sum += dot(k->squares->head_rows + i * C, (const float *)g->dy + i * C, C);
+            sum += (double)host_token_gradient(k, i) *
+                   dot(k->squares->head_rows + i * C, (const float *)g->dy + i * C, C);
     }
     return 2 * sum;
 }

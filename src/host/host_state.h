@@ -73,6 +73,12 @@ enum host_buffer {
     HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
     HOST_DROUTED,   /**< training: operands (N, E), gradient of the router's output */
     HOST_LOAD,      /**< training: doubles (samples, E), share of the tokens that an expert gets */
+    HOST_HEAD_X,    /**< heads of some rows: (N, C), those rows of the last block's output */
+    HOST_HEAD_IN,   /**< heads with a dense layer: operands (N, C), its input */
+    HOST_HEAD_PRE,  /**< (N, C), its result before the nonlinearity */
+    HOST_HEAD_ACT,  /**< (N, C), after it */
+    HOST_HEAD_DACT, /**< training: (N, C), gradient of that, or of the head's rows */
+    HOST_HEAD_DPRE, /**< training: operands (N, C), gradient of the dense layer's result */
     HOST_N_BUFFERS
 };
 
@@ -128,6 +134,14 @@ struct host_stage {
     int64_t n_grads; /**< elements of one vector of gradients */
 };
 
+/** The rows that a head takes: of each leaf some, one leaf after the other. */
+struct host_head_rows {
+    int64_t
+        *row; /**< of the share, owned; NULL: all rows, and `leaf` and `block` are the share's */
+    struct host_span *leaf, *block; /**< in the order of `row`; owned unless all rows */
+    int64_t n, n_blocks;
+};
+
 /** What stages with masks need, made on first use; host_sparse.c. */
 struct host_sparse;
 
@@ -159,7 +173,10 @@ struct host {
     struct host_sparse *sparse;        /**< owned; NULL unless a stage had a mask */
     int64_t *first_grad; /**< owned (views): where each view's gradients start in a vector */
     struct host_stage stage;
-    int64_t vocab_at; /**< first column of the block of logits at hand */
+    struct host_head_rows head_rows[MODEL_MAX_HEADS];
+    float *token_scale; /**< owned (max_samples), token dropout's factor; NULL: none */
+    int head;           /**< index of the head at hand */
+    int64_t vocab_at;   /**< first column of the block of logits at hand */
 };
 /** host_create with limits of its own. */
 enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,

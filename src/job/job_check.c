@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the params ask for and this program cannot do, refused before anything is built: sparse and
- * preference training, encoders with values, modes without their input, what the mesh programs
+ * preference training, modes without their input, what the mesh programs
  * lack. Called by job_run() on every rank; the first rank reports. */
 #include "job_check.h"
 
@@ -8,18 +8,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-static enum wsc_err check_values(const struct zoo_params *p)
-{
-    const struct zoo_model *m = &p->model;
-    if (m->objective != ZOO_CAUSAL_LM)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "%s: model.objective: encoders have no values in this "
-                                      "release, their time alone is kept",
-                                      p->file),
-                            "--numerics none");
-    return WSC_OK;
-}
 
 /* What the mesh programs cannot do. */
 static enum wsc_err check_mesh(const struct zoo_params *p)
@@ -56,6 +44,8 @@ static enum wsc_err check_modes(const struct job *job)
     if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (mode != ZOO_GENERATE) return WSC_OK;
+    if (p->model.objective != ZOO_CAUSAL_LM)
+        return WSC_RAISE(WSC_CONFIG, "%s: model.objective: encoders generate no text", p->file);
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");
@@ -94,5 +84,5 @@ enum wsc_err job_check(const struct job *job)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (!job->values) warn_without_values(job->params);
     if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
-    return job->values ? check_values(job->params) : WSC_OK;
+    return WSC_OK;
 }

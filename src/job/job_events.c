@@ -114,12 +114,10 @@ enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step 
     return norms ? layer_norms(s->train_events, step) : WSC_OK;
 }
 
-enum wsc_err job_events_eval(struct job_state *s, double loss, double accuracy, double perplexity)
+enum wsc_err job_events_eval(struct job_state *s, const struct job_evaluation *e)
 {
-    const struct out_scalar scalar[] = {{"loss", loss},
-                                        {"val_loss", loss},
-                                        {"eval/accuracy", accuracy},
-                                        {"eval/lm_perplexity", perplexity}};
-    return out_events_scalars(s->eval_events, s->step, scalar,
-                              (int)(sizeof scalar / sizeof *scalar));
+    struct out_scalar scalar[2 + JOB_MOST_SCORES] = {{"loss", e->loss}, {"val_loss", e->loss}};
+    for (int i = 0; i < e->n_scores; i++)
+        scalar[2 + i] = (struct out_scalar){e->score[i].name, e->score[i].value};
+    return out_events_scalars(s->eval_events, s->step, scalar, 2 + e->n_scores);
 }

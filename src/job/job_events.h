@@ -13,6 +13,5 @@ void job_events_close(struct job_state *s);
 enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step *step,
                               const struct job_pace *pace) WSC_CHECKED;
 /** Means over one evaluation, at the step that training has reached. */
-enum wsc_err job_events_eval(struct job_state *s, double loss, double accuracy,
-                             double perplexity) WSC_CHECKED;
+enum wsc_err job_events_eval(struct job_state *s, const struct job_evaluation *e) WSC_CHECKED;
 #endif

@@ -119,9 +119,39 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     e->sums.loss_sum += b->sums.loss_sum;
     e->sums.n_tokens += b->sums.n_tokens;
     e->sums.n_correct += b->sums.n_correct;
+    e->sums.nats += b->sums.nats;
+    e->sums.n_sequences += b->sums.n_sequences;
+    e->sums.n_sequences_correct += b->sums.n_sequences_correct;
     job_rate_update(&e->rate, s->eval_batch.batch_size, b->time_ps);
     if (!b->has_values || e->n_batches % every) return;
     job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
+}
+
+static void add_score(struct job_evaluation *r, const char *name, const char *key, double value)
+{
+    r->score[r->n_scores++] = (struct job_score){name, key, value};
+}
+
+/* Metrics by the heads of the model, with the names of the Model Zoo. */
+static void add_scores(const struct job_state *s, struct job_evaluation *r)
+{
+    const struct stream_loss *sums = &s->eval.sums;
+    const struct model *m = s->cluster->model;
+    const double n = s->job->values ? (double)sums->n_tokens : NAN;
+    const double accuracy = (double)sums->n_correct / n, perplexity = exp(sums->nats / n);
+    if (m->head[0].loss == MODEL_SQUARED_ERROR) {
+        add_score(r, "eval/mse", "eval_mse", sums->nats / n);
+        return;
+    }
+    const bool masked = m->head[0].dense == MODEL_DENSE_W;
+    add_score(r, masked ? "eval/accuracy_masked_lm" : "eval/accuracy", "eval_accuracy", accuracy);
+    if (m->head[0].output != MODEL_LM_HEAD_W) return;
+    add_score(r, masked ? "eval/mlm_perplexity" : "eval/lm_perplexity", "eval_perplexity",
+              perplexity);
+    if (m->n_heads > 1)
+        add_score(r, "eval/accuracy_cls", "eval_accuracy_cls",
+                  s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences
+                                 : NAN);
 }
 
 /* The loss is the mean over batches, as the Model Zoo prints it; accuracy and perplexity are over
@@ -129,16 +159,15 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
 static struct job_evaluation summarise(const struct job_state *s)
 {
     const struct job_eval_sums *e = &s->eval;
-    const double tokens = s->job->values ? (double)e->sums.n_tokens : NAN;
-    return (struct job_evaluation){.step = s->step,
-                                   .num_csx = s->job->params->runconfig.num_csx,
-                                   .batches = e->n_batches,
-                                   .samples = e->rate.samples,
-                                   .virtual_time_ps = e->rate.time_ps,
-                                   .samples_per_s = e->rate.global_rate,
-                                   .loss = s->job->values ? e->loss / (double)e->n_batches : NAN,
-                                   .accuracy = (double)e->sums.n_correct / tokens,
-                                   .perplexity = exp(e->sums.loss_sum / tokens)};
+    struct job_evaluation r = {.step = s->step,
+                               .num_csx = s->job->params->runconfig.num_csx,
+                               .batches = e->n_batches,
+                               .samples = e->rate.samples,
+                               .virtual_time_ps = e->rate.time_ps,
+                               .samples_per_s = e->rate.global_rate,
+                               .loss = s->job->values ? e->loss / (double)e->n_batches : NAN};
+    add_scores(s, &r);
+    return r;
 }
 
 enum wsc_err job_log_eval_end(struct job_state *s)
@@ -146,10 +175,10 @@ enum wsc_err job_log_eval_end(struct job_state *s)
     if (!s->eval.n_batches) return WSC_OK; /* another rank has shard 0 */
     const struct job_evaluation r = summarise(s);
     if (s->job->values) {
-        job_print_eval_end(r.loss, r.accuracy, r.perplexity);
+        job_print_eval_end(&r);
         WSC_INFO("Evaluation completed successfully!");
-        TRY(job_metrics_eval(s->metrics, r.step, r.loss, r.accuracy, r.perplexity, r.samples));
-        TRY(job_events_eval(s, r.loss, r.accuracy, r.perplexity));
+        TRY(job_metrics_eval(s->metrics, &r));
+        TRY(job_events_eval(s, &r));
     } else {
         WSC_INFO("Evaluation of %lld batches: %.2f samples/sec of the emulated machine",
                  (long long)r.batches, r.samples_per_s);

@@ -155,16 +155,15 @@ enum wsc_err job_metrics_step(struct job_metrics *m, const struct job_logged_ste
     return finish_line(m, &j);
 }
 
-enum wsc_err job_metrics_eval(struct job_metrics *m, int64_t step, double loss, double accuracy,
-                              double perplexity, int64_t samples)
+enum wsc_err job_metrics_eval(struct job_metrics *m, const struct job_evaluation *e)
 {
     struct out_json j = {0};
     out_json_open(&j, NULL);
-    out_json_int(&j, "step", step);
-    out_json_real(&j, "eval_loss", loss);
-    out_json_real(&j, "eval_accuracy", accuracy);
-    out_json_real(&j, "eval_perplexity", perplexity);
-    out_json_int(&j, "samples", samples);
+    out_json_int(&j, "step", e->step);
+    out_json_real(&j, "eval_loss", e->loss);
+    for (int i = 0; i < e->n_scores; i++)
+        out_json_real(&j, e->score[i].key, e->score[i].value);
+    out_json_int(&j, "samples", e->samples);
     out_json_close(&j);
     return finish_line(m, &j);
 }

@@ -2,6 +2,8 @@
  *  job_log.c fills struct job_logged_step; log_lines.c and job_events.c show it too. */
 #ifndef WSC_JOB_METRICS_H
 #define WSC_JOB_METRICS_H
+#include "job_performance.h"
+
 #include <wsc/job.h>
 
 /** One logged training step. */
@@ -43,9 +45,9 @@ enum wsc_err job_metrics_open(struct job_metrics **out, const char *dir,
 /** One object on one line, written whole or not at all; `breakdown` holds ps. */
 enum wsc_err job_metrics_step(struct job_metrics *m,
                               const struct job_logged_step *step) WSC_CHECKED;
-/** One evaluation: `{"step", "eval_loss", "eval_accuracy", "eval_perplexity", "samples"}`. */
-enum wsc_err job_metrics_eval(struct job_metrics *m, int64_t step, double loss, double accuracy,
-                              double perplexity, int64_t samples) WSC_CHECKED;
+/** One evaluation: `{"step", "eval_loss", "eval_accuracy", "eval_perplexity", "samples"}`; between
+ *  the loss and the samples are the scores of the model. */
+enum wsc_err job_metrics_eval(struct job_metrics *m, const struct job_evaluation *e) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */
 void job_metrics_close(struct job_metrics **m);
 #endif

@@ -191,8 +191,8 @@ enum wsc_err job_evaluation_print(const struct job_evaluation *e)
     out_json_int(&j, "batches", e->batches);
     out_json_int(&j, "samples", e->samples);
     add_value(&j, "eval_loss", e->loss);
-    add_value(&j, "eval_accuracy", e->accuracy);
-    add_value(&j, "eval_perplexity", e->perplexity);
+    for (int i = 0; i < e->n_scores; i++)
+        add_value(&j, e->score[i].key, e->score[i].value);
     out_json_int(&j, "virtual_time_ps", e->virtual_time_ps);
     out_json_real(&j, "samples_per_s", e->samples_per_s);
     out_json_close(&j);

@@ -54,13 +54,20 @@ struct job_performance {
     const char *numerics;       /**< host, none, mesh */
     const char *command;        /**< the command line, for provenance; NULL leaves it out */
 };
-/** Results of `--mode eval`; loss, accuracy and perplexity are NaN where no values were computed.
- */
+/** One metric of an evaluation: its name in log lines and events, its key in JSON. */
+struct job_score {
+    const char *name, *key; /**< static */
+    double value;
+};
+enum { JOB_MOST_SCORES = 3 };
+/** Results of `--mode eval`; loss and scores are NaN where no values were computed. */
 struct job_evaluation {
     int64_t step, num_csx, batches, samples;
     int64_t virtual_time_ps;
     double samples_per_s; /**< of the emulated machine */
-    double loss, accuracy, perplexity;
+    double loss;
+    struct job_score score[JOB_MOST_SCORES];
+    int n_scores;
 };
 /** Print an evaluation as one JSON object on stdout: `--mode eval --json`. */
 enum wsc_err job_evaluation_print(const struct job_evaluation *e) WSC_CHECKED;

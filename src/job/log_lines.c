@@ -81,14 +81,14 @@ void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_r
 }
 
 /* Values in full here, not as in the lines: scripts take results of a training from these. */
-void job_print_eval_end(double loss, double accuracy, double perplexity)
+void job_print_eval_end(const struct job_evaluation *e)
 {
     char text[OUT_REAL_SIZE];
-    out_real(text, loss);
+    out_real(text, e->loss);
     WSC_INFO("Avg Eval Loss: %s", text);
     WSC_INFO("Evaluation metrics:");
-    out_real(text, accuracy);
-    WSC_INFO("  - eval/accuracy = %s", text);
-    out_real(text, perplexity);
-    WSC_INFO("  - eval/lm_perplexity = %s", text);
+    for (int i = 0; i < e->n_scores; i++) {
+        out_real(text, e->score[i].value);
+        WSC_INFO("  - %s = %s", e->score[i].name, text);
+    }
 }

@@ -27,7 +27,7 @@ void job_print_train(const struct job_logged_step *s, const struct job_pace *pac
 void job_print_noise(const struct job_logged_step *s);
 /** `| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=..., Rate=..., GlobalRate=...`. */
 void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_rate *r);
-/** `Avg Eval Loss: v`, `Evaluation metrics:`, `  - eval/accuracy = v`,
+/** `Avg Eval Loss: v`, `Evaluation metrics:`, then a line for each score: `  - eval/accuracy = v`,
  *  `  - eval/lm_perplexity = v`. */
-void job_print_eval_end(double loss, double accuracy, double perplexity);
+void job_print_eval_end(const struct job_evaluation *e);
 #endif

@@ -3,6 +3,7 @@
  * (model_tensors.c) and stages (model_stages.c); and the FLOPs of training it. */
 #include <wsc/model.h>
 
+#include "model_heads.h"
 #include "model_sparsity.h"
 #include "model_stages.h"
 #include "model_tensors.h"
@@ -62,12 +63,15 @@ static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
 static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
 {
     const bool encoder = m->objective != ZOO_CAUSAL_LM;
-    const bool plain = m->position_embedding_type <= ZOO_POSITION_NONE &&
-                       m->norm_type == ZOO_LAYERNORM && !m->norm_first_sandwich &&
-                       !m->parallel_block && m->moe.num_experts == 0;
+    const bool plain =
+        m->norm_type == ZOO_LAYERNORM && !m->norm_first_sandwich && !m->parallel_block &&
+        m->moe.num_experts == 0 && m->position_embedding_type != ZOO_POSITION_ALIBI &&
+        !(m->attention_sliding_window_length > 0) && !(m->attention_logit_softcapping > 0);
     if (encoder && !plain)
-        return WSC_RAISE(WSC_CONFIG, "model.objective: encoders have learned positions or none, "
-                                     "LayerNorm and sequential blocks only");
+        return WSC_RAISE(WSC_CONFIG,
+                         "model.objective: encoders have LayerNorm, sequential blocks, learned, "
+                         "fixed or rotary positions or none, and no windows, capped scores or "
+                         "experts in this release");
     if (m->parallel_block && m->norm_first_sandwich)
         return together("norm_first_sandwich", "parallel blocks");
     if (m->position_embedding_type == ZOO_POSITION_ALIBI && m->attention_logit_softcapping > 0)
@@ -80,48 +84,68 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
     return WSC_OK;
 }
 
-/* Features, then what is left: predictions within a sequence, positive factors. */
-static WSC_CHECKED enum wsc_err check_family(const struct zoo_model *m)
+/** Tokens of a sequence: those of the input where the file says so (the position table of an
+ *  encoder may be longer), else as many as there are positions. */
+static int64_t sequence_length(const struct zoo_params *params)
 {
+    const struct zoo_model *m = &params->model;
+    const struct zoo_input *in =
+        params->train_input.present ? &params->train_input : &params->eval_input;
+    const bool said = in->present && in->max_sequence_length > 0;
+    if (m->objective == ZOO_CAUSAL_LM || !said) return m->max_position_embeddings;
+    return in->max_sequence_length;
+}
+
+/* Features, then what is left: predictions within a sequence, positive factors. */
+static WSC_CHECKED enum wsc_err check_family(const struct zoo_params *params)
+{
+    const struct zoo_model *m = &params->model;
+    const int64_t T = sequence_length(params);
     TRY(check_features(m));
-    if (m->objective == ZOO_MASKED_LM && m->max_predictions_per_seq > m->max_position_embeddings)
+    if (T > m->max_position_embeddings)
+        return WSC_RAISE(WSC_CONFIG,
+                         "max_sequence_length: %lld tokens, but model.max_position_embeddings is "
+                         "%lld",
+                         (long long)T, (long long)m->max_position_embeddings);
+    if (m->objective == ZOO_MASKED_LM && m->max_predictions_per_seq > T)
         return WSC_RAISE(WSC_CONFIG,
                          "model.max_predictions_per_seq: %lld is more than the %lld tokens of a "
                          "sequence",
-                         (long long)m->max_predictions_per_seq,
-                         (long long)m->max_position_embeddings);
+                         (long long)m->max_predictions_per_seq, (long long)T);
     TRY(check_positive("model.layer_norm_epsilon", m->layer_norm_epsilon));
     TRY(check_positive("model.embeddings_scale", m->embeddings_scale));
     TRY(check_positive("model.output_logits_scale", m->output_logits_scale));
     return WSC_OK;
 }
 
-/** What an objective makes of a sequence: which tokens see which, what the head does. */
-static void set_objective(struct model *model, const struct zoo_model *m)
+/** What encoders have and decoders have not. */
+static void set_encoder(struct model *model, const struct zoo_model *m)
 {
-    enum { CLASSES = 2 };
-    const bool classes = m->objective == ZOO_CLASSIFICATION;
     model->causal = m->objective == ZOO_CAUSAL_LM;
-    model->embed_norm = !model->causal || m->embedding_layer_norm;
-    model->token_types = model->head_dense = !model->causal;
-    model->head_norm = !classes;
-    model->head_outputs = classes ? CLASSES : m->vocab_size;
-    model->head_tokens = m->max_position_embeddings;
-    if (classes) model->head_tokens = 1;
-    if (m->objective == ZOO_MASKED_LM) model->head_tokens = m->max_predictions_per_seq;
-    model->tied = m->share_embedding_weights && !classes;
+    model->pad_token = model->mask_token = -1;
+    if (model->causal) return;
+    model->norm_last = !m->norm_first;
+    model->token_types = m->num_segments > 0 ? m->num_segments : 0;
+    model->pad_token = m->pad_token_id;
+    model->padded_positions = m->mask_padding_in_positional_embed;
+    if (model->padded_positions) model->table_rows += m->pad_token_id + 1;
+    if (m->token_dropout) model->mask_token = m->mask_token_id;
+    model->filter_dropout = m->dropout_rate;
 }
 
 /* Sizes and features of the blocks; a gated nonlinearity is its function and a flag. */
-static void set_sizes(struct model *model, const struct zoo_model *m)
+static void set_sizes(struct model *model, const struct zoo_params *params)
 {
+    const struct zoo_model *m = &params->model;
     model->L = m->num_hidden_layers;
     model->C = m->hidden_size;
     model->H = m->num_heads;
     model->F = m->filter_size;
     model->V = m->vocab_size;
-    model->T = m->max_position_embeddings;
-    set_objective(model, m);
+    model->T = sequence_length(params);
+    model->table_rows = m->max_position_embeddings;
+    model->embed_norm = m->embedding_layer_norm;
+    set_encoder(model, m);
     model->norm = m->norm_type;
     model->norm_eps = m->layer_norm_epsilon;
     model->parallel = m->parallel_block;
@@ -131,7 +155,6 @@ static void set_sizes(struct model *model, const struct zoo_model *m)
     model->nonlinearity =
         (enum zoo_nonlinearity)((int)m->nonlinearity - (model->gated ? ZOO_GATED : 0));
     model->ffn_bias = m->use_ffn_bias;
-    model->head_bias = m->use_bias_in_output;
     model->embed_dropout = m->embedding_dropout_rate;
     model->attention_dropout = m->attention_dropout_rate;
     model->residual_dropout = m->dropout_rate;
@@ -209,14 +232,15 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     struct model *model;
     *out = NULL;
     TRY(check_sizes(&params->model));
-    TRY(check_family(&params->model));
+    TRY(check_family(params));
     TRY_NEW(model, WSC_MEM_MODEL, 1);
-    set_sizes(model, &params->model);
+    set_sizes(model, params);
     set_attention(model, &params->model);
     set_experts(model, &params->model);
     set_scales(model, &params->model);
     model->seed = (uint64_t)params->runconfig.seed;
     set_precision(model, params);
+    model_set_heads(model, &params->model);
     TRY_GOTO(model_build_tensors(model, params), cleanup);
     TRY_GOTO(model_take_sparsity(model, params), cleanup);
     TRY_GOTO(model_build_stages(model, granularity), cleanup);
@@ -242,8 +266,12 @@ double model_flop_per_token(const struct model *model)
 {
     double L = (double)model->L, C = (double)model->C, F = (double)model->F;
     double Q = (double)model_q_features(model), KV = (double)model_kv_features(model);
-    double head = (double)model->head_outputs * C + (model->head_dense ? C * C : 0);
-    head *= (double)model->head_tokens / (double)model->T;
+    double head = 0;
+    for (int i = 0; i < model->n_heads; i++) {
+        const struct model_head *h = &model->head[i];
+        head += ((double)h->outputs * C + (h->dense ? C * C : 0)) * (double)h->tokens /
+                (double)model->T;
+    }
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
     return 6 * matrices + 12 * L * (double)model->T * Q;

@@ -110,17 +110,25 @@ bool model_density_at(const struct model *model, int stage, int64_t step, struct
 
 /* ---- FLOPs ----------------------------------------------------------------------------------- */
 
+/* Share of the tokens that meet a matrix of a head. */
+static double head_share(const struct model *m, enum model_tensor_kind kind)
+{
+    for (int i = 0; i < m->n_heads; i++)
+        if (m->head[i].output == kind || m->head[i].dense == kind)
+            return (double)m->head[i].tokens / (double)m->T;
+    return (double)m->head[0].tokens / (double)m->T; /* the table of a tied output layer */
+}
+
 /* Share of the tokens that meet a matrix; 0 of tables that are looked up. */
 static double tokens_of(const struct model *m, const struct model_tensor *t)
 {
-    const double head = (double)m->head_tokens / (double)m->T;
     if (t->n_dims != 2) return 0;
     if (t->expert >= 0 && t->expert < m->experts)
         return (double)m->active_experts / (double)m->experts;
     if (t->layer >= 0) return 1;
     const bool table =
         (t->kind == MODEL_WTE && !m->tied) || t->kind == MODEL_WPE || t->kind == MODEL_WTT;
-    return table ? 0 : head;
+    return table ? 0 : head_share(m, t->kind);
 }
 
 double model_useful_flop_per_token(const struct model *model, int64_t updates)

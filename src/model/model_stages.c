@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { MAX_KINDS = 10, N_PARTS = 6, PARTS_PER_BLOCK = 4 };
+enum { MAX_KINDS = 12, N_PARTS = 6, PARTS_PER_BLOCK = 4 };
 
 /** What one part streams, in order: first the kinds that it has once, then those of each expert,
  *  then what follows them.  Kinds that a model lacks are left out. */
@@ -41,10 +41,11 @@ static const struct part_row part_rows[N_PARTS] = {
                          .n_last_kinds = 2,
                          .last_kind = {MODEL_NORM3_POST_W, MODEL_NORM3_POST_B}},
     [MODEL_PART_HEAD] = {.name = "head",
-                         .n_kinds = 10,
+                         .n_kinds = 12,
                          .kind = {MODEL_NORMF_W, MODEL_NORMF_B, MODEL_DENSE_W, MODEL_DENSE_B,
-                                  MODEL_DENSE_NORM_W, MODEL_DENSE_NORM_B, MODEL_CLASS_W,
-                                  MODEL_CLASS_B, MODEL_LM_HEAD_W, MODEL_LM_HEAD_B}},
+                                  MODEL_DENSE_NORM_W, MODEL_DENSE_NORM_B, MODEL_POOL_W,
+                                  MODEL_POOL_B, MODEL_CLASS_W, MODEL_CLASS_B, MODEL_LM_HEAD_W,
+                                  MODEL_LM_HEAD_B}},
 };
 
 /** Where the tensors of each kind are: index = first + layer * stride + expert * expert_stride;

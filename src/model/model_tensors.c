@@ -25,6 +25,7 @@ enum init_rule {
     RULE_FFN_OUTPUT,
     RULE_ROUTER,
     RULE_DENSE,
+    RULE_CLASSIFIER,
     RULE_LM_HEAD
 };
 
@@ -50,16 +51,23 @@ enum presence {
     IF_CAUSAL,
     IF_CAUSAL_NORM_BIAS,
     IF_EMBED_NORM_BIAS,
-    IF_ENCODER,
+    IF_NORM_FIRST,
+    IF_ENCODER_NORM3,
+    IF_NORM_LAST,
+    IF_FINAL_NORM,
+    IF_ENCODER_EMBED_NORM,
     IF_MASKED,
-    IF_CLASSES
+    IF_POOLED,
+    IF_CLASSES,
+    IF_CLASS_BIAS
 };
 
 /** Once in a model, in every block, in every feed-forward network of every block. */
 enum place { ONCE, IN_BLOCKS, IN_FFNS };
 
 /** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>, A query features, G
- *  key features, E experts, S token types, K classes. */
+ *  key features, E experts, S token types, P rows of
+ *  the position table, K classes. */
 struct row {
     const char *name, *alias; /**< after "model." or "model.<stack>.layers.N." or the name of
                                   its feed-forward network, see ffn_name() */
@@ -75,18 +83,20 @@ struct row {
 static const struct row rows[] = {
     {"embedding_layer.word_embeddings.weight", "lm_head.weight", "VC", MODEL_WTE, ONCE,
      RULE_EMBEDDING, ALWAYS},
-    {"embedding_layer.position_embeddings.embed.weight", "", "TC", MODEL_WPE, ONCE, RULE_EMBEDDING,
+    {"embedding_layer.position_embeddings.embed.weight", "", "PC", MODEL_WPE, ONCE, RULE_EMBEDDING,
      IF_LEARNED},
-    {"embedding_layer.token_type_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
+    {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
      IF_TOKEN_TYPES},
-    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER},
-    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER},
+    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER_EMBED_NORM},
+    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER_EMBED_NORM},
     {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_EMBED_NORM},
     {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_EMBED_NORM_BIAS},
     {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
      IF_CAUSAL},
     {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
      IF_CAUSAL_NORM_BIAS},
+    {"transformer_encoder.norm.weight", "", "C", MODEL_NORMF_W, ONCE, RULE_ONES, IF_FINAL_NORM},
+    {"transformer_encoder.norm.bias", "", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS, IF_FINAL_NORM},
     {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
     {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
     {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
@@ -97,8 +107,14 @@ static const struct row rows[] = {
      RULE_ATTENTION_OUTPUT, ALWAYS},
     {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, RULE_ZEROS,
      IF_O_BIAS},
-    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, ALWAYS},
+    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, IF_NORM_FIRST},
     {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_BIAS},
+    {"norm1.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM_LAST},
+    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_LAST},
+    {"norm2.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_ENCODER_NORM3},
+    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_ENCODER_NORM3},
+    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM_LAST},
+    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_LAST},
     {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_NORM3},
     {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_NORM3_BIAS},
     {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_SANDWICH},
@@ -112,12 +128,19 @@ static const struct row rows[] = {
     {"0.linear_layer_for_glu.bias", "", "F", MODEL_GLU_B, IN_FFNS, RULE_ZEROS, IF_GATED_BIAS},
     {"1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_FFNS, RULE_FFN_OUTPUT, ALWAYS},
     {"1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_FFNS, RULE_ZEROS, IF_FFN_BIAS},
-    {"head.dense_layer.weight", "", "CC", MODEL_DENSE_W, ONCE, RULE_DENSE, IF_ENCODER},
-    {"head.dense_layer.bias", "", "C", MODEL_DENSE_B, ONCE, RULE_ZEROS, IF_ENCODER},
-    {"head.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, RULE_ONES, IF_MASKED},
-    {"head.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS, IF_MASKED},
-    {"head.classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_DENSE, IF_CLASSES},
-    {"head.classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, IF_CLASSES},
+    {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.weight", "", "CC", MODEL_DENSE_W, ONCE,
+     RULE_DENSE, IF_MASKED},
+    {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.bias", "", "C", MODEL_DENSE_B, ONCE,
+     RULE_ZEROS, IF_MASKED},
+    {"bert_mlm_head.mlm_transform.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, RULE_ONES,
+     IF_MASKED},
+    {"bert_mlm_head.mlm_transform.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS,
+     IF_MASKED},
+    {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, RULE_DENSE,
+     IF_POOLED},
+    {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, RULE_ZEROS, IF_POOLED},
+    {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_CLASSIFIER, IF_CLASSES},
+    {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, IF_CLASS_BIAS},
     {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, RULE_LM_HEAD, IF_UNTIED},
     {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, RULE_ZEROS, IF_HEAD_BIAS},
 };
@@ -133,31 +156,38 @@ static bool decays(const struct row *row)
 static bool present(const struct row *row, const struct model *model, const struct zoo_model *m)
 {
     const bool bias = m->norm_type == ZOO_LAYERNORM;
-    const bool has_classes = m->objective == ZOO_CLASSIFICATION;
+    const bool tokens = model->head[0].output == MODEL_LM_HEAD_W;
+    const struct model_head *classes = model_head_of(model, MODEL_CLASS_W);
     const bool is[] = {
         [ALWAYS] = true,
         [IF_LEARNED] = m->position_embedding_type == ZOO_POSITION_LEARNED,
-        [IF_TOKEN_TYPES] = model->token_types,
-        [IF_EMBED_NORM] = m->embedding_layer_norm,
-        [IF_EMBED_NORM_BIAS] = m->embedding_layer_norm && bias,
+        [IF_TOKEN_TYPES] = model->token_types > 0,
+        [IF_EMBED_NORM] = model->embed_norm && model->causal,
+        [IF_EMBED_NORM_BIAS] = model->embed_norm && model->causal && bias,
+        [IF_ENCODER_EMBED_NORM] = model->embed_norm && !model->causal,
+        [IF_NORM_FIRST] = !model->norm_last,
+        [IF_NORM_LAST] = model->norm_last,
+        [IF_FINAL_NORM] = !model->causal && m->use_final_layer_norm,
         [IF_QKV_BIAS] = m->use_projection_bias_in_attention,
         [IF_O_BIAS] = m->use_ffn_bias_in_attention,
         [IF_FFN_BIAS] = m->use_ffn_bias,
         [IF_GATED] = model->gated,
         [IF_GATED_BIAS] = model->gated && m->use_ffn_bias,
-        [IF_NORM_BIAS] = bias,
-        [IF_NORM3] = model->norm3,
-        [IF_NORM3_BIAS] = model->norm3 && bias,
+        [IF_NORM_BIAS] = bias && !model->norm_last,
+        [IF_NORM3] = model->norm3 && model->causal,
+        [IF_NORM3_BIAS] = model->norm3 && model->causal && bias,
+        [IF_ENCODER_NORM3] = !model->causal && !model->norm_last,
         [IF_SANDWICH] = model->sandwich,
         [IF_SANDWICH_BIAS] = model->sandwich && bias,
         [IF_ROUTED] = model->experts > 0,
-        [IF_UNTIED] = !m->share_embedding_weights && !has_classes,
-        [IF_HEAD_BIAS] = m->use_bias_in_output && !has_classes,
-        [IF_CAUSAL] = m->objective == ZOO_CAUSAL_LM,
-        [IF_CAUSAL_NORM_BIAS] = m->objective == ZOO_CAUSAL_LM && bias,
-        [IF_ENCODER] = m->objective != ZOO_CAUSAL_LM,
-        [IF_MASKED] = m->objective == ZOO_MASKED_LM,
-        [IF_CLASSES] = has_classes,
+        [IF_UNTIED] = !m->share_embedding_weights && tokens,
+        [IF_HEAD_BIAS] = model->head[0].bias && tokens,
+        [IF_CAUSAL] = model->causal,
+        [IF_CAUSAL_NORM_BIAS] = model->causal && bias,
+        [IF_MASKED] = model->head[0].dense == MODEL_DENSE_W,
+        [IF_POOLED] = classes && classes->dense == MODEL_POOL_W,
+        [IF_CLASSES] = classes != NULL,
+        [IF_CLASS_BIAS] = classes && classes->bias,
     };
     return is[row->presence];
 }
@@ -165,12 +195,12 @@ static bool present(const struct row *row, const struct model *model, const stru
 /* A dimension of a shape; the missing second one of a vector is 1. */
 static int64_t size_of_letter(const struct model *model, char letter)
 {
-    enum { TOKEN_TYPES = 2 };
+    const struct model_head *classes = model_head_of(model, MODEL_CLASS_W);
     switch (letter) {
     case 'V':
         return model->V;
-    case 'T':
-        return model->T;
+    case 'P':
+        return model->table_rows;
     case 'C':
         return model->C;
     case 'F':
@@ -182,9 +212,9 @@ static int64_t size_of_letter(const struct model *model, char letter)
     case 'E':
         return model->experts;
     case 'S':
-        return TOKEN_TYPES;
+        return model->token_types;
     case 'K':
-        return model->head_outputs;
+        return classes ? classes->outputs : 1;
     default:
         return 1;
     }
@@ -227,8 +257,8 @@ static struct mup mup_of(const struct zoo_model *m)
 }
 
 /* Radford et al. 2019, section 2.3: residual layers scaled by 1/sqrt(their number), but not in the
- * class of GPT-J.  muP by base sizes scales initial values by 1/sqrt(width) (Yang et al. 2022,
- * table 8), those of residual layers by their number as well, given or not. */
+ * classes of GPT-J and of BERT.  muP by base sizes scales initial values by 1/sqrt(width) (Yang et
+ * al. 2022, table 8), those of residual layers by their number as well, given or not. */
 static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_init *given,
                                    double width)
 {
@@ -236,7 +266,8 @@ static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_i
     const struct zoo_init standard = cut_normal(m->initializer_range);
     if (m->mup_base_hidden_size > 0)
         return scaled(explicit_or(given, standard), depth / sqrt(width));
-    return explicit_or(given, m->parallel_block ? standard : scaled(standard, depth));
+    const bool plain = m->parallel_block || m->objective != ZOO_CAUSAL_LM;
+    return explicit_or(given, plain ? standard : scaled(standard, depth));
 }
 
 /* The initial distribution of a row's tensor: the params' initializer of its group, else the
@@ -266,8 +297,11 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
         if (by_base || m->ffn_output_layer_initializer.kind != ZOO_INIT_DEFAULT)
             return output_init(m, &m->ffn_output_layer_initializer, mup.filter);
         return output_init(m, &m->output_layer_initializer, mup.hidden);
+    case RULE_CLASSIFIER: /* of fine-tuning; that of pre-training is as the other matrices */
+        if (m->objective == ZOO_MASKED_LM) return standard;
+        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = 0.02};
     case RULE_LM_HEAD:
-        if (m->parallel_block) return standard;
+        if (m->parallel_block || m->objective != ZOO_CAUSAL_LM) return standard;
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
     case RULE_ZEROS:
         break;
@@ -292,6 +326,7 @@ static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
     case RULE_EMBEDDING:
     case RULE_ROUTER:
     case RULE_DENSE:
+    case RULE_CLASSIFIER:
     case RULE_LM_HEAD:
         break;
     }
@@ -338,21 +373,61 @@ static void ffn_name(char out[48], const struct model *model, int expert)
         (void)snprintf(out, 48, "ffn.experts.shared_experts.%d.ffn.", shared);
 }
 
-/* Model Zoo name, and the second name that release 2.0 or tying gives it. */
+/* Where the Model Zoo's classes of encoders have a tensor: inside the encoder, whose name depends
+ * on the class, or beside it; names of heads differ between pre-training and fine-tuning. */
+static const char *encoder_name(const struct row *row, const struct model *model,
+                                const char **prefix)
+{
+    const bool pretrains = model->head[0].output == MODEL_LM_HEAD_W;
+    *prefix = pretrains ? "bert_encoder." : "bert.";
+    const struct {
+        enum model_tensor_kind kind;
+        const char *name;
+    } heads[] = {
+        {MODEL_DENSE_W, row->name},
+        {MODEL_DENSE_B, row->name},
+        {MODEL_DENSE_NORM_W, row->name},
+        {MODEL_DENSE_NORM_B, row->name},
+        {MODEL_CLASS_W,
+         pretrains ? "bert_cls_head.classifier.ffn.0.linear_layer.weight" : row->name},
+        {MODEL_CLASS_B, pretrains ? "bert_cls_head.classifier.ffn.0.linear_layer.bias" : row->name},
+        {MODEL_LM_HEAD_W, "bert_mlm_head.classifier.ffn.0.linear_layer.weight"},
+        {MODEL_LM_HEAD_B, "bert_mlm_head.classifier.ffn.0.linear_layer.bias"}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (heads[i].kind != row->kind) continue;
+        *prefix = "";
+        return heads[i].name;
+    }
+    return row->name;
+}
+
+/* The second name of a tensor: that of release 2.0, or of the output layer that is tied to it. */
+static void set_alias(struct model_tensor *t, const struct row *row, const struct model *model)
+{
+    const bool table = row->kind == MODEL_WTE;
+    const char *tied =
+        model->causal ? row->alias : "bert_mlm_head.classifier.ffn.0.linear_layer.weight";
+    if (table && !model->tied) return;
+    if (table || row->alias[0])
+        (void)snprintf(t->alias, sizeof t->alias, "model.%s", table ? tied : row->alias);
+}
+
+/* Model Zoo name, and the second name. */
 static void set_names(struct model_tensor *t, const struct row *row, const struct model *model)
 {
     const char *stack = model->causal ? "transformer_decoder" : "transformer_encoder";
+    const char *prefix = "", *name = row->name;
     char ffn[48] = "";
     int n;
+    if (!model->causal) name = encoder_name(row, model, &prefix);
     if (row->place == IN_FFNS) ffn_name(ffn, model, t->expert);
     if (t->layer >= 0)
-        n = snprintf(t->name, sizeof t->name, "model.%s.layers.%d.%s%s", stack, t->layer, ffn,
-                     row->name);
+        n = snprintf(t->name, sizeof t->name, "model.%s%s.layers.%d.%s%s", prefix, stack, t->layer,
+                     ffn, name);
     else
-        n = snprintf(t->name, sizeof t->name, "model.%s", row->name);
+        n = snprintf(t->name, sizeof t->name, "model.%s%s", prefix, name);
     WSC_CHECK(n > 0 && n < (int)sizeof t->name, "tensor name of kind %d", (int)row->kind);
-    bool aliased = row->alias[0] != '\0' && (row->kind != MODEL_WTE || model->tied);
-    if (aliased) (void)snprintf(t->alias, sizeof t->alias, "model.%s", row->alias);
+    set_alias(t, row, model);
 }
 
 /** Append the tensor of @p row in @p layer (-1: outside the blocks), @p expert (-1: no expert's).

@@ -306,6 +306,7 @@ static void sum_losses(struct programs_model *k)
             sum.n_tokens++;
             sum.n_correct += k->best[i] == k->batch->labels[i];
         }
+        sum.nats = sum.loss_sum;
         k->loss[leaf] = sum;
     }
 }

@@ -20,20 +20,19 @@ static const int64_t max_T = (int64_t)1 << 26;
 struct store_samples {
     char *path;
     hid_t file, dset, file_space, mem_space;
-    bool corpus;
+    const char *name; /* of the dataset; static */
+    bool corpus, any_rows;
     int64_t n, T;
     int rows;
     struct store_info info;
 };
 
-static const char data_name[] = "data";
-
 static enum wsc_err set_layout(struct store_samples *s, const struct store_info *info,
                                int64_t corpus_T)
 {
     if (info->kind != H5T_INTEGER)
-        return WSC_RAISE(WSC_FORMAT, "%s: dataset data holds %s, expected integer token ids",
-                         s->path, info->type);
+        return WSC_RAISE(WSC_FORMAT, "%s: dataset %s holds %s, expected integer token ids", s->path,
+                         s->name, info->type);
     s->corpus = info->n_dims == 1;
     if (s->corpus && corpus_T <= 0)
         return wsc_err_hint(
@@ -51,11 +50,13 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
         s->rows = (int)(info->shape[1] > 5 ? 0 : info->shape[1]);
         s->T = info->shape[2];
     }
-    if (s->rows != 3 && s->rows != 5)
+    if (s->any_rows ? s->corpus || s->rows < 1 : s->rows != 3 && s->rows != 5)
         return WSC_RAISE(WSC_FORMAT,
-                         "%s: dataset data has rank %d, second extent %lld, expected "
-                         "(n, 3, T)",
-                         s->path, info->n_dims, (long long)(info->n_dims > 1 ? info->shape[1] : 0));
+                         "%s: dataset %s has rank %d, second extent %lld, expected "
+                         "(n, %s, T)",
+                         s->path, s->name, info->n_dims,
+                         (long long)(info->n_dims > 1 ? info->shape[1] : 0),
+                         s->any_rows ? "rows" : "3");
     if (s->T < 1 || s->T > max_T)
         return WSC_RAISE(WSC_FORMAT, "%s: sequence length %lld is out of range 1 to %lld", s->path,
                          (long long)s->T, (long long)max_T);
@@ -98,17 +99,19 @@ static hid_t cache_for(const struct store_info *info)
 static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
 {
     struct store_info *const info = &s->info;
-    htri_t there = H5Lexists(s->file, data_name, H5P_DEFAULT);
+    htri_t there = H5Lexists(s->file, s->name, H5P_DEFAULT);
     if (there <= 0)
-        return wsc_err_hint(H5_RAISE(WSC_FORMAT, "%s: has no dataset `data`", s->path),
-                            "a GPT sample file holds `data` of shape (n, 3, T)");
-    TRY(store_h5_dataset(&s->dset, s->file, s->path, data_name, H5P_DEFAULT));
-    TRY(store_h5_inspect(s->path, data_name, s->dset, info));
+        return wsc_err_hint(H5_RAISE(WSC_FORMAT, "%s: has no dataset `%s`", s->path, s->name),
+                            s->any_rows ? "a file of masked tokens holds `data` of shape (n, 2, T) "
+                                          "and `labels`"
+                                        : "a GPT sample file holds `data` of shape (n, 3, T)");
+    TRY(store_h5_dataset(&s->dset, s->file, s->path, s->name, H5P_DEFAULT));
+    TRY(store_h5_inspect(s->path, s->name, s->dset, info));
     TRY(set_layout(s, info, corpus_T));
     TRY(check_count(s));
     (void)H5Dclose(s->dset);
     hid_t dapl = cache_for(info);
-    enum wsc_err rc = store_h5_dataset(&s->dset, s->file, s->path, data_name, dapl);
+    enum wsc_err rc = store_h5_dataset(&s->dset, s->file, s->path, s->name, dapl);
     (void)H5Pclose(dapl);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "open with cache");
     /* With a memory space of another rank HDF5 would copy element by element. */
@@ -116,16 +119,19 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     s->file_space = H5Dget_space(s->dset);
     s->mem_space = H5Screate_simple(s->corpus ? 1 : 3, s->corpus ? &tokens : box, NULL);
     if (s->file_space < 0 || s->mem_space < 0)
-        return H5_RAISE(WSC_FORMAT, "%s: dataset data has no usable shape", s->path);
+        return H5_RAISE(WSC_FORMAT, "%s: dataset %s has no usable shape", s->path, s->name);
     return WSC_OK;
 }
 
-enum wsc_err store_samples_open(struct store_samples **out, const char *path, int64_t corpus_T)
+static enum wsc_err open_samples(struct store_samples **out, const char *path, int64_t corpus_T,
+                                 const char *name, bool any_rows)
 {
     struct store_samples *s = NULL;
     enum wsc_err rc = WSC_OK;
     *out = NULL;
     TRY_NEW(s, WSC_MEM_STORE, 1);
+    s->name = name;
+    s->any_rows = any_rows;
     s->file = s->dset = s->file_space = s->mem_space = H5I_INVALID_HID;
     s->path = wsc_strdup(WSC_MEM_STORE, path);
     if (!s->path) rc = WSC_NOMEM;
@@ -135,6 +141,17 @@ cleanup:
     if (rc) store_samples_close(&s);
     *out = s;
     return rc;
+}
+
+enum wsc_err store_samples_open(struct store_samples **out, const char *path, int64_t corpus_T)
+{
+    return open_samples(out, path, corpus_T, "data", false);
+}
+
+enum wsc_err store_samples_open_dataset(struct store_samples **out, const char *path,
+                                        const char *name)
+{
+    return open_samples(out, path, 0, name, true);
 }
 
 void store_samples_close(struct store_samples **samples)

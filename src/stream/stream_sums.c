@@ -120,6 +120,9 @@ void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes
         into->loss_sum += from->loss_sum;
         into->n_tokens += from->n_tokens;
         into->n_correct += from->n_correct;
+        into->nats += from->nats;
+        into->n_sequences += from->n_sequences;
+        into->n_sequences_correct += from->n_sequences_correct;
     }
     s->nodes = merge.result;
     for (int i = 0; i < merge.result.n; i++)

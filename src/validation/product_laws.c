@@ -93,7 +93,8 @@ static double stream_cycles(const struct validation_product *r, const struct hw_
                                 .T = 1,
                                 .head_dim = r->k,
                                 .kv_heads = 1,
-                                .head_tokens = 1,
+                                .n_heads = 1,
+                                .head = {{.tokens = 1}},
                                 .format = NUM_FP32};
     double least = INFINITY;
     for (int lanes = 1; lanes <= MAX_LANES; lanes++) {

@@ -19,7 +19,12 @@ static void add_losses(const struct wafer *w, struct stream_losses *sums)
     const struct model_loss *leaf = kernels_losses(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
         struct num_nodes one;
-        const struct stream_loss sum = {leaf->loss_sum, leaf->n_tokens, leaf->n_correct};
+        const struct stream_loss sum = {.loss_sum = leaf->loss_sum,
+                                        .n_tokens = leaf->n_tokens,
+                                        .n_correct = leaf->n_correct,
+                                        .nats = leaf->nats,
+                                        .n_sequences = leaf->n_sequences,
+                                        .n_sequences_correct = leaf->n_sequences_correct};
         num_nodes_of_range(&one, i, i + 1, share->n_leaves);
         stream_losses_append(sums, &one, share->n_leaves, &sum);
     }

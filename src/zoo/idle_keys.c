@@ -9,6 +9,10 @@
 
 #include <string.h>
 
+/* A value of `off` below: files keep the key beside its switch, so that it warns from --set alone.
+ */
+static const char in_a_file[] = "any value in a file";
+
 /* Conditions of the table below: each is true when the keys of its rows have no effect. */
 static bool not_rotary(const struct zoo_params *p)
 {
@@ -66,6 +70,84 @@ static bool not_masked(const struct zoo_params *p)
     return p->model.objective != ZOO_MASKED_LM;
 }
 
+static bool decodes(const struct zoo_params *p)
+{
+    return p->model.objective == ZOO_CAUSAL_LM;
+}
+
+static bool not_by_masked_sum(const struct zoo_params *p)
+{
+    return not_masked(p) || p->model.loss_scaling == ZOO_LOSS_NUM_TOKENS;
+}
+
+static bool no_pooler(const struct zoo_params *p)
+{
+    const enum zoo_objective o = p->model.objective;
+    return o == ZOO_MASKED_LM ? p->model.disable_nsp
+                              : o != ZOO_CLASSIFICATION && o != ZOO_REGRESSION;
+}
+
+static bool no_labels(const struct zoo_params *p)
+{
+    const enum zoo_objective o = p->model.objective;
+    return o != ZOO_CLASSIFICATION && o != ZOO_TOKEN_CLASSIFICATION;
+}
+
+static bool no_task_dropout(const struct zoo_params *p)
+{
+    return no_labels(p) && p->model.objective != ZOO_REGRESSION;
+}
+
+static bool not_summarization(const struct zoo_params *p)
+{
+    return p->model.objective != ZOO_SUMMARIZATION;
+}
+
+static bool not_tokens(const struct zoo_params *p)
+{
+    return p->model.objective != ZOO_TOKEN_CLASSIFICATION;
+}
+
+static bool no_token_dropout(const struct zoo_params *p)
+{
+    return !p->model.token_dropout;
+}
+
+static bool train_not_dynamic(const struct zoo_params *p)
+{
+    return p->train_input.samples != ZOO_SAMPLES_CSV_DYNAMIC;
+}
+
+static bool eval_not_dynamic(const struct zoo_params *p)
+{
+    return p->eval_input.samples != ZOO_SAMPLES_CSV_DYNAMIC;
+}
+
+static bool train_not_sentences(const struct zoo_params *p)
+{
+    return p->train_input.samples != ZOO_SAMPLES_SENTENCES;
+}
+
+static bool eval_not_sentences(const struct zoo_params *p)
+{
+    return p->eval_input.samples != ZOO_SAMPLES_SENTENCES;
+}
+
+static bool reads_no_vocabulary(const struct zoo_input *in)
+{
+    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_MASKED;
+}
+
+static bool train_without_vocabulary(const struct zoo_params *p)
+{
+    return reads_no_vocabulary(&p->train_input);
+}
+
+static bool eval_without_vocabulary(const struct zoo_params *p)
+{
+    return reads_no_vocabulary(&p->eval_input);
+}
+
 static bool no_base_sizes(const struct zoo_params *p)
 {
     return !(p->model.mup_base_hidden_size > 0);
@@ -114,10 +196,6 @@ static bool logs_no_sparsity(const struct zoo_params *p)
     return p->log_sparsity && !p->sparsity.n;
 }
 
-/* A value of `off` below: files keep the key beside its switch, so that it warns from --set alone.
- */
-static const char in_a_file[] = "any value in a file";
-
 struct condition {
     const char *path; /* `.*` at the end: a whole section */
     bool (*idle)(const struct zoo_params *p);
@@ -156,6 +234,36 @@ static const struct condition conditions[] = {
     {"model.moe.num_shared_experts", NULL, NULL, NULL},
     {"model.moe.*", no_experts, "there are no experts: num_experts", NULL},
     {"model.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
+    {"model.disable_nsp", not_masked, "objective is not masked_lm", NULL},
+    {"model.mlm_loss_weight", not_by_masked_sum, "no masked_lm by mlm_loss_scaling batch_size",
+     NULL},
+    {"model.mlm_loss_scaling", not_masked, "objective is not masked_lm", NULL},
+    {"model.mlm_nonlinearity", not_masked, "objective is not masked_lm", NULL},
+    {"model.pooler_nonlinearity", no_pooler, "there is no pooler", in_a_file},
+    {"model.num_labels", no_labels, "objective has no labels", NULL},
+    {"model.task_dropout", no_task_dropout, "objective has no classifier with dropout", NULL},
+    {"model.use_cls_bias", not_summarization, "objective is not summarization", NULL},
+    {"model.include_padding_in_loss", not_tokens, "objective is not token_classification", NULL},
+    {"model.num_segments", decodes, "the model is no encoder", NULL},
+    {"model.pad_token_id", decodes, "the model is no encoder", NULL},
+    {"model.mask_padding_in_positional_embed", decodes, "the model is no encoder", NULL},
+    {"model.use_final_layer_norm", decodes, "the model is no encoder", NULL},
+    {"model.token_dropout", decodes, "the model is no encoder", NULL},
+    {"model.mask_token_id", no_token_dropout, "token_dropout is off", NULL},
+    {"train_input.masked_lm_prob", train_not_dynamic, "the loader masks nothing", NULL},
+    {"train_input.mask_whole_word", train_not_dynamic, "the loader masks nothing", NULL},
+    {"train_input.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
+    {"train_input.max_cls_tokens", train_not_sentences, "the loader reads no sentences", NULL},
+    {"train_input.vocab_file", train_without_vocabulary, "the files have token ids", NULL},
+    {"train_input.label_vocab_file", train_without_vocabulary, "the files have token ids", NULL},
+    {"train_input.do_lower", train_without_vocabulary, "the files have token ids", NULL},
+    {"eval_input.masked_lm_prob", eval_not_dynamic, "the loader masks nothing", NULL},
+    {"eval_input.mask_whole_word", eval_not_dynamic, "the loader masks nothing", NULL},
+    {"eval_input.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
+    {"eval_input.max_cls_tokens", eval_not_sentences, "the loader reads no sentences", NULL},
+    {"eval_input.vocab_file", eval_without_vocabulary, "the files have token ids", NULL},
+    {"eval_input.label_vocab_file", eval_without_vocabulary, "the files have token ids", NULL},
+    {"eval_input.do_lower", eval_without_vocabulary, "the files have token ids", NULL},
     {"model.output_logits_alpha", no_base_sizes, "muP by base sizes needs mup_base_hidden_size",
      NULL},
     {"model.scale_output_logits_by_d", no_base_sizes,

@@ -39,16 +39,6 @@ static void check_sections(struct conf_parse *p, const struct conf_node *root, e
     }
 }
 
-/* A text key that must be one of @p choices, such as the class of the data loader. */
-static void check_text(struct conf_parse *p, const char *path, const char *text,
-                       const struct conf_choice *choices)
-{
-    if (!text) return;
-    const struct conf_node node = {
-        .kind = CONF_NODE_SCALAR, .text = text, .pos = where(p, path, NULL)};
-    if (conf_choice_find(choices, &node) < 0) conf_key_unsupported(p, path, &node, choices);
-}
-
 /* What the loader of the Model Zoo does otherwise, or this release does not. */
 static void check_data(struct conf_parse *p, const struct zoo_input *in, const char *section,
                        const struct zoo_model *m)
@@ -76,22 +66,19 @@ static void check_data(struct conf_parse *p, const struct zoo_input *in, const c
 
 /* Batch sizes of one input: the global batch divides among the systems, the micro-batch divides the
  * sequences of a system. */
-static void check_input(struct conf_parse *p, const struct zoo_input *in, bool training,
+static void check_input(struct conf_parse *p, struct zoo_input *in, bool training,
                         const struct zoo_params *params)
 {
-    static const struct conf_choice processors[CONF_MAX_CHOICES] = {
-        {"GptHDF5MapDataProcessor", 0}, {"GptHDF5DataProcessor", 0}, {"BertHDF5DataProcessor", 1}};
     const char *batch = training ? "train_input.batch_size" : "eval_input.batch_size";
     const char *micro = training ? "train_input.micro_batch_size" : "eval_input.micro_batch_size";
     const char *processor = training ? "train_input.data_processor" : "eval_input.data_processor";
-    const bool bert = in->data_processor && !strncasecmp(in->data_processor, "bert", 4);
-    if (bert && params->model.objective == ZOO_CAUSAL_LM)
-        conf_diag_error(p->diag, where(p, processor, NULL), processor,
-                        "%s makes data for model.objective masked_lm or classification",
-                        in->data_processor);
+    const enum zoo_objective objective = params->model.objective;
+    zoo_processor_check(p, in, processor, where(p, processor, NULL), objective);
+    in->trains = training;
+    in->padding_in_loss = params->model.include_padding_in_loss;
+    in->pairs = objective == ZOO_MASKED_LM && !params->model.disable_nsp;
     int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
     check_data(p, in, training ? "train_input" : "eval_input", &params->model);
-    check_text(p, processor, in->data_processor, processors);
     if (b < 1 || n < 1) return;
     const int64_t share = (b - 1) / n + 1; /* the largest one */
     if (b % n)
@@ -241,9 +228,47 @@ static void check_mup(struct conf_parse *p, struct zoo_model *m)
     if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;
 }
 
+/* A mean over masked tokens and one over sequences cannot share one divisor. */
+static void check_masked_loss(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *path = "model.mlm_loss_scaling", *loss = "model.loss_scaling";
+    if (m->objective != ZOO_MASKED_LM) return;
+    if (m->mlm_loss_scaling == ZOO_LOSS_NUM_TOKENS) m->loss_scaling = ZOO_LOSS_NUM_TOKENS;
+    if (m->loss_scaling != ZOO_LOSS_NUM_TOKENS) return;
+    m->mlm_loss_weight = 1;
+    if (!m->disable_nsp)
+        conf_diag_error(p->diag, where(p, path, loss), was_given(p, path) ? path : loss,
+                        "a mean over masked tokens needs disable_nsp: true; hint: batch_size with "
+                        "mlm_loss_weight");
+}
+
+/* What encoders need beside the keys of decoders. */
+static void check_encoder(struct conf_parse *p, struct zoo_model *m)
+{
+    if (m->objective == ZOO_CAUSAL_LM) return;
+    check_masked_loss(p, m);
+    if (m->objective != ZOO_MASKED_LM) m->disable_nsp = true;
+    if (m->num_segments == CONF_NULL)
+        m->num_segments = m->objective == ZOO_MASKED_LM && m->disable_nsp ? 0 : 2;
+    if (m->pad_token_id >= m->vocab_size)
+        conf_diag_error(p->diag, where(p, "model.pad_token_id", NULL), "model.pad_token_id",
+                        "%lld is outside the vocabulary of %lld", (long long)m->pad_token_id,
+                        (long long)m->vocab_size);
+    if (m->token_dropout && (m->mask_token_id == CONF_NULL || m->mask_token_id >= m->vocab_size))
+        conf_diag_error(p->diag, where(p, "model.mask_token_id", "model.token_dropout"),
+                        "model.mask_token_id", "token_dropout needs it, within the vocabulary");
+    if (m->use_final_layer_norm && !m->disable_nsp)
+        conf_diag_error(p->diag, where(p, "model.use_final_layer_norm", NULL),
+                        "model.use_final_layer_norm", "needs disable_nsp: true in this release");
+    if (m->mask_padding_in_positional_embed && m->position_embedding_type != ZOO_POSITION_LEARNED)
+        conf_diag_error(p->diag, where(p, "model.mask_padding_in_positional_embed", NULL),
+                        "model.mask_padding_in_positional_embed", "needs learned positions");
+}
+
 /* Checks within `model`; each sets the defaults that depend on other keys. */
 static void check_model(struct conf_parse *p, struct zoo_model *m)
 {
+    check_encoder(p, m);
     check_heads(p, m);
     check_positions(p, m);
     check_experts(p, m);
@@ -310,6 +335,18 @@ static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
     r->num_epochs = r->steps_per_epoch = CONF_NULL;
 }
 
+/* Ranges of what the samples of encoders hold. */
+static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
+{
+    enum { PAIRS = 2 };
+    const enum zoo_objective o = m->objective;
+    in->n_labels = o == ZOO_TOKEN_CLASSIFICATION ? m->num_labels
+                   : o == ZOO_SUMMARIZATION      ? PAIRS
+                                                 : m->vocab_size;
+    in->n_types = m->num_segments > 0 ? m->num_segments : 0;
+    in->n_classes = o == ZOO_CLASSIFICATION ? m->num_labels : in->pairs ? PAIRS : 0;
+}
+
 /* The order matters: sections first, so that later checks may assume theirs; warnings about idle
  * keys last, and only for a file without errors. */
 void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct zoo_params *params)
@@ -317,8 +354,12 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_sections(p, root, params->runconfig.mode);
     if (params->train_input.present) check_input(p, &params->train_input, true, params);
     if (params->eval_input.present) check_input(p, &params->eval_input, false, params);
+    params->model.max_cls_tokens = params->train_input.present ? params->train_input.max_cls_tokens
+                                                               : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
     check_model(p, &params->model);
+    set_ranges(&params->train_input, &params->model);
+    set_ranges(&params->eval_input, &params->model);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
     check_clipping(p, &params->optimizer);
     check_loss_scaling(p, params);

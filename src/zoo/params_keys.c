@@ -78,6 +78,28 @@
      DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
     {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
      DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
+    {FIELD(in.vocab_file), STRING, NULLABLE, DEFAULT("null"),                                      \
+     DOC("vocab.txt of a WordPiece tokenizer, of loaders that read texts")},                       \
+    {FIELD(in.label_vocab_file), STRING, NULLABLE, DEFAULT("null"),                                \
+     DOC("token classification: JSON object of labels to numbers")},                               \
+    {FIELD(in.do_lower), BOOL, DEFAULT("false"), DOC("texts and vocabulary in lower case")},       \
+    {FIELD(in.masked_lm_prob), DOUBLE, NULLABLE, DEFAULT("0.15"), RANGE(0, 1),                     \
+     DOC("dynamic masking: share of the tokens that are predicted")},                              \
+    {FIELD(in.mask_whole_word), BOOL, DEFAULT("false"),                                            \
+     DOC("dynamic masking: all pieces of a word together")},                                       \
+    {FIELD(in.max_predictions_per_seq), INT, NULLABLE, DEFAULT("20"), RANGE(1, 1 << 20),           \
+     DOC("most masked tokens of a sequence")},                                                     \
+    {FIELD(in.max_cls_tokens), INT, NULLABLE, DEFAULT("50"), RANGE(1, 1 << 20),                    \
+     DOC("summarization: most sentences of a sequence")},                                          \
+    {KEY(#in ".whole_word_masking"), NO_EFFECT, DOC("the loaders read mask_whole_word")},          \
+    {KEY(#in ".gather_mlm_labels"), NO_EFFECT, DOC("the head takes masked tokens alone")},         \
+    {KEY(#in ".disable_nsp"), NO_EFFECT, DOC("that of the model counts")},                         \
+    {KEY(#in ".input_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("id of padding")},                 \
+    {KEY(#in ".labels_pad_id"), NO_EFFECT, DOC("labels of padding do not count")},                 \
+    {KEY(#in ".attn_mask_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("mask of padding")},           \
+    {KEY(#in ".segment_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("token type of padding")},       \
+    {KEY(#in ".buckets"), ONLY({"null", 0}), DOC("batches of sequences of like length")},          \
+    {KEY(#in ".dynamic_mlm_scale"), ONLY(OFF), DOC("write model.mlm_loss_scaling")},               \
     {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
     {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
@@ -109,10 +131,58 @@ static const struct conf_key keys[] = {
      DOC("sequence length, and rows of the learned position table")},
     {FIELD(model.objective), CHOICE, DEFAULT("causal_lm"),
      .choices = CONF_CHOICES({"causal_lm", ZOO_CAUSAL_LM}, {"masked_lm", ZOO_MASKED_LM},
-                 {"classification", ZOO_CLASSIFICATION}),
-     DOC("what is trained; the last two are encoders (BERT), with --numerics none")},
-    {FIELD(model.max_predictions_per_seq), INT, DEFAULT("20"), RANGE(1, 1 << 20),
+                 {"classification", ZOO_CLASSIFICATION}, {"regression", ZOO_REGRESSION},
+                 {"token_classification", ZOO_TOKEN_CLASSIFICATION},
+                 {"summarization", ZOO_SUMMARIZATION}),
+     DOC("what is trained; all but the first are encoders; the Model Zoo's files say it by their "
+         "data loader")},
+    {FIELD(model.max_predictions_per_seq), INT, DEFAULT("=train_input.max_predictions_per_seq"),
+     RANGE(1, 1 << 20),
      DOC("masked_lm: positions of a sequence that the head computes")},
+    {FIELD(model.disable_nsp), BOOL, DEFAULT("false"),
+     DOC("masked_lm: no pooler and no head that predicts whether two sentences follow each other")},
+    {FIELD(model.mlm_loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("masked_lm: factor of the losses of masked tokens, summed over a sequence")},
+    {FIELD(model.mlm_loss_scaling), CHOICE, DEFAULT("batch_size"),
+     .choices = CONF_CHOICES({"batch_size", ZOO_LOSS_BATCH_SIZE},
+                 {"num_masked", ZOO_LOSS_NUM_TOKENS},
+                 {"precomputed_num_masked", ZOO_LOSS_NUM_TOKENS}),
+     DOC("masked_lm: losses times mlm_loss_weight over sequences, or their mean over masked tokens "
+         "of the batch; the latter needs disable_nsp")},
+#define FUNCTIONS                                                                                  \
+    .choices = CONF_CHOICES({"null", ZOO_SAME_FUNCTION}, {"gelu", ZOO_GELU},                       \
+                 {"gelu_new", ZOO_GELU_NEW}, {"relu", ZOO_RELU}, {"silu", ZOO_SILU},               \
+                 {"quick_gelu", ZOO_QUICK_GELU}, {"leaky_relu", ZOO_LEAKY_RELU},                   \
+                 {"tanh", ZOO_TANH}, {"sigmoid", ZOO_SIGMOID}, {"linear", ZOO_LINEAR})
+    {FIELD(model.pooler_nonlinearity), CHOICE, DEFAULT("null"), FUNCTIONS,
+     DOC("activation of the pooler; null: nonlinearity")},
+    {FIELD(model.mlm_nonlinearity), CHOICE, DEFAULT("null"), FUNCTIONS,
+     DOC("activation before the output layer of masked_lm; null: nonlinearity")},
+#undef FUNCTIONS
+    {FIELD(model.num_segments), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
+     DOC("encoders: token types; null: 2, with disable_nsp none")},
+    {FIELD(model.num_labels), INT, DEFAULT("2"), RANGE(1, 1 << 20),
+     DOC("classes of classification and token_classification")},
+    {KEY("model.problem_type"), ONLY({"null", 0}, {"single_label_classification", 0},
+     {"regression", 0}), DOC("regression: the same as objective regression")},
+    {FIELD(model.use_cls_bias), BOOL, DEFAULT("true"),
+     DOC("summarization: bias of the classifier")},
+    {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("true"),
+     DOC("token_classification: padding counts in the loss too, with class 0")},
+    {FIELD(model.pad_token_id), INT, DEFAULT("0"), RANGE(0, 1 << 20),
+     DOC("encoders: token whose embedding lookups do not train")},
+    {FIELD(model.mask_padding_in_positional_embed), BOOL, DEFAULT("false"),
+     DOC("encoders: positions count the tokens that are not pad_token_id")},
+    {FIELD(model.use_final_layer_norm), BOOL, DEFAULT("false"),
+     DOC("encoders: a norm after the last block")},
+    {FIELD(model.token_dropout), BOOL, DEFAULT("false"),
+     DOC("encoders: embeddings of mask_token_id are 0, the others of the sequence scaled up")},
+    {FIELD(model.mask_token_id), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1 << 20),
+     DOC("token that token_dropout sets to 0")},
+    {KEY("model.use_ffn_bias_in_mlm"), ONLY({"null", 0}, {"true", 0}),
+     DOC("bias before the output layer of masked_lm")},
+    {KEY("model.label_smoothing"), ONLY({"null", 0}, {"0.0", 0}, {"0", 0}),
+     DOC("labels mixed with the uniform distribution")},
     {FIELD(model.name), SPECIAL(family), .form = "family of the Model Zoo",
      DOC("what the file's other keys do not say, see docs/FAMILIES.md; without it gpt2, or gptj "
          "when residual_dropout_rate or use_untied_layer_norm are given")},
@@ -227,6 +297,8 @@ static const struct conf_key keys[] = {
      RANGE(0, 1), DOC("dropout of the embeddings")},
     {FIELD(model.residual_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
      RANGE(0, 1), DOC("the GPT-J family's name of dropout_rate")},
+    {FIELD(model.task_dropout), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"), RANGE(0, 1),
+     DOC("dropout before a classifier")},
     {FIELD(model.mixed_precision), BOOL, DEFAULT("false"), DOC("16-bit activations")},
     {FIELD(model.fp16_type), CHOICE, DEFAULT("bfloat16"),
      .choices = CONF_CHOICES({"float16", ZOO_FP16}, {"bfloat16", ZOO_BF16},

@@ -14,7 +14,13 @@ void zoo_params_warn_no_effect(const struct conf_parse *p);
 /** The current spelling of a dotted path; @p path itself when it is current. */
 const char *zoo_renames_path(const char *path);
 /** After the file's keys are read: infer a family that is not named, then set what it implies. */
-void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model);
+void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params);
+/** What a model is trained for that reads the loader @p name; ZOO_CAUSAL_LM for unknown ones. */
+enum zoo_objective zoo_processor_objective(const char *name);
+/** Set the samples of @p in by its loader, the value at @p pos of key @p path; an error when it is
+ *  not known or does not go with the objective. */
+void zoo_processor_check(struct conf_parse *p, struct zoo_input *in, const char *path,
+                         struct conf_pos pos, enum zoo_objective objective);
 /** Set the defaults of keys that take lists of two numbers. */
 void zoo_optimizer_init(struct zoo_optimizer *optimizer);
 /** False for the key @p path that an optimizer of this type does not take. */

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Model Zoo files of models that are not decoder-only language models.  They have many keys of
- * their own; instead of one error per key, the first mark of such a file in the table below gives
- * one error that says what the file is.  Marks with a value (the name of a model, of a data loader)
- * stand before those without, which say less.  Called by params.c before any key is read. */
+/* Model Zoo files of models that are neither decoder-only language models nor encoders.  They have
+ * many keys of their own; instead of one error per key, the first mark of such a file in the table
+ * below gives one error that says what the file is.  Marks with a value (the name of a model, of a
+ * data loader) stand before those without, which say less.  Called by params.c before any key is
+ * read. */
 #include "params_passes.h"
 
 #include <string.h>
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind { BERT, T5, FC_MNIST, CLASSIFIER, DPO };
+enum kind { T5, FC_MNIST, CLASSIFIER, DPO };
 
 static const struct {
     const char *what, *hint;
-} kinds[] = {
-    [BERT] = {"a file of BERT for values",
-              "; hint: configs/params/bert_base.yaml and bert_large.yaml keep the time of BERT"},
-    [T5] = {"a file of T5 or the Transformer", ""},
-    [FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
-    [CLASSIFIER] = {"a file of a classifier", ""},
-    [DPO] = {"preference optimisation (DPO)",
-             "; hint: the policy model alone, as a file of its family, is read"}};
+} kinds[] = {[T5] = {"a file of T5 or the Transformer", ""},
+             [FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
+             [CLASSIFIER] = {"a file of a classifier of images", ""},
+             [DPO] = {"preference optimisation (DPO)",
+                      "; hint: the policy model alone, as a file of its family, is read"}};
 
 /* A mark is the key's presence or, with `value`, a value that begins so. */
 static const struct {
@@ -33,19 +31,13 @@ static const struct {
              {"model.name", "fc_mnist", FC_MNIST},
              {"train_input.data_processor", "MNIST", FC_MNIST},
              {"eval_input.data_processor", "MNIST", FC_MNIST},
+             {"train_input.data_processor", "HFData", CLASSIFIER},
              {"model.src_vocab_size", NULL, T5},
              {"model.encoder_num_hidden_layers", NULL, T5},
              {"model.d_ff", NULL, T5},
-             {"model.encoder_nonlinearity", NULL, BERT},
-             {"model.pooler_nonlinearity", NULL, BERT},
-             {"model.disable_nsp", NULL, BERT},
-             {"model.mlm_loss_scaling", NULL, BERT},
-             {"train_input.masked_lm_prob", NULL, BERT},
-             {"train_input.max_cls_tokens", NULL, BERT},
              {"model.hidden_sizes", NULL, FC_MNIST},
              {"model.activation_fn", NULL, FC_MNIST},
-             {"model.num_classes", NULL, CLASSIFIER},
-             {"model.num_labels", NULL, CLASSIFIER}};
+             {"model.image_size", NULL, CLASSIFIER}};
 
 /* True when the value begins with @p value, whatever its case: versions add endings. */
 static bool begins(const struct conf_node *node, const char *value)

@@ -13,28 +13,32 @@ struct rename {
     const char *from, *to;
     bool when;
     const char *value;
+    bool other_class; /* a name that another class of the Model Zoo has today: no warning */
 };
 
 static const struct rename renames[] = {
-    {"optimizer.weight_decay_rate", "optimizer.weight_decay", false, NULL},
-    {"optimizer.epsilon", "optimizer.eps", false, NULL},
-    {"optimizer.use_bias_correction", "optimizer.correct_bias", false, NULL},
-    {"model.precision_opt_level", "runconfig.precision_opt_level", false, NULL},
-    {"model.scale_by_layer_index", "model.scale_qk_dot_by_layer_idx", false, NULL},
-    {"model.model_name", "model.name", false, NULL},
-    {"runconfig.save_checkpoint_steps", "runconfig.checkpoint_steps", false, NULL},
-    {"runconfig.keep_checkpoint_max", "runconfig.max_checkpoints", false, NULL},
-    {"model.use_bfloat16", "model.fp16_type", true, "bfloat16"},
-    {"model.use_bfloat16", "model.fp16_type", false, "float16"},
-    {"model.use_rms_norm", "model.norm_type", true, "rmsnorm"},
-    {"model.use_rms_norm", NULL, false, ""},
-    {"model.use_biasless_norm", "model.norm_type", true, "biasless-layernorm"},
-    {"model.use_biasless_norm", NULL, false, ""},
-    {"model.use_position_embedding", NULL, true, ""},
-    {"model.use_position_embedding", "model.position_embedding_type", false, "null"},
+    {"optimizer.weight_decay_rate", "optimizer.weight_decay", false, NULL, false},
+    {"optimizer.epsilon", "optimizer.eps", false, NULL, false},
+    {"optimizer.use_bias_correction", "optimizer.correct_bias", false, NULL, false},
+    {"model.precision_opt_level", "runconfig.precision_opt_level", false, NULL, false},
+    {"model.scale_by_layer_index", "model.scale_qk_dot_by_layer_idx", false, NULL, false},
+    {"model.model_name", "model.name", false, NULL, false},
+    {"runconfig.save_checkpoint_steps", "runconfig.checkpoint_steps", false, NULL, false},
+    {"runconfig.keep_checkpoint_max", "runconfig.max_checkpoints", false, NULL, false},
+    {"model.use_bfloat16", "model.fp16_type", true, "bfloat16", false},
+    {"model.use_bfloat16", "model.fp16_type", false, "float16", false},
+    {"model.use_rms_norm", "model.norm_type", true, "rmsnorm", false},
+    {"model.use_rms_norm", NULL, false, "", false},
+    {"model.use_biasless_norm", "model.norm_type", true, "biasless-layernorm", false},
+    {"model.use_biasless_norm", NULL, false, "", false},
+    {"model.use_position_embedding", NULL, true, "", false},
+    {"model.use_position_embedding", "model.position_embedding_type", false, "null", false},
     {"runconfig.is_pretrained_checkpoint", "runconfig.load_checkpoint_states", true,
-     "model,dataloader"},
-    {"runconfig.is_pretrained_checkpoint", NULL, false, ""},
+     "model,dataloader", false},
+    {"runconfig.is_pretrained_checkpoint", NULL, false, "", false},
+    {"model.encoder_nonlinearity", "model.nonlinearity", false, NULL, true},
+    {"model.use_output_bias_in_mlm", "model.use_bias_in_output", false, NULL, true},
+    {"model.num_classes", "model.num_labels", false, NULL, true},
 };
 enum { N_RENAMES = sizeof renames / sizeof *renames };
 
@@ -87,9 +91,11 @@ static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename 
     if (r->value) entry.value = conf_doc_scalar(doc, r->value, strlen(r->value), old->value->pos);
     bool both = conf_node_index(target, entry.key) >= 0;
     char user[CONF_MAX_PATH];
-    conf_diag_warn(d, old->key_pos, r->from, "old spelling: write %s%s%s%s",
-                   conf_diag_name(d, r->to, user), r->value ? ": " : "", r->value ? r->value : "",
-                   both && old->key_pos.line > 0 ? "; the new one, given as well, counts" : "");
+    if (!r->other_class || both)
+        conf_diag_warn(d, old->key_pos, r->from, "old spelling: write %s%s%s%s",
+                       conf_diag_name(d, r->to, user), r->value ? ": " : "",
+                       r->value ? r->value : "",
+                       both && old->key_pos.line > 0 ? "; the new one, given as well, counts" : "");
     if (both && old->key_pos.line > 0) return;
     if (!target || !entry.value || !conf_doc_put(doc, target, &entry)) d->no_memory = true;
 }

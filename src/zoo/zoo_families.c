@@ -13,13 +13,15 @@
 #include <strings.h>
 
 /* Most defaults that a family changes. */
-enum { MAX_DEFAULTS = 3 };
+enum { MAX_DEFAULTS = 6 };
 
 /* What a name implies: parallel blocks, and defaults of keys. */
 struct family {
     const char *name;
     enum zoo_family family;
     bool parallel;
+    bool encoder, norm_first;
+    enum zoo_objective objective; /* that the name says; ZOO_CAUSAL_LM: that of the data loader */
     struct {
         const char *path, *value;
     } fallback[MAX_DEFAULTS];
@@ -29,6 +31,12 @@ struct family {
 #define CLASS_OF_GPTJ                                                                              \
     .parallel = true,                                                                              \
     .fallback = {{"model.position_embedding_type", "rotary"}, {"model.use_ffn_bias", "false"}}
+
+/* Encoders of the Model Zoo's class of BERT. */
+#define CLASS_OF_BERT                                                                              \
+    .encoder = true, .fallback = {{"model.embedding_layer_norm", "true"},                          \
+                                  {"model.use_bias_in_output", "true"},                            \
+                                  {"model.loss_scaling", "batch_size"}}
 
 /* The first spelling of a family is the one that is written. */
 static const struct family families[] = {
@@ -51,7 +59,17 @@ static const struct family families[] = {
     {.name = "starcoder", .family = ZOO_STARCODER},
     {.name = "santacoder", .family = ZOO_SANTACODER},
     {.name = "gemma2", .family = ZOO_GEMMA2},
-    {.name = "bert", .family = ZOO_BERT, .fallback = {{"model.objective", "masked_lm"}}},
+    {.name = "bert", .family = ZOO_BERT, CLASS_OF_BERT},
+    {.name = "bert/classifier", .family = ZOO_BERT, .objective = ZOO_CLASSIFICATION, CLASS_OF_BERT},
+    {.name = "bert/token_classifier",
+     .family = ZOO_BERT,
+     .objective = ZOO_TOKEN_CLASSIFICATION,
+     CLASS_OF_BERT},
+    {.name = "bert/extractive_summarization",
+     .family = ZOO_BERT,
+     .objective = ZOO_SUMMARIZATION,
+     CLASS_OF_BERT},
+    {.name = "esm2", .family = ZOO_ESM2, .norm_first = true, CLASS_OF_BERT},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
@@ -90,12 +108,23 @@ void zoo_write_family(struct wsc_text *out, const void *field, const struct conf
     wsc_text_add(out, " %s", row ? row->name : "null");
 }
 
+/* What the data loaders of a file say; ZOO_CAUSAL_LM of one that trains no encoder. */
+static enum zoo_objective objective_of_data(const struct zoo_params *params)
+{
+    const char *name = params->train_input.data_processor;
+    return zoo_processor_objective(name ? name : params->eval_input.data_processor);
+}
+
 /* Files of the runconfig style have no name: the folder of the Model Zoo that they lie in is
- * theirs.  Two keys belong to the class of GPT-J alone. */
-static enum zoo_family inferred(struct conf_parse *p)
+ * theirs.  Encoders have data loaders of their own, and two keys belong to the class of GPT-J
+ * alone. */
+static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *params)
 {
     static const char *const of_gptj[] = {"model.use_untied_layer_norm",
                                           "model.residual_dropout_rate"};
+    const bool said = p->given[conf_keys_find(p->table, "model.objective")] != NULL;
+    const enum zoo_objective objective = said ? params->model.objective : objective_of_data(params);
+    if (objective != ZOO_CAUSAL_LM) return params->model.token_dropout ? ZOO_ESM2 : ZOO_BERT;
     for (int i = 0; i < 2; i++) {
         const struct conf_node *node = p->given[conf_keys_find(p->table, of_gptj[i])];
         if (conf_node_is_null(node)) continue;
@@ -107,29 +136,60 @@ static enum zoo_family inferred(struct conf_parse *p)
     return ZOO_GPT2;
 }
 
-/* BERT is an encoder, all other families are decoders. */
+/* What an encoder is trained for: what the file says, else its name, else its data loader. */
+static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
+                              const struct family *family)
+{
+    const int row = conf_keys_find(p->table, "model.objective");
+    const struct conf_node *type = p->given[conf_keys_find(p->table, "model.problem_type")];
+    struct zoo_model *m = &params->model;
+    if (family->encoder && !p->seen[row]) {
+        p->seen[row] = true;
+        m->objective = family->objective;
+        if (m->objective == ZOO_CAUSAL_LM) m->objective = objective_of_data(params);
+        if (m->objective == ZOO_CAUSAL_LM) m->objective = ZOO_MASKED_LM;
+    }
+    if (m->objective == ZOO_CLASSIFICATION && !conf_node_is_null(type) &&
+        !strcmp(type->text, "regression"))
+        m->objective = ZOO_REGRESSION;
+}
+
+/* Families are encoders or decoders. */
 static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                             const struct family *family)
 {
-    const bool encoder = model->name == ZOO_BERT, encodes = model->objective != ZOO_CAUSAL_LM;
+    const bool encodes = model->objective != ZOO_CAUSAL_LM;
     const struct conf_node *node = p->given[conf_keys_find(p->table, "model.objective")];
-    if (encoder == encodes || !node) return;
+    if (family->encoder == encodes || !node) return;
     conf_diag_error(p->diag, node->pos, "model.objective", "%s is %s; supported: %s", family->name,
-                    encoder ? "an encoder" : "a decoder",
-                    encoder ? "masked_lm, classification" : "causal_lm");
+                    family->encoder ? "an encoder" : "a decoder",
+                    family->encoder ? "masked_lm, classification, regression, "
+                                      "token_classification, summarization"
+                                    : "causal_lm");
+}
+
+/* The row with the spelling of the file, which may say more than the family. */
+static const struct family *named(struct conf_parse *p, enum zoo_family family)
+{
+    const struct conf_node *node = p->given[conf_keys_find(p->table, "model.name")];
+    for (int i = 0; node && node->kind == CONF_NODE_SCALAR && i < N_FAMILIES; i++)
+        if (!strcasecmp(families[i].name, node->text)) return &families[i];
+    return row_of(family);
 }
 
 /* Defaults go through the reader of their key, as if they stood in the file, but for keys that the
  * file has. */
-void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model)
+void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params)
 {
+    struct zoo_model *model = &params->model;
     if (model->name == ZOO_FAMILY_NONE) {
-        model->name = model->objective == ZOO_CAUSAL_LM ? inferred(p) : ZOO_BERT;
+        model->name = inferred(p, params);
         p->seen[conf_keys_find(p->table, "model.name")] = true;
     }
-    const struct family *family = row_of(model->name);
+    const struct family *family = named(p, model->name);
     WSC_CHECK(family, "family %d has no row", (int)model->name);
     model->parallel_block = family->parallel;
+    model->norm_first = family->norm_first;
     for (int i = 0; i < MAX_DEFAULTS && family->fallback[i].path; i++) {
         const int row = conf_keys_find(p->table, family->fallback[i].path);
         const struct conf_node node = {
@@ -138,5 +198,6 @@ void zoo_family_resolve(struct conf_parse *p, struct zoo_model *model)
         conf_key_read(p, row, &node);
         p->given[row] = NULL;
     }
+    resolve_objective(p, params, family);
     check_objective(p, model, family);
 }

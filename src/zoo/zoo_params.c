@@ -104,7 +104,7 @@ static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
     zoo_optimizer_init(&out->optimizer);
     conf_keys_read(&p, doc->root, conf_key_read);
-    zoo_family_resolve(&p, &out->model);
+    zoo_family_resolve(&p, out);
     conf_keys_defaults(&p, doc->root);
     out->train_input.micro_batch_given = was_given(&p, "train_input.micro_batch_size");
     out->eval_input.micro_batch_given = was_given(&p, "eval_input.micro_batch_size");
@@ -133,6 +133,8 @@ enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const ch
 static void input_fini(struct zoo_input *in)
 {
     wsc_free(in->data_processor);
+    wsc_free(in->vocab_file);
+    wsc_free(in->label_vocab_file);
     for (int i = 0; i < in->n_data_dirs; i++)
         wsc_free(in->data_dir[i]);
 }

@@ -112,6 +112,8 @@ static void rig_open_encoder(struct rig *r, struct model_case c, enum zoo_object
 {
     struct zoo_params p = model_case_params(c);
     p.model.objective = objective;
+    p.model.disable_nsp = p.model.embedding_layer_norm = true;
+    p.model.num_segments = p.model.num_labels = 2;
     p.model.max_predictions_per_seq = 4;
     r->cluster = model_case_cs2();
     r->hw = (struct hw){.cluster = &r->cluster};

@@ -19,6 +19,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
+/* An evaluation of a decoder: step, loss, accuracy, perplexity, samples. */
+#define EVALUATION(at, l, a, p, n)                                                                 \
+    (&(struct job_evaluation){.step = (at),                                                        \
+                              .samples = (n),                                                      \
+                              .loss = (l),                                                         \
+                              .score = {{"eval/accuracy", "eval_accuracy", (a)},                   \
+                                        {"eval/lm_perplexity", "eval_perplexity", (p)}},           \
+                              .n_scores = 2})
+
 static struct job_logged_step step_of(int64_t step)
 {
     return (struct job_logged_step){.step = step,
@@ -96,7 +105,7 @@ TEST(job_metrics, eval_line_has_its_own_fields)
 {
     struct job_metrics *m;
     T_OK(job_metrics_open(&m, case_path("eval"), (struct job_kept){-1, -1}));
-    T_OK(job_metrics_eval(m, 20, 2.5, 0.25, 12.182493960703473, 64));
+    T_OK(job_metrics_eval(m, EVALUATION(20, 2.5, 0.25, 12.182493960703473, 64)));
     job_metrics_close(&m);
     T_STR(case_read(case_path("eval/metrics.jsonl")),
           "{\"step\": 20, \"eval_loss\": 2.5, \"eval_accuracy\": 0.25, "
@@ -111,7 +120,7 @@ TEST(job_metrics, non_finite_is_refused_and_nothing_is_written)
     s.grad_norm = NAN;
     CU_ASSERT_EQUAL(job_metrics_step(m, &s), WSC_NUMERIC);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "grad_norm is "));
-    CU_ASSERT_EQUAL(job_metrics_eval(m, 7, INFINITY, 0, 0, 1), WSC_NUMERIC);
+    CU_ASSERT_EQUAL(job_metrics_eval(m, EVALUATION(7, INFINITY, 0, 0, 1)), WSC_NUMERIC);
     job_metrics_close(&m);
     T_STR(case_read(case_path("nan/metrics.jsonl")), "");
 }
@@ -184,7 +193,7 @@ TEST(job_metrics, a_line_that_does_not_fit_leaves_nothing_behind)
     struct rlimit before, small;
     struct job_logged_step s = step_of(2);
     T_OK(job_metrics_open(&m, case_path("full"), (struct job_kept){-1, -1}));
-    T_OK(job_metrics_eval(m, 1, 1, 0, 2, 3));
+    T_OK(job_metrics_eval(m, EVALUATION(1, 1, 0, 2, 3)));
     size_t size = strlen(case_read(case_path("full/metrics.jsonl")));
     CU_ASSERT_FATAL(!getrlimit(RLIMIT_FSIZE, &before));
     small = before;
@@ -196,7 +205,7 @@ TEST(job_metrics, a_line_that_does_not_fit_leaves_nothing_behind)
     (void)signal(SIGXFSZ, old);
     CU_ASSERT_EQUAL(rc, WSC_IO);
     T_EQ(strlen(case_read(case_path("full/metrics.jsonl"))), size);
-    T_OK(job_metrics_eval(m, 3, 1, 0, 2, 3)); /* and the next one is whole again */
+    T_OK(job_metrics_eval(m, EVALUATION(3, 1, 0, 2, 3))); /* and the next one is whole again */
     T_EQ(strlen(case_read(case_path("full/metrics.jsonl"))), 2 * size);
     job_metrics_close(&m);
 }
@@ -309,7 +318,7 @@ static void log_lines(void)
     job_print_train(&s, &unknown);
     job_print_train(&s, &known);
     job_print_eval(50, 3, 2.5, &e);
-    job_print_eval_end(2.5, 0.1, 12.25);
+    job_print_eval_end(EVALUATION(1, 2.5, 0.1, 12.25, 1));
 }
 
 TEST(job_log_lines, lines_are_the_model_zoos)

@@ -121,6 +121,15 @@ TEST(model, names_aliases_shapes_and_decay)
     model_destroy(&m);
 }
 
+/* What the checks make of the keys of an encoder. */
+static void encode(struct zoo_params *p, enum zoo_objective objective)
+{
+    p->model.objective = objective;
+    p->model.disable_nsp = p->model.embedding_layer_norm = true;
+    p->model.num_segments = p->model.num_labels = 2;
+    p->model.mlm_loss_weight = 1;
+}
+
 /* The counts that Hugging Face prints for bert-base-uncased and bert-large-uncased with the head of
  * each task: 512 positions, 30522 tokens. */
 TEST(model, encoders_have_the_published_number_of_parameters)
@@ -139,14 +148,17 @@ TEST(model, encoders_have_the_published_number_of_parameters)
         struct zoo_params p = model_case_params(published[i].c);
         p.model.vocab_size = 30522;
         p.model.use_bias_in_output = true;
-        p.model.objective = published[i].objective;
+        encode(&p, published[i].objective);
         p.model.max_predictions_per_seq = 20;
         struct model *m = make(&p, HW_STREAM_BLOCK);
         T_EQ(m->n_params, published[i].n_params);
         CU_ASSERT(!m->causal);
         T_EQ(m->tied, published[i].objective == ZOO_MASKED_LM);
         T_STR(find(m, MODEL_Q_W, 0)->name,
-              "model.transformer_encoder.layers.0.self_attn.proj_q_dense_layer.weight");
+              published[i].objective == ZOO_MASKED_LM
+                  ? "model.bert_encoder.transformer_encoder.layers.0.self_attn.proj_q_dense_layer."
+                    "weight"
+                  : "model.bert.transformer_encoder.layers.0.self_attn.proj_q_dense_layer.weight");
         CU_ASSERT_PTR_NULL(find(m, MODEL_NORMF_W, -1));
         model_destroy(&m);
     }
@@ -158,7 +170,7 @@ TEST(model, flops_of_an_encoder_by_hand)
 {
     struct zoo_params p = model_case_params((struct model_case){4, 1, 2, 8, 6});
     p.model.vocab_size = 10;
-    p.model.objective = ZOO_MASKED_LM;
+    encode(&p, ZOO_MASKED_LM);
     p.model.max_predictions_per_seq = 2;
     struct model *m = make(&p, HW_STREAM_BLOCK);
     T_NEAR(model_flop_per_token(m), 6 * (128 + 56 / 3.0) + 12 * 6 * 4, 1e-12);

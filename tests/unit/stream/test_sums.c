@@ -139,7 +139,7 @@ TEST(stream_sums, losses_and_scalars_follow_the_tree)
         for (int64_t leaf = 0; leaf < n; leaf++) {
             struct num_nodes one;
             const double value = (double)leaf_value(leaf, 0) * 1.1;
-            const struct stream_loss loss = {value, leaf, 1};
+            const struct stream_loss loss = {.loss_sum = value, .n_tokens = leaf, .n_correct = 1};
             num_nodes_of_range(&one, leaf, leaf + 1, n);
             stream_losses_append(&losses, &one, n, &loss);
             stream_scalars_append(&scalars, &one, n, &value);

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Samples of the Model Zoo's data loaders for BERT, one row of the table at the end for each:
+ * masked tokens (CSV, masked before or when they are read), sentences and pairs of sentences with a
+ * class (SST-2, MNLI), tokens with a label each, sentences that belong to a summary.  HDF5 files of
+ * masked tokens are in masked_samples.c.  Padding, truncation and special tokens are theirs, quirks
+ * included, so that a sample is the same.  batch_source.c calls. */
+#include "encoder_samples.h"
+#include "encoder_rows.h"
+#include "mask_tokens.h"
+#include "masked_samples.h"
+#include "table_file.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 8, LABEL_BYTES = 128, TOKEN_BYTES = 400 };
+
+/* A label of token classification and its class. */
+struct label {
+    char text[LABEL_BYTES];
+    int32_t class;
+};
+
+struct data_examples_shared {
+    const struct zoo_input *in;
+    int64_t T, vocab;
+    struct data_wordpiece *words; /* NULL: the files have ids */
+    struct label *label;
+    int n_labels, label_room;
+    int32_t *scratch; /* T numbers */
+};
+
+struct layout;
+struct data_examples {
+    const struct layout *layout;
+    struct data_examples_shared *shared;
+    char *path;
+    struct data_table *table;
+    struct data_masked *masked; /* HDF5 */
+    int column[MOST_COLUMNS];   /* of the layout's columns; -1: the file lacks it */
+};
+
+/* What is read of one sample. */
+struct sample {
+    struct data_examples *e;
+    int64_t i, T;
+    uint64_t draw;
+    int32_t *row[DATA_ENCODER_ROWS];
+    float *target;
+};
+
+/* How a loader's files are read.  Columns that end with '?' may be missing. */
+struct layout {
+    const char *ending, *train, *eval; /* file names: fixed ones, or meta.dat's */
+    bool tabs, words;
+    const char *columns[MOST_COLUMNS];
+    enum wsc_err (*read)(const struct sample *s);
+};
+
+static enum wsc_err bad(const struct sample *s, const char *what)
+{
+    return data_table_bad(s->e->table, s->i, what);
+}
+
+static enum wsc_err field(const struct sample *s, int k, const char **text, int64_t *n)
+{
+    return data_table_field(s->e->table, s->i, s->e->column[k], text, n);
+}
+
+/* Column @p k as a list of numbers into a row, the rest of which stays; *@p n of them. */
+static enum wsc_err numbers(const struct sample *s, int k, int32_t *out, int64_t *n)
+{
+    const char *text;
+    TRY(field(s, k, &text, n));
+    *n = data_list_numbers(text, *n, out, s->T);
+    return *n < 0 ? bad(s, "a list of whole numbers, at most max_sequence_length of them, was "
+                           "expected")
+                  : WSC_OK;
+}
+
+static void set_padding(const struct sample *s, int64_t n)
+{
+    for (int64_t t = 0; t < s->T; t++)
+        s->row[DATA_ROW_ATTENDS][t] = t < n;
+}
+
+/* ---- masked tokens ----------------------------------------------------------------------------
+ */
+
+/* Token texts as ids; more than T are an error for pairs, else cut off. */
+static enum wsc_err token_ids(const struct sample *s, int k, int64_t *n_ids)
+{
+    const struct data_examples_shared *shared = s->e->shared;
+    const char *text;
+    char token[TOKEN_BYTES];
+    int64_t n, at = 0, length;
+    TRY(field(s, k, &text, &n));
+    for (*n_ids = 0; (length = data_list_text(text, n, &at, token, sizeof token)) >= 0;) {
+        for (int64_t i = 0; shared->in->do_lower && i < length; i++)
+            if (token[i] >= 'A' && token[i] <= 'Z') token[i] = (char)(token[i] + 32);
+        if (*n_ids == s->T && !shared->in->pairs) return WSC_OK;
+        if (*n_ids == s->T) return bad(s, "more tokens than max_sequence_length");
+        s->row[DATA_ROW_IDS][(*n_ids)++] = data_wordpiece_id(shared->words, token, length);
+    }
+    return length == -2 ? bad(s, "a list of tokens was expected") : WSC_OK;
+}
+
+/* Token types, and whether the second sentence was a random one. */
+static enum wsc_err read_pair(const struct sample *s, int types, int label)
+{
+    int32_t *list = s->e->shared->scratch;
+    int64_t n;
+    if (!s->e->shared->in->pairs) return WSC_OK;
+    if (s->e->column[types] < 0 || s->e->column[label] < 0)
+        return wsc_err_hint(bad(s, "has no token types and labels of pairs of sentences"),
+                            "model.disable_nsp: true trains without them");
+    TRY(numbers(s, types, s->row[DATA_ROW_TYPES], &n));
+    TRY(numbers(s, label, list, &n));
+    if (n != 1 || list[0] < 0 || list[0] > 1)
+        return bad(s, "the label of a pair of sentences was expected, 0 or 1");
+    *s->target = (float)list[0];
+    return WSC_OK;
+}
+
+static enum wsc_err read_dynamic(const struct sample *s)
+{
+    const struct zoo_input *in = s->e->shared->in;
+    const struct data_cloze cloze = {.words = s->e->shared->words,
+                                     .share = in->masked_lm_prob,
+                                     .most = in->max_predictions_per_seq,
+                                     .whole_word = in->mask_whole_word,
+                                     .seed = (uint64_t)in->shuffle_seed,
+                                     .draw = s->draw};
+    int64_t n;
+    TRY(token_ids(s, 0, &n));
+    set_padding(s, n);
+    TRY(read_pair(s, 1, 2));
+    data_mask_tokens(&cloze, n, s->row[DATA_ROW_IDS], s->row[DATA_ROW_LABELS],
+                     s->row[DATA_ROW_MASK], s->e->shared->scratch);
+    return WSC_OK;
+}
+
+/* Labels at their places, or gathered: label k belongs to position k of the list. */
+static enum wsc_err read_static(const struct sample *s)
+{
+    int32_t *list = s->e->shared->scratch, *weights = list + s->T, *places = weights + s->T;
+    int64_t n, n_weights, n_places = 0;
+    TRY(numbers(s, 0, s->row[DATA_ROW_IDS], &n));
+    TRY(numbers(s, 1, s->row[DATA_ROW_ATTENDS], &n));
+    TRY(numbers(s, 2, list, &n));
+    TRY(numbers(s, 3, weights, &n_weights));
+    if (s->e->column[4] >= 0) TRY(numbers(s, 4, places, &n_places));
+    if (n_weights != n || (n_places && n_places != n))
+        return bad(s, "labels, masked_lm_weights and masked_lm_positions have different lengths");
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t t = n_places && n < s->T ? places[k] : k;
+        if (!weights[k]) continue;
+        if (t < 0 || t >= s->T) return bad(s, "a masked position is outside the sequence");
+        s->row[DATA_ROW_LABELS][t] = list[k];
+        s->row[DATA_ROW_MASK][t] = 1;
+    }
+    return read_pair(s, 5, 6);
+}
+
+/* ---- texts ------------------------------------------------------------------------------------
+ */
+
+/* The ids of a text, owned by the caller. */
+static enum wsc_err encode(const struct sample *s, int k, int32_t **ids, int64_t *n)
+{
+    const char *text;
+    int64_t bytes;
+    TRY(field(s, k, &text, &bytes));
+    TRY_NEW(*ids, WSC_MEM_DATA, bytes + 1);
+    data_wordpiece_encode(s->e->shared->words, text, bytes, *ids, bytes + 1, n);
+    return WSC_OK;
+}
+
+/* [CLS] first [SEP] second [SEP]; what is too long loses the last tokens of the longer text.  Token
+ * type 1 begins where the Model Zoo's loader begins it, two places before the second text. */
+static void lay_texts(const struct sample *s, const int32_t *first, int64_t n_first,
+                      const int32_t *second, int64_t n_second)
+{
+    const struct data_special special = data_wordpiece_special(s->e->shared->words);
+    const int64_t most = s->T - (second ? 3 : 2);
+    int32_t *ids = s->row[DATA_ROW_IDS];
+    int64_t n = 0;
+    if (!second && n_first > most) n_first = most;
+    while (second && n_first + n_second > most)
+        *(n_first > n_second ? &n_first : &n_second) -= 1;
+    ids[n++] = special.cls;
+    for (int64_t i = 0; i < n_first; i++)
+        ids[n++] = first[i];
+    ids[n++] = special.sep;
+    for (int64_t i = 0; second && i < n_second; i++) {
+        ids[n++] = second[i];
+        s->row[DATA_ROW_TYPES][n_first + i] = 1;
+    }
+    if (second) ids[n++] = special.sep;
+    set_padding(s, n);
+}
+
+/* A class, or the number of a regression. */
+static enum wsc_err read_target(const struct sample *s, int k)
+{
+    const char *text;
+    char number[64] = "", *end;
+    int64_t n;
+    TRY(field(s, k, &text, &n));
+    if (n > 0 && n < (int64_t)sizeof number) memcpy(number, text, (size_t)n);
+    *s->target = strtof(number, &end);
+    return end == number || *end ? bad(s, "a number was expected as label") : WSC_OK;
+}
+
+static enum wsc_err read_sst2(const struct sample *s)
+{
+    int32_t *ids = NULL;
+    int64_t n = 0;
+    const enum wsc_err rc = encode(s, 0, &ids, &n);
+    if (!rc) lay_texts(s, ids, n, NULL, 0);
+    wsc_free(ids);
+    TRY(rc);
+    return read_target(s, 1);
+}
+
+static enum wsc_err read_mnli(const struct sample *s)
+{
+    static const char *const classes[] = {"entailment", "neutral", "contradiction"};
+    int32_t *first = NULL, *second = NULL;
+    int64_t n_first = 0, n_second = 0, n;
+    const char *text;
+    enum wsc_err rc = encode(s, 0, &first, &n_first);
+    if (!rc) rc = encode(s, 1, &second, &n_second);
+    if (!rc) lay_texts(s, first, n_first, second, n_second);
+    wsc_free(first);
+    wsc_free(second);
+    TRY(rc);
+    TRY(field(s, 2, &text, &n));
+    for (int k = 0; k < 3; k++) {
+        if (n != (int64_t)strlen(classes[k]) || memcmp(text, classes[k], (size_t)n)) continue;
+        *s->target = (float)k;
+        return WSC_OK;
+    }
+    return bad(s, "entailment, neutral or contradiction was expected as label");
+}
+
+/* ---- labels of tokens and of sentences --------------------------------------------------------
+ */
+
+static int32_t class_of(const struct data_examples_shared *shared, const char *text, int64_t n)
+{
+    for (int i = 0; i < shared->n_labels; i++)
+        if ((int64_t)strlen(shared->label[i].text) == n &&
+            !memcmp(shared->label[i].text, text, (size_t)n))
+            return shared->label[i].class;
+    return -1;
+}
+
+static enum wsc_err read_tokens(const struct sample *s)
+{
+    const char *text;
+    char label[LABEL_BYTES];
+    int64_t n_ids, n, at = 0, length, t = 0;
+    TRY(token_ids(s, 0, &n_ids));
+    set_padding(s, n_ids);
+    for (int64_t i = 0; i < s->T; i++)
+        s->row[DATA_ROW_MASK][i] = s->e->shared->in->padding_in_loss || i < n_ids;
+    TRY(field(s, 1, &text, &n));
+    while (t < n_ids && (length = data_list_text(text, n, &at, label, sizeof label)) >= 0) {
+        const int32_t class = class_of(s->e->shared, label, length);
+        if (class < 0) return bad(s, "a label that is not in label_vocab_file");
+        s->row[DATA_ROW_LABELS][t++] = class;
+    }
+    return t < n_ids ? bad(s, "fewer labels than tokens") : WSC_OK;
+}
+
+/* The label of a sentence stands at its [CLS].  Padding of the list of places is the pad id, which
+ * the loader cannot tell from a sentence at that place. */
+static enum wsc_err read_sentences(const struct sample *s)
+{
+    const struct zoo_input *in = s->e->shared->in;
+    const int32_t pad = data_wordpiece_special(s->e->shared->words).pad;
+    int32_t *labels = s->e->shared->scratch, *places = labels + s->T;
+    int64_t n, n_labels, n_places;
+    TRY(numbers(s, 0, s->row[DATA_ROW_IDS], &n));
+    for (int64_t t = 0; t < s->T; t++) {
+        if (t >= n) s->row[DATA_ROW_IDS][t] = pad;
+        s->row[DATA_ROW_ATTENDS][t] = s->row[DATA_ROW_IDS][t] != pad;
+    }
+    TRY(numbers(s, 1, labels, &n_labels));
+    TRY(numbers(s, 2, s->row[DATA_ROW_TYPES], &n));
+    TRY(numbers(s, 3, places, &n_places));
+    for (int64_t k = 0; k < n_places && k < in->max_cls_tokens; k++) {
+        if (places[k] == pad) continue;
+        if (places[k] < 0 || places[k] >= s->T || k >= n_labels)
+            return bad(s, "a sentence outside the sequence, or without a label");
+        s->row[DATA_ROW_LABELS][places[k]] = labels[k];
+        s->row[DATA_ROW_MASK][places[k]] = 1;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err read_masked(const struct sample *s)
+{
+    return data_masked_read(s->e->masked, s->i, s->row[DATA_ROW_IDS]);
+}
+
+static const struct layout layouts[] = {
+    [ZOO_SAMPLES_MASKED] = {.ending = ".h5", .read = read_masked},
+    [ZOO_SAMPLES_CSV_STATIC] = {.columns = {"input_ids", "attention_mask", "labels",
+                                            "masked_lm_weights", "masked_lm_positions?",
+                                            "token_type_ids?", "next_sentence_label?"},
+                                .read = read_static},
+    [ZOO_SAMPLES_CSV_DYNAMIC] = {.words = true,
+                                 .columns = {"tokens", "segment_ids?", "is_random_next?"},
+                                 .read = read_dynamic},
+    [ZOO_SAMPLES_SST2] = {.train = "train.tsv",
+                          .eval = "dev.tsv",
+                          .tabs = true,
+                          .words = true,
+                          .columns = {"sentence", "label"},
+                          .read = read_sst2},
+    [ZOO_SAMPLES_MNLI] = {.train = "train.tsv",
+                          .eval = "dev_matched.tsv dev_mismatched.tsv",
+                          .tabs = true,
+                          .words = true,
+                          .columns = {"sentence1", "sentence2", "gold_label"},
+                          .read = read_mnli},
+    [ZOO_SAMPLES_TOKENS] = {.words = true, .columns = {"tokens", "labels"}, .read = read_tokens},
+    [ZOO_SAMPLES_SENTENCES] = {.words = true,
+                               .columns = {"input_token_ids", "labels", "segment_ids",
+                                           "cls_indices"},
+                               .read = read_sentences},
+};
+
+/* ---- what files have in common ----------------------------------------------------------------
+ */
+
+/* {"label": 0, ...}: texts in quotes without escapes, each with a number. */
+static enum wsc_err parse_labels(struct data_examples_shared *s, const char *path, const char *json)
+{
+    for (const char *at = json; (at = strchr(at, '"'));) {
+        const char *end = strchr(at + 1, '"');
+        char *after = NULL;
+        struct label label = {.class = -1};
+        const char *colon = end ? end + 1 + strspn(end + 1, " \t\r\n") : NULL;
+        if (!end || *colon != ':' || end - at - 1 >= LABEL_BYTES ||
+            memchr(at, '\\', (size_t)(end - at)))
+            return WSC_RAISE(WSC_FORMAT, "%s: is no JSON object of labels and numbers", path);
+        memcpy(label.text, at + 1, (size_t)(end - at - 1));
+        label.class = (int32_t)strtol(colon + 1, &after, 10);
+        if (after == colon + 1 || label.class < 0)
+            return WSC_RAISE(WSC_FORMAT, "%s: label %s has no number", path, label.text);
+        TRY_GROW(s->label, WSC_MEM_DATA, s->label_room, s->n_labels + 1);
+        s->label[s->n_labels++] = label;
+        at = after;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err read_labels(struct data_examples_shared *s, const char *path)
+{
+    enum { MOST = 1 << 24 };
+    char *bytes = NULL;
+    size_t n = 0;
+    if (!path)
+        return WSC_RAISE(WSC_CONFIG, "label_vocab_file of the input is missing: it names the "
+                                     "labels of tokens");
+    TRY(wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n));
+    const enum wsc_err rc = parse_labels(s, path, bytes);
+    wsc_free(bytes);
+    return rc;
+}
+
+/* The vocabulary, whose ids the model has to have. */
+static enum wsc_err read_words(struct data_examples_shared *s)
+{
+    const char *path = s->in->vocab_file;
+    if (!path)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "vocab_file of the input is missing: its data "
+                                                  "are texts"),
+                            "wsc data train-wordpiece makes one");
+    TRY(data_wordpiece_open(&s->words, path, s->in->do_lower));
+    if (data_wordpiece_n(s->words) <= s->vocab) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, but model.vocab_size is %lld", path,
+                     (long long)data_wordpiece_n(s->words), (long long)s->vocab);
+}
+
+static enum wsc_err fill_shared(struct data_examples_shared *s)
+{
+    enum { LISTS = 3 };
+    TRY_NEW(s->scratch, WSC_MEM_DATA, LISTS * s->T);
+    if (layouts[s->in->samples].words) TRY(read_words(s));
+    if (s->in->samples == ZOO_SAMPLES_TOKENS) TRY(read_labels(s, s->in->label_vocab_file));
+    return WSC_OK;
+}
+
+enum wsc_err data_examples_share(struct data_examples_shared **out, const struct zoo_input *input,
+                                 int64_t T, int64_t vocab)
+{
+    struct data_examples_shared *s = NULL;
+    *out = NULL;
+    TRY_NEW(s, WSC_MEM_DATA, 1);
+    s->in = input;
+    s->T = T;
+    s->vocab = vocab;
+    const enum wsc_err rc = fill_shared(s);
+    if (rc) data_examples_unshare(&s);
+    *out = s;
+    return rc;
+}
+
+void data_examples_unshare(struct data_examples_shared **shared)
+{
+    struct data_examples_shared *s = *shared;
+    *shared = NULL;
+    if (!s) return;
+    data_wordpiece_close(&s->words);
+    wsc_free(s->label);
+    wsc_free(s->scratch);
+    wsc_free(s);
+}
+
+/* ---- files ------------------------------------------------------------------------------------
+ */
+
+/* Every column that the layout names without '?' is in the file. */
+static enum wsc_err find_columns(struct data_examples *e)
+{
+    for (int k = 0; k < MOST_COLUMNS && e->layout->columns[k]; k++) {
+        char name[64] = "";
+        const size_t n = strlen(e->layout->columns[k]);
+        const bool may_miss = e->layout->columns[k][n - 1] == '?';
+        memcpy(name, e->layout->columns[k], n - may_miss);
+        e->column[k] = data_table_column(e->table, name);
+        if (e->column[k] < 0 && !may_miss)
+            return WSC_RAISE(WSC_FORMAT, "%s: has no column %s", e->path, name);
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err open_file(struct data_examples *e)
+{
+    const struct data_examples_shared *s = e->shared;
+    if (s->in->samples == ZOO_SAMPLES_MASKED)
+        return data_masked_open(&e->masked, e->path, s->T, s->in->pairs);
+    TRY(data_table_open(&e->table, e->path, e->layout->tabs));
+    return find_columns(e);
+}
+
+enum wsc_err data_examples_open(struct data_examples **out, const char *path,
+                                struct data_examples_shared *shared)
+{
+    struct data_examples *e = NULL;
+    *out = NULL;
+    TRY_NEW(e, WSC_MEM_DATA, 1);
+    e->shared = shared;
+    e->layout = &layouts[shared->in->samples];
+    e->path = wsc_strdup(WSC_MEM_DATA, path);
+    const enum wsc_err rc = e->path ? open_file(e) : WSC_NOMEM;
+    if (rc) data_examples_close(&e);
+    *out = e;
+    return rc;
+}
+
+void data_examples_close(struct data_examples **examples)
+{
+    struct data_examples *e = *examples;
+    *examples = NULL;
+    if (!e) return;
+    data_table_close(&e->table);
+    data_masked_close(&e->masked);
+    wsc_free(e->path);
+    wsc_free(e);
+}
+
+int64_t data_examples_n(const struct data_examples *e)
+{
+    return e->masked ? data_masked_n(e->masked) : data_table_n(e->table);
+}
+
+enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t draw, int32_t *rows,
+                                float *target)
+{
+    const int64_t T = e->shared->T;
+    struct sample s = {.e = e, .i = i, .T = T, .draw = draw, .target = target};
+    memset(rows, 0, (size_t)(DATA_ENCODER_ROWS * T) * sizeof *rows);
+    *target = 0;
+    for (int r = 0; r < DATA_ENCODER_ROWS; r++)
+        s.row[r] = rows + r * T;
+    return e->layout->read(&s);
+}
+
+/* ---- folders ----------------------------------------------------------------------------------
+ */
+
+/* Word number @p k of a text that spaces separate; NULL after the last. */
+static enum wsc_err word_of(const char *text, int k, char **name)
+{
+    *name = NULL;
+    for (; *text; k--) {
+        const size_t n = strcspn(text, " ");
+        if (k == 0) {
+            TRY_MEM(*name, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)n, text));
+            return WSC_OK;
+        }
+        text += n + strspn(text + n, " ");
+    }
+    return WSC_OK;
+}
+
+/* The first word of line @p k of meta.dat, where each line has a file and its number of samples. */
+static enum wsc_err meta_name(const char *dir, int k, char **name)
+{
+    enum { MOST = 1 << 26 };
+    char *path, *bytes = NULL;
+    size_t n = 0;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/meta.dat", dir));
+    enum wsc_err rc = wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n);
+    wsc_free(path);
+    *name = NULL;
+    for (const char *line = bytes; !rc && line && *line && !*name;) {
+        const size_t length = strcspn(line, " \t\r\n");
+        if (length && k-- == 0) {
+            *name = wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)length, line);
+            if (!*name) rc = WSC_NOMEM;
+        }
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    wsc_free(bytes);
+    return rc;
+}
+
+enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k, char **name)
+{
+    const struct layout *layout = &layouts[input->samples];
+    if (layout->train) return word_of(input->trains ? layout->train : layout->eval, k, name);
+    return meta_name(dir, k, name);
+}

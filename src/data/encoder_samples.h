@@ -1,0 +1,38 @@
+/** Samples of encoders, one file of the Model Zoo's data loaders for BERT at a time: input ids,
+ *  labels and where they count, padding, token types, and the target of the sequence. */
+#ifndef WSC_DATA_ENCODER_SAMPLES_H
+#define WSC_DATA_ENCODER_SAMPLES_H
+#include "wordpiece.h"
+
+#include <wsc/err.h>
+#include <wsc/zoo.h>
+
+#include <stdint.h>
+
+/** What the files of an input have in common. */
+struct data_examples_shared;
+/** Read the vocabulary and the labels that @p input names, which is borrowed as long.  @p vocab
+ *  bounds token ids.  *@p out is NULL after an error. */
+enum wsc_err data_examples_share(struct data_examples_shared **out, const struct zoo_input *input,
+                                 int64_t T, int64_t vocab) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_examples_unshare(struct data_examples_shared **shared);
+
+/** A file of samples. */
+struct data_examples;
+/** Open the file at @p path; @p shared is borrowed.  *@p out is NULL after an error. */
+enum wsc_err data_examples_open(struct data_examples **out, const char *path,
+                                struct data_examples_shared *shared) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_examples_close(struct data_examples **examples);
+int64_t data_examples_n(const struct data_examples *e);
+/** Sample @p i as rows (DATA_ENCODER_ROWS, T), and its target.  @p draw numbers what is random in
+ *  it: the same number chooses the same tokens. */
+enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t draw, int32_t *rows,
+                                float *target) WSC_CHECKED;
+
+/** The files of directory @p dir: number @p k of them as a name in *@p name, owned by the caller;
+ *  NULL after the last one. */
+enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k,
+                                char **name) WSC_CHECKED;
+#endif

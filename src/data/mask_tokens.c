@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Tokens that a masked language model predicts (Devlin et al. 2019, 3.1): a permutation of the
+ * sample's tokens, of which the first ones that are no special tokens are taken, then for each a
+ * number that says what replaces it.  All random numbers are functions of (seed, draw, element), so
+ * a sample has the same mask on any number of systems and after a restart, and another one in the
+ * next epoch.  encoder_samples.c calls it for dynamic masking, make_masked.c for static. */
+#include "mask_tokens.h"
+
+#include <wsc/rng.h>
+
+/* Elements of a sample's stream: those of the permutation, then two of each chosen token. */
+enum { REPLACEMENT = 1 << 24 };
+
+static uint64_t word(const struct data_cloze *c, int64_t i)
+{
+    return wsc_rng_u64(c->seed, wsc_rng_stream(WSC_RNG_CLOZE, c->draw), (uint64_t)i);
+}
+
+/* Uniform in [0, n): the upper bits of a product, which favour none beyond 2^-32. */
+static int64_t below(const struct data_cloze *c, int64_t i, int64_t n)
+{
+    return (int64_t)((word(c, i) >> 32) * (uint64_t)n >> 32);
+}
+
+static bool is_special(const struct data_cloze *c, int32_t id)
+{
+    const struct data_special s = data_wordpiece_special(c->words);
+    return id == s.cls || id == s.sep || id == s.pad || id == s.mask;
+}
+
+/* A token that is none of the special ones. */
+static int32_t random_token(const struct data_cloze *c, int64_t i)
+{
+    const int64_t n = data_wordpiece_n(c->words);
+    int32_t id = (int32_t)below(c, i, n);
+    while (is_special(c, id))
+        id = (int32_t)((id + 1) % n);
+    return id;
+}
+
+/* First and end of the word whose piece stands at @p i. */
+static void word_around(const struct data_cloze *c, const int32_t *ids, int64_t n, int64_t i,
+                        int64_t *first, int64_t *end)
+{
+    *first = i;
+    *end = i + 1;
+    if (!c->whole_word) return;
+    while (*first > 0 && data_wordpiece_continues(c->words, ids[*first]))
+        --*first;
+    while (*end < n && data_wordpiece_continues(c->words, ids[*end]))
+        ++*end;
+}
+
+static void permute(const struct data_cloze *c, int64_t n, int32_t *order)
+{
+    for (int64_t i = 0; i < n; i++)
+        order[i] = (int32_t)i;
+    for (int64_t i = n - 1; i > 0; i--) {
+        const int64_t j = below(c, i, i + 1);
+        const int32_t kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
+/* What stands in the place of token @p i. */
+static int32_t replacement(const struct data_cloze *c, int64_t i, int32_t id)
+{
+    const int64_t tenth = below(c, REPLACEMENT + 2 * i, 10);
+    if (tenth < 8) return data_wordpiece_special(c->words).mask;
+    return tenth == 8 ? random_token(c, REPLACEMENT + 2 * i + 1) : id;
+}
+
+/* Half to even, as Python rounds. */
+static int64_t wanted(const struct data_cloze *c, int64_t n)
+{
+    const double exact = (double)n * c->share;
+    int64_t count = (int64_t)exact;
+    const double rest = exact - (double)count;
+    if (rest > 0.5 || (rest == 0.5 && count % 2)) count++;
+    if (count < 1) count = 1;
+    return count < c->most ? count : c->most;
+}
+
+void data_mask_tokens(const struct data_cloze *c, int64_t n, int32_t *ids, int32_t *labels,
+                      int32_t *mask, int32_t *order)
+{
+    const int64_t count = wanted(c, n);
+    int64_t chosen = 0, first, end;
+    permute(c, n, order);
+    for (int64_t k = 0; k < n && chosen < count; k++) {
+        if (mask[order[k]] || is_special(c, ids[order[k]])) continue;
+        word_around(c, ids, n, order[k], &first, &end);
+        if (chosen + end - first > c->most) continue;
+        chosen += end - first;
+        for (int64_t i = first; i < end; i++) {
+            labels[i] = ids[i];
+            mask[i] = 1;
+        }
+    }
+    for (int64_t i = 0; i < n; i++)
+        if (mask[i]) ids[i] = replacement(c, i, ids[i]);
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Samples of the Model Zoo's BertHDF5DataProcessor: two datasets of one file, inputs and labels, of
+ * which the labels stand at their places or are gathered with their positions.  encoder_samples.c
+ * calls; src/store reads the file. */
+#include "masked_samples.h"
+#include "encoder_rows.h"
+
+#include <wsc/mem.h>
+#include <wsc/store.h>
+
+struct data_masked {
+    char *path;
+    int64_t T, n_labels;
+    bool gathered;
+    struct store_samples *data, *labels;
+    int32_t *sample, *label; /* rows of the two datasets */
+};
+
+enum { INPUT_ROWS = 2, GATHERED_ROWS = 3 };
+
+static enum wsc_err check(struct data_masked *m)
+{
+    m->n_labels = store_samples_T(m->labels);
+    m->gathered = store_samples_rows(m->labels) == GATHERED_ROWS;
+    if (store_samples_T(m->data) != m->T)
+        return WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, the model's %lld",
+                         m->path, (long long)store_samples_T(m->data), (long long)m->T);
+    if (store_samples_rows(m->data) != INPUT_ROWS)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: dataset data has %d rows a sample, expected input_ids "
+                         "and attention_mask",
+                         m->path, store_samples_rows(m->data));
+    if (store_samples_n(m->labels) != store_samples_n(m->data) ||
+        (!m->gathered && (store_samples_rows(m->labels) != 1 || m->n_labels != m->T)))
+        return WSC_RAISE(WSC_FORMAT, "%s: dataset labels does not fit dataset data", m->path);
+    TRY_NEW(m->sample, WSC_MEM_DATA, INPUT_ROWS * m->T);
+    TRY_NEW(m->label, WSC_MEM_DATA, GATHERED_ROWS * m->n_labels);
+    return WSC_OK;
+}
+
+static enum wsc_err open_file(struct data_masked *m, bool pairs)
+{
+    TRY(store_probe(m->path));
+    if (pairs)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: has no labels of pairs of sentences, which the model "
+                                      "predicts",
+                                      m->path),
+                            "model.disable_nsp: true");
+    TRY(store_samples_open_dataset(&m->data, m->path, "data"));
+    TRY(store_samples_open_dataset(&m->labels, m->path, "labels"));
+    return check(m);
+}
+
+enum wsc_err data_masked_open(struct data_masked **out, const char *path, int64_t T, bool pairs)
+{
+    struct data_masked *m = NULL;
+    *out = NULL;
+    TRY_NEW(m, WSC_MEM_DATA, 1);
+    m->T = T;
+    m->path = wsc_strdup(WSC_MEM_DATA, path);
+    const enum wsc_err rc = m->path ? open_file(m, pairs) : WSC_NOMEM;
+    if (rc) data_masked_close(&m);
+    *out = m;
+    return rc;
+}
+
+void data_masked_close(struct data_masked **masked)
+{
+    struct data_masked *m = *masked;
+    *masked = NULL;
+    if (!m) return;
+    store_samples_close(&m->data);
+    store_samples_close(&m->labels);
+    wsc_free(m->path);
+    wsc_free(m->sample);
+    wsc_free(m->label);
+    wsc_free(m);
+}
+
+int64_t data_masked_n(const struct data_masked *m)
+{
+    return store_samples_n(m->data);
+}
+
+enum wsc_err data_masked_read(struct data_masked *m, int64_t i, int32_t *rows)
+{
+    const int64_t T = m->T, P = m->n_labels;
+    TRY(store_samples_read(m->data, i, m->sample));
+    TRY(store_samples_read(m->labels, i, m->label));
+    for (int64_t t = 0; t < T; t++) {
+        rows[DATA_ROW_IDS * T + t] = m->sample[t];
+        rows[DATA_ROW_ATTENDS * T + t] = m->sample[T + t];
+    }
+    for (int64_t k = 0; k < P; k++) {
+        const int64_t t = m->gathered ? m->label[P + k] : k;
+        const bool here = m->gathered ? m->label[2 * P + k] != 0 : m->label[k] >= 0;
+        if (!here) continue;
+        if (t < 0 || t >= T)
+            return WSC_RAISE(WSC_FORMAT, "%s: sample %lld: masked position %lld of %lld tokens",
+                             m->path, (long long)i, (long long)t, (long long)T);
+        rows[DATA_ROW_LABELS * T + t] = m->label[k];
+        rows[DATA_ROW_MASK * T + t] = 1;
+    }
+    return WSC_OK;
+}

@@ -1,0 +1,20 @@
+/** HDF5 files of masked tokens: `data` (n, 2, T) with input_ids and attention_mask, `labels` (n, 1,
+ *  T) where -100 does not count, or (n, 3, P) with labels, their positions and their mask. */
+#ifndef WSC_DATA_MASKED_SAMPLES_H
+#define WSC_DATA_MASKED_SAMPLES_H
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct data_masked;
+/** Open and check a file of samples of @p T tokens; @p pairs: the model wants token types and
+ *  labels of pairs, which such files have not.  *@p out is NULL after an error. */
+enum wsc_err data_masked_open(struct data_masked **out, const char *path, int64_t T,
+                              bool pairs) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_masked_close(struct data_masked **masked);
+int64_t data_masked_n(const struct data_masked *m);
+/** Sample @p i as the rows of encoder_rows.h, which are 0. */
+enum wsc_err data_masked_read(struct data_masked *m, int64_t i, int32_t *rows) WSC_CHECKED;
+#endif

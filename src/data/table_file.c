@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+/* CSV (RFC 4180) and TSV files by record: the file is read, one pass over it finds where each
+ * record begins, and a field is cut out when it is asked for.  Fields of the Model Zoo's files for
+ * encoders hold lists as Python prints them; the end of the file reads those.  encoder_samples.c
+ * calls. */
+#include "table_file.h"
+#include "utf8.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+struct data_table {
+    char *path;
+    bool tabs;
+    char *bytes;
+    int64_t size;
+    int64_t *record; /* first byte of each, and the end of the last; the first names the columns */
+    int64_t n, room;
+    char *field; /* the one that was read last */
+    int64_t field_room;
+};
+
+/* ---- records ----------------------------------------------------------------------------------
+ */
+
+/* The byte after the record that begins at @p at. */
+static int64_t record_end(const struct data_table *t, int64_t at)
+{
+    bool quoted = false;
+    for (; at < t->size; at++) {
+        if (!t->tabs && t->bytes[at] == '"') quoted = !quoted;
+        if (t->bytes[at] == '\n' && !quoted) return at + 1;
+    }
+    return t->size;
+}
+
+static enum wsc_err add_record(struct data_table *t, int64_t at)
+{
+    TRY_GROW(t->record, WSC_MEM_DATA, t->room, t->n + 1);
+    t->record[t->n++] = at;
+    return WSC_OK;
+}
+
+/* Empty lines are no records. */
+static enum wsc_err find_records(struct data_table *t)
+{
+    int64_t at = 0;
+    if (t->size >= 3 && !memcmp(t->bytes, "\xEF\xBB\xBF", 3)) at = 3;
+    for (int64_t end; at < t->size; at = end) {
+        end = record_end(t, at);
+        const bool empty = t->bytes[at] == '\n' || (t->bytes[at] == '\r' && end - at <= 2);
+        if (!empty) TRY(add_record(t, at));
+    }
+    if (!t->n) return WSC_RAISE(WSC_FORMAT, "%s: has no line that names the columns", t->path);
+    TRY(add_record(t, t->size));
+    t->n -= 2; /* the header, the end */
+    return WSC_OK;
+}
+
+static enum wsc_err read_file(struct data_table *t)
+{
+    const int64_t most = INT64_C(1) << 40;
+    size_t n = 0;
+    TRY(wsc_file_read(WSC_MEM_DATA, t->path, most, &t->bytes, &n));
+    t->size = (int64_t)n;
+    return find_records(t);
+}
+
+enum wsc_err data_table_open(struct data_table **out, const char *path, bool tabs)
+{
+    struct data_table *t = NULL;
+    *out = NULL;
+    TRY_NEW(t, WSC_MEM_DATA, 1);
+    t->tabs = tabs;
+    t->path = wsc_strdup(WSC_MEM_DATA, path);
+    const enum wsc_err rc = t->path ? read_file(t) : WSC_NOMEM;
+    if (rc) data_table_close(&t);
+    *out = t;
+    return rc;
+}
+
+void data_table_close(struct data_table **table)
+{
+    struct data_table *t = *table;
+    *table = NULL;
+    if (!t) return;
+    wsc_free(t->bytes);
+    wsc_free(t->path);
+    wsc_free(t->record);
+    wsc_free(t->field);
+    wsc_free(t);
+}
+
+int64_t data_table_n(const struct data_table *t)
+{
+    return t->n;
+}
+
+enum wsc_err data_table_bad(const struct data_table *t, int64_t i, const char *what)
+{
+    int64_t line = 1;
+    for (int64_t at = 0; at < t->record[i + 1]; at++)
+        line += t->bytes[at] == '\n';
+    return WSC_RAISE(WSC_FORMAT, "%s:%lld: %s", t->path, (long long)line, what);
+}
+
+/* ---- fields -----------------------------------------------------------------------------------
+ */
+
+/* The field of record number @p r (0: the names) at @p column; -1 when there is none.  Pairs of
+ * quotes become one. */
+static int64_t copy_field(struct data_table *t, int64_t r, int column)
+{
+    const int64_t end = t->record[r + 1];
+    bool quoted = false;
+    int64_t n = 0;
+    int at_column = 0;
+    for (int64_t at = t->record[r]; at < end; at++) {
+        const char c = t->bytes[at];
+        if (!quoted && c == (t->tabs ? '\t' : ',')) {
+            if (at_column++ == column) return n;
+            continue;
+        }
+        if (!quoted && (c == '\n' || (c == '\r' && at + 1 < end && t->bytes[at + 1] == '\n')))
+            break;
+        if (!t->tabs && c == '"') {
+            const bool pair = quoted && at + 1 < end && t->bytes[at + 1] == '"';
+            if (!pair) quoted = !quoted;
+            if (!pair) continue;
+            at++;
+        }
+        if (at_column == column) t->field[n++] = c;
+    }
+    return at_column == column ? n : -1;
+}
+
+/* Room for the longest field of a record. */
+static enum wsc_err reserve(struct data_table *t, int64_t r)
+{
+    const int64_t n = t->record[r + 1] - t->record[r] + 1;
+    if (n <= t->field_room) return WSC_OK;
+    wsc_free(t->field);
+    t->field_room = 0;
+    TRY_MEM(t->field, wsc_alloc_raw(WSC_MEM_DATA, (size_t)n, 1));
+    t->field_room = n;
+    return WSC_OK;
+}
+
+int data_table_column(const struct data_table *table, const char *name)
+{
+    struct data_table *t = (struct data_table *)(uintptr_t)table;
+    if (reserve(t, 0)) return -1;
+    for (int column = 0;; column++) {
+        const int64_t n = copy_field(t, 0, column);
+        if (n < 0) return -1;
+        if (n == (int64_t)strlen(name) && !memcmp(t->field, name, (size_t)n)) return column;
+    }
+}
+
+enum wsc_err data_table_field(struct data_table *t, int64_t i, int column, const char **text,
+                              int64_t *n)
+{
+    TRY(reserve(t, i + 1));
+    *n = copy_field(t, i + 1, column);
+    *text = t->field;
+    if (*n >= 0) return WSC_OK;
+    return data_table_bad(t, i, "the record has fewer columns than the first line");
+}
+
+/* ---- lists ------------------------------------------------------------------------------------
+ */
+
+static bool is_gap(char c)
+{
+    return c == ' ' || c == ',' || c == '[' || c == ']' || c == '\n' || c == '\r' || c == '\t';
+}
+
+int64_t data_list_numbers(const char *text, int64_t n, int32_t *out, int64_t room)
+{
+    int64_t count = 0;
+    for (int64_t at = 0; at < n;) {
+        if (is_gap(text[at])) {
+            at++;
+            continue;
+        }
+        const bool negative = text[at] == '-';
+        int64_t value = 0, digits = 0;
+        for (at += negative; at < n && text[at] >= '0' && text[at] <= '9' && digits < 10; digits++)
+            value = 10 * value + (text[at++] - '0');
+        if (at + 1 < n && text[at] == '.' && text[at + 1] == '0') at += 2; /* 1.0 */
+        if (!digits || value > INT32_MAX || (at < n && !is_gap(text[at])) || count == room)
+            return -1;
+        out[count++] = (int32_t)(negative ? -value : value);
+    }
+    return count;
+}
+
+/* The character of an escape at @p text, which begins after the backslash; *used bytes of it. */
+static int32_t escaped(const char *text, int64_t n, int64_t *used)
+{
+    static const char from[] = "ntr0", to[] = "\n\t\r";
+    const char *simple = n ? memchr(from, text[0], sizeof from - 1) : NULL;
+    const int digits = n ? text[0] == 'x' ? 2 : text[0] == 'u' ? 4 : text[0] == 'U' ? 8 : 0 : 0;
+    *used = 1 + digits;
+    if (simple) return to[simple - from];
+    if (!digits) return n ? (unsigned char)text[0] : 0;
+    char hex[9] = "";
+    if (n <= digits) return 0xFFFD;
+    memcpy(hex, text + 1, (size_t)digits);
+    const long point = strtol(hex, NULL, 16);
+    return point > 0x10FFFF ? 0xFFFD : (int32_t)point;
+}
+
+/* A quoted text from @p at on, which stands after the quote. */
+static int64_t quoted_text(const char *text, int64_t n, int64_t *at, char quote, char *out,
+                           int64_t room)
+{
+    int64_t length = 0;
+    while (*at < n && text[*at] != quote) {
+        int64_t used = 1;
+        if (length + 4 > room) return -2;
+        if (text[*at] == '\\') {
+            const int32_t point = escaped(text + *at + 1, n - *at - 1, &used);
+            length += data_utf8_put(point, (unsigned char *)out + length);
+            *at += 1 + used;
+            continue;
+        }
+        out[length++] = text[(*at)++];
+    }
+    if (*at >= n) return -2;
+    ++*at;
+    return length;
+}
+
+int64_t data_list_text(const char *text, int64_t n, int64_t *at, char *out, int64_t room)
+{
+    const bool python = n > 1 && text[0] == '[' && strchr("'\"]", text[1]);
+    if (!*at && python) *at = 1;
+    while (*at < n && (text[*at] == ' ' || (python && (text[*at] == ',' || text[*at] == '\n'))))
+        ++*at;
+    if (*at >= n) return python ? -2 : -1;
+    if (python && text[*at] == ']') return -1;
+    if (python) {
+        const char quote = text[(*at)++];
+        return quote == '\'' || quote == '"' ? quoted_text(text, n, at, quote, out, room) : -2;
+    }
+    int64_t length = 0;
+    while (*at < n && text[*at] != ' ' && length < room)
+        out[length++] = text[(*at)++];
+    return length;
+}

@@ -1,0 +1,33 @@
+/** WordPiece (Schuster and Nakajima 2012; Devlin et al. 2019): a vocabulary, one token a line, and
+ *  text cut into words and the longest pieces that the vocabulary has. */
+#ifndef WSC_DATA_WORDPIECE_H
+#define WSC_DATA_WORDPIECE_H
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct data_wordpiece;
+/** Read the vocabulary at @p path; with @p lower its tokens in lower case, as texts are then.
+ *  Every vocabulary has [UNK], [CLS], [SEP], [PAD] and [MASK].  Errors name the file; *@p out is
+ *  NULL then. */
+enum wsc_err data_wordpiece_open(struct data_wordpiece **out, const char *path,
+                                 bool lower) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_wordpiece_close(struct data_wordpiece **wordpiece);
+/** Tokens of the vocabulary. */
+int64_t data_wordpiece_n(const struct data_wordpiece *w);
+/** Ids of the special tokens. */
+struct data_special {
+    int32_t unk, cls, sep, pad, mask;
+};
+struct data_special data_wordpiece_special(const struct data_wordpiece *w);
+/** Id of the token of @p n bytes, as it is; that of [UNK] when there is none. */
+int32_t data_wordpiece_id(const struct data_wordpiece *w, const char *bytes, int64_t n);
+/** True for a piece that continues a word. */
+bool data_wordpiece_continues(const struct data_wordpiece *w, int32_t id);
+/** Ids of a text of @p n bytes, at most @p room of them into @p ids; *@p n_ids is how many.
+ *  Characters that are no UTF-8 are left out. */
+void data_wordpiece_encode(const struct data_wordpiece *w, const char *text, int64_t n,
+                           int32_t *ids, int64_t room, int64_t *n_ids);
+#endif

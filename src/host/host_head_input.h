@@ -1,0 +1,43 @@
+/** What a head computes before its output layer: its rows of the last block's output, a norm, a
+ *  linear layer with a nonlinearity, a norm, dropout, as far as the head has them. */
+#ifndef WSC_HOST_HEAD_INPUT_H
+#define WSC_HOST_HEAD_INPUT_H
+#include "host_state.h"
+
+#include <wsc/err.h>
+#include <wsc/model.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Room for the rows of every head of max_samples samples. */
+enum wsc_err host_head_rows_create(struct host *k) WSC_CHECKED;
+void host_head_rows_destroy(struct host *k);
+/** Choose the rows of every head in the micro-batch at hand. */
+void host_head_rows_cut(struct host *k);
+/** The head at hand and its rows. */
+static inline const struct model_head *host_head(const struct host *k)
+{
+    return &k->model->head[k->head];
+}
+static inline const struct host_head_rows *host_head_rows(const struct host *k)
+{
+    return &k->head_rows[k->head];
+}
+/** Row of the share of the head's row @p i. */
+static inline int64_t host_head_row(const struct host *k, int64_t i)
+{
+    const int64_t *row = host_head_rows(k)->row;
+    return row ? row[i] : i;
+}
+/** Run @p rows for each block of the head's rows. */
+void host_each_head_block(struct host *k,
+                          void (*rows)(struct host *k, const struct host_span *b, int thread));
+/** Input of the output layer, operands (b->n, C), into @p out; @p again: from what the forward pass
+ *  left. */
+void host_head_input(struct host *k, const struct host_span *b, void *out, bool again, int thread);
+/** From the gradient of that input, HOST_DXN by the head's rows, those of the layers before, and
+ *  the gradient of the last block's output in HOST_DRES: written by the first head, added to by
+ *  the second. */
+void host_head_input_backward(struct host *k);
+#endif

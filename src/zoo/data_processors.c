@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Classes of data loaders of the Model Zoo: what their files hold, and what a model is trained for
+ * that reads them.  Files of the runconfig style have no name of a model, so that the loader alone
+ * says that a file is one of an encoder, and of which head.  zoo_families.c asks for the objective,
+ * params_check.c for the samples; src/data reads them. */
+#include "params_passes.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct processor {
+    const char *name;
+    enum zoo_samples samples;
+    enum zoo_objective objective;
+};
+
+static const struct processor processors[] = {
+    {"GptHDF5MapDataProcessor", ZOO_SAMPLES_GPT, ZOO_CAUSAL_LM},
+    {"GptHDF5DataProcessor", ZOO_SAMPLES_GPT, ZOO_CAUSAL_LM},
+    {"BertHDF5DataProcessor", ZOO_SAMPLES_MASKED, ZOO_MASKED_LM},
+    {"BertCSVDataProcessor", ZOO_SAMPLES_CSV_STATIC, ZOO_MASKED_LM},
+    {"BertCSVDynamicMaskDataProcessor", ZOO_SAMPLES_CSV_DYNAMIC, ZOO_MASKED_LM},
+    {"SST2DataProcessor", ZOO_SAMPLES_SST2, ZOO_CLASSIFICATION},
+    {"MNLIDataProcessor", ZOO_SAMPLES_MNLI, ZOO_CLASSIFICATION},
+    {"BertTokenClassifierDataProcessor", ZOO_SAMPLES_TOKENS, ZOO_TOKEN_CLASSIFICATION},
+    {"BertSumCSVDataProcessor", ZOO_SAMPLES_SENTENCES, ZOO_SUMMARIZATION},
+};
+enum { N_PROCESSORS = sizeof processors / sizeof *processors };
+
+static const struct processor *find(const char *name)
+{
+    for (int i = 0; name && i < N_PROCESSORS; i++)
+        if (!strcasecmp(processors[i].name, name)) return &processors[i];
+    return NULL;
+}
+
+enum zoo_objective zoo_processor_objective(const char *name)
+{
+    const struct processor *row = find(name);
+    return row ? row->objective : ZOO_CAUSAL_LM;
+}
+
+void zoo_processor_check(struct conf_parse *p, struct zoo_input *in, const char *path,
+                         struct conf_pos pos, enum zoo_objective objective)
+{
+    struct conf_choice choices[CONF_MAX_CHOICES] = {{0}};
+    const struct processor *row = find(in->data_processor);
+    if (!in->data_processor) return;
+    for (int i = 0; i < N_PROCESSORS; i++)
+        choices[i] = (struct conf_choice){processors[i].name, i};
+    if (!row) {
+        const struct conf_node node = {
+            .kind = CONF_NODE_SCALAR, .text = in->data_processor, .pos = pos};
+        conf_key_unsupported(p, path, &node, choices);
+        return;
+    }
+    in->samples = row->samples;
+    if (row->objective != ZOO_CAUSAL_LM && objective == ZOO_CAUSAL_LM)
+        conf_diag_error(p->diag, pos, path, "%s makes data for encoders; hint: model.name bert",
+                        row->name);
+}
