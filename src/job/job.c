@@ -431,10 +431,11 @@ static void measure_host(struct job_state *s)
     s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
 }
 
-/* What the links carried where weights are sparse.  Collective. */
+/* What the links carried where weights are sparse or frozen.  Collective. */
 static enum wsc_err collect_payload(struct job_state *s)
 {
-    if (!s->job->values || !model_is_sparse(s->cluster->model)) return WSC_OK;
+    const struct model *m = s->cluster->model;
+    if (!s->job->values || (!model_is_sparse(m) && m->n_trained == m->n_params)) return WSC_OK;
     return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
 }
 

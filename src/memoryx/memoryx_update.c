@@ -40,6 +40,7 @@ static void update_stage_at(struct memoryx *mx, int stage, int64_t step, struct 
 {
     const struct hw *hw = mx->net->hw;
     const int64_t ps = update_ps(mx, stage, step);
+    if (!mx->net->model->stage[stage].n_grads) return; /* frozen weights can stream at any time */
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     const struct vtime start = vtime_join_after(
         r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
@@ -115,6 +116,7 @@ static void update_elements(const struct memoryx *mx, const struct memoryx_rule 
 {
     struct update_job job;
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        if (mx->net->model->tensor[i].frozen) continue;
         job.rule = memoryx_rule_of_tensor(mx, rule, i);
         job.part = &mx->part[i];
         num_parallel(blocks_of(mx->part[i].n), update_block, &job);

@@ -69,7 +69,7 @@ static void sparse_create(struct sparse *x, const struct fixture_shape *shape, d
             if (t->n_dims == 2 && t->kind != MODEL_WTE)
                 pack(x, s, v, density * (1 + 0.2 * (v % 3)));
             w->dense_gradient = dense_gradient;
-            x->n_grads[s] += model_gradient_elems(w, t->n_elems);
+            x->n_grads[s] += model_gradient_elems(t, w);
         }
 }
 
@@ -184,7 +184,7 @@ static void check_values(const struct sparse *x)
             const struct model_tensor *t = &x->f.tensor[view->tensor];
             const struct model_weights *w = &x->weights[s][v];
             CU_ASSERT(worst_of_view(w, t, packed, zeros.grads[s] + view->offset) < tolerance);
-            packed += model_gradient_elems(w, t->n_elems);
+            packed += model_gradient_elems(t, w);
         }
     }
     step_fini(&masks);
@@ -209,11 +209,11 @@ static void check_squares(const struct sparse *x)
             const float *g = one.grads[s];
             for (int v = 0; v < x->f.stage[s].n_views; v++) {
                 const struct model_weights *w = &x->weights[s][v];
-                const int64_t n = x->f.tensor[x->f.stage[s].view[v].tensor].n_elems;
-                for (int64_t e = 0; e < model_gradient_elems(w, n); e++)
+                const struct model_tensor *t = &x->f.tensor[x->f.stage[s].view[v].tensor];
+                for (int64_t e = 0; e < model_gradient_elems(t, w); e++)
                     if (!w->bits || !w->dense_gradient || (w->bits[e / 64] >> e % 64 & 1))
                         sum += (double)g[e] * (double)g[e];
-                g += model_gradient_elems(w, n);
+                g += model_gradient_elems(t, w);
             }
         }
         T_NEAR(all.squares[i], sum, 1e-5);
