@@ -299,7 +299,7 @@ static double qkv_density(const struct cycles_layout *l,
     return (of(l, MODEL_Q_W) + keys * (of(l, MODEL_K_W) + of(l, MODEL_V_W))) / l->qkv;
 }
 
-/** Of the three matrices together, for the share of them that trains. */
+/** Weight gradients of q, k and v together, for the share of them that trains. */
 static double qkv_weight_gradient(const struct cycles_layout *l, const struct cycles_side *qkv)
 {
     const double trained = qkv_density(l, cycles_trained_of);

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-/* Of one part: linear layers, biases, norms, and the adapters of three matrices. */
+/* Gradients of one part: linear layers, biases, norms, and the adapters of three matrices. */
 enum { MAX_GRADS = 16 };
 
 /* One block of one gradient, while it is summed. */

@@ -187,3 +187,54 @@ TEST(finetune, checkpoints_resume_and_merge)
     spawn_free(&with);
     spawn_free(&without);
 }
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+static double held_out(const char *checkpoint, const char *data, const char *options)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --mode eval --checkpoint_path %s --set eval_input.data_dir=%s/val --model_dir %s "
+              "%s | sed -n 's/.*Eval Loss: //p'",
+              job_tiny(), checkpoint, data, job_path("held_out"), options);
+    const double loss = strtod(r.out, NULL);
+    spawn_free(&r);
+    return loss;
+}
+
+#define SMALL                                                                                      \
+    "--set model.lora_params='{r: 1, alpha: 4, target_modules: [TransformerDecoderLayer, "         \
+    "Linear]}' "
+
+/* A model of one language learns another one, whose letters stand for those of the first. */
+TEST(finetune, adapters_lower_the_loss_of_held_out_text)
+{
+    char data[160], base[160], tuned[160], path[240];
+    (void)snprintf(data, sizeof data, "%s", job_path("rotated"));
+    (void)snprintf(base, sizeof base, "%s", job_path("base"));
+    (void)snprintf(tuned, sizeof tuned, "%s", job_path("adapted"));
+    CU_ASSERT_FATAL(spawn_ok("zcat /usr/share/doc/jargon-text/jargon.txt.gz | head -c 400000 | "
+                             "tr a-z n-za-m >%s.txt && \"$WSC\" data --input %s.txt --out %s "
+                             "--max_seq_length 64 --split 0.1",
+                             data, data, data));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 150 --set runconfig.checkpoint_steps=150 --model_dir "
+                             "%s --set optimizer.learning_rate=0.003",
+                             job_tiny(), base));
+    CU_ASSERT_FATAL(spawn_ok("%s " SMALL
+                             "--num_steps 60 --set runconfig.checkpoint_steps=60 --model_dir %s "
+                             "--checkpoint_path %s/checkpoint_150.mdl --set "
+                             "runconfig.load_checkpoint_states=model --set "
+                             "runconfig.disable_strict_checkpoint_loading=true --set "
+                             "optimizer.learning_rate=0.02 --set train_input.data_dir=%s/train",
+                             job_tiny(), tuned, base, data));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_150.mdl", base);
+    const double before = held_out(path, data, "");
+    (void)snprintf(path, sizeof path, "%s/checkpoint_60.mdl", tuned);
+    const double after = held_out(path, data, SMALL);
+    const double share =
+        performance(tuned, "gradients_bytes") / performance(tuned, "gradients_dense_bytes");
+    (void)printf("held-out loss %.4f -> %.4f, %.2f %% of the bytes up\n", before, after,
+                 100 * share);
+    CU_ASSERT(before > 0 && after > 0 && after < before - 0.3);
+    CU_ASSERT(share > 0 && share < 0.02);
+}
