@@ -286,6 +286,9 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     struct hw_machine cluster = {0};
     enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
+    const struct cluster_use use = {
+        .params = &params, .machine = &cluster, .num_csx = params.runconfig.num_csx};
+    if (!rc) rc = cluster_warn_idle(&use, &params);
     for (int i = 0; i < params.n_warnings && !rc && !describes(o, &params); i++)
         WSC_WARNING("%s", params.warning[i].text);
     o->job.params = &params;

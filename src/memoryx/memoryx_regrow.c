@@ -18,16 +18,21 @@
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
+/* Masks may grow where the gradient of all elements is largest. */
+static enum wsc_err keep_gradient(struct memoryx_part *s)
+{
+    TRY_NEW(s->dense, WSC_MEM_MEMORYX, s->n);
+    memcpy(s->dense, s->g, (size_t)s->n * sizeof *s->dense);
+    return WSC_OK;
+}
+
 enum wsc_err memoryx_mask_gradients(struct memoryx *mx)
 {
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
         const struct zoo_sparsity *entry = model_sparsity_of(mx->net->model, i);
         struct memoryx_part *s = &mx->part[i];
         if (!s->mask) continue;
-        if (zoo_sparsity_needs_dense_gradient(entry, mx->mask_step)) {
-            TRY_NEW(s->dense, WSC_MEM_MEMORYX, s->n);
-            memcpy(s->dense, s->g, (size_t)s->n * sizeof *s->dense);
-        }
+        if (zoo_sparsity_needs_dense_gradient(entry, mx->mask_step)) TRY(keep_gradient(s));
         memoryx_mask_apply(s, s->g);
     }
     return WSC_OK;
