@@ -9,6 +9,8 @@
 #include "option_parse.h"
 #include "requests.h"
 
+#include <wsc/data_chat.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -382,6 +384,11 @@ const struct app_option app_options[] = {
     }
     TEXT_INPUT(APP_ON_DATA, data, "strict with bpe, keep with byte"),
     TEXT_INPUT(APP_ON_TRAIN_BPE, train_bpe, "strict"),
+    {APP_ON_DATA, "chat_template", APP_WORD, NULL, AT(data, chat_template),
+     .words = DATA_CHAT_TEMPLATES,
+     .needs = "!format !jsonl_key !column !use_vsl !shuffle !test_split !checkpoint_bytes",
+     .help = "each line is a chat and one sample, of which the answers alone are learned: messages "
+             "with role and content, or prompt and completion"},
     {APP_ON_DATA, "tokenizer", APP_CHOICE, NULL, AT(data, tokenizer), .words = "byte bpe",
      .preset = "byte",
      .help = "byte: one token per byte, vocabulary 256; bpe: byte-level BPE of GPT-2"},

@@ -217,11 +217,11 @@ TEST(finetune, adapters_lower_the_loss_of_held_out_text)
                              "tr a-z n-za-m >%s.txt && \"$WSC\" data --input %s.txt --out %s "
                              "--max_seq_length 64 --split 0.1",
                              data, data, data));
-    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 150 --set runconfig.checkpoint_steps=150 --model_dir "
+    CU_ASSERT_FATAL(spawn_ok("%s --max_steps 150 --set runconfig.checkpoint_steps=150 --model_dir "
                              "%s --set optimizer.learning_rate=0.003",
                              job_tiny(), base));
     CU_ASSERT_FATAL(spawn_ok("%s " SMALL
-                             "--num_steps 60 --set runconfig.checkpoint_steps=60 --model_dir %s "
+                             "--max_steps 60 --set runconfig.checkpoint_steps=60 --model_dir %s "
                              "--checkpoint_path %s/checkpoint_150.mdl --set "
                              "runconfig.load_checkpoint_states=model --set "
                              "runconfig.disable_strict_checkpoint_loading=true --set "
