@@ -1,4 +1,5 @@
-/** Cycles of low-rank adapters beside the matrices of a part, forward and backward. */
+/** Cycles of low-rank adapters beside the matrices of a part, forward and backward; they are
+ *  added to those of the part by cycles_parts.c. */
 #ifndef WSC_CYCLES_ADAPTER_H
 #define WSC_CYCLES_ADAPTER_H
 #include <wsc/cycles.h>

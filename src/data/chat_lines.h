@@ -1,4 +1,5 @@
-/** One chat after the other from JSON Lines, as tokens with a mark on those that are learned. */
+/** One chat after the other from JSON Lines, as tokens with a mark on those that are learned;
+ *  chat_dataset.c makes samples of them. */
 #ifndef WSC_DATA_CHAT_LINES_H
 #define WSC_DATA_CHAT_LINES_H
 #include "text_stream.h"
