@@ -26,6 +26,7 @@
 #include <wsc/conf.h>
 #include <wsc/err.h>
 #include <wsc/zoo_sparsity.h>
+#include <wsc/zoo_tuning.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -308,6 +309,9 @@ struct zoo_model {
     bool use_final_layer_norm; /**< encoders: a norm after the last block */
     bool token_dropout;        /**< ESM-2: embeddings of mask_token_id are 0, others scaled up */
     int64_t mask_token_id;     /**< CONF_NULL: none */
+    struct zoo_patterns freeze;   /**< expressions that occur in the names of frozen tensors */
+    struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */
+    struct zoo_dpo dpo;           /**< preference optimization */
 };
 
 /* ---- schedules and optimizer ----------------------------------------------------------------- */

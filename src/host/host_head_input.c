@@ -118,9 +118,11 @@ static void dense_rows(struct host *k, const struct host_span *b, int thread)
     const int64_t C = k->model->C;
     const float *bias = k->stage.vector[head->dense + 1];
     const struct num_product shape = host_linear_shape(b->n, C, C);
+    const struct host_lines at = {b->row, thread};
     float *pre = (float *)k->buffer[HOST_HEAD_PRE] + b->row * C;
     float *act = (float *)k->buffer[HOST_HEAD_ACT] + b->row * C;
-    host_linear(k, &shape, host_at(k, k->buffer[HOST_HEAD_IN], b->row * C), head->dense, 0, pre);
+    host_linear(k, &shape, host_at(k, k->buffer[HOST_HEAD_IN], b->row * C), head->dense, 0, &at,
+                pre);
     for (int64_t i = 0; i < b->n; i++) {
         if (bias) num_add(pre + i * C, bias, C);
         host_function(head->function, act + i * C, pre + i * C, C);
@@ -176,13 +178,14 @@ static void dense_rows_backward(struct host *k, const struct host_span *b, int t
     float *dxn = k->buffer[HOST_DXN], *dact = head->norm ? k->buffer[HOST_HEAD_DACT] : dxn;
     const float *pre = k->buffer[HOST_HEAD_PRE];
     float *act = host_thread(k, thread, HOST_ROW), *dpre = host_thread(k, thread, HOST_ROW2);
+    const struct host_lines at = {b->row, thread};
     const struct num_product shape = host_linear_back_shape(b->n, C, C);
     drop(k, b, dact, thread);
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         host_function_backward(head->function, act, dpre, dact + i * C, pre + i * C, C);
         host_to_operands(k, host_at(k, k->buffer[HOST_HEAD_DPRE], i * C), dpre, C);
     }
-    host_linear(k, &shape, host_at(k, k->buffer[HOST_HEAD_DPRE], b->row * C), head->dense, 0,
+    host_linear(k, &shape, host_at(k, k->buffer[HOST_HEAD_DPRE], b->row * C), head->dense, 0, &at,
                 dxn + b->row * C);
 }
 
