@@ -4,8 +4,21 @@
  * stage and micro-batch, and where weights are sparse beside those of dense tensors.  Totals on
  * standard output, every link in performance.json. */
 #include "job_payload.h"
+#include "job_state.h"
 
 #include <wsc/log.h>
+
+enum wsc_err job_payload_collect(struct job_state *s)
+{
+    if (!s->job->values) return WSC_OK;
+    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
+}
+
+struct job_payload job_payload_of(const struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    return (struct job_payload){s->carried, s->n_carried, c->machine, model_is_sparse(c->model)};
+}
 
 /* The sum over all links, or over those between ranks. */
 static struct stream_carried total_of(const struct job_payload *p, bool between_ranks)
@@ -58,6 +71,21 @@ static void say_gradients(const struct job_payload *p)
     WSC_INFO("Gradients on all links: %s, %.3f times the minimum; at most %.3f times, from %s",
              bytes, ratio_of(all.gradients, all.least_gradients),
              ratio_of(worst->gradients, worst->least_gradients), child);
+}
+
+void job_payload_log(const struct job_payload *p)
+{
+    const struct stream_carried all = total_of(p, false), ranks = total_of(p, true);
+    char bytes[32], dense[32];
+    if (!p->n || !p->sparse) return;
+    out_si_unit(bytes, sizeof bytes, (double)all.weights, "B");
+    out_si_unit(dense, sizeof dense, (double)all.dense_weights, "B");
+    WSC_INFO("Weights on all links: %s, %.3f times those of dense weights, %s", bytes,
+             ratio_of(all.weights, all.dense_weights), dense);
+    if (!ranks.dense_weights) return;
+    out_si_unit(bytes, sizeof bytes, (double)ranks.weights, "B");
+    WSC_INFO("Weights on links between ranks: %s, %.3f times those of dense weights", bytes,
+             ratio_of(ranks.weights, ranks.dense_weights));
 }
 
 static enum wsc_err print_sparse(const struct job_payload *p)
