@@ -3,7 +3,7 @@
 """Held-out loss of a tiny GPT, dense and at 75 % zeros, as SPDF compares them.
 
     /usr/bin/python3 benchmarks/sparse_loss.py [--program build/wsc] [--out build/sparse_loss]
-        [--picture FILE] [--steps 600] [--more 200] [TEXT...]
+        [--picture FILE] [--steps 600] [--more 200] [--rate 0.001] [--rates] [TEXT...]
 
 Trains configs/params/tiny.yaml (0.12 M parameters over bytes) on TEXT, by default the project's own
 documents and headers, a tenth of it held out: dense, with static masks, and with RigL, all from the
@@ -29,6 +29,9 @@ def arguments():
     p.add_argument("--picture")
     p.add_argument("--steps", type=int, default=600)
     p.add_argument("--more", type=int, default=200)
+    p.add_argument("--rate", type=float, default=0.001, help="highest learning rate")
+    p.add_argument("--rates", action="store_true",
+                   help="only compare learning rates of the dense model")
     p.add_argument("text", nargs="*", default=sorted(glob.glob("docs/*.md") +
                                                      glob.glob("include/wsc/*.h")))
     return p.parse_args()
@@ -45,11 +48,12 @@ def sparsity_of(kind, steps):
 def train(a, name, sparsity, last):
     """To step `last`, in the folder of that name, which may have the steps before."""
     folder = os.path.join(a.out, name)
-    rates = ("[{scheduler: Linear, initial_learning_rate: 0, end_learning_rate: 0.003, "
-             "total_iters: %d}, {scheduler: CosineDecay, initial_learning_rate: 0.003, "
-             "end_learning_rate: 0.001, total_iters: %d}, {scheduler: CosineDecay, "
-             "initial_learning_rate: 0.001, end_learning_rate: 0.0001, total_iters: %d}]"
-             % (a.steps // 20, a.steps - a.steps // 20, a.more))
+    rates = ("[{scheduler: Linear, initial_learning_rate: 0, end_learning_rate: %g, "
+             "total_iters: %d}, {scheduler: CosineDecay, initial_learning_rate: %g, "
+             "end_learning_rate: %g, total_iters: %d}, {scheduler: CosineDecay, "
+             "initial_learning_rate: %g, end_learning_rate: %g, total_iters: %d}]"
+             % (a.rate, a.steps // 20, a.rate, a.rate / 3, a.steps - a.steps // 20, a.rate / 3,
+                a.rate / 30, a.more))
     command = [a.program, "run", "--params", "configs/params/tiny.yaml", "--mode", "train_and_eval",
                "--max_steps", str(last), "--model_dir", folder]
     for key in ("train_input.data_dir=%s/data/train" % a.out,
@@ -73,12 +77,25 @@ def has(a, name, last):
     return os.path.exists(os.path.join(a.out, name, "checkpoint_%d.mdl" % last))
 
 
-def all_curves(a):
-    """{name: {step: loss}}; a curve that goes on with dense weights has the steps before too."""
+def make_data(a):
     os.makedirs(a.out, exist_ok=True)
     if not os.path.exists(os.path.join(a.out, "data")):
         subprocess.run([a.program, "data", "--input", *a.text, "--out", a.out + "/data",
                         "--max_seq_length", "64", "--split", "0.1"], check=True)
+
+
+def compare_rates(a):
+    """The dense model at several rates; the others take its best one, as SPDF does."""
+    for a.rate in (0.00025, 0.0005, 0.001, 0.002, 0.004):
+        name = "dense_%g" % a.rate
+        if not has(a, name, a.steps):
+            train(a, name, "null", a.steps)
+        print("learning rate %g: %.4f" % (a.rate, held_out(os.path.join(a.out, name))[a.steps]),
+              flush=True)
+
+
+def all_curves(a):
+    """{name: {step: loss}}; a curve that goes on with dense weights has the steps before too."""
     end, curves = a.steps + a.more, {}
     for kind in ("dense", "static", "rigl"):
         if not has(a, kind, a.steps):
@@ -130,6 +147,10 @@ def draw(a, curves, names):
 
 def main():
     a = arguments()
+    make_data(a)
+    if a.rates:
+        compare_rates(a)
+        return
     curves = all_curves(a)
     names = write_table(a, curves)
     if a.picture:
