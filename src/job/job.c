@@ -341,7 +341,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     job_stop_restart(s);
     if (at < n) return stop_evaluation(s, began);
     s->eval_due = false;
-    if (!trains(s)) TRY(job_payload_collect(s));
+    if (!trains(s)) TRY(job_log_carried(s));
     return job_log_eval_end(s);
 }
 
@@ -548,7 +548,7 @@ static enum wsc_err train(struct job_state *s)
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_host(s);
     collect_kernels(s);
-    TRY(job_payload_collect(s));
+    TRY(job_log_carried(s));
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
 }
 

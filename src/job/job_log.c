@@ -108,6 +108,20 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     return job_events_train(s, &step, &pace);
 }
 
+/* ---- links ----------------------------------------------------------------------------------- */
+
+enum wsc_err job_log_carried(struct job_state *s)
+{
+    if (!s->job->values) return WSC_OK;
+    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
+}
+
+static struct job_payload payload_of(const struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    return (struct job_payload){s->carried, s->n_carried, c->machine, model_is_sparse(c->model)};
+}
+
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
@@ -139,7 +153,7 @@ static struct job_evaluation summarise(const struct job_state *s)
                                    .loss = s->job->values ? e->loss / (double)e->n_batches : NAN,
                                    .accuracy = (double)e->sums.n_correct / tokens,
                                    .perplexity = exp(e->sums.loss_sum / tokens),
-                                   .payload = job_payload_of(s)};
+                                   .payload = payload_of(s)};
 }
 
 enum wsc_err job_log_eval_end(struct job_state *s)
@@ -235,7 +249,7 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .cluster_hash = job->cluster->hash,
                                     .kernel = s->kernel,
                                     .n_kernels = s->n_kernels,
-                                    .payload = job_payload_of(s),
+                                    .payload = payload_of(s),
                                     .numerics = kind_of(s),
                                     .command = job->command};
 }

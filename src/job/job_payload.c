@@ -4,21 +4,8 @@
  * stage and micro-batch, and where weights are sparse beside those of dense tensors.  Totals on
  * standard output, every link in performance.json. */
 #include "job_payload.h"
-#include "job_state.h"
 
 #include <wsc/log.h>
-
-enum wsc_err job_payload_collect(struct job_state *s)
-{
-    if (!s->job->values) return WSC_OK;
-    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
-}
-
-struct job_payload job_payload_of(const struct job_state *s)
-{
-    const struct cluster *c = s->cluster;
-    return (struct job_payload){s->carried, s->n_carried, c->machine, model_is_sparse(c->model)};
-}
 
 /* The sum over all links, or over those between ranks. */
 static struct stream_carried total_of(const struct job_payload *p, bool between_ranks)

@@ -1,13 +1,11 @@
 /** What the links of a run carried, beside the least, and beside what dense weights would have.
  *
- *  Called by job.c, and by job_log.c for the end of a run, and by job_performance.c for
+ *  Called by job_log.c for the end of a run, and by job_performance.c for
  * performance.json. */
 #ifndef WSC_JOB_PAYLOAD_H
 #define WSC_JOB_PAYLOAD_H
 #include <wsc/out.h>
 #include <wsc/stream.h>
-
-struct job_state;
 
 /** Bytes of payloads, by link of the tree; borrowed. */
 struct job_payload {
@@ -16,10 +14,6 @@ struct job_payload {
     const struct stream_topology *machine;
     bool sparse; /**< some weights are: dense bytes are printed beside */
 };
-/** Count what the links have carried in a run with values, for job_payload_of().  Collective. */
-enum wsc_err job_payload_collect(struct job_state *s) WSC_CHECKED;
-/** What was counted; nothing before. */
-struct job_payload job_payload_of(const struct job_state *s);
 /** Log the bytes of sparse weights beside dense ones, after passes without gradients. */
 void job_payload_log(const struct job_payload *p);
 /** Log the gradients of all links beside the least; print the totals of sparse weights on stdout.
