@@ -94,7 +94,7 @@ const struct app_command app_commands[] = {
               "with the analytical models of the literature, calibration with published counts.",
      .examples =
          "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
-         "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --zeros 0.5 --json\n"
+         "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --density 0.5 --json\n"
          "  wsc mesh allreduce --fabric 32x32 --words 64 --heatmap heat.png --explain\n"
          "  wsc mesh attention --fabric 16x8 --tokens 32 --heads 4 --head_dim 16 --pass backward\n"
          "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n",

@@ -222,17 +222,11 @@ bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
            outer_by_data(l, n, held, sent, cols) <= outer_in_blocks(l, n, held, sent, cols);
 }
 
-bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
+/** Is it the input that goes along the row? */
+static bool by_columns(const struct cycles_layout *l, const struct cycles_side *in,
                        const struct cycles_side *out)
 {
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
-}
-
-bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
-                             const struct cycles_side *out)
-{
-    const bool columns = cycles_by_columns(l, in, out);
-    return cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
 }
 
 /** Cycles of all results, either operand being the one that is sent. */
@@ -252,13 +246,29 @@ static double some_results(const struct cycles_layout *l, const struct cycles_si
                 cycles_sampled_gradient(l, in->k, out, density));
 }
 
+struct cycles_gradient_way cycles_gradient_way(const struct cycles_layout *l,
+                                               const struct cycles_side *in,
+                                               const struct cycles_side *out, double density)
+{
+    const double some = some_results(l, in, out, density);
+    if (some < all_results(l, in, out)) {
+        const bool columns = cycles_sampled_gradient(l, out->k, in, density) <
+                             cycles_sampled_gradient(l, in->k, out, density);
+        return (struct cycles_gradient_way){.by_columns = columns, .sampled = true};
+    }
+    const bool columns = by_columns(l, in, out);
+    const bool arrives =
+        cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
+    return (struct cycles_gradient_way){.by_columns = columns, .arrives = arrives};
+}
+
 /** On the mesh rows with a token less, the last ones of a column, are ready before the others and
  *  their sums are not waited for. */
 static double early_rows(const struct cycles_layout *l, const struct cycles_side *in,
-                         const struct cycles_side *out)
+                         const struct cycles_side *out, double density)
 {
     const double late = fmod(l->tokens, l->rows);
-    if (!l->on_mesh || !(late > 0) || !cycles_gradient_arrives(l, in, out)) return 0;
+    if (!l->on_mesh || !(late > 0) || !cycles_gradient_way(l, in, out, density).arrives) return 0;
     return l->relay * (l->rows - late);
 }
 
@@ -266,7 +276,7 @@ double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles
                               const struct cycles_side *out, double density)
 {
     return fmin(all_results(l, in, out), some_results(l, in, out, density)) +
-           cycles_gradient_latency(l) - early_rows(l, in, out);
+           cycles_gradient_latency(l) - early_rows(l, in, out, density);
 }
 
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
@@ -274,7 +284,7 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
 {
     const double some = some_results(l, in, out, density);
     if (some < all_results(l, in, out)) return some / fmax(in->n, out->n);
-    const bool columns = cycles_by_columns(l, in, out);
+    const bool columns = by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
     if (cycles_outer_arrives(l, l->t, held->k, sent, l->cols))
         return l->t * cycles_axpy_arrival(l, held->k);

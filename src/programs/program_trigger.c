@@ -52,6 +52,14 @@ static enum wsc_err send_sums(struct mesh_pe *pe, const struct programs_trigger 
     return WSC_OK;
 }
 
+/* The end of an item for which no data come may not be taken before the item is bound. */
+static enum wsc_err let_ends(struct mesh_pe *pe, struct programs_items *s, bool let)
+{
+    if (s->held == !let) return WSC_OK;
+    s->held = !let;
+    return let ? mesh_unblock(pe, PROGRAMS_TASK_ITEM) : mesh_block(pe, PROGRAMS_TASK_ITEM);
+}
+
 /* The next item is bound when an accumulator is free; one for which nothing comes ends at once. */
 static enum wsc_err bind_items(struct mesh_pe *pe, const struct programs_trigger *t,
                                struct programs_items *s)
@@ -62,10 +70,12 @@ static enum wsc_err bind_items(struct mesh_pe *pe, const struct programs_trigger
         struct mesh_trigger next = {.thread = PROGRAMS_THREAD_TRIGGER,
                                     .wait = (uint16_t)g->arrival_eighths,
                                     .activate = PROGRAMS_TASK_ITEM + 1};
-        if (i / t->parts - s->summed / t->parts >= t->accumulators) return WSC_OK;
+        if (i / t->parts - s->summed / t->parts >= t->accumulators)
+            return let_ends(pe, s, false);
         next.writes = !any_came(s, first_part(t, i), i);
         if (t->item(pe, i, &next)) {
             TRY(mesh_arm(pe, &next));
+            TRY(let_ends(pe, s, true));
             continue;
         }
         end_item(s, false);
