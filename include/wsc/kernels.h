@@ -176,8 +176,8 @@ enum wsc_err kernels_row_run(const struct kernels_row *row, const struct program
                              struct programs_result *r) WSC_CHECKED;
 /** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
  *  format four roundings to it, since results pass through sums, products and a map that round
- *  each; where each product of a sum over n tokens is rounded, sqrt(n) / 2 if that is more, the
- *  deviation of so many roundings times three. */
+ *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more, the
+ *  deviation of so many roundings five times. */
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c);
 /** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
  * the reference; WSC_USAGE when the row has no host column. */
@@ -216,10 +216,6 @@ enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw,
  *  @p seed samples, as kernels_pairs() does operations with dense ones. */
 enum wsc_err kernels_sparse_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
                                   void *ctx) WSC_CHECKED;
-/** Pair number @p i of those. */
-enum wsc_err kernels_sparse_pair(const struct hw *hw, uint64_t seed, int i,
-                                 struct kernels_pair *pair) WSC_CHECKED;
-
 /** An operation of a published model's plan on a strip of the wafer: simulated cycles beside the
  *  analytical model's. */
 struct kernels_wafer_pair {

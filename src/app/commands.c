@@ -45,7 +45,8 @@ const struct app_command app_commands[] = {
      .summary = "predict published figures and print the error of each",
      .usage = "validate --out DIR [options]\n"
               "wsc validate --mesh [--pairs N] [--seed S] [--json]\n"
-              "wsc validate --mesh --wafer [--csv FILE] [--json]",
+              "wsc validate --mesh --wafer [--csv FILE] [--json]\n"
+              "wsc validate --mesh --sparse [--pairs N] [--seed S] [--json]",
      .about = "Predicts every published figure of benchmarks/reference and prints the error, the "
               "rows that constants were fitted on, the parts of the predicted steps, and the "
               "predictions of the same machine with its calibrated constants at neutral values. "

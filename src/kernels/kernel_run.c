@@ -48,7 +48,7 @@ static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed, enum 
     return WSC_OK;
 }
 
-/* Of the input that has a mask, zeros in all places but as many as a mask keeps, evenly drawn
+/* Zeros in the input that has a mask, in all places but as many as a mask keeps, evenly drawn
  * (Knuth, algorithm S). */
 static void draw_mask(struct operands *o, const struct programs_case *c)
 {
@@ -141,7 +141,7 @@ double kernels_row_tolerance(const struct kernels_row *row, const struct program
 {
     const int bf16_digits = 8, fp16_digits = 11;
     const bool each = row->rounds_products && c->density > 0 && c->density < 1;
-    const double roundings = each ? fmax(4, sqrt((double)(c->tokens * c->samples)) / 2) : 4;
+    const double roundings = each ? fmax(4, 0.75 * sqrt((double)(c->tokens * c->samples))) : 4;
     if (c->format == NUM_FP32) return row->tolerance;
     return row->tolerance +
            roundings * ldexp(1, -(c->format == NUM_FP16 ? fp16_digits : bf16_digits));

@@ -41,25 +41,30 @@ static double sample_density(struct kernels_sampler *s)
     return part % 8 ? pow(least, (double)part / PARTS) : 1;
 }
 
-/* Columns and rows of a strip, 4 to 48 tokens and 2 to 16 features of a PE, one to four turns. */
+/* A side of a matrix of that many features on a column, give or take. */
+static int64_t sample_side(struct kernels_sampler *s, const struct programs_case *c, int most)
+{
+    enum { LEAST = 256 }; /* of fewer the one column that has most decides, which is chance */
+    const int64_t n = c->w * kernels_pick(s, 1, most) - kernels_pick(s, 0, c->w / 2);
+    return n < LEAST ? LEAST : n;
+}
+
+/* Columns and rows of a strip, 4 to 48 tokens and up to 16 features of a PE, four turns or more. */
 static void sample_case(struct kernels_sampler *s, struct programs_case *c)
 {
-    enum { LEAST_OUT = 64 };
     c->w = (int)kernels_pick(s, 4, 40);
     c->h = (int)kernels_pick(s, 1, 4);
     c->samples = 1;
     c->tokens = c->h * kernels_pick(s, 4, 48);
-    const int64_t held = c->w * kernels_pick(s, 2, 16) - kernels_pick(s, 0, c->w / 2);
-    const int64_t outputs = c->w * kernels_pick(s, 1, 4);
-    const int64_t made = outputs < LEAST_OUT ? LEAST_OUT : outputs;
-    c->m = c->backward ? held : made;
-    c->k = c->backward ? made : held;
+    const int64_t in = sample_side(s, c, 16), out = sample_side(s, c, 4);
+    c->m = c->backward ? in : out;
+    c->k = c->backward ? out : in;
     c->format = kernels_pick(s, 0, 1) ? NUM_BF16 : NUM_FP32;
     c->density = sample_density(s);
 }
 
-enum wsc_err kernels_sparse_pair(const struct hw *hw, uint64_t seed, int i,
-                                 struct kernels_pair *pair)
+/* Simulate number @p i of those that @p seed samples. */
+static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct kernels_pair *pair)
 {
     enum { STREAM = 1 << 20 };
     struct kernels_sampler s = {seed, wsc_rng_stream(WSC_RNG_TEST, STREAM + (uint64_t)i), 0};
@@ -99,7 +104,7 @@ enum wsc_err kernels_sparse_pairs(const struct hw *hw, uint64_t seed, int n, ker
 {
     for (int i = 0; i < n; i++) {
         struct kernels_pair pair;
-        TRY(kernels_sparse_pair(hw, seed, i, &pair));
+        TRY(simulate(hw, seed, i, &pair));
         TRY(report(ctx, &pair));
     }
     return WSC_OK;

@@ -80,6 +80,19 @@ static enum wsc_err receive(struct mesh_pe *pe)
                                         .a = mesh_in(PROGRAMS_COLOUR_SCALARS, n)});
 }
 
+/* Places, and what ends a value, start tasks or wait. */
+static enum wsc_err let_places(struct mesh_pe *pe)
+{
+    TRY(mesh_unblock(pe, PROGRAMS_TASK_ITEM));
+    return mesh_unblock_data(pe, PROGRAMS_COLOUR_VECTOR);
+}
+
+static enum wsc_err close_places(struct mesh_pe *pe)
+{
+    TRY(mesh_block(pe, PROGRAMS_TASK_ITEM));
+    return mesh_block_data(pe, PROGRAMS_COLOUR_VECTOR);
+}
+
 /* Places of a value start tasks when it is there and a vector for its sums is free, whose first
  * numbers, one for each place, become 0 first. */
 static enum wsc_err open_places(struct mesh_pe *pe)
@@ -94,8 +107,7 @@ static enum wsc_err open_places(struct mesh_pe *pe)
     if (n)
         TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(s->sums[p->ended % s->n_buffers], n), mesh_float(0),
                     (struct mesh_dsd){0}));
-    TRY(mesh_unblock(pe, PROGRAMS_TASK_ITEM));
-    return mesh_unblock_data(pe, PROGRAMS_COLOUR_VECTOR);
+    return let_places(pe);
 }
 
 /* Sums of the oldest value whose sums have not left go up the column, off the fabric. */
@@ -135,8 +147,7 @@ static enum wsc_err proceed(struct mesh_pe *pe)
 static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
 {
     (void)data;
-    TRY(mesh_block(pe, PROGRAMS_TASK_ITEM));
-    TRY(mesh_block_data(pe, PROGRAMS_COLOUR_VECTOR));
+    TRY(close_places(pe));
     return proceed(pe);
 }
 
@@ -147,22 +158,53 @@ static enum wsc_err on_received(struct mesh_pe *pe, uint32_t data)
     return proceed(pe);
 }
 
-/* A place: the products of the held feature with the value, then their sum. */
+/* An operation of a place, in the background: while it runs the PE takes the next values. */
+static enum wsc_err work(struct mesh_pe *pe, struct mesh_op op, int then)
+{
+    op.thread = PROGRAMS_THREAD_TRIGGER;
+    op.activate = (uint8_t)(then + 1);
+    TRY(mesh_wait(pe, sampled_of(pe)->g->loop_cycles));
+    return mesh_issue(pe, &op);
+}
+
+/* A place: the products of the held feature with the value, then their sum (on_products). */
 static enum wsc_err on_place(struct mesh_pe *pe, uint32_t slot)
 {
     const struct sampled *s = sampled_of(pe);
-    struct progress *p = progress_of(pe);
+    const struct progress *p = progress_of(pe);
     const int y = mesh_y(pe), n = tokens_of(s, y), buffer = p->ended % s->n_buffers;
-    const struct mesh_dsd products = mesh_mem(s->products, n);
     const struct mesh_dsd held =
         mesh_mem(programs_at(s->g, &s->held, (int)slot, first_token(s, y)), n);
-    const struct mesh_dsd sum = mesh_mem_strided(s->sums[buffer] + 4 * p->at++, n, 0);
     if (!n) return WSC_OK;
-    TRY(mesh_wait(pe, s->g->loop_cycles));
-    TRY(mesh_do(pe, programs_code(s->held.half, MESH_FMULS), products, held,
-                mesh_mem(s->values[buffer], n)));
-    TRY(mesh_wait(pe, s->g->loop_cycles));
-    return mesh_do(pe, s->held.half ? MESH_FADDHS : MESH_FADDS, sum, sum, products);
+    TRY(close_places(pe));
+    return work(pe,
+                (struct mesh_op){.code = (uint8_t)programs_code(s->held.half, MESH_FMULS),
+                                 .dst = mesh_mem(s->products, n),
+                                 .a = held,
+                                 .b = mesh_mem(s->values[buffer], n)},
+                PROGRAMS_TASK_NEXT);
+}
+
+static enum wsc_err on_products(struct mesh_pe *pe, uint32_t data)
+{
+    const struct sampled *s = sampled_of(pe);
+    struct progress *p = progress_of(pe);
+    const int n = tokens_of(s, mesh_y(pe));
+    const int at = s->sums[p->ended % s->n_buffers] + 4 * p->at++;
+    const struct mesh_dsd sum = mesh_mem_strided(at, n, 0);
+    (void)data;
+    return work(pe,
+                (struct mesh_op){.code = s->held.half ? MESH_FADDHS : MESH_FADDS,
+                                 .dst = sum,
+                                 .a = sum,
+                                 .b = mesh_mem(s->products, n)},
+                PROGRAMS_TASK_PLACED);
+}
+
+static enum wsc_err on_placed(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    return let_places(pe);
 }
 
 /* The last place of a value has come. */
@@ -172,8 +214,7 @@ static enum wsc_err on_end(struct mesh_pe *pe, uint32_t data)
     (void)data;
     p->ended++;
     p->open = false;
-    TRY(mesh_block(pe, PROGRAMS_TASK_ITEM));
-    TRY(mesh_block_data(pe, PROGRAMS_COLOUR_VECTOR));
+    TRY(close_places(pe));
     return proceed(pe);
 }
 
@@ -284,6 +325,8 @@ static enum wsc_err bind(const struct sampled *s)
     const struct mesh_rect all = programs_all(g);
     TRY(mesh_data_task(g->m, all, PROGRAMS_COLOUR_VECTOR, on_place, MESH_LOW));
     TRY(mesh_task(g->m, all, PROGRAMS_TASK_ITEM, on_end, MESH_LOW));
+    TRY(mesh_task(g->m, all, PROGRAMS_TASK_NEXT, on_products, MESH_LOW));
+    TRY(mesh_task(g->m, all, PROGRAMS_TASK_PLACED, on_placed, MESH_LOW));
     TRY(mesh_task(g->m, all, PROGRAMS_TASK_READY, on_received, MESH_MEDIUM));
     TRY(mesh_task(g->m, all, PROGRAMS_TASK_SUMMED, on_summed, MESH_MEDIUM));
     TRY(mesh_task(g->m, all, PROGRAMS_TASK_SEND, send, MESH_LOW));

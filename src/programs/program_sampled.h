@@ -1,4 +1,5 @@
-/** Gradients of the weights that are not zero, alone: a sampled product of two dense matrices. */
+/** Gradients of the weights that are not zero, alone: a sampled product of two dense matrices, of
+ *  which one passes along the rows and the other one stays. */
 #ifndef WSC_PROGRAMS_SAMPLED_H
 #define WSC_PROGRAMS_SAMPLED_H
 #include "program_weight_grad.h"
