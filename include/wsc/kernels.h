@@ -70,8 +70,8 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
  *  Bit-identical for any division of the batch over wafers, ranks and threads. */
 enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
                               struct kernels_simulated *simulated) WSC_CHECKED;
-/** Forward of a stage whose tensors have masks: @p weights as host_forward_sparse() takes them. The
- *  mesh gets them with zeros. */
+/** Forward of a stage whose tensors have masks: @p weights as host_forward_sparse() takes them. On
+ *  the mesh zeros do not stream where arriving data start multiply-adds. */
 enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
                                     const struct model_weights *weights,
                                     struct kernels_simulated *simulated) WSC_CHECKED;

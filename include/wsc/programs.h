@@ -204,6 +204,10 @@ void programs_model_destroy(struct programs_model **k);
  *  order. */
 void programs_model_begin(struct programs_model *k, const struct data_share *share,
                           const struct data_batch *batch);
+/** Let the next forward or backward have masks, one for each view of its stage (borrowed until
+ * then): weights outside do not stream, and their gradients, whose values are then 0, are not
+ * formed where the others alone are faster.  With loops of scalar code zeros stream. */
+void programs_model_mask(struct programs_model *k, const struct model_weights *masks);
 /** Forward of one stage with its weights (n_elems floats); *@p cycles: simulated. */
 enum wsc_err programs_model_forward(struct programs_model *k, int stage, const void *weights,
                                     int64_t *cycles) WSC_CHECKED;

@@ -105,7 +105,7 @@ enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights,
     return WSC_OK;
 }
 
-/* ---- stages with masks on the mesh: with zeros --------------------------------------------------
+/* ---- stages with masks on the mesh --------------------------------------------------
  */
 
 /* The dense vector of a stage; owned by the caller.  The mesh computes in fp32. */
@@ -155,6 +155,7 @@ static enum wsc_err mesh_backward_sparse(struct kernels *k, int stage,
     enum wsc_err rc = expand(k, stage, weights, &vector);
     if (!rc) dense = wsc_alloc(WSC_MEM_KERNELS, (size_t)(k->n_nodes * n_elems), sizeof *dense);
     if (!rc && !dense) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expand gradients");
+    programs_model_mask(k->mesh, weights);
     if (!rc) rc = kernels_backward(k, stage, vector, dense, simulated);
     for (int64_t i = 0; dense && i < k->n_nodes && !rc; i++)
         grads = gather(k, stage, weights, dense + i * n_elems, grads);
@@ -171,6 +172,7 @@ enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
     *simulated = (struct kernels_simulated){0};
     if (k->host) return host_forward_sparse(k->host, stage, weights);
     TRY(expand(k, stage, weights, &vector));
+    programs_model_mask(k->mesh, weights);
     const enum wsc_err rc = kernels_forward(k, stage, vector, simulated);
     wsc_free(vector);
     return rc;

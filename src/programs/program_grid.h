@@ -46,6 +46,7 @@ struct programs_tile {
 struct programs_weights {
     const float *at;
     int64_t ld_out, ld_in;
+    double density;       /**< share of the elements that stream */
     const uint64_t *kept; /**< NULL: all stream; else bit e of word e / 64 is set for each element e
                                that streams, with its place */
 };

@@ -108,7 +108,8 @@ static enum wsc_err linear(struct programs_trial *t, struct matrices *m,
     TRY(matrices_init(t, m, o->x[1]));
     TRY(tile_with(t, &p.in[0], back ? &m->out : &m->in, o->x[0]));
     TRY(programs_reserve_tile(&t->grid, &p.out[0], back ? &m->in : &m->out, "the output"));
-    p.w[0] = (struct programs_weights){o->x[1], back ? 1 : t->c->k, back ? t->c->k : 1, m->kept};
+    p.w[0] = (struct programs_weights){
+        .at = o->x[1], .ld_out = back ? 1 : t->c->k, .ld_in = back ? t->c->k : 1, .kept = m->kept};
     TRY(programs_run_product(&t->grid, &p));
     return programs_tile_out(&t->grid, &p.out[0], o->out);
 }

@@ -230,7 +230,8 @@ static struct programs_weights matrix(const struct programs_model *k, enum model
     return (struct programs_weights){.at = k->weight[weight],
                                      .ld_out = back ? 1 : n_in,
                                      .ld_in = back ? n_in : 1,
-                                     .kept = k->kept[weight]};
+                                     .kept = k->kept[weight],
+                                     .density = k->density[weight]};
 }
 
 /* out = in W', W (n_out, n_in). */
@@ -240,9 +241,12 @@ static enum wsc_err product(struct programs_model *k, const struct programs_prod
     const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
     WSC_CHECK(p->in[0].f && p->out[0].f, "a product whose tiles have no features");
     const struct cycles_side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
+    double density = 0;
+    for (int i = 0; i < p->n_parts; i++)
+        density += p->w[i].density / p->n_parts;
     TRY(programs_run_product(&k->grid, p));
     book(k, row, k->grid.stats.cycles);
-    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n, 1));
+    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n, density));
     return WSC_OK;
 }
 
@@ -269,6 +273,7 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
                                     const struct programs_tile *dy, const struct programs_tile *x)
 {
     const struct cycles_side in = {x->f->n, x->f->slots}, out = {dy->f->n, dy->f->slots};
+    const double density = k->gradient_density[weight];
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct programs_weight_gradient w = {.dy = *dy,
                                              .x = *x,
@@ -282,7 +287,7 @@ static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
         expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,
-               cycles_weight_gradient(&k->leaf_layout, &in, &out, 1));
+               cycles_weight_gradient(&k->leaf_layout, &in, &out, density));
     }
     return WSC_OK;
 }
