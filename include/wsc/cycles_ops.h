@@ -105,16 +105,19 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
  *  dense all are computed. */
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                               const struct cycles_side *out, double density);
-/** True when it is the input that goes along the row of a weight gradient, and dW is built column
- *  by column. */
-bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
-                       const struct cycles_side *out);
-/** True when it is formed one result of what goes along the row at a time, without blocks: each
- *  number that arrives starts a multiply-add. */
-bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
-                             const struct cycles_side *out);
-/** True when the gradients of keys and values are formed so: each score that arrives starts a
- *  multiply-add. */
+/** How a weight gradient is formed: what is fastest by the model. */
+struct cycles_gradient_way {
+    bool by_columns; /**< the input goes along the row, and dW is built column by column */
+    bool arrives;    /**< one result of what goes along the row at a time, without blocks: each
+                          number that arrives starts a multiply-add */
+    bool sampled;    /**< the results of non-zeros alone, a sum over the tokens for each */
+};
+/** The way of cycles_weight_gradient(). */
+struct cycles_gradient_way cycles_gradient_way(const struct cycles_layout *l,
+                                               const struct cycles_side *in,
+                                               const struct cycles_side *out, double density);
+/** True when the gradients of keys and values are formed one at a time: each score that arrives
+ * starts a multiply-add. */
 bool cycles_keys_arrive(const struct cycles_layout *l);
 
 /** A bias of @p features features a PE comes in and is added to all tokens. */

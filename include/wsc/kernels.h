@@ -70,8 +70,8 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
  *  Bit-identical for any division of the batch over wafers, ranks and threads. */
 enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
                               struct kernels_simulated *simulated) WSC_CHECKED;
-/** Forward of a stage whose tensors have masks: @p weights as host_forward_sparse() takes them. The
- *  mesh gets them with zeros. */
+/** Forward of a stage whose tensors have masks: @p weights as host_forward_sparse() takes them. On
+ *  the mesh zeros do not stream where arriving data start multiply-adds. */
 enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
                                     const struct model_weights *weights,
                                     struct kernels_simulated *simulated) WSC_CHECKED;
@@ -110,6 +110,7 @@ struct kernels_reference {
 struct kernels_sizes {
     int64_t in[PROGRAMS_MAX_INPUTS]; /**< of each input; 0: there is none */
     int64_t ids, below;              /**< numbers of tokens' rows or labels, each in [0, below) */
+    int masked; /**< input, counted from 1, of which c->density of the elements are not zero; 0 */
     /** Numbers of the result. */
     int64_t out;
 };
@@ -139,11 +140,12 @@ struct kernels_row {
     const char *name, *summary;
     const char *algos;   /**< words for --algo, the default first; NULL for none */
     const char *options; /**< that size it */
-    /** Options that one algorithm alone takes, "stream: --half --zeros"; NULL: none. */
+    /** Options that one algorithm alone takes, "stream: --half --density"; NULL: none. */
     const char *algo_options;
-    unsigned parts;   /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
-    double tolerance; /**< of values, |difference| / (1 + |expected|) */
-    bool gradient;    /**< has a backward pass; a row without one is a gradient of its own */
+    unsigned parts;       /**< set of 1 << enum model_part: where a model has it; 0: nowhere */
+    double tolerance;     /**< of values, |difference| / (1 + |expected|) */
+    bool rounds_products; /**< in 16 bits with a density, each product of a sum over tokens */
+    bool gradient;        /**< has a backward pass; a row without one is a gradient of its own */
     /** Numbers of inputs and result of a case; both passes. */
     struct kernels_sizes (*sizes)(const struct programs_case *c);
     /** Family of shapes that comparisons sample; NULL: not sampled. */
@@ -172,9 +174,11 @@ enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) 
  *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;
-/** What values of @p format may be off the definition: the row's tolerance, and for a 16-bit format
- *  four roundings to it, since results pass through sums, products and a map that round each. */
-double kernels_row_tolerance(const struct kernels_row *row, enum num_format format);
+/** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
+ *  format four roundings to it, since results pass through sums, products and a map that round
+ *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more, the
+ *  deviation of so many roundings five times. */
+double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c);
 /** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
  * the reference; WSC_USAGE when the row has no host column. */
 enum wsc_err kernels_row_run_host(const struct kernels_row *row, const struct programs_case *c,
@@ -208,6 +212,10 @@ enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pa
 enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
                              int i, struct kernels_pair *pair) WSC_CHECKED;
 
+/** Compare @p n products and weight gradients with sparse matrices, densities of 1 to 0.05, that
+ *  @p seed samples, as kernels_pairs() does operations with dense ones. */
+enum wsc_err kernels_sparse_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
+                                  void *ctx) WSC_CHECKED;
 /** An operation of a published model's plan on a strip of the wafer: simulated cycles beside the
  *  analytical model's. */
 struct kernels_wafer_pair {

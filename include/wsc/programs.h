@@ -49,7 +49,7 @@ struct programs_case {
     int64_t room;        /**< 32-bit sums that fit a PE beside its tiles, for sums over tokens; 0:
                               by the features of the case */
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
-    double zeros;        /**< fraction of zero weights, 0 .. 1 */
+    double density;      /**< share of the weights that are not zero, which alone stream; 0: all */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
     /** Seed of the operands. */
@@ -86,8 +86,8 @@ enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_
 enum wsc_err programs_run_transpose(const struct programs_case *c, struct programs_result *r);
 /** Compute y (m) = A (m, n) x (n), A spread in blocks over the fabric. */
 enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_result *r);
-/** Compute C (m, n) = A (m, k) B (k, n), by SUMMA or with weights A from the edge, of which
- *  c->zeros are left out. */
+/** Compute C (m, n) = A (m, k) B (k, n), by SUMMA or with weights A from the edge, of which those
+ *  that are zero are left out. */
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
 /** Run calls of fp32 fmacs on one PE, for the rate and the set-up of an operation. */
 enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
@@ -123,9 +123,11 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
  *  neighbours share a PE. */
 int programs_head_slots(int heads, int d, int w, int unit);
 
-/** Y (rows, m) = X W' from X (rows, k), W (m, k). */
+/** Y (rows, m) = X W' from X (rows, k), W (m, k); backward dX (rows, k) = dY W from dY (rows, m),
+ * W. With a density zeros of W do not stream, and the others come with their places. */
 enum wsc_err programs_linear(struct programs_trial *t, const struct programs_operands *o);
-/** dW (m, k) = dY' X from X (rows, k), dY (rows, m). */
+/** dW (m, k) = dY' X from X (rows, k), dY (rows, m); with a density the third input is W (m, k),
+ * and only where it is not zero a gradient is wanted, elsewhere it is 0. */
 enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_operands *o);
 /** LayerNorm from X, dY (rows, features), gain, bias (features): Y, or backward dX. */
 enum wsc_err programs_layernorm(struct programs_trial *t, const struct programs_operands *o);
@@ -202,6 +204,10 @@ void programs_model_destroy(struct programs_model **k);
  *  order. */
 void programs_model_begin(struct programs_model *k, const struct data_share *share,
                           const struct data_batch *batch);
+/** Let the next forward or backward have masks, one for each view of its stage (borrowed until
+ * then): weights outside do not stream, and their gradients, whose values are then 0, are not
+ * formed where the others alone are faster.  With loops of scalar code zeros stream. */
+void programs_model_mask(struct programs_model *k, const struct model_weights *masks);
 /** Forward of one stage with its weights (n_elems floats); *@p cycles: simulated. */
 enum wsc_err programs_model_forward(struct programs_model *k, int stage, const void *weights,
                                     int64_t *cycles) WSC_CHECKED;

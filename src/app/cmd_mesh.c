@@ -171,7 +171,7 @@ static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
     if (!rc) rc = show_result(o, name, &r);
     app_show_fini(&o->show);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
-    if (r.max_error <= kernels_row_tolerance(k, o->c.format)) return WSC_OK;
+    if (r.max_error <= kernels_row_tolerance(k, &o->c)) return WSC_OK;
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
 }
 

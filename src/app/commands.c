@@ -45,7 +45,8 @@ const struct app_command app_commands[] = {
      .summary = "predict published figures and print the error of each",
      .usage = "validate --out DIR [options]\n"
               "wsc validate --mesh [--pairs N] [--seed S] [--json]\n"
-              "wsc validate --mesh --wafer [--csv FILE] [--json]",
+              "wsc validate --mesh --wafer [--csv FILE] [--json]\n"
+              "wsc validate --mesh --sparse [--pairs N] [--seed S] [--json]",
      .about = "Predicts every published figure of benchmarks/reference and prints the error, the "
               "rows that constants were fitted on, the parts of the predicted steps, and the "
               "predictions of the same machine with its calibrated constants at neutral values. "
@@ -110,7 +111,7 @@ const struct app_command app_commands[] = {
               "with the analytical models of the literature, calibration with published counts.",
      .examples =
          "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
-         "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --zeros 0.5 --json\n"
+         "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --density 0.5 --json\n"
          "  wsc mesh allreduce --fabric 32x32 --words 64 --heatmap heat.png --explain\n"
          "  wsc mesh attention --fabric 16x8 --tokens 32 --heads 4 --head_dim 16 --pass backward\n"
          "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n",

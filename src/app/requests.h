@@ -51,8 +51,8 @@ struct app_validate {
     struct app_figures figures;
     const char *out;
     const char *csv; /**< of --wafer; NULL: none */
-    bool mesh, wafer, json;
-    int64_t pairs, seed;
+    bool mesh, wafer, sparse, json;
+    int64_t pairs, seed; /**< pairs 0: as many as the comparison takes by itself */
 };
 
 /** `wsc calibrate`. */

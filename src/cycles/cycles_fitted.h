@@ -40,6 +40,13 @@
     XX(wait, 0.886, "wait cols^wait_cols, columns that wait for each other", "phi")                \
     XX(wait_cols, 0.085, "wait cols^wait_cols, columns that wait for each other", "phi")           \
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
+    XX(place_tasks, 1.5, "dot + place_tasks, tasks of a place, on the mesh", "sampled")            \
+    XX(fullest, 0.8, "fullest sqrt(2 ln cols / outputs), on the mesh", "phi")                      \
+    XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "ends")         \
+    XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh", "ends")   \
+    XX(turn_rounded, 12, "more of it in 16 bits, on the mesh", "ends")                             \
+    XX(ends_vary, 0.2, "ends_vary deviations, loads that hold ends up, on the mesh", "ends")       \
+    XX(either, 1.5, "either s, where loads or ends decide, on the mesh", "ends")                   \
     XX(spare_busy, 0.94, "accumulators - spare_less - spare_busy busy", "phi")
 
 /** Values of the coefficients by name. */

@@ -30,15 +30,63 @@ static double chain_share(const struct cycles_layout *l, double cols, double n)
                 (cols > 1 && !once ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);
 }
 
-/** What the turns of a product wait for on the mesh: outputs end at the columns one after the
- *  other, and the first column of a turn gets sums from the far end, where those of the turn before
- *  ended; accumulators keep it busy meanwhile. */
-static double turn_waits(const struct cycles_layout *l, double turns, double chain, double item)
+/** Outputs of a product in turns: each column has one end in a turn, the last columns none where
+ * they hold fewer. */
+struct turns {
+    double n, ends, chain; /**< chain: latency of a sum over the row */
+};
+
+static struct turns turns_of(const struct cycles_layout *l, double n_out)
+{
+    const double n = ceil(n_out / l->cols), ends = ceil(n_out / n);
+    return (struct turns){n, ends,
+                          l->cols > 1 ? (l->cols + ends - cycles_fit.chain_short) * l->relay
+                                      : l->setup_copy};
+}
+
+/** What turns wait for on the mesh: outputs end at the columns one after the other, and the first
+ *  column of a turn gets sums from the far end, where those of the turn before ended; accumulators
+ *  keep it busy meanwhile. */
+static double turn_waits(const struct cycles_layout *l, const struct turns *turns, double item)
 {
     const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
     const double hidden = l->by_data ? cycles_fit.turn_hidden : 0; /* by the last one's own chain */
-    if (!l->on_mesh || turns < 2) return 0;
-    return (turns - 1 - hidden) * fmax(0, chain - ahead);
+    if (!l->on_mesh || turns->n < 2) return 0;
+    return (turns->n - 1 - hidden) * fmax(0, turns->chain - ahead);
+}
+
+/** Cycles of the sums alone on the mesh: the column where an output ends is the first one to pass
+ * on those of the next, so that ends follow each other after a vector and a relay.  In 16 bits it
+ *  rounds the output meanwhile, two cycles an element beside the sums that pass, and every second
+ *  output waits for that.  The first end of a turn waits for the far end of the row. */
+static double product_ends(const struct cycles_layout *l, const struct turns *turns, double n_out)
+{
+    const struct cycles_fit *fit = &cycles_fit;
+    if (l->cols < 2) return 0;
+    const bool half = l->value < 1;
+    const double rounds = (l->t / 2 + l->setup_copy - 1) / 2;
+    const double end = l->t + l->relay + (half ? rounds : fit->next_end);
+    const double turn =
+        (turns->ends - 1) * l->relay + l->t - fit->turn_short - (half ? fit->turn_rounded : 0);
+    return n_out * end + turns->n * turn + l->rows * l->hop;
+}
+
+/** A product as the programs of the mesh compute it by arriving data: loads of the columns or the
+ *  sums decide. */
+static double product_on_mesh(const struct cycles_layout *l, const struct cycles_loads *loads,
+                              double density)
+{
+    const double n_out = loads->outputs;
+    const struct turns turns = turns_of(l, n_out);
+    const struct cycles_load load = cycles_sparse_load(l, loads, density);
+    const double item = fmin(load.mean + load.spread, load.all);
+    const double least = density < 1 ? 0 : loads->least;
+    const double once = turns.chain + turn_waits(l, &turns, fmax(item, least)) +
+                        ceil(l->t / l->add) + l->rows * l->hop;
+    const double ends = fmax(product_ends(l, &turns, n_out), n_out * loads->least) +
+                        n_out * cycles_fit.ends_vary * load.deviation;
+    return fmin(cycles_at_least(n_out * item + once, cycles_fit.either * n_out * load.spread, ends),
+                fmax(n_out * load.all + once, ends));
 }
 
 /** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
@@ -47,15 +95,16 @@ static double turn_waits(const struct cycles_layout *l, double turns, double cha
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
                       double density)
 {
-    const struct cycles_loads loads = {.n = in->k,
+    const struct cycles_loads loads = {.outputs = n_out,
+                                       .n = in->k,
                                        .one = cycles_axpy_arrival(l, l->t),
                                        .rest = chain_share(l, l->cols, l->t),
-                                       .least = l->t};
+                                       .least = l->t,
+                                       .word = true};
+    if (l->on_mesh && l->by_data) return product_on_mesh(l, &loads, density);
     const double item = cycles_sparse_item(l, &loads, density);
-    const double turns = ceil(n_out / l->cols), ends = ceil(n_out / turns);
-    double chain =
-        l->cols > 1 ? (l->cols + ends - cycles_fit.chain_short) * l->relay : l->setup_copy;
-    return n_out * item + chain + turn_waits(l, turns, chain, item) + ceil(l->t / l->add) +
+    const struct turns turns = turns_of(l, n_out);
+    return n_out * item + turns.chain + turn_waits(l, &turns, item) + ceil(l->t / l->add) +
            l->rows * l->hop;
 }
 
@@ -222,17 +271,11 @@ bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
            outer_by_data(l, n, held, sent, cols) <= outer_in_blocks(l, n, held, sent, cols);
 }
 
-bool cycles_by_columns(const struct cycles_layout *l, const struct cycles_side *in,
+/** Is it the input that goes along the row? */
+static bool by_columns(const struct cycles_layout *l, const struct cycles_side *in,
                        const struct cycles_side *out)
 {
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
-}
-
-bool cycles_gradient_arrives(const struct cycles_layout *l, const struct cycles_side *in,
-                             const struct cycles_side *out)
-{
-    const bool columns = cycles_by_columns(l, in, out);
-    return cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
 }
 
 /** Cycles of all results, either operand being the one that is sent. */
@@ -252,13 +295,29 @@ static double some_results(const struct cycles_layout *l, const struct cycles_si
                 cycles_sampled_gradient(l, in->k, out, density));
 }
 
+struct cycles_gradient_way cycles_gradient_way(const struct cycles_layout *l,
+                                               const struct cycles_side *in,
+                                               const struct cycles_side *out, double density)
+{
+    const double some = some_results(l, in, out, density);
+    if (some < all_results(l, in, out)) {
+        const bool columns = cycles_sampled_gradient(l, out->k, in, density) <
+                             cycles_sampled_gradient(l, in->k, out, density);
+        return (struct cycles_gradient_way){.by_columns = columns, .sampled = true};
+    }
+    const bool columns = by_columns(l, in, out);
+    const bool arrives =
+        cycles_outer_arrives(l, l->t, columns ? out->k : in->k, columns ? in : out, l->cols);
+    return (struct cycles_gradient_way){.by_columns = columns, .arrives = arrives};
+}
+
 /** On the mesh rows with a token less, the last ones of a column, are ready before the others and
  *  their sums are not waited for. */
 static double early_rows(const struct cycles_layout *l, const struct cycles_side *in,
-                         const struct cycles_side *out)
+                         const struct cycles_side *out, double density)
 {
     const double late = fmod(l->tokens, l->rows);
-    if (!l->on_mesh || !(late > 0) || !cycles_gradient_arrives(l, in, out)) return 0;
+    if (!l->on_mesh || !(late > 0) || !cycles_gradient_way(l, in, out, density).arrives) return 0;
     return l->relay * (l->rows - late);
 }
 
@@ -266,7 +325,7 @@ double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles
                               const struct cycles_side *out, double density)
 {
     return fmin(all_results(l, in, out), some_results(l, in, out, density)) +
-           cycles_gradient_latency(l) - early_rows(l, in, out);
+           cycles_gradient_latency(l) - early_rows(l, in, out, density);
 }
 
 double cycles_kind_gradient(const struct cycles_layout *l, const struct cycles_side *in,
@@ -282,7 +341,7 @@ double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side
 {
     const double some = some_results(l, in, out, density);
     if (some < all_results(l, in, out)) return some / fmax(in->n, out->n);
-    const bool columns = cycles_by_columns(l, in, out);
+    const bool columns = by_columns(l, in, out);
     const struct cycles_side *held = columns ? out : in, *sent = columns ? in : out;
     if (cycles_outer_arrives(l, l->t, held->k, sent, l->cols))
         return l->t * cycles_axpy_arrival(l, held->k);

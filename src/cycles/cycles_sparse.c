@@ -11,12 +11,11 @@
 
 #include <math.h>
 
-/** E max(m + s Z, least) of a normal deviate Z: a column may not be faster than its link. */
-static double at_least(double m, double s, double least)
+double cycles_at_least(double m, double s, double least)
 {
     if (!(s > 0)) return fmax(m, least);
     const double z = (m - least) / s;
-    const double below = 0.5 * erfc(z / sqrt(2)); /* probability that the link decides */
+    const double below = 0.5 * erfc(z / sqrt(2)); /* probability that the other one decides */
     const double sqrt_2_pi = 2.5066282746310002;
     return m * (1 - below) + least * below + s * exp(-z * z / 2) / sqrt_2_pi;
 }
@@ -32,18 +31,57 @@ static double imbalance(const struct cycles_layout *l, double density, double bu
     return fit->wait * pow(l->cols, fit->wait_cols) * sqrt(1 - density) / spare;
 }
 
+/** The fullest column has more than its share of few outputs, which no accumulator evens out: the
+ *  largest of as many normal deviates as there are columns.  Counted on the mesh alone, whose
+ *  products are small. */
+static double fullest(const struct cycles_layout *l, double outputs)
+{
+    if (!l->on_mesh || l->cols < 2) return 0;
+    return cycles_fit.fullest * sqrt(2 * log(l->cols) / outputs);
+}
+
+/** Cycles of a weight that comes with its place.  On the mesh a place in a word of its own is taken
+ *  in the cycle after a multiply-add. */
+static double each_of(const struct cycles_layout *l, const struct cycles_loads *loads,
+                      double density)
+{
+    const double word = l->on_mesh && l->value >= 1 ? fmax(0, 1 - l->start) : 0;
+    return loads->one + (density < 1 ? l->index + (loads->word ? word : 0) : 0);
+}
+
+struct cycles_load cycles_sparse_load(const struct cycles_layout *l,
+                                      const struct cycles_loads *loads, double density)
+{
+    const double k = loads->n, each = each_of(l, loads, density);
+    struct cycles_load load = {.all = k * each + loads->rest};
+    load.mean = k * density * each + loads->rest;
+    if (!(density < 1)) return load;
+    const double busy = loads->least / fmax(load.mean, loads->least);
+    const double deviations = hypot(imbalance(l, density, busy), fullest(l, loads->outputs));
+    load.deviation = each * sqrt(k * density * (1 - density));
+    load.spread = deviations * load.deviation;
+    return load;
+}
+
 double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loads *loads,
                           double density)
 {
-    const double k = loads->n, one = loads->one;
-    if (!(density < 1)) return fmax(k * one + loads->rest, loads->least);
-    const double each = one + l->index;
-    const double mean = k * density * each + loads->rest;
-    const double busy = loads->least / fmax(mean, loads->least);
-    const double spread = imbalance(l, density, busy) * each * sqrt(k * density * (1 - density));
+    const struct cycles_load load = cycles_sparse_load(l, loads, density);
+    const double either = l->on_mesh ? cycles_fit.either : 1;
     /* With k loads and no index no output takes longer than with all of them. */
-    return fmin(at_least(mean + spread, spread, loads->least),
-                fmax(k * each + loads->rest, loads->least));
+    return fmin(cycles_at_least(load.mean + load.spread, either * load.spread, loads->least),
+                fmax(load.all, loads->least));
+}
+
+/** A value on the mesh: half of the copy passes while operations set up; sums become 0 first, where
+ *  there are places; the first column passes all values on, and its own ramp carries them twice. */
+static void take_value_on_mesh(const struct cycles_layout *l, double density,
+                               struct cycles_loads *loads)
+{
+    const double any = 1 - pow(1 - density, loads->n);
+    loads->one += cycles_fit.place_tasks;
+    loads->rest = l->t / l->fast / 2 + any * (l->setup_copy + loads->n * density / l->add);
+    loads->least = 2 * l->t;
 }
 
 double cycles_sampled_gradient(const struct cycles_layout *l, double held,
@@ -51,11 +89,14 @@ double cycles_sampled_gradient(const struct cycles_layout *l, double held,
 {
     const double way = l->lanes > 1 ? 2 : 1;
     const double dot = 2 * l->loop + cycles_mul(l, l->t) + cycles_sum(l, l->t);
-    const struct cycles_loads loads = {.n = held,
-                                       .one = dot + way / l->add,
-                                       .rest = cycles_copy(l, l->t),
-                                       .least = fmax(l->t, way * held * density)};
-    return sent->n * cycles_sparse_item(l, &loads, density) + l->cols * l->hop + 2 * l->ramp;
+    struct cycles_loads loads = {.outputs = sent->n,
+                                 .n = held,
+                                 .one = dot + way / l->add,
+                                 .rest = cycles_copy(l, l->t),
+                                 .least = fmax(l->t, way * held * density)};
+    if (l->on_mesh) take_value_on_mesh(l, density, &loads);
+    return sent->n * cycles_sparse_item(l, &loads, density) + l->cols * l->hop + 2 * l->ramp +
+           (l->on_mesh ? loads.least : 0);
 }
 
 double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind)

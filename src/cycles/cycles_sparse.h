@@ -4,14 +4,25 @@
 #define WSC_CYCLES_SPARSE_H
 #include <wsc/cycles_ops.h>
 
-/** What one output costs a column: @c n operations of @c one cycles when no weight is zero, @c rest
- *  once, and at least @c least. */
+/** What one of @c outputs outputs costs a column: @c n operations of @c one cycles when no weight
+ * is zero, @c rest once, and at least @c least. */
 struct cycles_loads {
-    double n, one, rest, least;
+    double outputs, n, one, rest, least;
+    bool word; /**< in 32 bits the place comes in a word of its own */
+};
+/** Cycles of an output without the least: with all weights, on average, what it takes beyond that
+ *  because columns differ, and the standard deviation of a column. */
+struct cycles_load {
+    double all, mean, spread, deviation;
 };
 /** Cycles of one output when the operations are there with probability @p density; 1: of all. */
 double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loads *loads,
                           double density);
+/** The parts of cycles_sparse_item(). */
+struct cycles_load cycles_sparse_load(const struct cycles_layout *l,
+                                      const struct cycles_loads *loads, double density);
+/** E max(m + s Z, least) of a normal deviate Z. */
+double cycles_at_least(double m, double s, double least);
 /** The gradient of the non-zeros alone: of each result of @p sent the tokens' values go along the
  *  row, and a column that holds @p held features forms a sum over its tokens for each of its
  *  non-zeros. */

@@ -50,7 +50,7 @@ const struct kernels_row kernels_collective_rows[] = {
      .summary = "C (m, n) = A (m, k) B (k, n); stream: A are weights from the edge",
      .algos = "stream summa",
      .options = "--m --n --k",
-     .algo_options = "stream: --half --zeros",
+     .algo_options = "stream: --half --density",
      .tolerance = KERNELS_TOLERANCE,
      .collective = programs_run_gemm},
     {.name = "fmacs",

@@ -8,6 +8,8 @@
 #include <wsc/num.h>
 #include <wsc/num_reference.h>
 
+#include <math.h>
+
 enum {
     LINEAR_PARTS = 1 << MODEL_PART_QKV | 1 << MODEL_PART_ATTN | 1 << MODEL_PART_FFN0 |
                    1 << MODEL_PART_FFN1 | 1 << MODEL_PART_HEAD
@@ -19,36 +21,48 @@ static struct num_ref_linear shape_of(const struct programs_case *c)
     return (struct num_ref_linear){.rows = kernels_tokens_of(c), .out = c->m, .in = c->k};
 }
 
+/* 1: the matrix is dense. */
+static double density_of(const struct programs_case *c)
+{
+    return c->density > 0 ? c->density : 1;
+}
+
 /* ---- Y = X W' -------------------------------------------------------------------------------- */
 
 static struct kernels_sizes linear_sizes(const struct programs_case *c)
 {
     const int64_t rows = kernels_tokens_of(c);
-    return (struct kernels_sizes){.in = {rows * c->k, c->m * c->k}, .out = rows * c->m};
+    return (struct kernels_sizes){.in = {rows * (c->backward ? c->m : c->k), c->m * c->k},
+                                  .masked = 2,
+                                  .out = rows * (c->backward ? c->k : c->m)};
 }
 
 static double linear_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
-    const struct cycles_side in = cycles_side_of(l, c->k);
-    return cycles_product(l, &in, (double)c->m, 1);
+    const struct cycles_side in = cycles_side_of(l, c->backward ? c->m : c->k);
+    return cycles_product(l, &in, (double)(c->backward ? c->k : c->m), density_of(c));
 }
 
 static void linear_reference(const struct programs_case *c, const struct kernels_reference *o,
                              double *want)
 {
     const struct num_ref_linear shape = shape_of(c);
-    num_ref_product(&shape, o->x[0], o->x[1], want);
+    if (c->backward)
+        num_ref_input_gradient(&shape, o->x[0], o->x[1], want);
+    else
+        num_ref_product(&shape, o->x[0], o->x[1], want);
 }
 
 static void linear_host(const struct programs_case *c, const struct programs_operands *o)
 {
-    const struct num_product p = {.trans_b = true,
+    const int64_t in = c->backward ? c->m : c->k, out = c->backward ? c->k : c->m;
+    const struct num_product p = {.trans_b = !c->backward,
                                   .m = kernels_tokens_of(c),
-                                  .n = c->m,
-                                  .k = c->k,
-                                  .lda = c->k,
+                                  .n = out,
+                                  .k = in,
+                                  .lda = in,
                                   .ldb = c->k,
-                                  .ldc = c->m};
+                                  .ldc = out};
     num_gemm(&p, o->x[0], o->x[1], o->out);
 }
 
@@ -57,13 +71,16 @@ static void linear_host(const struct programs_case *c, const struct programs_ope
 static struct kernels_sizes wgrad_sizes(const struct programs_case *c)
 {
     const int64_t rows = kernels_tokens_of(c);
-    return (struct kernels_sizes){.in = {rows * c->k, rows * c->m}, .out = c->m * c->k};
+    const bool sparse = density_of(c) < 1;
+    return (struct kernels_sizes){.in = {rows * c->k, rows * c->m, sparse ? c->m * c->k : 0},
+                                  .masked = sparse ? 3 : 0,
+                                  .out = c->m * c->k};
 }
 
 static double wgrad_cycles(const struct cycles_layout *l, const struct programs_case *c)
 {
     const struct cycles_side in = cycles_side_of(l, c->k), out = cycles_side_of(l, c->m);
-    return cycles_weight_gradient(l, &in, &out, 1);
+    return cycles_weight_gradient(l, &in, &out, density_of(c));
 }
 
 static void wgrad_reference(const struct programs_case *c, const struct kernels_reference *o,
@@ -71,6 +88,8 @@ static void wgrad_reference(const struct programs_case *c, const struct kernels_
 {
     const struct num_ref_linear shape = shape_of(c);
     num_ref_weight_gradient(&shape, o->x[1], o->x[0], want);
+    for (int64_t i = 0; o->x[2] && i < c->m * c->k; i++)
+        if (fpclassify(o->x[2][i]) == FP_ZERO) want[i] = 0;
 }
 
 /* dY' X: the first operand is stored (rows, m) and taken transposed. */
@@ -84,6 +103,8 @@ static void wgrad_host(const struct programs_case *c, const struct programs_oper
                                   .ldb = c->k,
                                   .ldc = c->k};
     num_gemm(&p, o->x[1], o->x[0], o->out);
+    for (int64_t i = 0; o->x[2] && i < c->m * c->k; i++)
+        if (fpclassify(o->x[2][i]) == FP_ZERO) o->out[i] = 0;
 }
 
 static const struct kernels_strip linear_strips[] = {
@@ -115,7 +136,8 @@ static const struct kernels_strip wgrad_strips[] = {
 const struct kernels_row kernels_product_rows[] = {
     {.name = "linear",
      .summary = "Y = X W', W (m, k) streamed in; X and Y stay on the PEs",
-     KERNELS_OPERATION("--m --k", LINEAR_PARTS, kernels_matrix_shapes),
+     KERNELS_OPERATION("--m --k --density --pass", LINEAR_PARTS, kernels_matrix_shapes),
+     .gradient = true,
      .sizes = linear_sizes,
      .strips = linear_strips,
      .program = programs_linear,
@@ -124,7 +146,8 @@ const struct kernels_row kernels_product_rows[] = {
      .host = linear_host},
     {.name = "wgrad",
      .summary = "dW (m, k) = dY' X, summed over tokens, leaves at the edge",
-     KERNELS_OPERATION("--m --k", LINEAR_PARTS, kernels_matrix_shapes),
+     KERNELS_OPERATION("--m --k --density", LINEAR_PARTS, kernels_matrix_shapes),
+     .rounds_products = true,
      .sizes = wgrad_sizes,
      .strips = wgrad_strips,
      .program = programs_wgrad,

@@ -48,6 +48,23 @@ static enum wsc_err sample_input(struct operands *o, int i, uint64_t seed, enum 
     return WSC_OK;
 }
 
+/* Zeros in the input that has a mask, in all places but as many as a mask keeps, evenly drawn
+ * (Knuth, algorithm S). */
+static void draw_mask(struct operands *o, const struct programs_case *c)
+{
+    enum { MASK_STREAM = 1003 };
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, MASK_STREAM);
+    const int i = o->n.masked - 1;
+    const int64_t n = o->n.in[i];
+    int64_t kept = (int64_t)(c->density * (double)n);
+    for (int64_t j = 0; j < n; j++) {
+        if ((double)(n - j) * wsc_rng_uniform(c->seed, stream, (uint64_t)j) < (double)kept)
+            kept--;
+        else
+            o->wide[i][j] = o->x[i][j] = 0;
+    }
+}
+
 /* Whole numbers below the bound of the row. */
 static enum wsc_err sample_ids(struct operands *o, uint64_t seed)
 {
@@ -68,6 +85,7 @@ static enum wsc_err operands_init(struct operands *o, const struct kernels_row *
     o->n = row->sizes(c);
     for (int i = 0; i < PROGRAMS_MAX_INPUTS; i++)
         if (o->n.in[i]) TRY(sample_input(o, i, c->seed, c->format));
+    if (o->n.masked && c->density > 0 && c->density < 1) draw_mask(o, c);
     if (o->n.ids) TRY(sample_ids(o, c->seed));
     TRY_NEW(o->out, WSC_MEM_KERNELS, o->n.out);
     TRY_NEW(o->want, WSC_MEM_KERNELS, o->n.out);
@@ -119,11 +137,14 @@ static enum wsc_err run_program(const struct kernels_row *row, const struct prog
     return WSC_OK;
 }
 
-double kernels_row_tolerance(const struct kernels_row *row, enum num_format format)
+double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c)
 {
-    const int roundings = 4, bf16_digits = 8, fp16_digits = 11;
-    if (format == NUM_FP32) return row->tolerance;
-    return row->tolerance + roundings * ldexp(1, -(format == NUM_FP16 ? fp16_digits : bf16_digits));
+    const int bf16_digits = 8, fp16_digits = 11;
+    const bool each = row->rounds_products && c->density > 0 && c->density < 1;
+    const double roundings = each ? fmax(4, 0.75 * sqrt((double)(c->tokens * c->samples))) : 4;
+    if (c->format == NUM_FP32) return row->tolerance;
+    return row->tolerance +
+           roundings * ldexp(1, -(c->format == NUM_FP16 ? fp16_digits : bf16_digits));
 }
 
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,

@@ -9,8 +9,7 @@
 
 #include <stdio.h>
 
-/* A whole number in [low, high]. */
-static int64_t pick(struct kernels_sampler *s, int64_t low, int64_t high)
+int64_t kernels_pick(struct kernels_sampler *s, int64_t low, int64_t high)
 {
     WSC_CHECK(low <= high, "%lld to %lld", (long long)low, (long long)high);
     return low + (int64_t)(wsc_rng_u64(s->seed, s->stream, s->n++) % (uint64_t)(high - low + 1));
@@ -20,17 +19,17 @@ static int64_t pick(struct kernels_sampler *s, int64_t low, int64_t high)
 void kernels_sample_grid(struct kernels_sampler *s, struct programs_case *c)
 {
     enum { MOST_SIDE = 24, MOST_TOKENS = 8, MOST_SAMPLES = 3 };
-    c->w = (int)pick(s, 1, MOST_SIDE);
-    c->h = (int)pick(s, 1, MOST_SIDE);
-    c->samples = pick(s, 1, MOST_SAMPLES);
-    c->tokens = pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
+    c->w = (int)kernels_pick(s, 1, MOST_SIDE);
+    c->h = (int)kernels_pick(s, 1, MOST_SIDE);
+    c->samples = kernels_pick(s, 1, MOST_SAMPLES);
+    c->tokens = kernels_pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
 }
 
 /* Features for every column, up to 8 on each. */
 static int64_t features(struct kernels_sampler *s, const struct programs_case *c)
 {
     enum { LEAST = 8, MOST_PER_PE = 8 };
-    return pick(s, c->w > LEAST ? c->w : LEAST, (int64_t)MOST_PER_PE * c->w + LEAST);
+    return kernels_pick(s, c->w > LEAST ? c->w : LEAST, (int64_t)MOST_PER_PE * c->w + LEAST);
 }
 
 static void sample_matrix(struct kernels_sampler *s, struct programs_case *c)
@@ -66,11 +65,11 @@ static void sample_heads(struct kernels_sampler *s, struct programs_case *c)
 {
     enum { MOST_HEADS = 6, LEAST_PAIRS = 2, MOST_PAIRS = 16, MOST_TOKENS = 5, MOST_PER_PE = 16 };
     const int64_t w = c->w;
-    c->heads = pick(s, 1, MOST_HEADS < 2 * w ? MOST_HEADS : 2 * w);
+    c->heads = kernels_pick(s, 1, MOST_HEADS < 2 * w ? MOST_HEADS : 2 * w);
     const int64_t fit = MOST_PER_PE * w / (2 * c->heads);
     const int64_t most = fit < LEAST_PAIRS ? LEAST_PAIRS : fit > MOST_PAIRS ? MOST_PAIRS : fit;
-    c->head_dim = 2 * pick(s, LEAST_PAIRS, most);
-    c->tokens = pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
+    c->head_dim = 2 * kernels_pick(s, LEAST_PAIRS, most);
+    c->tokens = kernels_pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
 }
 
 static void describe_heads(const struct programs_case *c, char *text, size_t size)
@@ -84,7 +83,7 @@ static void sample_table(struct kernels_sampler *s, struct programs_case *c)
 {
     const int64_t tokens = c->samples * ((c->tokens + c->h - 1) / c->h);
     c->features = features(s, c);
-    c->vocab = pick(s, 32 * tokens, 64 * tokens);
+    c->vocab = kernels_pick(s, 32 * tokens, 64 * tokens);
 }
 
 static void describe_table(const struct programs_case *c, char *text, size_t size)

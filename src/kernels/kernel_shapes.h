@@ -11,6 +11,8 @@ extern const struct kernels_shapes kernels_matrix_shapes, kernels_feature_shapes
 struct kernels_sampler {
     uint64_t seed, stream, n;
 };
+/** The next one, in [low, high]. */
+int64_t kernels_pick(struct kernels_sampler *s, int64_t low, int64_t high);
 /** Fabric, samples and tokens of a case. */
 void kernels_sample_grid(struct kernels_sampler *s, struct programs_case *c);
 #endif

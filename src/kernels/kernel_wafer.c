@@ -226,7 +226,8 @@ static bool in_blocks(const struct subject *s, const struct programs_case *c)
     const struct cycles_side out = cycles_side_of(&lay.layout, c->m);
     if (s->strip->side == KERNELS_ONE_HEAD)
         return s->strip->backward && !cycles_keys_arrive(&lay.layout);
-    return s->strip->how == KERNELS_TOKENS && !cycles_gradient_arrives(&lay.layout, &in, &out);
+    return s->strip->how == KERNELS_TOKENS &&
+           !cycles_gradient_way(&lay.layout, &in, &out, 1).arrives;
 }
 
 /* Is the case simulated as it is?  Also where with few tokens sums would be formed in the other
@@ -297,7 +298,7 @@ enum wsc_err kernels_wafer_pair(const struct hw *hw, int i, struct kernels_wafer
                                        .w = c.w,
                                        .h = c.h,
                                        .continued = is_whole(&s, &c) ? "" : continued[s.strip->how],
-                                       .tolerance = kernels_row_tolerance(s.row, s.format)};
+                                       .tolerance = kernels_row_tolerance(s.row, &c)};
     out->open = is_open(&s, &c);
     TRY(run(&s, &c, out));
     s.row->shapes->describe(&c, out->shape, sizeof out->shape);

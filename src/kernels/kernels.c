@@ -161,6 +161,7 @@ static enum wsc_err mesh_backward_sparse(struct kernels *k, int stage,
     float *vector = NULL;
     simulated->known = true;
     TRY(expand(k, stage, weights, &vector));
+    programs_model_mask(k->mesh, weights);
     const enum wsc_err rc = mesh_backward_some(k, stage, vector, weights, grads, simulated);
     wsc_free(vector);
     return rc;
@@ -187,6 +188,7 @@ enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
     *simulated = (struct kernels_simulated){0};
     if (k->host) return host_forward_sparse(k->host, stage, weights);
     TRY(expand(k, stage, weights, &vector));
+    programs_model_mask(k->mesh, weights);
     const enum wsc_err rc = kernels_forward(k, stage, vector, simulated);
     wsc_free(vector);
     return rc;

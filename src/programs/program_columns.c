@@ -8,6 +8,7 @@
 #include "program_columns.h"
 #include "program_chain.h"
 #include "program_resources.h"
+#include "program_sampled.h"
 #include "program_scores.h"
 #include "program_trigger.h"
 
@@ -203,7 +204,8 @@ static void store_gradient(const struct columns *c)
         for (int i = 0; i < c->sent.f->n * f->count[x]; i++) {
             const int64_t s = c->sent.f->order[i / f->count[x]];
             const int64_t h = f->order[before + i % f->count[x]];
-            w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
+            w->host[w->how.by_columns ? h * w->ld + s : s * w->ld + h] =
+                programs_number_of(word[i]);
         }
     }
 }
@@ -212,7 +214,7 @@ static enum wsc_err run_gradient(struct columns *c)
 {
     struct programs_grid *g = c->g;
     TRY(begin(c));
-    TRY(programs_edge_take(g, &c->edge, c->held.f, c->sent.f->n));
+    TRY(programs_edge_take_rows(g, &c->edge, c->held.f, c->sent.f->n));
     for (int y = 0; y < g->h; y++) {
         const struct programs_line row = programs_row(y, 0, g->w);
         TRY(route_line(c, &row));
@@ -222,15 +224,35 @@ static enum wsc_err run_gradient(struct columns *c)
     return WSC_OK;
 }
 
-enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w)
+static enum wsc_err sum_by_columns(struct programs_grid *g, struct programs_weight_gradient *w)
 {
-    if (!w->arrives) return programs_run_weight_gradient(g, w);
+    const bool by_columns = w->how.by_columns;
     struct columns c = {
-        .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
+        .g = g, .w = w, .sent = by_columns ? w->x : w->dy, .held = by_columns ? w->dy : w->x};
     enum wsc_err rc = run_gradient(&c);
     if (!rc) w->first_cycle = c.edge.out[0].first_cycle;
     programs_edge_fini(&c.edge);
     return rc;
+}
+
+/* What nobody wants: the edge drops it. */
+static void drop_others(struct programs_weight_gradient *w)
+{
+    for (int64_t i = 0; i < w->dy.f->n; i++)
+        for (int64_t j = 0; j < w->x.f->n; j++)
+            if (!programs_keeps(w->kept, i * w->ld + j)) w->host[i * w->ld + j] = 0;
+}
+
+enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w)
+{
+    if (w->how.sampled)
+        TRY(programs_run_sampled_gradient(g, w));
+    else if (w->how.arrives)
+        TRY(sum_by_columns(g, w));
+    else
+        TRY(programs_run_weight_gradient(g, w));
+    if (w->kept) drop_others(w);
+    return WSC_OK;
 }
 
 enum wsc_err programs_sum_keys(struct programs_grid *g, const struct programs_key_gradient *k)

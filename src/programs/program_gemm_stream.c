@@ -139,7 +139,8 @@ static enum wsc_err stream_data(struct programs_job *j)
     TRY(programs_job_floats(j, 0, j->c->m * k, true));
     TRY(programs_job_floats(j, 1, k * n, true));
     for (int64_t i = 0; i < j->c->m * k; i++)
-        if (wsc_rng_uniform(j->c->seed, zeros, (uint64_t)i) < j->c->zeros) j->host[0][i] = 0;
+        if (j->c->density > 0 && wsc_rng_uniform(j->c->seed, zeros, (uint64_t)i) >= j->c->density)
+            j->host[0][i] = 0;
     TRY_NEW(part, WSC_MEM_MESH, kf * t);
     for (int pe = 0; pe < j->w * j->h && !rc; pe++) {
         int x = pe % j->w, y = pe / j->w;

@@ -212,6 +212,7 @@ enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer 
     g->loop_cycles = (int)w->vector_loop_cycles;
     g->by_data = w->data_triggered;
     g->arrival_eighths = (int)lround(PARTS * w->arrival_cycles);
+    g->index_eighths = (int)lround(PARTS * w->sparse_index_cycles);
     g->accumulators = (int)w->sum_accumulators;
     return WSC_OK;
 }

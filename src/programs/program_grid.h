@@ -46,7 +46,15 @@ struct programs_tile {
 struct programs_weights {
     const float *at;
     int64_t ld_out, ld_in;
+    double density;       /**< share of the elements that stream */
+    const uint64_t *kept; /**< NULL: all stream; else bit e of word e / 64 is set for each element e
+                               that streams, with its place */
 };
+/** Does element @p e of a matrix stream? */
+static inline bool programs_keeps(const uint64_t *kept, int64_t e)
+{
+    return !kept || kept[e / 64] >> e % 64 & 1;
+}
 
 enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
 /** Registers of a PE whose items arriving data make up (program_trigger.c): items that have ended,
@@ -55,6 +63,7 @@ enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
 struct programs_items {
     int32_t ended, bound, sent, summed;
     uint64_t came;
+    bool held; /**< ends of items are held up: the next one is not bound */
 };
 /** The fabric of one wafer and where tokens lie on it. */
 struct programs_grid {
@@ -71,6 +80,7 @@ struct programs_grid {
     int loop_cycles;     /**< before each operation of a loop */
     bool by_data;        /**< arriving data start multiply-adds; otherwise loops do */
     int arrival_eighths; /**< of a cycle, from one such multiply-add to the next */
+    int index_eighths;   /**< more of them where a weight comes with its place */
     int accumulators;    /**< that products by arriving data take in turn */
     const struct programs_trigger *trigger;       /**< borrowed: items of the running program */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */

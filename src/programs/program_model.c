@@ -273,6 +273,22 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
     cycles_layout_round_robin(&k->leaf_layout, leaf_samples);
 }
 
+void programs_model_mask(struct programs_model *k, const struct model_weights *masks)
+{
+    k->masks = k->grid.by_data ? masks : NULL;
+}
+
+/* Which elements of a tensor stream, and of which a gradient is wanted. */
+static void enter_mask(struct programs_model *k, const struct model_tensor *t,
+                       const struct model_weights *mask)
+{
+    const bool sparse = mask && mask->bits;
+    const double density = sparse ? (double)mask->n_kept / (double)t->n_elems : 1;
+    k->kept[t->kind] = sparse ? mask->bits : NULL;
+    k->density[t->kind] = density;
+    k->gradient_density[t->kind] = sparse && mask->dense_gradient ? 1 : density;
+}
+
 /* Where the tensors of the stage lie in its vector; counts begin at 0. */
 static void enter_stage(struct programs_model *k, int stage, const void *weights)
 {
@@ -285,7 +301,9 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
         k->offset[t->kind] = s->view[i].offset;
         k->weight[t->kind] = (const float *)weights + s->view[i].offset;
         k->rows[t->kind] = t->shape[0];
+        enter_mask(k, t, k->masks ? &k->masks[i] : NULL);
     }
+    k->masks = NULL;
     k->n_elems = s->n_elems;
     k->l = s->layer;
     k->cycles = 0;

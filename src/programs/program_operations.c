@@ -68,32 +68,48 @@ static enum wsc_err run_script(struct programs_trial *t, struct programs_script 
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Input and output features of a product. */
+/* Input and output features of a product, and which elements of its matrix are not zero. */
 struct matrices {
     struct programs_features in, out;
+    uint64_t *kept; /* owned; NULL: the matrix is dense */
 };
 
-static enum wsc_err matrices_init(struct programs_trial *t, struct matrices *m)
+/* Bits of the elements of @p w (m, k) that are not zero. */
+static enum wsc_err find_kept(const struct programs_trial *t, const float *w, uint64_t **kept)
+{
+    const int64_t n = t->c->m * t->c->k;
+    if (!(t->c->density > 0 && t->c->density < 1)) return WSC_OK;
+    TRY_NEW(*kept, WSC_MEM_KERNELS, (n + 63) / 64);
+    for (int64_t e = 0; e < n; e++)
+        if (fpclassify(w[e]) != FP_ZERO) (*kept)[e / 64] |= UINT64_C(1) << e % 64;
+    return WSC_OK;
+}
+
+static enum wsc_err matrices_init(struct programs_trial *t, struct matrices *m, const float *w)
 {
     TRY(programs_features_init(&m->in, (int)t->c->k, t->grid.w));
-    return programs_features_init(&m->out, (int)t->c->m, t->grid.w);
+    TRY(programs_features_init(&m->out, (int)t->c->m, t->grid.w));
+    return find_kept(t, w, &m->kept);
 }
 
 static void matrices_fini(struct matrices *m)
 {
     programs_features_fini(&m->in);
     programs_features_fini(&m->out);
+    wsc_free(m->kept);
 }
 
-/* out (rows, m) = x (rows, k) W', W (m, k) row-major. */
+/* out (rows, m) = x (rows, k) W', W (m, k) row-major; backward out (rows, k) = x (rows, m) W. */
 static enum wsc_err linear(struct programs_trial *t, struct matrices *m,
                            const struct programs_operands *o)
 {
+    const bool back = t->c->backward;
     struct programs_product p = {.n_parts = 1};
-    TRY(matrices_init(t, m));
-    TRY(tile_with(t, &p.in[0], &m->in, o->x[0]));
-    TRY(programs_reserve_tile(&t->grid, &p.out[0], &m->out, "the output"));
-    p.w[0] = (struct programs_weights){o->x[1], t->c->k, 1};
+    TRY(matrices_init(t, m, o->x[1]));
+    TRY(tile_with(t, &p.in[0], back ? &m->out : &m->in, o->x[0]));
+    TRY(programs_reserve_tile(&t->grid, &p.out[0], back ? &m->in : &m->out, "the output"));
+    p.w[0] = (struct programs_weights){
+        .at = o->x[1], .ld_out = back ? 1 : t->c->k, .ld_in = back ? t->c->k : 1, .kept = m->kept};
     TRY(programs_run_product(&t->grid, &p));
     return programs_tile_out(&t->grid, &p.out[0], o->out);
 }
@@ -112,13 +128,11 @@ static enum wsc_err weight_gradient(struct programs_trial *t, struct matrices *m
 {
     const struct cycles_layout *l = &t->lay.layout;
     const struct cycles_side in = cycles_side_of(l, t->c->k), out = cycles_side_of(l, t->c->m);
-    struct programs_weight_gradient p = {.n_samples = (int)t->c->samples,
-                                         .by_columns = cycles_by_columns(l, &in, &out),
-                                         .arrives = cycles_gradient_arrives(l, &in, &out),
-                                         .room = (int64_t)l->room,
-                                         .ld = t->c->k,
-                                         .host = o->out};
-    TRY(matrices_init(t, m));
+    struct programs_weight_gradient p = {
+        .n_samples = (int)t->c->samples, .room = (int64_t)l->room, .ld = t->c->k, .host = o->out};
+    TRY(matrices_init(t, m, o->x[2]));
+    p.how = cycles_gradient_way(l, &in, &out, m->kept ? t->c->density : 1);
+    p.kept = m->kept;
     TRY(tile_with(t, &p.x, &m->in, o->x[0]));
     TRY(tile_with(t, &p.dy, &m->out, o->x[1]));
     return programs_sum_weights(&t->grid, &p);

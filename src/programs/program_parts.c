@@ -223,6 +223,17 @@ static enum wsc_err norm_backward(struct programs_model *k, enum model_tensor_ki
 
 /* ---- products -------------------------------------------------------------------------------- */
 
+/* A matrix of the stage, (n_out, n_in), or with @p back its transpose. */
+static struct programs_weights matrix(const struct programs_model *k, enum model_tensor_kind weight,
+                                      int64_t n_in, bool back)
+{
+    return (struct programs_weights){.at = k->weight[weight],
+                                     .ld_out = back ? 1 : n_in,
+                                     .ld_in = back ? n_in : 1,
+                                     .kept = k->kept[weight],
+                                     .density = k->density[weight]};
+}
+
 /* out = in W', W (n_out, n_in). */
 static enum wsc_err product(struct programs_model *k, const struct programs_product *p,
                             enum programs_row_kind row)
@@ -230,9 +241,12 @@ static enum wsc_err product(struct programs_model *k, const struct programs_prod
     const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
     WSC_CHECK(p->in[0].f && p->out[0].f, "a product whose tiles have no features");
     const struct cycles_side in = {inputs * p->in[0].f->n, inputs * p->in[0].f->slots};
+    double density = 0;
+    for (int i = 0; i < p->n_parts; i++)
+        density += p->w[i].density / p->n_parts;
     TRY(programs_run_product(&k->grid, p));
     book(k, row, k->grid.stats.cycles);
-    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n, 1));
+    expect(k, row, cycles_product(&k->layout, &in, outputs * p->out[0].f->n, density));
     return WSC_OK;
 }
 
@@ -240,7 +254,7 @@ static enum wsc_err linear(struct programs_model *k, enum model_tensor_kind weig
                            const struct programs_tile *in, const struct programs_tile *out)
 {
     const struct programs_product p = {
-        .n_parts = 1, .in = {*in}, .out = {*out}, .w = {{k->weight[weight], in->f->n, 1}}};
+        .n_parts = 1, .in = {*in}, .out = {*out}, .w = {matrix(k, weight, in->f->n, false)}};
     return product(k, &p, PROGRAMS_ROW_PRODUCT);
 }
 
@@ -249,31 +263,31 @@ static enum wsc_err linear_back(struct programs_model *k, enum model_tensor_kind
                                 const struct programs_tile *dy, const struct programs_tile *dx)
 {
     const struct programs_product p = {
-        .n_parts = 1, .in = {*dy}, .out = {*dx}, .w = {{k->weight[weight], 1, dx->f->n}}};
+        .n_parts = 1, .in = {*dy}, .out = {*dx}, .w = {matrix(k, weight, dx->f->n, true)}};
     return product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
 }
 
 /* dW of each leaf in turn, to its place on the host. The operand that is sent along the rows is
- * chosen by cycles_by_columns(), as in the analytical model. */
+ * chosen by cycles_gradient_way(), as in the analytical model. */
 static enum wsc_err weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
                                     const struct programs_tile *dy, const struct programs_tile *x)
 {
     const struct cycles_side in = {x->f->n, x->f->slots}, out = {dy->f->n, dy->f->slots};
+    const double density = k->gradient_density[weight];
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
-        struct programs_weight_gradient w = {
-            .dy = *dy,
-            .x = *x,
-            .by_columns = cycles_by_columns(&k->leaf_layout, &in, &out),
-            .arrives = cycles_gradient_arrives(&k->leaf_layout, &in, &out),
-            .room = (int64_t)k->leaf_layout.room,
-            .host = leaf_grad(k, weight, leaf),
-            .ld = x->f->n};
+        struct programs_weight_gradient w = {.dy = *dy,
+                                             .x = *x,
+                                             .how =
+                                                 cycles_gradient_way(&k->leaf_layout, &in, &out, 1),
+                                             .room = (int64_t)k->leaf_layout.room,
+                                             .host = leaf_grad(k, weight, leaf),
+                                             .ld = x->f->n};
         programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
         TRY(programs_sum_weights(&k->grid, &w));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
         expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,
-               cycles_weight_gradient(&k->leaf_layout, &in, &out, 1));
+               cycles_weight_gradient(&k->leaf_layout, &in, &out, density));
     }
     return WSC_OK;
 }
@@ -340,7 +354,7 @@ static enum wsc_err qkv(struct programs_model *k)
     TRY(norm_forward(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1));
     for (int i = 0; i < 3; i++) {
         p.out[i] = *out[i];
-        p.w[i] = (struct programs_weights){k->weight[qkv_weight[i]], k->hidden.n, 1};
+        p.w[i] = matrix(k, qkv_weight[i], k->hidden.n, false);
     }
     TRY(product(k, &p, PROGRAMS_ROW_PRODUCT));
     for (int i = 0; i < 3; i++)
@@ -356,7 +370,7 @@ static enum wsc_err qkv_backward(struct programs_model *k)
     struct programs_product p = {.n_parts = 3, .sums = true, .out = {k->dxn}};
     for (int i = 0; i < 3; i++) {
         p.in[i] = *dy[i];
-        p.w[i] = (struct programs_weights){k->weight[qkv_weight[i]], 1, k->hidden.n};
+        p.w[i] = matrix(k, qkv_weight[i], k->hidden.n, true);
     }
     TRY(product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT));
     TRY(norm_again(k, MODEL_NORM1_W, programs_x(k, k->l), layer->stats1));

@@ -198,6 +198,14 @@ static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
 
 /* ---- items of arriving data ------------------------------------------------------------------ */
 
+/* The matrix of item @p i of the trigger. */
+static const struct programs_weights *matrix_of(const struct contract *c, int i)
+{
+    const struct programs_product *p = c->product;
+    const int parts = parts_of(c);
+    return &p->w[p->sums ? i % parts : i / parts / c->n_out];
+}
+
 /* Items of the trigger are the parts of outputs: the scalars of one part meet vectors that lie at
  * one distance. */
 static int trigger_items(const struct mesh_pe *pe)
@@ -221,6 +229,9 @@ static bool trigger_item(const struct mesh_pe *pe, int i, struct mesh_trigger *t
     t->vectors =
         scalars ? mesh_mem(vector_at(c, x, i / parts, &it, part * scalars), it.n) : t->sums;
     t->vectors_step = g->pitch;
+    if (!c->product || !matrix_of(c, i)->kept) return true;
+    t->indexed = true;
+    t->wait += (uint16_t)g->index_eighths;
     return true;
 }
 
@@ -261,36 +272,61 @@ static enum wsc_err bind_items(struct contract *c, struct mesh_rect pes)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Words of column @p x: its weights, and by arriving data one that ends each part of an output. */
+/* Most words of column @p x: its weights, those of sparse matrices with their places, and by
+ * arriving data one that ends each part of an output. */
 static int64_t column_words(const struct contract *c, int x)
 {
     const int ends = c->g->by_data ? parts_of(c) : 0;
-    return (int64_t)c->n_items * (product_scalars(c->product, x) + ends);
+    int words = 1;
+    for (int i = 0; i < c->product->n_parts && !c->half; i++)
+        if (c->product->w[i].kept) words = 2;
+    return (int64_t)c->n_items * (words * product_scalars(c->product, x) + ends);
+}
+
+/* A weight and the vector it meets: in one word of two halves, or in two words. */
+static struct mesh_wavelet *put_sparse(const struct contract *c, int index, float weight,
+                                       struct mesh_wavelet *to)
+{
+    const uint32_t word = programs_word(c->g, c->half, weight);
+    if (!c->half) *to++ = (struct mesh_wavelet){.data = (uint32_t)index};
+    *to++ = (struct mesh_wavelet){.data = c->half ? (uint32_t)index << 16 | word : word};
+    return to;
+}
+
+/* Weights of part @p i of the outputs that column @p x uses; @p before: features on the columns
+ * before it. */
+static struct mesh_wavelet *fill_part(const struct contract *c, int x, int before, int i,
+                                      struct mesh_wavelet *to)
+{
+    const struct programs_product *p = c->product;
+    const struct programs_features *in = p->in[0].f;
+    const int item = i / parts_of(c);
+    const struct programs_features *out = p->out[item / c->n_out].f;
+    const struct programs_weights *w = matrix_of(c, i);
+    const int64_t row = out->by_turns[item % c->n_out] * w->ld_out;
+    for (int k = 0; k < in->count[x]; k++) {
+        const int64_t e = row + in->order[before + k] * w->ld_in;
+        if (!w->kept)
+            *to++ = (struct mesh_wavelet){.data = programs_word(c->g, c->half, w->at[e])};
+        else if (programs_keeps(w->kept, e))
+            to = put_sparse(c, k, w->at[e], to);
+    }
+    if (c->g->by_data) *to++ = (struct mesh_wavelet){.data = programs_item_end(), .control = true};
+    return to;
 }
 
 /* Weights in the order in which column @p x uses them: output by output, in an order that lets
  * neighbouring outputs end on different columns, and within an output by the features of the
- * column. */
-static void fill_column(const struct contract *c, int x, struct mesh_wavelet *to)
+ * column.  Returns where the next column's go. */
+static struct mesh_wavelet *fill_column(const struct contract *c, int x, struct mesh_wavelet *to)
 {
-    const struct programs_product *p = c->product;
-    const struct programs_features *in = p->in[0].f;
-    const int count = in->count[x], parts = parts_of(c);
+    const struct programs_features *in = c->product->in[0].f;
     int before = 0;
     for (int j = 0; j < x; j++)
         before += in->count[j];
-    for (int64_t i = 0; i < (int64_t)c->n_items * parts; i++) {
-        const int64_t item = i / parts;
-        const struct programs_features *out = p->out[item / c->n_out].f;
-        const struct programs_weights *w = &p->w[p->sums ? i % parts : item / c->n_out];
-        const float *row = w->at + out->by_turns[item % c->n_out] * w->ld_out;
-        for (int k = 0; k < count; k++) {
-            const float weight = row[in->order[before + k] * w->ld_in];
-            *to++ = (struct mesh_wavelet){.data = programs_word(c->g, c->half, weight)};
-        }
-        if (c->g->by_data)
-            *to++ = (struct mesh_wavelet){.data = programs_item_end(), .control = true};
-    }
+    for (int i = 0; i < c->n_items * parts_of(c); i++)
+        to = fill_part(c, x, before, i, to);
+    return to;
 }
 
 /* One source a column with all its weights. */
@@ -302,10 +338,11 @@ static enum wsc_err product_edges(struct contract *c)
     TRY_NEW(c->weights, WSC_MEM_KERNELS, n);
     struct mesh_wavelet *at = c->weights;
     for (int x = 0; x < c->g->w; x++) {
-        n = column_words(c, x);
-        fill_column(c, x, at);
-        if (n) TRY(mesh_edge_source(c->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, at, n));
-        at += n;
+        struct mesh_wavelet *const first = at;
+        at = fill_column(c, x, at);
+        if (at > first)
+            TRY(mesh_edge_source(c->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, first,
+                                 at - first));
     }
     return WSC_OK;
 }
@@ -341,8 +378,19 @@ static enum wsc_err run_product(struct contract *c)
     return programs_run(g);
 }
 
+/* Loops of scalar code count scalars; where some do not come only arriving data know the end. */
+static enum wsc_err check_sparse(const struct programs_grid *g, const struct programs_product *p)
+{
+    for (int i = 0; i < p->n_parts; i++)
+        if (p->w[i].kept && !g->by_data)
+            return WSC_RAISE(WSC_CONFIG, "cluster.wafer.data_triggered is false; sparse weights on "
+                                         "the mesh start their multiply-adds themselves");
+    return WSC_OK;
+}
+
 enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p)
 {
+    TRY(check_sparse(g, p));
     struct contract c = {.g = g, .product = p, .n_out = p->out[0].f->n, .half = p->in[0].half};
     c.n_items = c.n_out * (p->sums ? 1 : p->n_parts);
     enum wsc_err rc = run_product(&c);

@@ -10,7 +10,8 @@ enum {
     PROGRAMS_TASK_SEND,
     PROGRAMS_TASK_READY,
     PROGRAMS_TASK_ITEM, /* also the control task that ends an item */
-    PROGRAMS_TASK_SUMMED
+    PROGRAMS_TASK_SUMMED,
+    PROGRAMS_TASK_PLACED
 };
 /* Colours of the patterns; each program uses some of them. */
 enum {

@@ -71,6 +71,9 @@ struct programs_model {
     /* the stage at hand */
     int l; /* its layer */
     const float *weight[MODEL_N_TENSOR_KINDS];
+    const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
+    const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */
+    double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
     float *leaf_grads;              /* owned, max_leaves x longest stage */
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */

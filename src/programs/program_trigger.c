@@ -52,6 +52,14 @@ static enum wsc_err send_sums(struct mesh_pe *pe, const struct programs_trigger 
     return WSC_OK;
 }
 
+/* The end of an item for which no data come may not be taken before the item is bound. */
+static enum wsc_err let_ends(struct mesh_pe *pe, struct programs_items *s, bool let)
+{
+    if (s->held == !let) return WSC_OK;
+    s->held = !let;
+    return let ? mesh_unblock(pe, PROGRAMS_TASK_ITEM) : mesh_block(pe, PROGRAMS_TASK_ITEM);
+}
+
 /* Binds item @p i to its accumulator; one for which nothing comes ends at once. */
 static enum wsc_err bind_item(struct mesh_pe *pe, const struct programs_trigger *t,
                               struct programs_items *s, int i)
@@ -60,7 +68,10 @@ static enum wsc_err bind_item(struct mesh_pe *pe, const struct programs_trigger 
                                 .wait = (uint16_t)programs_grid_of(pe)->arrival_eighths,
                                 .activate = PROGRAMS_TASK_ITEM + 1,
                                 .writes = !any_came(s, first_part(t, i), i)};
-    if (t->item(pe, i, &next)) return mesh_arm(pe, &next);
+    if (t->item(pe, i, &next)) {
+        TRY(mesh_arm(pe, &next));
+        return let_ends(pe, s, true);
+    }
     end_item(s, false);
     return send_sums(pe, t, s);
 }
@@ -70,7 +81,8 @@ static enum wsc_err bind_items(struct mesh_pe *pe, const struct programs_trigger
                                struct programs_items *s)
 {
     for (int n = t->items(pe); s->ended < n && s->bound == s->ended; s->bound++) {
-        if (s->ended / t->parts - s->summed / t->parts >= t->accumulators) return WSC_OK;
+        if (s->ended / t->parts - s->summed / t->parts >= t->accumulators)
+            return let_ends(pe, s, false);
         TRY(bind_item(pe, t, s, s->ended));
     }
     return WSC_OK;

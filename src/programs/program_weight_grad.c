@@ -329,18 +329,30 @@ static void outer_fini(struct outer *o)
 /* ---- weight gradients ------------------------------------------------------------------------ */
 
 enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
-                                const struct programs_features *held, int64_t rows)
+                                const int64_t *n)
 {
-    int64_t at = 0;
-    TRY_NEW(e->words, WSC_MEM_KERNELS, rows * held->n);
+    int64_t at = 0, all = 0;
+    for (int x = 0; x < g->w; x++)
+        all += n[x];
+    TRY_NEW(e->words, WSC_MEM_KERNELS, all);
     TRY_NEW(e->out, WSC_MEM_KERNELS, g->w);
-    for (int c = 0; c < g->w; c++) {
-        const int64_t n = rows * held->count[c];
-        e->out[c] = (struct mesh_output){.word = e->words + at, .capacity = n};
-        at += n;
-        if (n) TRY(mesh_edge_sink(g->m, c, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[c]));
+    for (int x = 0; x < g->w; at += n[x++]) {
+        e->out[x] = (struct mesh_output){.word = e->words + at, .capacity = n[x]};
+        if (n[x]) TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[x]));
     }
     return WSC_OK;
+}
+
+enum wsc_err programs_edge_take_rows(struct programs_grid *g, struct programs_edge_words *e,
+                                     const struct programs_features *held, int64_t rows)
+{
+    int64_t *n;
+    TRY_NEW(n, WSC_MEM_KERNELS, g->w);
+    for (int x = 0; x < g->w; x++)
+        n[x] = rows * held->count[x];
+    enum wsc_err rc = programs_edge_take(g, e, n);
+    wsc_free(n);
+    return rc;
 }
 
 void programs_edge_fini(struct programs_edge_words *e)
@@ -372,7 +384,7 @@ static void store_block(const struct outer *o, const struct part *p, int before,
         const int value = p->over_values ? i % p->n : i / p->held;
         const int slot = p->over_values ? i / p->n : i % p->held;
         const int64_t s = o->sent.f->order[p->first + value], h = o->held.f->order[before + slot];
-        w->host[w->by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
+        w->host[w->how.by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
     }
 }
 
@@ -403,7 +415,7 @@ static enum wsc_err run_gradient(struct outer *o)
         const struct programs_line row = programs_row(y, 0, g->w);
         TRY(programs_ring_route(g, &row, send));
     }
-    TRY(programs_edge_take(g, &o->edge, o->held.f, o->sent.f->n));
+    TRY(programs_edge_take_rows(g, &o->edge, o->held.f, o->sent.f->n));
     TRY(route_columns(o));
     TRY(programs_run(g));
     store_gradient(o);
@@ -413,8 +425,10 @@ static enum wsc_err run_gradient(struct outer *o)
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w)
 {
-    struct outer o = {
-        .g = g, .w = w, .sent = w->by_columns ? w->x : w->dy, .held = w->by_columns ? w->dy : w->x};
+    struct outer o = {.g = g,
+                      .w = w,
+                      .sent = w->how.by_columns ? w->x : w->dy,
+                      .held = w->how.by_columns ? w->dy : w->x};
     o.half = o.held.half;
     enum wsc_err rc = run_gradient(&o);
     if (!rc && o.edge.out) w->first_cycle = o.edge.out[0].first_cycle;

@@ -4,6 +4,7 @@
 #define WSC_PROGRAMS_WEIGHT_GRAD_H
 #include "program_grid.h"
 
+#include <wsc/cycles_ops.h>
 #include <wsc/err.h>
 
 #include <stdbool.h>
@@ -13,9 +14,9 @@
 struct programs_weight_gradient {
     int first_sample, n_samples;
     struct programs_tile dy, x;
-    bool by_columns; /**< X goes along the rows, and dW is built column by column */
-    bool arrives;    /**< without blocks: what goes along the rows starts the AXPYs */
-    int64_t room;    /**< words of a PE for sums and for what is on its way */
+    struct cycles_gradient_way how;
+    const uint64_t *kept; /**< elements that are wanted, the others become 0; as of a matrix */
+    int64_t room;         /**< words of a PE for sums and for what is on its way */
     float *host;
     int64_t ld;          /**< elements between rows of the host's matrix */
     int64_t first_cycle; /**< result: the first word leaves */
@@ -38,9 +39,12 @@ struct programs_edge_words {
     struct mesh_output *out; /**< owned, of each column */
     uint32_t *words;         /**< owned */
 };
-/** Take @p rows words for each feature of @p held. */
+/** Take @p n[x] words of column x. */
 enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
-                                const struct programs_features *held, int64_t rows);
+                                const int64_t *n);
+/** Take @p rows words for each feature of @p held. */
+enum wsc_err programs_edge_take_rows(struct programs_grid *g, struct programs_edge_words *e,
+                                     const struct programs_features *held, int64_t rows);
 void programs_edge_fini(struct programs_edge_words *e);
 /** The words of column @p x, which must have left. */
 const uint32_t *programs_edge_column(const struct programs_edge_words *e, int x);

@@ -79,13 +79,13 @@ TEST(cycles, arriving_data_start_operations_sooner_than_a_loop)
     const double by_data = cycles_product(&l, &l.hidden, 6, 1);
     cycles_layout_round_robin(&l, 1);
     CU_ASSERT(cycles_product(&l, &l.hidden, 6, 1) > by_data);
-    CU_ASSERT(cycles_gradient_arrives(&l, &l.hidden, &l.hidden));
+    CU_ASSERT(cycles_gradient_way(&l, &l.hidden, &l.hidden, 1).arrives);
     r.cluster.wafer.data_triggered = false;
     cycles_layout_init(&l, &r.hw, r.model, 1, 1);
     T_NEAR(cycles_axpy_arrival(&l, 3), cycles_axpy(&l, 3), 0);
     CU_ASSERT(cycles_product(&l, &l.hidden, 6, 1) > by_data);
     CU_ASSERT(cycles_weight_gradient(&l, &l.hidden, &l.hidden, 1) > columns);
-    CU_ASSERT(!cycles_gradient_arrives(&l, &l.hidden, &l.hidden));
+    CU_ASSERT(!cycles_gradient_way(&l, &l.hidden, &l.hidden, 1).arrives);
     model_destroy(&r.model);
 }
 

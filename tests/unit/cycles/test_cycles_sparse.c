@@ -21,7 +21,7 @@ static double law_error(const struct cycles_layout *like, const struct sparse_ch
     l.cols = chain->cols;
     l.accumulators = chain->accumulators;
     l.index = 0;
-    const struct cycles_loads loads = {chain->k, chain->axpy, chain->share, chain->words};
+    const struct cycles_loads loads = {1, chain->k, chain->axpy, chain->share, chain->words, false};
     struct sparse_chain mean = *chain;
     mean.random = 0;
     const double even = fmax(chain->k * chain->density * chain->axpy + chain->share, chain->words);
@@ -100,7 +100,7 @@ TEST(cycles_sparse, by_hand_without_imbalance)
     struct cycles_layout l;
     rig_open(&r, (struct model_case){1500, 1, 2, 24, 994}, HW_STREAM_BLOCK);
     cycles_layout_init(&l, &r.hw, r.model, 1, 40);
-    const struct cycles_loads loads = {8, 30, 10, 40};
+    const struct cycles_loads loads = {1, 8, 30, 10, 40, false};
     l.cols = 1; /* no other column to wait for */
     T_NEAR(cycles_sparse_item(&l, &loads, 1), 8 * 30 + 10, 0);
     T_NEAR(cycles_sparse_item(&l, &loads, 0.5), 4 * 30 + 10, 0);

@@ -106,6 +106,70 @@ TEST(kernel_rows, mesh_and_host_over_random_grids)
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 
+static bool takes_density(const struct kernels_row *k)
+{
+    const struct programs_case any = {
+        .tokens = 1, .samples = 1, .m = 1, .k = 1, .features = 1, .vocab = 1, .density = 0.5};
+    return k->sizes(&any).masked > 0;
+}
+
+/* Few enough elements that gradients of non-zeros alone are faster, and outputs without any. */
+TEST(kernel_rows, zeros_of_sparse_matrices_are_left_out)
+{
+    static const double densities[] = {0.6, 0.2, 0.03};
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct kernels_row *k;
+    int n = 0;
+    for (int i = 0; (k = operation_at(i)); i++)
+        for (uint64_t seed = 1; takes_density(k) && seed <= 36; seed++, n++) {
+            struct programs_case c = random_case(seed, &hw, 7);
+            c.density = densities[seed % 3];
+            c.backward = k->gradient && seed % 4 < 2;
+            cluster.wafer.sum_accumulators = seed % 5 ? 8 : 1 + (int)seed % 3;
+            check_mesh(k, &c);
+            check_host(k, &c);
+        }
+    CU_ASSERT(n >= 72);
+    T_EQ(wsc_mem_in_use(WSC_MEM_KERNELS), 0);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* Dense matrices have no places, whatever the option says. */
+TEST(kernel_rows, density_one_is_the_dense_matrix)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct kernels_row *k;
+    for (int i = 0; (k = operation_at(i)); i++) {
+        struct programs_case c = random_case(4, &hw, 5);
+        struct programs_result dense, one, sparse;
+        if (!takes_density(k)) continue;
+        T_OK(kernels_row_run(k, &c, &dense));
+        c.density = 1;
+        T_OK(kernels_row_run(k, &c, &one));
+        c.density = 0.05;
+        T_OK(kernels_row_run(k, &c, &sparse));
+        T_EQ(one.stats.cycles, dense.stats.cycles);
+        T_NEAR(one.form, dense.form, 0);
+        CU_ASSERT(sparse.stats.cycles < dense.stats.cycles && sparse.form < dense.form);
+    }
+}
+
+TEST(kernel_rows, sparse_products_want_arriving_data)
+{
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct kernels_row *k;
+    struct programs_result r;
+    struct programs_case c = random_case(4, &hw, 5);
+    cluster.wafer.data_triggered = false;
+    c.density = 0.5;
+    T_OK(kernels_row_find("linear", &k));
+    T_EQ(kernels_row_run(k, &c, &r), WSC_CONFIG);
+    CU_ASSERT(strstr(wsc_err_message(), "data_triggered") != NULL);
+}
+
 TEST(kernel_rows, shapes_that_cannot_run_say_why)
 {
     const struct hw_machine cluster = model_case_cs2();

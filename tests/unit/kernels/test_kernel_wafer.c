@@ -31,7 +31,7 @@ static double cycles_with(const char *name, struct programs_case c, bool data_tr
     c.seed = 3;
     c.threads = c.threads ? c.threads : 1;
     T_OK(kernels_row_run(row_of(name), &c, &r));
-    CU_ASSERT(r.max_error <= kernels_row_tolerance(row_of(name), c.format));
+    CU_ASSERT(r.max_error <= kernels_row_tolerance(row_of(name), &c));
     return (double)r.stats.cycles;
 }
 

@@ -24,6 +24,15 @@ static enum wsc_err take(void *ctx, const struct kernels_pair *pair)
     return WSC_OK;
 }
 
+/* Values of 16-bit formats too. */
+static enum wsc_err take_rounded(void *ctx, const struct kernels_pair *pair)
+{
+    struct errors *e = ctx;
+    CU_ASSERT(pair->max_error <= pair->tolerance);
+    e->error[e->n++] = fabs(pair->form / (double)pair->cycles - 1);
+    return WSC_OK;
+}
+
 static int by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -52,4 +61,17 @@ TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
 TEST(kernels_pairs, and_with_loops_of_scalar_code)
 {
     compare(false, 110);
+}
+
+/* Ten of those that `wsc validate --mesh --sparse` compares, of another seed. */
+TEST(kernels_pairs, sparse_matrices_too)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct errors e = {.n = 0};
+    T_OK(kernels_sparse_pairs(&hw, 5, 10, take_rounded, &e));
+    T_EQ(e.n, 10);
+    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
+    CU_ASSERT(e.error[e.n / 2] < 0.05);
+    CU_ASSERT(e.error[e.n - 1] < 0.12);
 }

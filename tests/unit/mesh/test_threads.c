@@ -55,7 +55,7 @@ TEST(mesh_threads, kernels_count_the_same)
                                             .k = 9,
                                             .length = 20,
                                             .calls = 7,
-                                            .zeros = 0.3,
+                                            .density = 0.7,
                                             .tokens = 11,
                                             .samples = 2,
                                             .features = 13,

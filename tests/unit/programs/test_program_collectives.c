@@ -126,7 +126,7 @@ TEST(mesh, kernels_on_random_shapes)
                                   .m = 1 + draw(1003 + 9 * i, 60),
                                   .n = 1 + draw(1004 + 9 * i, 60),
                                   .k = 1 + draw(1005 + 9 * i, 60),
-                                  .zeros = (double)draw(1006 + 9 * i, 4) / 4,
+                                  .density = 1 - (double)draw(1006 + 9 * i, 4) / 4,
                                   .arch = (enum mesh_arch)draw(1007 + 9 * i, 2),
                                   .half = (enum mesh_half)draw(1008 + 9 * i, 2),
                                   .seed = i};

@@ -75,7 +75,7 @@ TEST(mesh, products_whose_shapes_do_not_divide_the_fabric)
                                   .m = 1 + draw(2002 + 8 * i, 25),
                                   .n = 1 + draw(2003 + 8 * i, 25),
                                   .k = 1 + draw(2004 + 8 * i, 25),
-                                  .zeros = (double)draw(2005 + 8 * i, 3) / 4,
+                                  .density = 1 - (double)draw(2005 + 8 * i, 3) / 4,
                                   .arch = (enum mesh_arch)(i / 3 % 2),
                                   .half = (enum mesh_half)(i / 6 % 2),
                                   .seed = i};
@@ -87,9 +87,9 @@ TEST(mesh, products_whose_shapes_do_not_divide_the_fabric)
 TEST(mesh, zero_weights_take_no_time)
 {
     struct programs_case c = {
-        .algo = "stream", .w = 3, .h = 2, .m = 20, .n = 8, .k = 30, .zeros = 0, .seed = 1};
+        .algo = "stream", .w = 3, .h = 2, .m = 20, .n = 8, .k = 30, .density = 1, .seed = 1};
     struct programs_result dense = run("gemm", &c), sparse;
-    c.zeros = 0.75;
+    c.density = 0.25;
     sparse = run("gemm", &c);
     /* 600 weights on two rows; a quarter is left, and each costs at least its set-up of 16. */
     CU_ASSERT(sparse.stats.wavelets < dense.stats.wavelets);

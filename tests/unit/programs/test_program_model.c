@@ -35,9 +35,54 @@ struct fabric {
     int w, h, hop;
 };
 
+/* A mask of every matrix of a stage: each @p every th element, or NULL for none. */
+static struct model_weights *new_masks(const struct model *m, int stage, int every)
+{
+    const struct model_stage *s = &m->stage[stage];
+    struct model_weights *w = wsc_alloc(WSC_MEM_TEST, (size_t)s->n_views, sizeof *w);
+    WSC_CHECK(w, "no memory for a test");
+    for (int i = 0; i < s->n_views; i++) {
+        const struct model_tensor *t = &m->tensor[s->view[i].tensor];
+        const bool matrix = t->kind == MODEL_Q_W || t->kind == MODEL_K_W || t->kind == MODEL_O_W ||
+                            t->kind == MODEL_FFN0_W || t->kind == MODEL_FFN1_W;
+        w[i] = (struct model_weights){.n_kept = t->n_elems};
+        if (!every || !matrix) continue;
+        uint64_t *bits = wsc_alloc(WSC_MEM_TEST, (size_t)(t->n_elems / 64 + 1), sizeof *bits);
+        WSC_CHECK(bits, "no memory for a test");
+        w[i].n_kept = 0;
+        for (int64_t e = 0; e < t->n_elems; e += every, w[i].n_kept++)
+            bits[e / 64] |= UINT64_C(1) << e % 64;
+        w[i].bits = bits;
+    }
+    return w;
+}
+
+static void free_masks(const struct model *m, int stage, struct model_weights *w)
+{
+    for (int i = 0; i < m->stage[stage].n_views; i++)
+        wsc_free((void *)(uintptr_t)w[i].bits);
+    wsc_free(w);
+}
+
+/* Zeros outside the masks. */
+static void apply_masks(const struct model *m, int stage, const struct model_weights *w, float *x)
+{
+    for (int i = 0; i < m->stage[stage].n_views; i++) {
+        const struct model_view *v = &m->stage[stage].view[i];
+        for (int64_t e = 0; w[i].bits && e < m->tensor[v->tensor].n_elems; e++)
+            if (!(w[i].bits[e / 64] >> e % 64 & 1)) x[v->offset + e] = 0;
+    }
+}
+
+struct masked {
+    int every; /* of 0: no masks */
+    bool told; /* to the programs */
+};
+
 /* As fixture_step, on the mesh; *cycles of all stages. */
 static void mesh_step(const struct fixture *f, const struct fixture_run *run,
-                      const struct fabric *fabric, struct fixture_result *out, int64_t *cycles)
+                      const struct fabric *fabric, const struct masked *masked,
+                      struct fixture_result *out, int64_t *cycles)
 {
     const struct model *m = &f->model;
     struct hw_machine cluster = model_case_cs2();
@@ -60,14 +105,23 @@ static void mesh_step(const struct fixture *f, const struct fixture_run *run,
     programs_model_begin(k, &share, &batch);
     num_nodes_of_range(&out->nodes, run->first_leaf, run->end_leaf, share.n_leaves);
     for (int s = 0; s < m->n_stages; s++) {
+        struct model_weights *w = new_masks(m, s, masked->every);
+        apply_masks(m, s, w, f->stage_weights[s]);
+        programs_model_mask(k, masked->told ? w : NULL);
         ok(programs_model_forward(k, s, f->stage_weights[s], &one));
         *cycles += one;
+        free_masks(m, s, w);
     }
     out->n_leaves = run->end_leaf - run->first_leaf;
     memcpy(out->loss, programs_model_losses(k), (size_t)out->n_leaves * sizeof out->loss[0]);
     for (int s = m->n_stages - 1; s >= 0; s--) {
         out->grads[s] = new_floats(out->nodes.n * m->stage[s].n_elems);
+        struct model_weights *w = new_masks(m, s, masked->every);
+        programs_model_mask(k, masked->told ? w : NULL);
         ok(programs_model_backward(k, s, f->stage_weights[s], out->grads[s], &one, &to_gradient));
+        for (int i = 0; i < out->nodes.n; i++)
+            apply_masks(m, s, w, out->grads[s] + i * m->stage[s].n_elems);
+        free_masks(m, s, w);
         CU_ASSERT(to_gradient > 0 && to_gradient <= one);
         *cycles += one;
     }
@@ -104,7 +158,7 @@ static void check_against_host(const struct fixture_shape *shape, int64_t leaf_s
     const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, leaf_samples),
                                     .leaf_samples = leaf_samples};
     fixture_step(&f, &run, &host);
-    mesh_step(&f, &run, fabric, &mesh, &cycles);
+    mesh_step(&f, &run, fabric, &(struct masked){0}, &mesh, &cycles);
     for (int64_t i = 0; i < run.end_leaf; i++) {
         T_NEAR(mesh.loss[i].loss_sum, host.loss[i].loss_sum, 1e-5);
         T_EQ(mesh.loss[i].n_tokens, host.loss[i].n_tokens);
@@ -114,6 +168,28 @@ static void check_against_host(const struct fixture_shape *shape, int64_t leaf_s
     CU_ASSERT(cycles > 0);
     fixture_result_destroy(&f, &host);
     fixture_result_destroy(&f, &mesh);
+    fixture_destroy(&f);
+}
+
+/* Zeros that stream and zeros that do not: the same losses, gradients and fewer cycles. */
+TEST(pe_model, masks_leave_zeros_out)
+{
+    const struct fixture_shape shape = {
+        .L = 1, .C = 24, .H = 3, .F = 40, .V = 19, .T = 7, .n_samples = 2};
+    const struct fabric fabric = {5, 2, 1};
+    struct fixture f;
+    struct fixture_result with, without;
+    int64_t cycles[2];
+    fixture_create(&f, &shape);
+    const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, 1), .leaf_samples = 1};
+    mesh_step(&f, &run, &fabric, &(struct masked){9, false}, &with, &cycles[0]);
+    mesh_step(&f, &run, &fabric, &(struct masked){9, true}, &without, &cycles[1]);
+    for (int64_t i = 0; i < run.end_leaf; i++)
+        T_NEAR(without.loss[i].loss_sum, with.loss[i].loss_sum, 0);
+    CU_ASSERT(difference(&f, &without, &with) < 1e-6);
+    CU_ASSERT(cycles[1] < cycles[0]);
+    fixture_result_destroy(&f, &with);
+    fixture_result_destroy(&f, &without);
     fixture_destroy(&f);
 }
 
@@ -186,12 +262,12 @@ TEST(pe_model, gradients_do_not_depend_on_the_share)
     fixture_create(&f, &(struct fixture_shape){
                            .L = 1, .C = 8, .H = 2, .F = 12, .V = 11, .T = 6, .n_samples = 5});
     const int64_t n = fixture_n_leaves(&f, 1);
-    mesh_step(&f, &(struct fixture_run){.end_leaf = n, .leaf_samples = 1}, &fabric, &all,
-              &cycles[0]);
-    mesh_step(&f, &(struct fixture_run){.end_leaf = 3, .leaf_samples = 1}, &fabric, &left,
-              &cycles[1]);
+    mesh_step(&f, &(struct fixture_run){.end_leaf = n, .leaf_samples = 1}, &fabric,
+              &(struct masked){0}, &all, &cycles[0]);
+    mesh_step(&f, &(struct fixture_run){.end_leaf = 3, .leaf_samples = 1}, &fabric,
+              &(struct masked){0}, &left, &cycles[1]);
     mesh_step(&f, &(struct fixture_run){.first_leaf = 3, .end_leaf = n, .leaf_samples = 1}, &fabric,
-              &right, &cycles[2]);
+              &(struct masked){0}, &right, &cycles[2]);
     fixture_merge(&f, &left, &right, n);
     for (int64_t i = 0; i < n; i++)
         CU_ASSERT(same_loss(&all.loss[i], &left.loss[i]));

@@ -92,7 +92,7 @@ static void check_product(const struct shape *s, enum mesh_arch arch)
     ok(programs_features_init(&out, s->out, s->w));
     ok(programs_reserve_tile(&g, &p.in[0], &in, "x"));
     ok(programs_reserve_tile(&g, &p.out[0], &out, "y"));
-    p.w[0] = (struct programs_weights){w, s->in, 1};
+    p.w[0] = (struct programs_weights){.at = w, .ld_out = s->in, .ld_in = 1};
     ok(programs_tile_in(&g, &p.in[0], x));
     ok(programs_run_product(&g, &p));
     ok(programs_tile_out(&g, &p.out[0], y));

@@ -1,0 +1,1 @@
+mesh reduce --density 0.5

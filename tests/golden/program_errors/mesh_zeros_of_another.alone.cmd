@@ -1,1 +1,0 @@
-mesh reduce --zeros 0.5
