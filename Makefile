@@ -21,7 +21,8 @@ endif
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wundef -Wvla -Wcast-align -Wwrite-strings -Wpointer-arith -Wswitch-enum -Wformat=2 \
         $(if $(CLANG),-Wno-gnu-zero-variadic-macro-arguments)
-FP   := -ffp-contract=off
+# Nobody reads errno of sqrt() and its like, which would keep their loops scalar; no value changes.
+FP   := -ffp-contract=off -fno-math-errno
 # Files and other users are not trusted (SECURITY.md).
 HARD := -fstack-protector-strong -fPIE
 ARCH ?= x86-64-v3
@@ -110,7 +111,7 @@ $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS)' > $@.new; \
+	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH)' > $@.new; \
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 -include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
