@@ -1,8 +1,13 @@
 # wsc: an emulator of a wafer-scale cluster.  `make help` lists the targets.
 VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
-CC      := mpicc
-PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
+MPICC   ?= mpicc
+CC      := $(MPICC)
+# What was found on this host; each may be given instead (`make config` shows them).
+HDF5    := $(or $(HDF5),$(shell sh packaging/detect.sh hdf5 '$(CC)'))
+ONEDNN  := $(or $(ONEDNN),$(shell sh packaging/detect.sh onednn '$(CC)'))
+PKGS    := $(if $(findstring h5pcc,$(HDF5)),,$(HDF5)) yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
+h5pcc   := $(if $(findstring h5pcc,$(HDF5)),$(shell $(HDF5) -show))
 MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation report libwsc app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
@@ -24,7 +29,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmis
 FP   := -ffp-contract=off
 # Files and other users are not trusted (SECURITY.md).
 HARD := -fstack-protector-strong -fPIE
-ARCH ?= x86-64-v3
+ARCH ?= $(if $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),x86-64-v3)
 OPT.release := -O2 -D_FORTIFY_SOURCE=2
 OPT.debug   := -Og -DWSC_DEBUG
 OPT.asan    := -O1 -DWSC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -36,12 +41,13 @@ OPT.shared  := -O2 -D_FORTIFY_SOURCE=2 -fPIC -fno-semantic-interposition -fvisib
 ifeq ($(OPT.$(VARIANT)),)
   $(error VARIANT=$(VARIANT): choose release, shared, debug, asan, tsan, analyze, cov or fuzz)
 endif
-CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(filter -I% -D%,$(h5pcc)) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now,-z,noexecstack
-LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
+products := $(if $(filter yes,$(ONEDNN)),-ldnnl)
+LDLIBS   += $(filter -L% -Wl%,$(h5pcc)) $(if $(h5pcc),-lhdf5) $(shell pkg-config --libs $(PKGS) 2>/dev/null) $(products) -lm
 
-lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
+lib.c   := $(filter-out $(if $(products),%/library_plain.c,%/library_onednn.c),$(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c))))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
 test.c  := $(filter-out $(if $(filter job,$(MODULES)),,%/small_run.c %/random_case.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/unit_main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
@@ -56,9 +62,9 @@ lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 $(ARCH:%=-march=%))
 
-MPIRUN   = mpirun --timeout 1800
+MPIRUN   = $(shell sh packaging/detect.sh mpirun '$(CC)')
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
 # Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
@@ -75,6 +81,10 @@ export OMP_WAIT_POLICY := passive
 
 ## all: build the program, build/wsc (default)
 all: build/wsc
+	$(if $(products),,@echo '  NOTE    no oneDNN: plain products, slower; losses have other last bits')
+## config: what the build uses, with the variables that choose something else; ends with 1 when something is missing
+config:
+	$(Q)sh packaging/detect.sh summary '$(CC)' '$(HDF5)' '$(ONEDNN)' '$(ARCH)' $(filter-out $(HDF5),$(PKGS))
 
 build/wsc: $(BUILD)/bin/wsc
 	$(Q)ln -sf $(BUILD:build/%=%)/bin/wsc $@
@@ -110,7 +120,7 @@ $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS)' > $@.new; \
+	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(HDF5) $(products)' > $@.new; \
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 -include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
@@ -211,7 +221,7 @@ docs: all
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
 ## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
-	$(Q)DESTDIR='$(DESTDIR)' PKGS='$(PKGS)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
+	$(Q)DESTDIR='$(DESTDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
 ## uninstall: remove what install made there
 uninstall:
 	$(Q)DESTDIR='$(DESTDIR)' sh packaging/install.sh uninstall '$(PREFIX)'
@@ -227,7 +237,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all dist test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser \
+.PHONY: all config dist test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser \
         bench benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

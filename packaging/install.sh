@@ -49,7 +49,7 @@ Description: emulator of a wafer-scale AI cluster
 Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
 Cflags: -I\${prefix}/include
 Libs: -L\${prefix}/lib/wsc -l:libwsc.a
-Libs.private: -ldnnl -lm
+Libs.private: $LIBS -lm
 Requires.private: $PKGS
 EOF
 }
