@@ -12,6 +12,7 @@ MODULES := base conf vtime num out hw mesh store zoo comm model data convert cyc
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
+LIBDIR  ?= lib
 MAKEFLAGS += --no-print-directory
 
 Q   := $(if $(V),,@)
@@ -111,9 +112,11 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # So are the style sheet and the script of a page.
 $(call obj,src/report/html_assets.c): src/report/page.css src/report/page.js
-# Version and revision, where they are printed.
-$(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"' \
-  -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || date -r Makefile +%F)"'
+# Version and revision, where they are printed; without git those that `make dist` wrote down.
+archived = cut -d' ' -f$(1) packaging/revision | grep -v '[$$%]'
+$(call obj,src/out/out_file.c): CPPFLAGS += \
+  -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)"' \
+  -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)"'
 
 # What the vector code is built for, which wsc doctor compares with the processor.
 $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
@@ -148,6 +151,9 @@ check-library: all library
 check-browser: $(BUILD)/bin/wsc
 	$(Q)if command -v python3 >/dev/null; then PYTHONDONTWRITEBYTECODE=1 python3 tests/browser/page_check.py $<; \
 	else echo 'skipped: browser: python3 is not installed'; fi
+## check-packaging: recipes of packages against the sources: versions, dependencies, syntax
+check-packaging: $(BUILD)/bin/wsc
+	$(Q)sh tests/packaging.sh $<
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
 ## test-faults: kills, stops and damage many times over, with a table at the end; a few are in `test`
@@ -221,7 +227,7 @@ docs: all
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
 ## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
-	$(Q)DESTDIR='$(DESTDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
+	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
 ## uninstall: remove what install made there
 uninstall:
 	$(Q)DESTDIR='$(DESTDIR)' sh packaging/install.sh uninstall '$(PREFIX)'
@@ -230,6 +236,11 @@ VERSION = $(shell sed -n 's/.*define WSC_VERSION "\(.*\)".*/\1/p' src/out/out_fi
 dist:
 	$(Q)mkdir -p build && git archive --format=tar --prefix=wsc-$(VERSION)/ HEAD | gzip -9n >build/wsc-$(VERSION).tar.gz
 	$(Q)echo build/wsc-$(VERSION).tar.gz
+## deb: Debian packages of the committed tree in build/deb (dpkg-dev, debhelper, dh-python)
+deb: dist
+	$(Q)rm -rf build/deb && mkdir -p build/deb && cp build/wsc-$(VERSION).tar.gz build/deb/wsc_$(VERSION).orig.tar.gz
+	$(Q)tar xzf build/wsc-$(VERSION).tar.gz -C build/deb && cp -r packaging/debian build/deb/wsc-$(VERSION)/debian
+	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc && ls ../*.deb
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build
@@ -237,7 +248,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all config dist test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser \
+.PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging \
         bench benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
