@@ -82,7 +82,7 @@ spack_needs_what_deps_needs() {
         pkgconf) package=pkgconfig ;;
         zlib) package=zlib-api ;;
         esac
-        grep -q "depends_on(\"$package[\"@+ ]" packaging/spack/package.py ||
+        grep -q "depends_on(\"${package}[\"@+ ]" packaging/spack/package.py ||
             { echo "packaging/spack/package.py: $package" >&2 && return 1; }
     done
 }
