@@ -42,7 +42,8 @@ OPT.shared  := -O2 -D_FORTIFY_SOURCE=2 -fPIC -fno-semantic-interposition -fvisib
 ifeq ($(OPT.$(VARIANT)),)
   $(error VARIANT=$(VARIANT): choose release, shared, debug, asan, tsan, analyze, cov or fuzz)
 endif
-CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(filter -I% -D%,$(h5pcc)) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+# HDF5 1.12 renamed types and functions; the interface of 1.10 is in every later version.
+CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE -DH5_USE_110_API $(filter -I% -D%,$(h5pcc)) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now,-z,noexecstack
 products := $(if $(filter yes,$(ONEDNN)),-ldnnl)
