@@ -226,6 +226,12 @@ docs: all
 	$(Q)build/wsc --help-config > docs/CONFIG.md
 	$(Q)sh tests/lint/layer_picture.sh update
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
+## site: the documents and the C reference as a searchable static site in build/site (mkdocs, doxygen)
+site:
+	$(Q)sh packaging/site.sh build/site
+## check-site: the site, with all its links
+check-site: site
+	$(Q)PYTHONDONTWRITEBYTECODE=1 python3 tests/site_check.py build/site
 ## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
 	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
@@ -249,7 +255,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging \
+.PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
         bench benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:
