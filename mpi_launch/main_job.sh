@@ -11,7 +11,7 @@ case $text in /*) ;; *) text=$PWD/$text ;; esac
 cd "$(dirname "$0")/.." || exit 1
 . mpi_launch/common.sh
 
-params=configs/params/default.yaml
+params=configs/params/small.yaml
 num_csx=4
 models='256m 590m 1p3b 2p7b 6p7b 13b 20b'
 out=out

@@ -5,7 +5,7 @@
 #   figures_doc.sh update DIR    write figures and picture into the documents
 # DIR is that of `wsc validate --out DIR`; the sweeps of README.md are made here, by $WSC or
 # build/wsc.  Run in the root of the source tree.  What stands between a comment `figures of ...` and
-# `end of the figures` is made anew; in rows whose first cell ends with the id of a published figure
+# `end of the figures` is generated; in rows whose first cell ends with the id of a published figure
 # in a comment, the other cells are.
 set -eu
 dir=$2

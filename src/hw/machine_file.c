@@ -63,6 +63,7 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
     else
         s->source = wsc_strdup(WSC_MEM_CONF, source->text);
     s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
+    s->is_set = value->pos.line < 0;
     if (s->kind) hw_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
 }
 

@@ -462,12 +462,11 @@ static const struct {
 
 static void add_special(struct out_json *j, const struct conf_key *row)
 {
-    const size_t n = sizeof forms / sizeof *forms;
-    size_t i = 0;
-    while (i < n && strcmp(forms[i].form, row->form) != 0)
-        i++;
-    WSC_CHECK(i < n, "no schema for values of the form \"%s\"", row->form);
-    forms[i].add(j);
+    void (*add)(struct out_json * j) = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && !add; i++)
+        if (!strcmp(forms[i].form, row->form)) add = forms[i].add;
+    WSC_CHECK(add, "no schema for values of the form \"%s\"", row->form);
+    add(j);
 }
 
 /* ---- a row ----------------------------------------------------------------------------------- */

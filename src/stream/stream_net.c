@@ -231,6 +231,7 @@ void stream_net_destroy(struct stream_net **net)
     stream_ledger_destroy(&(*net)->ledger);
     wsc_free((*net)->ports);
     wsc_free((*net)->carried);
+    wsc_free((*net)->cut);
     wsc_free(*net);
     *net = NULL;
 }
@@ -256,6 +257,7 @@ static void add_carried(struct stream_carried *all, const struct stream_carried 
     all->dense_weights += one->dense_weights;
     all->gradients += one->gradients;
     all->dense_gradients += one->dense_gradients;
+    all->least_gradients += one->least_gradients;
 }
 
 enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out, int *n)

@@ -212,6 +212,14 @@ TEST(run_mpi, chunks_change_nothing)
     }
 }
 
+/* Bytes that travelled for @p n_wafers with the setting @p keep. */
+static int64_t sent_with(int n_wafers, const char *keep)
+{
+    const struct shape s = {n_wafers, keep, fanouts[1], shards[0]};
+    CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, data_dir())));
+    return sent_bytes;
+}
+
 /* Weights that a receiver keeps do not travel again in a step, and nothing else changes: with room
  * for none, for some of the stages and for all, with and without a SwarmX node between. */
 TEST(run_mpi, kept_weights_travel_once)
@@ -222,11 +230,8 @@ TEST(run_mpi, kept_weights_travel_once)
     (void)setenv("WSC_AHEAD", "1", 1);
     for (int n_wafers = 1; n_wafers <= MOST_WAFERS; n_wafers += 2) {
         int64_t sent[N_KEEP];
-        for (int i = 0; i < N_KEEP; i++) {
-            const struct shape s = {n_wafers, keep[i], fanouts[1], shards[0]};
-            CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, data_dir())));
-            sent[i] = sent_bytes;
-        }
+        for (int i = 0; i < N_KEEP; i++)
+            sent[i] = sent_with(n_wafers, keep[i]);
         CU_ASSERT(!sent[0] || (sent[1] < sent[0] && sent[2] < sent[1]));
         CU_ASSERT(!sent[0] || (double)sent[2] < 0.8 * (double)sent[0]);
         if (sent[0] && (sent[2] * 10 > sent[0] * 8 || sent[1] >= sent[0]))

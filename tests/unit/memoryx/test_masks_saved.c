@@ -180,11 +180,24 @@ TEST(memoryx_masks_saved, layouts_of_all_releases_are_read)
     masks_unmake(&from);
 }
 
-/* As in cstorch: an error, unless strict loading is off; then masks are made of what was loaded. */
-TEST(memoryx_masks_saved, without_masks_new_ones_are_made_on_request)
+/* Tensor @p i of @p to is that of @p dense where its mask has ones. */
+static void check_masked(const struct masks_case *dense, const struct masks_case *to, int i)
 {
     static float before[MASKS_MOST], after[MASKS_MOST];
     static unsigned char mask[MASKS_MOST];
+    int64_t kept = 0;
+    masks_gather(dense, i, NULL, before);
+    masks_gather(to, i, mask, after);
+    for (int64_t e = 0; e < to->cluster->model->tensor[i].n_elems; e++) {
+        kept += mask[e];
+        CU_ASSERT(after[e] == (mask[e] ? before[e] : 0));
+    }
+    T_EQ(kept, model_kept(to->cluster->model, i, 0));
+}
+
+/* As in cstorch: an error, unless strict loading is off; then masks are made of what was loaded. */
+TEST(memoryx_masks_saved, without_masks_new_ones_are_made_on_request)
+{
     struct masks_case dense, to;
     masks_make(&dense, 1, "sparsity=null");
     write_layout(&dense, NONE, path_of("none"));
@@ -193,17 +206,8 @@ TEST(memoryx_masks_saved, without_masks_new_ones_are_made_on_request)
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "it has no mask of model.transformer"));
     T_OK(load(&to, path_of("none"), false));
     T_OK(cluster_make_masks(to.cluster));
-    for (int i = 0; i < to.cluster->model->n_tensors; i++) {
-        int64_t kept = 0;
-        if (!model_sparsity_of(to.cluster->model, i)) continue;
-        masks_gather(&dense, i, NULL, before);
-        masks_gather(&to, i, mask, after);
-        for (int64_t e = 0; e < to.cluster->model->tensor[i].n_elems; e++) {
-            kept += mask[e];
-            CU_ASSERT(after[e] == (mask[e] ? before[e] : 0));
-        }
-        T_EQ(kept, model_kept(to.cluster->model, i, 0));
-    }
+    for (int i = 0; i < to.cluster->model->n_tensors; i++)
+        if (model_sparsity_of(to.cluster->model, i)) check_masked(&dense, &to, i);
     masks_unmake(&dense);
     masks_unmake(&to);
 }
