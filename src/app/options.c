@@ -118,6 +118,7 @@ static enum wsc_err take_fit(void *request, const struct app_option *o, const ch
 enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 
 #define DRY_RUNS    "instead of a run"
+#define RUNS        "!validate_only !compile_only !dump_params !print_placement"
 #define PROFILE     "one step, taken apart"
 #define GENERATION  "generation (--mode generate)"
 #define STUDY       "what the curve depends on (tables, CSV, pictures, sections of report.html)"
@@ -245,7 +246,7 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "json", APP_FLAG, AT(run, job.json), .needs = "!dump_params !print_placement",
      .help = "results as JSON on stdout; log lines go to stderr"},
     {APP_ON_RUN, "dump_gradients", APP_FILE, "FILE", AT(run, job.dump_gradients),
-     .needs = "!numerics=none", .modes = "train train_and_eval",
+     .needs = RUNS " !numerics=none", .modes = "train train_and_eval",
      .help = "HDF5 file with the mean gradient of every tensor after the first step"},
     {APP_ON_RUN, "validate_only", APP_FLAG, NULL, DRY_RUNS, AT(run, validate_only),
      .needs = "!compile_only !dump_params !print_placement",
@@ -257,10 +258,10 @@ const struct app_option app_options[] = {
      .needs = "!print_placement", .help = "print the params as they are understood, as YAML"},
     {APP_ON_RUN, "print_placement", APP_FLAG, NULL, DRY_RUNS, AT(run, print_placement),
      .help = "print which role runs on which rank and host"},
-    {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace),
+    {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace), .needs = RUNS,
      .help = "Chrome trace of a step of the virtual timeline, with op profile and critical path; "
              "runconfig.op_profiler_config chooses steps"},
-    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal),
+    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal), .needs = RUNS,
      .help = "GOAL schedule (LogGOPSim) of that step"},
     {APP_ON_RUN, "prompt", APP_TEXTS, "TEXT", GENERATION, AT(run, prompt), .max = 64,
      .needs = "!prompt_ids", .modes = "generate", .help = "continue this text"},

@@ -148,6 +148,11 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
             hw_faults_add(doc, d, text, set);
             continue;
         }
+        if (!strcmp(mine, "base")) {
+            conf_diag_error(d, (struct conf_pos){.line = -set}, mine,
+                            "only a file has a base; hint: --cluster FILE");
+            continue;
+        }
         int row = conf_keys_find(hw_machine_table(), mine);
         if (row < 0) {
             conf_keys_unknown(hw_machine_table(), d, (struct conf_pos){.line = -set}, mine);
