@@ -76,6 +76,8 @@ THREADED := num_ host. dropout mesh_threads mesh_watch memoryx_optimizers stream
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
+# The same for Open MPI 5.
+export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
 export OMPI_MCA_mpi_yield_when_idle := 1
 export OMPI_MCA_orte_execute_quiet := 1
 # Idle worker threads sleep: on a shared machine spinning ones take the others' processor.
