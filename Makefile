@@ -27,7 +27,8 @@ endif
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
         -Wundef -Wvla -Wcast-align -Wwrite-strings -Wpointer-arith -Wswitch-enum -Wformat=2 \
         $(if $(CLANG),-Wno-gnu-zero-variadic-macro-arguments)
-FP   := -ffp-contract=off
+# Nobody reads errno of sqrt() and its like, which would keep their loops scalar; no value changes.
+FP   := -ffp-contract=off -fno-math-errno
 # Files and other users are not trusted (SECURITY.md).
 HARD := -fstack-protector-strong -fPIE
 ARCH ?= $(if $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),x86-64-v3)
@@ -126,7 +127,7 @@ $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(HDF5) $(products)' > $@.new; \
+	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH) $(HDF5) $(products)' > $@.new; \
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 -include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
@@ -249,7 +250,7 @@ dist:
 deb: dist
 	$(Q)rm -rf build/deb && mkdir -p build/deb && cp build/wsc-$(VERSION).tar.gz build/deb/wsc_$(VERSION).orig.tar.gz
 	$(Q)tar xzf build/wsc-$(VERSION).tar.gz -C build/deb && cp -r packaging/debian build/deb/wsc-$(VERSION)/debian
-	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc && ls ../*.deb
+	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL GIT_CEILING_DIRECTORIES=$(CURDIR)/build/deb dpkg-buildpackage -us -uc && ls ../*.deb
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build

@@ -467,6 +467,22 @@ static int read_algorithm(struct conf_parse *p, const char *path, const struct c
     return old ? ZOO_SPARSITY_STATIC : conf_variant_read(p, &algorithm_names, path, name);
 }
 
+/* Keys that are allowed and change nothing. */
+static void warn_idle(struct conf_parse *p, const char *path, const struct conf_node *node,
+                      const struct zoo_sparsity *s)
+{
+    const struct zoo_mask_update *u = &s->update;
+    const bool random = s->init_method == ZOO_MASK_RANDOM || s->algorithm == ZOO_SPARSITY_SET;
+    if (s->seed != CONF_NULL && !random)
+        conf_diag_warn(p->diag, node->pos, path, "seed has no effect: no mask is random");
+    if (s->init_method == ZOO_MASK_FROM_ZEROS && s->algorithm == ZOO_SPARSITY_STATIC)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "sparsity has no effect on masks from_zeros, on virtual time alone");
+    if (u->freq != CONF_NULL && u->stop != CONF_NULL && u->stop <= u->start)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "update: stop is not after start: no mask is ever computed");
+}
+
 /* What cstorch refuses; balanced-topk, which it has refused since 1.9. */
 static void check_entry(struct conf_parse *p, const char *path, const struct conf_node *node,
                         const struct zoo_sparsity *s)
@@ -551,7 +567,9 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
         (void)conf_record_read(p, &record);
     else
         read_fraction(p, &whole, node, &s->sparsity);
-    if (p->diag->n_errors == before) check_entry(p, path, node, s);
+    if (p->diag->n_errors > before) return;
+    check_entry(p, path, node, s);
+    warn_idle(p, path, node, s);
 }
 
 /* ---- the section ----------------------------------------------------------------------------- */

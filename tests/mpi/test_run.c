@@ -241,6 +241,23 @@ TEST(run_mpi, kept_weights_travel_once)
     (void)unsetenv("WSC_AHEAD");
 }
 
+/* SwarmX nodes pass on pieces while they arrive, and add those of gradients: nothing shows, with
+ * one shard and several, one level of nodes and three, sparse tensors or none. */
+TEST(run_mpi, pieces_through_nodes_change_nothing)
+{
+    static const struct shape shape[] = {
+        {3, "cluster.stream.chunk=1 KiB", "cluster.stream.chunks_in_flight=2",
+         "cluster.memoryx.shards=1"},
+        {7, "cluster.stream.chunk=1000 B", "cluster.swarmx.fanout=2", "cluster.memoryx.shards=1"},
+        {6, "cluster.stream.chunk=3 KiB", "cluster.swarmx.fanout=2", "cluster.memoryx.shards=3"},
+        {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even",
+         "cluster.memoryx.shards=1"}};
+    (void)setenv("WSC_AHEAD", "1", 1);
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], data_dir())));
+    (void)unsetenv("WSC_AHEAD");
+}
+
 TEST(run_mpi, memory_is_balanced)
 {
     bool balanced = true;
