@@ -224,6 +224,10 @@ struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
 enum wsc_err scaling_over_schedule(const struct scaling_model *model,
                                    const struct hw_machine *cluster, int64_t steps,
                                    struct scaling_row *row) WSC_CHECKED;
+/** Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
+ *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter (Dey et al. 2023, arXiv
+ *  2304.03208, section 3.1). */
+double scaling_published_loss(double flop);
 /** What training on @p tokens, or @p per_param tokens for each parameter where that is not 0, takes
  *  at the rate of @p row: expected time, as failures come at random (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,

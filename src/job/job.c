@@ -110,6 +110,8 @@ static enum wsc_err plan(struct job_state *s)
     const struct zoo_params *p = s->job->params;
     if (trains(s)) {
         TRY(cluster_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
+        if (s->job->numerics == KERNELS_HOST)
+            TRY(stream_cut_batch(s->cluster->net, &s->train_batch));
         TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
     }
     if (evaluates(s)) {
@@ -431,10 +433,10 @@ static void measure_host(struct job_state *s)
     s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
 }
 
-/* What the links carried where weights are sparse.  Collective. */
+/* What the links carried in a training with values.  Collective. */
 static enum wsc_err collect_payload(struct job_state *s)
 {
-    if (!s->job->values || !model_is_sparse(s->cluster->model)) return WSC_OK;
+    if (!s->job->values || !trains(s)) return WSC_OK;
     return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
 }
 

@@ -218,24 +218,25 @@ static struct job_performance whereabouts(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
     const struct job *job = s->job;
-    return (struct job_performance){.num_csx = c->machine->n_wafers,
-                                    .ranks = comm_size(s->comm),
-                                    .roles = c->machine->n_roles,
-                                    .params = c->model->n_params,
-                                    .host_seconds = wsc_clock_s() - s->host_start_s,
-                                    .wafer_peak_rss_bytes = s->wafer_rss_bytes,
-                                    .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
-                                    .host_sent_bytes = s->sent_bytes,
-                                    .model_name = job->params->file,
-                                    .params_file = job->params->file,
-                                    .cluster_file = job->cluster->file,
-                                    .cluster_name = job->cluster->name,
-                                    .cluster_hash = job->cluster->hash,
-                                    .kernel = s->kernel,
-                                    .n_kernels = s->n_kernels,
-                                    .payload = {s->carried, s->n_carried, c->machine},
-                                    .numerics = kind_of(s),
-                                    .command = job->command};
+    return (struct job_performance){
+        .num_csx = c->machine->n_wafers,
+        .ranks = comm_size(s->comm),
+        .roles = c->machine->n_roles,
+        .params = c->model->n_params,
+        .host_seconds = wsc_clock_s() - s->host_start_s,
+        .wafer_peak_rss_bytes = s->wafer_rss_bytes,
+        .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
+        .host_sent_bytes = s->sent_bytes,
+        .model_name = job->params->file,
+        .params_file = job->params->file,
+        .cluster_file = job->cluster->file,
+        .cluster_name = job->cluster->name,
+        .cluster_hash = job->cluster->hash,
+        .kernel = s->kernel,
+        .n_kernels = s->n_kernels,
+        .payload = {s->carried, s->n_carried, c->machine, model_is_sparse(c->model)},
+        .numerics = kind_of(s),
+        .command = job->command};
 }
 
 /* The time of the run is that of its steps and of the recoveries between them.  Host memory of

@@ -1,4 +1,5 @@
-/** What the links of a run with sparse weights carried, beside what dense ones would have.
+/** What the links of a training carried, beside the least, and beside what dense weights would
+ * have.
  *
  *  Called by job_log.c for the end of a run, and by job_performance.c for performance.json. */
 #ifndef WSC_JOB_PAYLOAD_H
@@ -11,8 +12,10 @@ struct job_payload {
     const struct stream_carried *link;
     int n; /**< 0: nothing is reported */
     const struct stream_topology *machine;
+    bool sparse; /**< some weights are: dense bytes are printed beside */
 };
-/** Print the totals of all links and of those between ranks on stdout. */
+/** Log the gradients of all links beside the least; print the totals of sparse weights on stdout.
+ */
 enum wsc_err job_payload_print(const struct job_payload *p) WSC_CHECKED;
 /** Add the object "payload" with totals and every link. */
 void job_payload_json(struct out_json *j, const struct job_payload *p);
