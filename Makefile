@@ -194,7 +194,9 @@ golden-update: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_GOLDEN_UPDATE=1 $(BUILD)/tests/unit golden; \
 	WSC_GOLDEN_UPDATE=1 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program golden; \
 	$(BUILD)/bin/wsc validate --out build/validation >build/validation.txt; \
-	sh tests/figures_doc.sh update build/validation && git diff --stat tests/golden docs
+	sh tests/figures_doc.sh update build/validation; \
+	rm -rf build/scaling && sh tests/scaling_doc.sh update $(BUILD)/bin/wsc build/scaling && \
+	git diff --stat tests/golden docs
 
 ## lint: layers, banned functions, symbols, comments, format, clang-tidy, cppcheck, shell scripts
 lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program $(benches)

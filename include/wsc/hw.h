@@ -145,9 +145,10 @@ struct hw_machine {
         int64_t io_rate_bytes_per_s; /**< one direction */
         /** Fraction of the masked attention scores that is computed, 0 to 1. */
         double masked_scores;
-        /** Fixed cost of starting a stage in the forward pass; calibrated in cs2.yaml. */
+        /** Fixed cost of starting a kernel, which a stage of the forward pass does once; calibrated
+         *  in cs2.yaml. */
         int64_t stage_latency_ps;
-        int64_t stage_latency_backward_ps; /**< fixed cost of starting one in the backward pass */
+        double backward_kernels; /**< kernels that a stage of the backward pass starts */
         /** On the cycles of all kernels; 1: as the formulas say.  One of the constants that may be
          *  calibrated; 0.1 to 10. */
         double kernel_factor;
@@ -381,6 +382,10 @@ bool *hw_effect(struct hw_machine *cluster, int i, const char **name);
 int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** Time from the edge of the wafer to its farthest PE, ps: one hop per column and row. */
 int64_t hw_drain_ps(const struct hw *hw);
+
+/** Fixed cost of starting a stage, in picoseconds: the latency of a kernel for each kernel of the
+ *  pass (docs/MODEL.md, "Plan"). */
+int64_t hw_stage_latency_ps(const struct hw_machine *machine, bool backward);
 /** Number of processing elements (PEs) of one wafer. */
 int64_t hw_n_pes(const struct hw *hw);
 /** SRAM of one PE that activations may use, bytes. */

@@ -154,8 +154,8 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     struct cycles_layout l;
     const struct hw_wafer *w = &hw->cluster->wafer;
     const double cycles_per_ps = 1e-12 * (double)w->clock_hz;
-    const double latency = (double)w->stage_latency_ps * cycles_per_ps;
-    const double latency_backward = (double)w->stage_latency_backward_ps * cycles_per_ps;
+    const double latency = (double)hw_stage_latency_ps(hw->cluster, false) * cycles_per_ps;
+    const double latency_backward = (double)hw_stage_latency_ps(hw->cluster, true) * cycles_per_ps;
     double sum = 0, weight = (double)num_format_bytes(model->format);
     int per_layer = (model->n_stages - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;

@@ -6,6 +6,8 @@
 
 #include <wsc/check.h>
 
+#include <math.h>
+
 static const int64_t ps_per_s = 1000000000000;
 
 /* ceil(n * mul / div) without an intermediate beyond 64 bits, for n < div <= 9e12 and
@@ -38,6 +40,13 @@ int64_t hw_drain_ps(const struct hw *hw)
 {
     const struct hw_wafer *w = &hw->cluster->wafer;
     return hw_cycles_to_ps(hw, (w->pe_cols + w->pe_rows) * w->hop_cycles);
+}
+
+int64_t hw_stage_latency_ps(const struct hw_machine *machine, bool backward)
+{
+    const struct hw_wafer *w = &machine->wafer;
+    return backward ? llround((double)w->stage_latency_ps * w->backward_kernels)
+                    : w->stage_latency_ps;
 }
 
 int64_t hw_n_pes(const struct hw *hw)

@@ -43,7 +43,15 @@ static int curve_of(const struct validation_reproduced *r, const struct validati
     return k;
 }
 
-/* $p<k>: x and y of the rows of curve @p k by @p y_of; a row without an y is left out. */
+/* Symbols of published points by gnuplot's numbers, as in the picture of ratios. */
+enum { COMPARED = 4, NOT_COMPARED = 8 };
+
+static bool is_shown_only(const struct validation_figure *f)
+{
+    return f->kind == VALIDATION_KIND_CONTEXT;
+}
+
+/* $p<k>: x, y and symbol of the rows of curve @p k by @p y_of; a row without an y is left out. */
 static int add_points(struct wsc_text *t, const struct validation_reproduced *r, int k,
                       const char *name, double (*y_of)(const struct validation_prediction *p))
 {
@@ -53,10 +61,10 @@ static int add_points(struct wsc_text *t, const struct validation_reproduced *r,
         const struct validation_prediction *p = r->row[i];
         const double y = y_of(p);
         if (curve_of(r, p->ref) != k || !isfinite(y)) continue;
-        wsc_text_add(t, "%lld %.9g\n",
+        wsc_text_add(t, "%lld %.9g %d\n",
                      (long long)(r->exhibit->picture == VALIDATION_SYSTEMS ? p->ref->num_csx
                                                                            : p->ref->global_batch),
-                     y);
+                     y, is_shown_only(p->ref) ? NOT_COMPARED : COMPARED);
         n++;
     }
     wsc_text_add(t, "EOD\n");
@@ -109,6 +117,20 @@ static void add_title(struct wsc_text *t, const char *title)
     out_text_gnuplot(t, title);
 }
 
+static void add_key(struct wsc_text *t, int symbol, const char *title)
+{
+    wsc_text_add(t, ", \\\n  keyentry with points pt %d ps 1.6 lw 2 lc rgb '#666666' title '%s'",
+                 symbol, title);
+}
+
+/* True when a point of the curves is of a row that is not compared. */
+static bool shows_others(const struct validation_reproduced *r)
+{
+    for (int i = 0; i < r->n_rows; i++)
+        if (is_shown_only(r->row[i]->ref) && isfinite(published_rate(r->row[i]))) return true;
+    return false;
+}
+
 /* Bands, curves and published points of one panel; @p column of $c<k>, points $<name><k>. */
 static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r, int column,
                        const char *name, const int *n_points)
@@ -134,12 +156,13 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
     }
     for (int k = 0; k <= r->n_curves; k++)
         if (n_points[k])
-            wsc_text_add(
-                t, ", \\\n  $%s%d using 1:2 with points pt 4 ps 1.6 lw 2 lc rgb '#%06x' notitle",
-                name, k, k < r->n_curves ? report_plot_colour(k) : 0x666666U);
+            wsc_text_add(t,
+                         ", \\\n  $%s%d using 1:2:3 with points pt variable ps 1.6 lw 2 lc rgb "
+                         "'#%06x' notitle",
+                         name, k, k < r->n_curves ? report_plot_colour(k) : 0x666666U);
     if (column == 2) {
-        wsc_text_add(t, ", \\\n  keyentry with points pt 4 ps 1.6 lw 2 lc rgb '#666666' title "
-                        "'published'");
+        add_key(t, COMPARED, "published");
+        if (shows_others(r)) add_key(t, NOT_COMPARED, "published, not compared");
         if (r->exhibit->measured_to)
             wsc_text_add(t, ", \\\n  keyentry with linespoints lw 2 pt 6 dt (6,5) lc rgb '#666666' "
                             "title 'beyond what was measured'");
@@ -147,12 +170,21 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
     wsc_text_add(t, "\n");
 }
 
-static void add_x_tics(struct wsc_text *t, const struct validation_counts *x)
+/* On a linear axis a number whose neighbour would touch it is left out. */
+static bool has_room(const struct validation_counts *x, bool linear, int i)
+{
+    enum { PARTS = 20 };
+    return !linear || i + 1 == x->n || (x->item[i + 1] - x->item[i]) * PARTS > x->item[x->n - 1];
+}
+
+static void add_x_tics(struct wsc_text *t, const struct validation_counts *x, bool linear)
 {
     wsc_text_add(t, "set xtics (");
-    for (int i = 0; i < x->n; i++)
-        wsc_text_add(t, "%s'%lld' %lld", i ? ", " : "", (long long)x->item[i],
-                     (long long)x->item[i]);
+    for (int i = 0; i < x->n; i++) {
+        wsc_text_add(t, "%s'", i ? ", " : "");
+        if (has_room(x, linear, i)) wsc_text_add(t, "%lld", (long long)x->item[i]);
+        wsc_text_add(t, "' %lld", (long long)x->item[i]);
+    }
     wsc_text_add(t, ")\nset xrange [%.6g:%.6g]\n", (double)x->item[0] / 1.2,
                  (double)x->item[x->n - 1] * 1.2);
 }
@@ -176,7 +208,7 @@ static void plot_systems(const struct validation_reproduced *r, struct wsc_text 
     add_common(plot);
     wsc_text_add(plot, "set logscale xy\nset format y '%%.0s %%c'\nunset xlabel\n"
                        "set ylabel 'tokens per second'\nset lmargin 11\nset rmargin 28\n");
-    add_x_tics(plot, &r->exhibit->num_csx);
+    add_x_tics(plot, &r->exhibit->num_csx, false);
     wsc_text_add(plot, "set origin X0,Y0+0.36*H\nset size W,0.64*H\nset yrange [*:*]\n");
     plot_panel(plot, r, 2, "r", rates);
     wsc_text_add(plot, "unset logscale y\nset format y '%%g'\nset ylabel 'efficiency, %%'\n"
@@ -196,7 +228,7 @@ static void plot_batches(const struct validation_reproduced *r, struct wsc_text 
     add_common(plot);
     wsc_text_add(plot, "unset logscale\nset format y '%%g'\nset xlabel 'sequences of a step'\n"
                        "set ylabel 'time of a step, s'\nset lmargin 11\nset rmargin 28\n");
-    add_x_tics(plot, &r->exhibit->batch);
+    add_x_tics(plot, &r->exhibit->batch, true);
     wsc_text_add(plot, "set xrange [0:%lld]\nset yrange [0:*]\nset origin X0,Y0\nset size W,H\n",
                  (long long)(r->exhibit->batch.item[r->exhibit->batch.n - 1] * 21 / 20));
     plot_panel(plot, r, 2, "s", steps);

@@ -111,7 +111,7 @@ static enum wsc_err stream_seconds(struct validation_product *r, const struct hw
     TRY(override_machine(&m, r->set));
     const double ps_per_s = 1e12;
     const double each = stream_cycles(r, &m) / (double)m.wafer.clock_hz +
-                        (double)m.wafer.stage_latency_ps / ps_per_s;
+                        (double)hw_stage_latency_ps(&m, false) / ps_per_s;
     r->predicted = r->floor_s + r->count * each;
     return WSC_OK;
 }

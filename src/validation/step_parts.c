@@ -16,7 +16,6 @@ static void add(struct cycles_breakdown *sum, const struct cycles_breakdown *c)
 static void add_micro_batch(const struct cluster *c, const struct cycles_plan *plan,
                             int64_t n_samples, bool trains, struct validation_parts *out)
 {
-    const struct hw_wafer *w = &c->hw.cluster->wafer;
     const int n = model_n_transfers(c->model, trains);
     for (int k = 0; k < n; k++) {
         const struct model_transfer t = model_transfer_at(c->model, k);
@@ -26,7 +25,7 @@ static void add_micro_batch(const struct cluster *c, const struct cycles_plan *p
         const struct cycles_breakdown cycles =
             cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples, d);
         add(&out->cycles, &cycles);
-        out->latency_ps += t.backward ? w->stage_latency_backward_ps : w->stage_latency_ps;
+        out->latency_ps += hw_stage_latency_ps(c->hw.cluster, t.backward);
     }
 }
 

@@ -88,14 +88,18 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
     struct wafer_clock *c = &w->clock;
     struct vtime_recorder *r = w->recorder;
     const struct vtime start = vtime_after(r, c->now, cost.latency_ps, VTIME_STAGE);
-    /* Weights are never stored: the last of them, and what spills, must have passed. */
-    const struct vtime_edge in[] = {{start, cost.compute_ps, VTIME_COMPUTE},
-                                    {weights->span.last, cost.drain_ps, VTIME_DRAIN},
-                                    {c->now, cost.spill_ps, VTIME_SPILL}};
+    /* Weights are never stored on a wafer: they pass while its kernels stand, and the last of them,
+     * and what spills, must have passed. */
+    const struct vtime_edge in[] = {
+        {start, cost.compute_ps, VTIME_COMPUTE},
+        {weights->span.last, cost.drain_ps, VTIME_DRAIN},
+        {start, vtime_add_ps(cost.stream_ps, cost.drain_ps), VTIME_DRAIN},
+        {c->now, cost.spill_ps, VTIME_SPILL}};
+    const int n = cost.spill_ps ? 4 : 3;
     spend_edge(c, &c->spent.compute_ps, &in[0]);
-    spend_edge(c, &c->spent.weights_wait_ps, &in[1]);
-    spend_edge(c, &c->spent.weights_wait_ps, &in[2]);
-    arrive_at(w, in, cost.spill_ps ? 3 : 2);
+    for (int i = 1; i < n; i++)
+        spend_edge(c, &c->spent.weights_wait_ps, &in[i]);
+    arrive_at(w, in, n);
     if (!at->backward) return vtime_at(c->now);
     const struct vtime first = vtime_after(r, start, cost.first_ps, VTIME_COMPUTE);
     return (struct vtime_span){first.ps < c->now.ps ? first : c->now, c->now};

@@ -102,6 +102,12 @@ static struct wafer_price price_of(const struct hw *hw, const struct model *mode
     return p;
 }
 
+static int64_t stream_ps(const struct hw *hw, const struct wafer_task *task)
+{
+    if (!task->amounts) return 0;
+    return vtime_duration_ps(task->amounts->weight_bytes, hw->cluster->wafer.io_rate_bytes_per_s);
+}
+
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct cycles_plan *plan, const struct wafer_task *task)
 {
@@ -115,10 +121,10 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t millionths = jitter_millionths(hw, task);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {
-        .latency_ps =
-            task->backward ? c->wafer.stage_latency_backward_ps : c->wafer.stage_latency_ps,
+        .latency_ps = hw_stage_latency_ps(c, task->backward),
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
+        .stream_ps = stream_ps(hw, task),
         .spill_ps = vtime_duration_ps(spilled, hw_spill_rate(hw))};
     if (!task->backward) return cost;
     cost.first_ps = lengthened(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);

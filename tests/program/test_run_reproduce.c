@@ -80,6 +80,17 @@ TEST(reproduce, curves_are_those_of_scale)
     }
 }
 
+TEST(reproduce, rows_that_are_not_compared_have_a_symbol_of_their_own)
+{
+    const char *out = job_path("symbols");
+    CU_ASSERT_TRUE_FATAL(spawn_ok("\"$WSC\" reproduce --out %s --only bert_pretraining", out));
+    CU_ASSERT_TRUE(
+        spawn_ok("test $(grep -c '^[0-9]* [0-9.]* 8$' %s/bert_pretraining.gp) = 1", out));
+    CU_ASSERT_TRUE(
+        spawn_ok("test $(grep -c '^[0-9]* [0-9.]* 4$' %s/bert_pretraining.gp) = 3", out));
+    CU_ASSERT_TRUE(spawn_ok("grep -q 'published, not compared' %s/bert_pretraining.gp", out));
+}
+
 TEST(reproduce, ranks_change_no_byte)
 {
     const char *one = job_path("one"), *two = job_path("two"), *from = reference("157");

@@ -53,6 +53,11 @@ static const char *swept(void)
     return dir;
 }
 
+TEST(scale, the_document_has_the_efficiencies_of_the_program)
+{
+    CU_ASSERT(spawn_ok("sh tests/scaling_doc.sh check \"$WSC\" %s", job_path("scaling_doc")));
+}
+
 TEST(scale, every_table_has_its_rows)
 {
     const char *dir = swept();

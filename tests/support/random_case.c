@@ -54,10 +54,9 @@ static void draw_model(struct random_case *c, uint64_t i)
 
 static void draw_cluster(struct random_case *c, uint64_t i)
 {
-    static const char *const latency[] = {"memoryx.link_latency",        "memoryx.update_latency",
-                                          "swarmx.link_latency",         "swarmx.latency",
-                                          "swarmx.add_latency",          "wafer.stage_latency",
-                                          "wafer.stage_latency_backward"};
+    static const char *const latency[] = {"memoryx.link_latency", "memoryx.update_latency",
+                                          "swarmx.link_latency",  "swarmx.latency",
+                                          "swarmx.add_latency",   "wafer.stage_latency"};
     random_case_add(c, "cluster.memoryx.shards=%lld", (long long)random_case_int(i, 20, 1, 13));
     random_case_add(c, "cluster.swarmx.fanout=%lld", (long long)random_case_int(i, 21, 2, 7));
     random_case_add(c, "cluster.stream.granularity=%s",

@@ -152,7 +152,7 @@ TEST(run_invariants, a_straggler_of_a_compute_bound_step_costs_its_factor)
                                 "cluster.wafer.io_rate=1 PB/s",
                                 "cluster.wafer.hop_cycles=0",
                                 "cluster.wafer.stage_latency=0 ps",
-                                "cluster.wafer.stage_latency_backward=0 ps",
+                                "cluster.wafer.backward_kernels=0",
                                 NULL,
                                 NULL};
     const char *slowed[sizeof sets / sizeof *sets];

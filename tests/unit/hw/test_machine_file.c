@@ -41,7 +41,7 @@ TEST(hw_machine, cs2_constants)
     T_EQ(c.wafer.clock_hz, 1100000000);
     T_EQ(c.wafer.pe_cols * c.wafer.pe_rows, 745500);
     T_EQ(c.wafer.sram_bytes_per_pe, 49152);
-    CU_ASSERT(c.wafer.simd_fmach == 4 && c.wafer.simd_fmachs == 1.68 && c.wafer.simd_fmacs == 1);
+    CU_ASSERT(c.wafer.simd_fmach == 4 && c.wafer.simd_fmachs == 1.67 && c.wafer.simd_fmacs == 1);
     T_EQ(c.wafer.io_rate_bytes_per_s, 150000000000LL);
     T_EQ(c.wafer.peak_flop_per_s, 7500000000000000LL);
     T_EQ(c.wafer.system_power_w, 23000);
