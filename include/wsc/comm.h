@@ -108,8 +108,8 @@ enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t b
 void *comm_buf_data(struct comm_buf *buf);
 /** The number of bytes of a payload. */
 int64_t comm_buf_bytes(const struct comm_buf *buf);
-/** As comm_buf_create(), for a payload that may be sent before it is written: comm_buf_fill() says
- *  how far it is, and what is there leaves. */
+/** Take memory for a payload that may be sent before it is written, otherwise as
+ *  comm_buf_create(): comm_buf_fill() says how far it is, and what is there leaves. */
 enum wsc_err comm_buf_create_open(struct comm *comm, struct comm_buf **out,
                                   int64_t bytes) WSC_CHECKED;
 /** The first @p bytes of a payload of comm_buf_create_open() are written; at least as many as the

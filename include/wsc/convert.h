@@ -70,4 +70,8 @@ enum wsc_err convert_from_hf(const struct convert_job *job,
  *  and their index when the tensors exceed job->shard_bytes. */
 enum wsc_err convert_to_hf(const struct convert_job *job,
                            struct convert_result *result) WSC_CHECKED;
+/** Merge the low-rank adapters of a checkpoint and params with `lora_params` into their matrices, to
+ *  `<out>/model.mdl` and `<out>/params.yaml` without adapters. */
+enum wsc_err convert_merge_adapters(const struct convert_job *job,
+                                    struct convert_result *result) WSC_CHECKED;
 #endif

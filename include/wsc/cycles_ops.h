@@ -68,7 +68,8 @@ struct cycles_layout {
     double accumulators; /**< outputs whose sums a PE holds at a time */
     double index;        /**< cycles that the index of a weight adds to its multiply-add */
     bool sampled;        /**< weight gradients of the non-zeros alone */
-    const struct model_density *density; /**< borrowed; NULL: all matrices are dense */
+    bool has_zeros;      /**< a matrix has weights that are zero and do not stream */
+    const struct model_density *density; /**< borrowed; NULL: all matrices are dense and train */
 };
 
 /** Lay @p n_sequences whole sequences of @p model on the wafer of @p hw, in @p lanes replicas side

@@ -76,8 +76,19 @@ enum model_tensor_kind {
     /** Output layer, (V, C); absent when tied to MODEL_WTE. */
     MODEL_LM_HEAD_W,
     MODEL_LM_HEAD_B,
-    MODEL_N_TENSOR_KINDS
+    /** Kinds without adapters. */
+    MODEL_N_KINDS,
+    /** Low-rank adapter of a matrix of kind k: A (r, in) has kind MODEL_ADAPTER_A + k, B (out, r)
+     *  kind MODEL_ADAPTER_B + k.  A matrix has one where model->adapter[k].r is not 0. */
+    MODEL_ADAPTER_A = MODEL_N_KINDS,
+    MODEL_ADAPTER_B = 2 * MODEL_N_KINDS,
+    MODEL_N_TENSOR_KINDS = 3 * MODEL_N_KINDS
 };
+/** The kind of the matrix that an adapter belongs to; any other kind itself. */
+static inline enum model_tensor_kind model_base_kind(enum model_tensor_kind kind)
+{
+    return (enum model_tensor_kind)((int)kind % MODEL_N_KINDS);
+}
 
 /** One tensor: what it is, how it is called, how it starts. */
 struct model_tensor {
@@ -98,6 +109,8 @@ struct model_tensor {
     double lr_scale;
     /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
     int sparsity;
+    bool frozen;         /**< it streams down, but has no gradient and no optimizer state */
+    int64_t init_stream; /**< of random initial values; adapters do not change those of others */
 };
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
@@ -128,7 +141,16 @@ struct model_stage {
     struct model_view *view; /**< owned by the model, n_views.  The views of a part's experts are
                                   alike and follow each other, expert by expert */
     int64_t n_elems;         /**< length of the streamed vector */
+    int64_t n_grads;         /**< length of its gradient: of the tensors that are not frozen */
     char name[48];           /**< for traces and tables, e.g. "layers.3" */
+};
+
+/** Adapter of the matrices of one kind, the same in all layers (Hu et al. 2021): y = W x + scale B
+ * A x, with dropout on the x of A. */
+struct model_adapter {
+    int64_t r;      /**< rank; 0: none */
+    double scale;   /**< alpha / r */
+    double dropout; /**< probability, in training */
 };
 
 /** Loss of some tokens under a model: what a wafer reports for each leaf after the last forward
@@ -209,6 +231,9 @@ struct model {
     struct model_view *view;   /**< owned, the views of all stages */
     /** Entries of the params' `sparsity`, owned, without their patterns; NULL: none. */
     struct zoo_sparsity *sparsity;
+    struct model_adapter adapter[MODEL_N_KINDS];
+    int first_trained;         /**< lowest stage with a tensor that trains: backward ends there */
+    int64_t n_trained;         /**< parameters that train */
     int64_t n_params;          /**< tied tensors counted once */
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
@@ -220,10 +245,13 @@ struct model_weights {
     int64_t n_kept;
     bool dense_gradient; /**< the gradient has all elements nevertheless */
 };
-/** Elements that the gradient of a tensor of @p n_elems elements has when it travels. */
-static inline int64_t model_gradient_elems(const struct model_weights *w, int64_t n_elems)
+/** Elements that the gradient of tensor @p t has when it travels; @p w: how its weights arrived,
+ *  NULL: all of them. */
+static inline int64_t model_gradient_elems(const struct model_tensor *t,
+                                           const struct model_weights *w)
 {
-    return w->bits && !w->dense_gradient ? w->n_kept : n_elems;
+    if (t->frozen) return 0;
+    return w && w->bits && !w->dense_gradient ? w->n_kept : t->n_elems;
 }
 
 /** Build tables and plan of @p params, which are only read; *@p out is owned by the caller.
@@ -295,10 +323,11 @@ bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
 /** Share of the elements that are not zero in the matrices of a stage, by what a tensor is for; the
  *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
 struct model_density {
-    double weights[MODEL_N_TENSOR_KINDS];
+    double weights[MODEL_N_KINDS];
     /** Gradients that are wanted: as the weights', but 1 in a step that chooses new non-zeros
      *  by their gradients. */
-    double gradients[MODEL_N_TENSOR_KINDS];
+    double gradients[MODEL_N_KINDS];
+    double trained[MODEL_N_KINDS]; /**< share of the elements that are not frozen */
 };
 /** Densities of @p stage (an embedding that is the head's matrix under both names) after @p step
  *  updates; with MODEL_DENSEST and @p stage -1 the means over all blocks.  False when all are 1. */
@@ -311,15 +340,17 @@ const char *model_unmatched_pattern(const struct model *model, const struct zoo_
 
 /* ---- transfers and FLOPs --------------------------------------------------------------------- */
 
-/** One transfer of weights in the order of a step: forward 0 .. n-1, then backward n-1 .. 0. */
+/** One transfer of weights in the order of a step: forward 0 .. n-1, then backward from n-1 to the
+ *  first stage that trains. */
 struct model_transfer {
     int stage;
     bool backward;
 };
-/** Transfers of one pass over the stages: 2 n_stages for training, n_stages for evaluation. */
+/** Transfers of one pass over the stages: n_stages for evaluation; for training twice as many, but
+ *  for those below the first stage that trains. */
 static inline int model_n_transfers(const struct model *m, bool training)
 {
-    return training ? 2 * m->n_stages : m->n_stages;
+    return training ? 2 * m->n_stages - m->first_trained : m->n_stages;
 }
 /** Transfer @p k of a pass. */
 static inline struct model_transfer model_transfer_at(const struct model *m, int k)

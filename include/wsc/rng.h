@@ -24,7 +24,8 @@ enum wsc_rng_use {
     WSC_RNG_DROPOUT,  /**< what is dropped in training; index within: sample, layer, place */
     WSC_RNG_FAULT,    /**< when faults begin; index within: fault and place */
     WSC_RNG_LOSS,     /**< lost packets; index within: link */
-    WSC_RNG_MASK      /**< masks of sparse weights; index within: tensor, update */
+    WSC_RNG_MASK,     /**< masks of sparse weights; index within: tensor, update */
+    WSC_RNG_ADAPTER   /**< dropout of adapters; index within: sample, layer, kind of the matrix */
 };
 
 /** The stream number of @p use with its own @p index, below 2^56: the use in the upper 8 bits. */

@@ -84,7 +84,8 @@ struct scaling_training {
     double flop;          /**< matrix products alone: model_flop_per_token() */
     double flop_useful;   /**< of them, those of weights that are not zero */
     double flop_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
-    /** Expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
+    /** NaN with sparse weights, of which the law has none; else
+     *  expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
      *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
      *  per parameter). */
     double loss;

@@ -153,6 +153,9 @@ void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *
 /** Elements of @p stage that shard @p m streams: its parts of the stage's tensors, in view order.
  */
 int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards);
+/** Elements of the gradients of @p stage that shard @p m takes: those of its parts of the tensors
+ *  that train, in view order. */
+int64_t stream_stage_part_grads(const struct model *model, int stage, int m, int n_shards);
 
 /* ---- payloads of sparse stages --------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@
 #include <wsc/conf.h>
 #include <wsc/err.h>
 #include <wsc/zoo_sparsity.h>
+#include <wsc/zoo_tuning.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -259,6 +260,9 @@ struct zoo_model {
     double mup_base_hidden_size, mup_base_filter_size; /**< 0 = no muP by base sizes */
     double output_logits_alpha, attention_logits_alpha;
     bool scale_output_logits_by_d;
+    struct zoo_patterns freeze;   /**< expressions that occur in the names of frozen tensors */
+    struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */
+    struct zoo_dpo dpo;           /**< preference optimization */
 };
 
 /* ---- schedules and optimizer ----------------------------------------------------------------- */

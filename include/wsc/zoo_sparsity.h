@@ -78,6 +78,17 @@ struct zoo_mask_update {
     int n_steps;                   /**< length of `step` */
     int64_t step[ZOO_MAX_UPDATES]; /**< rising */
 };
+/** Patterns that select tensors by their names. */
+struct zoo_patterns {
+    bool expressions; /**< regular expressions that occur in a name, else globs of whole names */
+    int n;            /**< 0: none */
+    char *pattern[ZOO_MAX_PATTERNS]; /**< owned, n */
+};
+/** True when pattern @p i of @p patterns matches @p name. */
+bool zoo_patterns_match(const struct zoo_patterns *patterns, int i, const char *name);
+/** Index of the first pattern that matches @p name, or -1. */
+int zoo_patterns_find(const struct zoo_patterns *patterns, const char *name);
+
 /** One entry of the section `sparsity`. */
 struct zoo_sparsity {
     enum zoo_sparsity_algorithm algorithm;
@@ -88,12 +99,9 @@ struct zoo_sparsity {
     /** RigL, and its first mask if random or by magnitude: each of so many chunks of columns (in)
      * or rows (out) keeps equally many; CONF_NULL: no such groups.  One of both at most. */
     int64_t in_groups, out_groups;
-    int64_t seed;                    /**< of random masks; CONF_NULL: that of the run */
-    bool add_summaries;              /**< target and actual sparsity to TensorBoard */
-    bool expressions;                /**< patterns are regular expressions that occur in a name,
-                                          else globs of whole names */
-    int n_patterns;                  /**< 0: the default filter */
-    char *pattern[ZOO_MAX_PATTERNS]; /**< owned */
+    int64_t seed;                      /**< of random masks; CONF_NULL: that of the run */
+    bool add_summaries;                /**< target and actual sparsity to TensorBoard */
+    struct zoo_patterns names;         /**< of its tensors; none: the default filter */
 };
 /** The section `sparsity`. */
 struct zoo_sparsities {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc convert`: checkpoints from and to Hugging Face.  The work is that of module convert; here
- * the direction is chosen and the result printed. */
+/* `wsc convert`: checkpoints from and to Hugging Face, and adapters into their matrices.  The work
+ * is that of module convert; here the direction is chosen and the result printed. */
 #include "cmd.h"
 #include "option_parse.h"
 #include "requests.h"
@@ -24,11 +24,12 @@ static void show_progress(void *ctx, int64_t done, int64_t total)
     out_progress(done, "values");
 }
 
-/* Convert a Hugging Face folder and print what was made. */
-static enum wsc_err from_hf(const struct convert_job *job)
+/* Make a checkpoint and its params, from a Hugging Face folder or by merging adapters, and print
+ * what was made. */
+static enum wsc_err to_cs(const struct convert_job *job, bool merge)
 {
     struct convert_result r;
-    enum wsc_err rc = convert_from_hf(job, &r);
+    enum wsc_err rc = merge ? convert_merge_adapters(job, &r) : convert_from_hf(job, &r);
     out_progress_end();
     TRY(rc);
     (void)printf("%s: %lld tensors, %lld parameters\nwrote %s and %s\n", r.family,
@@ -59,7 +60,9 @@ enum wsc_err app_run_convert(struct app_call *call)
     o->job.dtype = app_given(call, "dtype") ? (enum convert_dtype)o->dtype : CONVERT_OTHER;
     o->job.set = o->config.set;
     o->job.n_sets = o->config.n_sets;
-    if (o->from != o->to) return o->from == HF ? from_hf(&o->job) : to_hf(&o->job);
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--from and --to name the same format"),
-                        "--from hf --to cs, or --from cs --to hf");
+    if (o->from != HF || o->to != HF)
+        return o->to == HF ? to_hf(&o->job) : to_cs(&o->job, o->from != HF);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "--from and --to name the same format"),
+        "--from hf --to cs, --from cs --to hf, or --from cs --to cs to merge adapters");
 }

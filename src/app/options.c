@@ -9,6 +9,8 @@
 #include "option_parse.h"
 #include "requests.h"
 
+#include <wsc/data_chat.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -444,6 +446,11 @@ const struct app_option app_options[] = {
     }
     TEXT_INPUT(APP_ON_DATA, data, "strict with bpe, keep with byte"),
     TEXT_INPUT(APP_ON_TRAIN_BPE, train_bpe, "strict"),
+    {APP_ON_DATA, "chat_template", APP_WORD, NULL, AT(data, chat_template),
+     .words = DATA_CHAT_TEMPLATES,
+     .needs = "!format !jsonl_key !column !use_vsl !shuffle !test_split !checkpoint_bytes",
+     .help = "each line is a chat and one sample, of which the answers alone are learned: messages "
+             "with role and content, or prompt and completion"},
     {APP_ON_DATA, "tokenizer", APP_CHOICE, NULL, AT(data, tokenizer), .words = "byte bpe",
      .preset = "byte",
      .help = "byte: one token per byte, vocabulary 256; bpe: byte-level BPE of GPT-2"},
@@ -495,23 +502,23 @@ const struct app_option app_options[] = {
     {APP_ON_CONVERT, "input", APP_FILE, "PATH", AT(convert, job.input), .required = "",
      .help = "from hf: the folder; from cs: the checkpoint (.mdl)"},
     {APP_ON_CONVERT, "out", APP_FOLDER, "DIR", AT(convert, job.out), .required = "",
-     .help = "from hf: gets model.mdl and params.yaml; from cs: gets config.json and "
-             "model.safetensors, or shards and their index"},
+     .help = "to cs: gets model.mdl and params.yaml, from cs with the adapters merged; to hf: gets "
+             "config.json and model.safetensors, or shards and their index"},
     {APP_ON_CONVERT, "set", APP_TEXT, "PATH=VALUE", .key = "", .repeats = true,
      .help = "override a key of the params"},
     {APP_ON_CONVERT, "lenient", APP_FLAG, AT(convert, job.lenient),
      .help = "leave out tensors without a counterpart, with a warning"},
-    {APP_ON_CONVERT, "params", APP_FILE, "FILE", TO_HF, AT(convert, job.params), .needs = "from=cs",
+    {APP_ON_CONVERT, "params", APP_FILE, "FILE", AT(convert, job.params), .needs = "from=cs",
      .required = "from=cs", .help = "the params of the checkpoint"},
     {APP_ON_CONVERT, "model", APP_TEXT, "FAMILY", TO_HF, AT(convert, job.family),
-     .needs = "from=cs", .required = "from=cs",
+     .needs = "from=cs to=hf", .required = "from=cs to=hf",
      .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b or "
              "starcoder"},
     {APP_ON_CONVERT, "dtype", APP_CHOICE, NULL, TO_HF, AT(convert, dtype), .words = "f32 f16 bf16",
-     .needs = "from=cs", .help = "type of the tensors",
+     .needs = "from=cs to=hf", .help = "type of the tensors",
      .preset_why = "as in the folder that the checkpoint was made of, else f32"},
     {APP_ON_CONVERT, "shard_size", APP_BYTES, "SIZE", TO_HF, AT(convert, job.shard_bytes), .min = 1,
-     .max = INT64_MAX, .preset = "10GB", .needs = "from=cs", .help = "largest file"},
+     .max = INT64_MAX, .preset = "10GB", .needs = "from=cs to=hf", .help = "largest file"},
 
     /* inspect */
     {APP_ON_INSPECT, NULL, APP_FILE, "FILE", .help = "checkpoint, dataset, params or cluster file",

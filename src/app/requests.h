@@ -117,6 +117,7 @@ struct app_data {
     struct data_make make;
     int tokenizer, dtype;
     const char *vocab, *merges;
+    const char *chat_template; /**< NULL: text */
 };
 /** `wsc data train-bpe`. */
 struct app_train_bpe {

@@ -55,11 +55,13 @@ enum wsc_err cluster_check_systems(const struct zoo_params *params,
 }
 
 /* What the emulated MemoryX would need for its own format of weights and optimizer state, whether
- * or not this run has values. */
+ * or not this run has values.  Of frozen tensors it keeps the 32-bit weights alone. */
 static enum wsc_err check_capacity(const struct model *model, const struct hw_machine *cluster)
 {
     const struct hw_memoryx *mx = &cluster->memoryx;
-    double needed = (double)model->n_params * (double)mx->bytes_per_parameter;
+    const double frozen = (double)(model->n_params - model->n_trained);
+    double needed =
+        (double)model->n_trained * (double)mx->bytes_per_parameter + frozen * (double)sizeof(float);
     if (needed <= (double)mx->capacity_bytes) return WSC_OK;
     char need_text[32], have_text[32];
     out_si_unit(need_text, sizeof need_text, needed, "B");
@@ -75,8 +77,11 @@ static enum wsc_err check_host_memory(const struct cluster *c)
 {
     const struct stream_topology *t = c->net->topology;
     const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    const double per_shard = (double)c->model->n_params / t->n_shards *
-                             (double)memoryx_host_bytes_per_param(&c->params->optimizer);
+    const double trained = (double)c->model->n_trained;
+    const double per_shard =
+        (trained * (double)memoryx_host_bytes_per_param(&c->params->optimizer) +
+         ((double)c->model->n_params - trained) * (double)sizeof(float)) /
+        t->n_shards;
     double needed = 0;
     for (int m = 0; m < t->n_shards; m++)
         if (comm_is_local(c->comm, stream_role_of_shard(t, m))) needed += per_shard;

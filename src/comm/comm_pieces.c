@@ -21,7 +21,8 @@ static enum wsc_err pass_on(struct comm_buf *buf)
     return WSC_OK;
 }
 
-enum wsc_err comm_buf_filled_to(struct comm_buf *buf, int64_t bytes)
+/* The first @p bytes of @p buf are there: wake who waits for them, send them on. */
+static enum wsc_err filled_to(struct comm_buf *buf, int64_t bytes)
 {
     WSC_CHECK(bytes >= buf->filled && bytes <= buf->bytes, "%lld of %lld bytes after %lld",
               (long long)bytes, (long long)buf->bytes, (long long)buf->filled);
@@ -58,7 +59,7 @@ enum wsc_err comm_pieces_arrived(struct comm_link *link, int64_t piece)
         link->piece_there[link->piece_next++ % n] = false;
     if (link->piece_next == before) return WSC_OK;
     const int64_t bytes = link->piece_next * link->comm->chunk_bytes;
-    return comm_buf_filled_to(payload, bytes < payload->bytes ? bytes : payload->bytes);
+    return filled_to(payload, bytes < payload->bytes ? bytes : payload->bytes);
 }
 
 /* ---- what fibers call ------------------------------------------------------------------------ */
@@ -78,7 +79,7 @@ enum wsc_err comm_buf_create_open(struct comm *comm, struct comm_buf **out, int6
 enum wsc_err comm_buf_fill(struct comm_buf *buf, int64_t bytes)
 {
     comm_enter(buf->comm);
-    const enum wsc_err rc = comm_buf_filled_to(buf, bytes);
+    const enum wsc_err rc = filled_to(buf, bytes);
     comm_leave(buf->comm);
     return rc;
 }

@@ -209,8 +209,6 @@ enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t byt
 void comm_buf_give(struct comm_buf **buf);
 
 /* comm_pieces.c: payloads that are read and sent while they arrive */
-/* The first @p bytes of @p buf are there: wake who waits for them, send them on. */
-enum wsc_err comm_buf_filled_to(struct comm_buf *buf, int64_t bytes);
 /* A receive of a payload begins; and its piece number @p piece has come. */
 enum wsc_err comm_pieces_begin(struct comm_link *link);
 enum wsc_err comm_pieces_arrived(struct comm_link *link, int64_t piece);

@@ -76,7 +76,7 @@ static double room_of(const struct cycles_layout *l)
 
 double cycles_sum_vectors(const struct cycles_layout *l)
 {
-    return l->density ? l->accumulators : CYCLES_SUM_VECTORS;
+    return l->has_zeros ? l->accumulators : CYCLES_SUM_VECTORS;
 }
 
 static void set_room(struct cycles_layout *l)
@@ -156,16 +156,21 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     spread_tokens(l, (double)model->T, (double)model->head_tokens);
 }
 
-static bool any_sparse(const struct model_density *d)
+/* What the densities change: nothing, the gradients of frozen tensors alone, or products too. */
+static void look_at(const struct model_density *d, bool *zeros, bool *frozen)
 {
-    for (int kind = 0; d && kind < MODEL_N_TENSOR_KINDS; kind++)
-        if (d->weights[kind] < 1 || d->gradients[kind] < 1) return true;
-    return false;
+    *zeros = *frozen = false;
+    for (int kind = 0; d && kind < MODEL_N_KINDS; kind++) {
+        if (d->weights[kind] < 1 || d->gradients[kind] < 1) *zeros = true;
+        if (d->trained[kind] < 1) *frozen = true;
+    }
 }
 
 void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density)
 {
-    l->density = any_sparse(density) ? density : NULL;
+    bool frozen;
+    look_at(density, &l->has_zeros, &frozen);
+    l->density = l->has_zeros || frozen ? density : NULL;
     set_room(l);
 }
 

@@ -5,6 +5,7 @@
  * cycles_plan.c chooses what is kept. */
 #include "cycles_parts.h"
 
+#include "cycles_adapter.h"
 #include "cycles_cached.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"
@@ -80,7 +81,7 @@ static double ffn1_product(const struct cycles_layout *l)
 static double ffn0_gradient(const struct cycles_layout *l, enum model_tensor_kind kind)
 {
     return cycles_product_sliced(l, &l->filter, (double)l->model->C, cycles_density_of(l, kind)) +
-           cycles_weight_gradient(l, &l->hidden, &l->filter, cycles_gradient_density_of(l, kind));
+           cycles_kind_gradient(l, &l->hidden, &l->filter, kind);
 }
 
 static double ffn0_gradients(const struct cycles_layout *l)
@@ -91,8 +92,7 @@ static double ffn0_gradients(const struct cycles_layout *l)
 static double ffn1_gradients(const struct cycles_layout *l)
 {
     return cycles_product(l, &l->hidden, (double)l->model->F, cycles_density_of(l, MODEL_FFN1_W)) +
-           cycles_weight_gradient(l, &l->filter, &l->hidden,
-                                  cycles_gradient_density_of(l, MODEL_FFN1_W));
+           cycles_kind_gradient(l, &l->filter, &l->hidden, MODEL_FFN1_W);
 }
 
 /** The nonlinearity, and the product with the other half of a gated network. */
@@ -127,8 +127,7 @@ static double routing_gradient(const struct cycles_layout *l)
     if (!m->experts) return 0;
     return cycles_product(l, &experts, l->hidden.n, cycles_density_of(l, MODEL_ROUTER_W)) +
            cycles_softmax_gradient(l, experts.k) +
-           cycles_weight_gradient(l, &l->hidden, &experts,
-                                  cycles_gradient_density_of(l, MODEL_ROUTER_W));
+           cycles_kind_gradient(l, &l->hidden, &experts, MODEL_ROUTER_W);
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -232,6 +231,13 @@ static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown 
     c->elementwise = after_half(l, l->model->ffn_bias);
 }
 
+/** Cycles of the gradient of a bias, for the share of it that trains. */
+static double trained_bias(const struct cycles_layout *l, enum model_tensor_kind kind,
+                           double cycles)
+{
+    return cycles_trained_of(l, kind) * cycles;
+}
+
 /** Logits whose gradients a PE holds before they are used: as many as there is room for. */
 static double head_chunk(const struct cycles_layout *h, const struct cycles_side *out)
 {
@@ -248,25 +254,24 @@ static void head_backward(const struct cycles_layout *l, struct cycles_breakdown
     const double parts = ceil(out.k / head_chunk(&h, &out));
     const double density = cycles_density_of(l, output_kind(m));
     c->recompute = cycles_product(&h, &h.hidden, out.n, density);
-    c->products =
-        cycles_product(&h, &out, h.hidden.n, density) +
-        (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
-        cycles_weight_gradient(&h, &h.hidden, &out, cycles_gradient_density_of(l, output_kind(m)));
+    c->products = cycles_product(&h, &out, h.hidden.n, density) +
+                  (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
+                  cycles_kind_gradient(&h, &h.hidden, &out, output_kind(m));
     c->elementwise =
         head_move(l) + cycles_map(&h, out.k * h.t, h.exp) + cycles_loss_gradient(&h, out.k);
-    if (m->head_bias) c->elementwise += cycles_bias_gradient(&h, out.k, 1);
+    if (m->head_bias)
+        c->elementwise += trained_bias(l, MODEL_LM_HEAD_B, cycles_bias_gradient(&h, out.k, 1));
     if (m->head_norm) c->elementwise += cycles_norm_gradient(&h);
     if (!m->head_dense) return;
     c->products += cycles_product(&h, &h.hidden, h.hidden.n, cycles_density_of(l, MODEL_DENSE_W)) +
-                   cycles_weight_gradient(&h, &h.hidden, &h.hidden,
-                                          cycles_gradient_density_of(l, MODEL_DENSE_W));
+                   cycles_kind_gradient(&h, &h.hidden, &h.hidden, MODEL_DENSE_W);
     c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
 }
 
 /** Gradients of what after_half() and after_qkv() add. */
-static double half_gradient(const struct cycles_layout *l, bool bias)
+static double half_gradient(const struct cycles_layout *l, bool bias, enum model_tensor_kind kind)
 {
-    return (bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
+    return (bias ? trained_bias(l, kind, cycles_bias_gradient(l, l->hidden.k, 1)) : 0) +
            (l->model->sandwich ? cycles_norm_gradient(l) : 0);
 }
 
@@ -274,7 +279,8 @@ static double qkv_gradient(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
-    return (m->qkv_bias ? cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3) : 0) +
+    const double bias = cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3);
+    return (m->qkv_bias ? trained_bias(l, MODEL_Q_B, bias) : 0) +
            (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0);
 }
 
@@ -293,6 +299,15 @@ static double qkv_density(const struct cycles_layout *l,
     return (of(l, MODEL_Q_W) + keys * (of(l, MODEL_K_W) + of(l, MODEL_V_W))) / l->qkv;
 }
 
+/** Weight gradients of q, k and v together, for the share of them that trains. */
+static double qkv_weight_gradient(const struct cycles_layout *l, const struct cycles_side *qkv)
+{
+    const double trained = qkv_density(l, cycles_trained_of);
+    if (!(trained > 0)) return 0;
+    return trained *
+           cycles_weight_gradient(l, &l->hidden, qkv, qkv_density(l, cycles_gradient_density_of));
+}
+
 static void embed_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct model *m = l->model;
@@ -303,33 +318,33 @@ static void embed_backward(const struct cycles_layout *l, struct cycles_breakdow
 static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct cycles_side qkv = qkv_side(l);
-    c->products =
-        cycles_product(l, &qkv, l->hidden.n, qkv_density(l, cycles_density_of)) +
-        cycles_weight_gradient(l, &l->hidden, &qkv, qkv_density(l, cycles_gradient_density_of));
+    c->products = cycles_product(l, &qkv, l->hidden.n, qkv_density(l, cycles_density_of)) +
+                  qkv_weight_gradient(l, &qkv);
     c->elementwise = cycles_norm_gradient(l) + qkv_gradient(l);
 }
 
 static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->products =
-        cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_O_W)) +
-        cycles_weight_gradient(l, &l->heads, &l->hidden, cycles_gradient_density_of(l, MODEL_O_W));
+    c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_O_W)) +
+                  cycles_kind_gradient(l, &l->heads, &l->hidden, MODEL_O_W);
     c->attention = cycles_attention_gradient(l, true);
-    c->elementwise = half_gradient(l, l->model->o_bias);
+    c->elementwise = half_gradient(l, l->model->o_bias, MODEL_O_B);
 }
 
 static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_gradients) + routing_gradient(l);
-    c->elementwise = (l->model->norm3 ? cycles_norm_gradient(l) : 0) +
-                     all_networks(l, activation_gradient) +
-                     (l->model->ffn_bias ? cycles_bias_gradient(l, l->filter.k, 1) : 0);
+    c->elementwise =
+        (l->model->norm3 ? cycles_norm_gradient(l) : 0) + all_networks(l, activation_gradient) +
+        (l->model->ffn_bias ? trained_bias(l, MODEL_FFN0_B, cycles_bias_gradient(l, l->filter.k, 1))
+                            : 0);
 }
 
 static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_gradients);
-    c->elementwise = all_networks(l, activation) + half_gradient(l, l->model->ffn_bias);
+    c->elementwise =
+        all_networks(l, activation) + half_gradient(l, l->model->ffn_bias, MODEL_FFN1_B);
 }
 
 /* ---- cycles until the first row of a part's gradient leaves ---------------------------------- */
@@ -398,6 +413,7 @@ struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum 
 {
     struct cycles_breakdown c = {0};
     part_rows[part].forward(l, &c);
+    cycles_adapters_forward(l, part, &c);
     return whole(c);
 }
 
@@ -423,6 +439,7 @@ struct cycles_breakdown cycles_part_backward(const struct cycles_layout *l, enum
 {
     struct cycles_breakdown c = {.recompute = cycles_part_again(l, part, keep)};
     part_rows[part].backward(l, &c);
+    cycles_adapters_backward(l, part, &c);
     return whole(c);
 }
 

@@ -269,6 +269,14 @@ double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles
            cycles_gradient_latency(l) - early_rows(l, in, out);
 }
 
+double cycles_kind_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                            const struct cycles_side *out, enum model_tensor_kind kind)
+{
+    const double trained = cycles_trained_of(l, kind);
+    if (!(trained > 0)) return 0;
+    return trained * cycles_weight_gradient(l, in, out, cycles_gradient_density_of(l, kind));
+}
+
 double cycles_first_rows(const struct cycles_layout *l, const struct cycles_side *in,
                          const struct cycles_side *out, double density)
 {

@@ -27,4 +27,8 @@ double cycles_outer(const struct cycles_layout *l, double n, double held,
 /** True when cycles_outer() is that of arriving data, without blocks. */
 bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
                           const struct cycles_side *sent, double cols);
+/** Cycles of the weight gradient of a matrix of @p kind: those of cycles_weight_gradient() for the
+ *  share that trains. */
+double cycles_kind_gradient(const struct cycles_layout *l, const struct cycles_side *in,
+                            const struct cycles_side *out, enum model_tensor_kind kind);
 #endif

@@ -67,3 +67,8 @@ double cycles_gradient_density_of(const struct cycles_layout *l, enum model_tens
 {
     return l->density ? l->density->gradients[kind] : 1;
 }
+
+double cycles_trained_of(const struct cycles_layout *l, enum model_tensor_kind kind)
+{
+    return l->density ? l->density->trained[kind] : 1;
+}

@@ -21,4 +21,6 @@ double cycles_sampled_gradient(const struct cycles_layout *l, double held,
 double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
 /** Density of their gradient. */
 double cycles_gradient_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
+/** Share of them that trains; the gradients of frozen tensors are not computed. */
+double cycles_trained_of(const struct cycles_layout *l, enum model_tensor_kind kind);
 #endif

@@ -251,7 +251,8 @@ static void enter_stage(struct host *k, int stage, const struct arrived *a, floa
     const struct model_stage *plan = &m->stage[stage];
     struct host_stage *s = &k->stage;
     int64_t used = 0;
-    *s = (struct host_stage){.layer = plan->layer, .weights = a->weights, .grads = grads};
+    *s = (struct host_stage){
+        .plan = plan, .layer = plan->layer, .weights = a->weights, .grads = grads};
     for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
         s->view[i] = -1;
     for (int i = 0; i < plan->n_views; i++) {
@@ -261,7 +262,7 @@ static void enter_stage(struct host *k, int stage, const struct arrived *a, floa
         const float *vector = t->n_dims == 1 ? vector_of(k, at, t->n_elems, &used) : NULL;
         bind_tensor(k, t, i, at, vector);
         k->first_grad[i] = s->n_grads;
-        s->n_grads += a->weights ? model_gradient_elems(&a->weights[i], t->n_elems) : t->n_elems;
+        s->n_grads += model_gradient_elems(t, a->weights ? &a->weights[i] : NULL);
     }
 }
 

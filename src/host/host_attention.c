@@ -264,9 +264,10 @@ static void project_rows(struct host *k, const struct host_span *b, int thread)
     float *mid = host_mid(k, l) + b->row * C;
     const void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, width), b->row * width);
     struct num_product shape = host_linear_shape(b->n, width, C);
+    const struct host_lines at = {b->row, thread};
     if (!host_plain_branch(k)) {
         float *branch = host_branch_out(k, &host_attn_branch, b, thread);
-        host_linear(k, &shape, ctx, MODEL_O_W, 0, branch);
+        host_linear(k, &shape, ctx, MODEL_O_W, 0, &at, branch);
         host_add_branch(k, &host_attn_branch, b, branch, bias, thread);
         return;
     }
@@ -274,7 +275,7 @@ static void project_rows(struct host *k, const struct host_span *b, int thread)
     if (mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(mid + i * C, bias, C);
-    host_linear(k, &shape, ctx, MODEL_O_W, 0, mid);
+    host_linear(k, &shape, ctx, MODEL_O_W, 0, &at, mid);
 }
 
 void host_attn_forward(struct host *k)
@@ -291,7 +292,8 @@ static void project_rows_backward(struct host *k, const struct host_span *b, int
     int64_t C = k->model->C, width = model_q_features(k->model);
     float *wide = host_thread(k, thread, HOST_WIDE);
     struct num_product shape = host_linear_back_shape(b->n, width, C);
-    host_linear(k, &shape, host_branch_gradient(k, &host_attn_branch, b, thread), MODEL_O_W, 0,
+    const struct host_lines at = {b->row, thread};
+    host_linear(k, &shape, host_branch_gradient(k, &host_attn_branch, b, thread), MODEL_O_W, 0, &at,
                 wide);
     host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
 }

@@ -157,6 +157,7 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
     void *xn = k->buffer[HOST_NORMED]
                    ? host_at(k, host_kept_operands(k, HOST_NORMED, l, C), b->row * C)
                    : host_thread(k, thread, HOST_OPERAND);
+    const struct host_lines at = {b->row, thread};
     float *wide = host_thread(k, thread, HOST_WIDE);
     void *qkv = host_kept_operands(k, HOST_QKV, l, width);
     host_norm_forward(k, b, MODEL_NORM1_W, host_x(k, l), host_norm_stats(k, l, HOST_NORM1), xn,
@@ -165,7 +166,7 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         const struct projection p = projection_of(k->model, i);
         const float *bias = k->stage.vector[p.bias];
         struct num_product shape = host_linear_shape(b->n, C, p.features);
-        host_linear(k, &shape, xn, p.weight, 0, wide);
+        host_linear(k, &shape, xn, p.weight, 0, &at, wide);
         for (int64_t r = 0; p.turned && bias && r < b->n; r++)
             num_add(wide + r * p.features, bias, p.features);
         if (p.turned) host_rotate(k, b, wide, p.features, false);
@@ -188,6 +189,7 @@ static void qkv_rows_backward(struct host *k, const struct host_span *b, int thr
     const float *x = host_x(k, l), *stats = host_norm_stats(k, l, HOST_NORM1);
     const void *dqkv = host_at(k, k->buffer[HOST_DQKV], b->row * width);
     float *dxn = (float *)k->buffer[HOST_DXN] + b->row * C, *dres = k->buffer[HOST_DRES];
+    const struct host_lines at = {b->row, thread};
     host_norm_again(k, b, MODEL_NORM1_W, x, stats, host_at(k, k->buffer[HOST_XN], b->row * C),
                     thread);
     for (int i = 0; i < N_PROJECTIONS; i++) {
@@ -195,7 +197,7 @@ static void qkv_rows_backward(struct host *k, const struct host_span *b, int thr
         struct num_product shape = host_linear_back_shape(b->n, C, p.features);
         shape.lda = width;
         shape.beta = i || !k->model->norm3 ? 1 : 0;
-        host_linear(k, &shape, host_const_at(k, dqkv, p.column), p.weight, 0, dxn);
+        host_linear(k, &shape, host_const_at(k, dqkv, p.column), p.weight, 0, &at, dxn);
     }
     host_norm_backward(k, b, MODEL_NORM1_W, x, stats, dres, false);
     if (k->buffer[HOST_DSIDE])
@@ -224,7 +226,9 @@ static void ffn0_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t width = model_ffn_features(k->model);
     const void *xn = host_ffn_normed(k, b, host_thread(k, thread, HOST_OPERAND), false, thread);
-    host_ffn_linear(k, xn, b->n, 0, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width);
+    const struct host_lines at = {b->row, thread};
+    host_ffn_linear(k, xn, b->n, 0, &at,
+                    host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width);
 }
 
 void host_ffn0_forward(struct host *k)
@@ -240,8 +244,9 @@ void host_ffn0_forward(struct host *k)
 static void ffn0_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_ffn_features(k->model);
+    const struct host_lines at = {b->row, thread};
     host_ffn_normed(k, b, host_at(k, k->buffer[HOST_XN], b->row * C), true, thread);
-    host_ffn_linear_back(k, host_at(k, k->buffer[HOST_DPRE], b->row * width), b->n, 0,
+    host_ffn_linear_back(k, host_at(k, k->buffer[HOST_DPRE], b->row * width), b->n, 0, &at,
                          (float *)k->buffer[HOST_DXN] + b->row * C);
     host_ffn_norm_backward(k, b);
 }
@@ -279,11 +284,12 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
     void *act = host_thread(k, thread, HOST_OPERAND);
     const float *mid = host_mid(k, l) + b->row * C, *bias = k->stage.vector[MODEL_FFN1_B];
     float *out = host_x(k, l + 1) + b->row * C;
+    const struct host_lines at = {b->row, thread};
     struct num_product shape = host_linear_shape(b->n, F, C);
     host_ffn_activate(k, host_kept(k, HOST_PRE, l, width) + b->row * width, b->n, act, thread);
     if (!host_plain_branch(k)) {
         float *branch = host_branch_out(k, &host_ffn_branch, b, thread);
-        host_linear(k, &shape, act, MODEL_FFN1_W, 0, branch);
+        host_linear(k, &shape, act, MODEL_FFN1_W, 0, &at, branch);
         host_add_branch(k, &host_ffn_branch, b, branch, bias, thread);
         return;
     }
@@ -291,7 +297,7 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(out + i * C, bias, C);
     shape.beta = 1;
-    host_linear(k, &shape, act, MODEL_FFN1_W, 0, out);
+    host_linear(k, &shape, act, MODEL_FFN1_W, 0, &at, out);
 }
 
 void host_ffn1_forward(struct host *k)
@@ -307,9 +313,10 @@ static void ffn1_rows_backward(struct host *k, const struct host_span *b, int th
 {
     int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
     float *dact = host_thread(k, thread, HOST_WIDE);
+    const struct host_lines at = {b->row, thread};
     struct num_product shape = host_linear_back_shape(b->n, F, C);
     host_linear(k, &shape, host_branch_gradient(k, &host_ffn_branch, b, thread), MODEL_FFN1_W, 0,
-                dact);
+                &at, dact);
     host_ffn_activate_backward(k, host_kept(k, HOST_PRE, k->stage.layer, width) + b->row * width,
                                dact, b->n, host_at(k, k->buffer[HOST_ACT], b->row * F),
                                host_at(k, k->buffer[HOST_DPRE], b->row * width), thread);

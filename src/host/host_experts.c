@@ -192,7 +192,7 @@ static void ffn0_places(struct host *k, const struct host_span *p, int64_t exper
     void *xn = host_thread(k, thread, HOST_OPERAND);
     float *pre = host_kept(k, HOST_PRE, k->stage.layer, n_slots(k) * width) + p->row * width;
     collect(k, p, inputs(k), xn);
-    host_ffn_linear(k, xn, p->n, expert, pre);
+    host_ffn_linear(k, xn, p->n, expert, NULL, pre);
 }
 
 void host_experts_ffn0(struct host *k)
@@ -424,7 +424,7 @@ static void ffn0_places_backward(struct host *k, const struct host_span *p, int6
     const int64_t C = k->model->C, width = model_ffn_features(k->model);
     (void)thread;
     collect(k, p, inputs(k), host_at(k, k->buffer[HOST_PLACES_XN], p->row * C));
-    host_ffn_linear_back(k, host_at(k, k->buffer[HOST_DPRE], p->row * width), p->n, expert,
+    host_ffn_linear_back(k, host_at(k, k->buffer[HOST_DPRE], p->row * width), p->n, expert, NULL,
                          (float *)k->buffer[HOST_PLACES] + p->row * C);
 }
 

@@ -40,7 +40,8 @@ void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
 }
 
 /* pre (n, F or 2 F): the first layer's F features, then those of the gate. */
-void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert, float *pre)
+void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert,
+                     const struct host_lines *at, float *pre)
 {
     static const enum model_tensor_kind weight[2] = {MODEL_FFN0_W, MODEL_GLU_W};
     static const enum model_tensor_kind bias[2] = {MODEL_FFN0_B, MODEL_GLU_B};
@@ -49,7 +50,7 @@ void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t ex
         const float *b = host_expert_vector(k, bias[i], expert);
         struct num_product shape = host_linear_shape(n, C, F);
         shape.ldc = width;
-        host_linear(k, &shape, xn, weight[i], expert, pre + i * F);
+        host_linear(k, &shape, xn, weight[i], expert, at, pre + i * F);
         for (int64_t r = 0; b && r < n; r++)
             num_add(pre + r * width + i * F, b, F);
     }
@@ -57,15 +58,15 @@ void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t ex
 
 /* dxn = dpre0 W0 + dgate Wg; the second product adds to the first (beta 1). */
 void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int64_t expert,
-                          float *dxn)
+                          const struct host_lines *at, float *dxn)
 {
     int64_t C = k->model->C, F = k->model->F;
     struct num_product shape = host_linear_back_shape(n, C, F);
     shape.lda = model_ffn_features(k->model);
-    host_linear(k, &shape, dpre, MODEL_FFN0_W, expert, dxn);
+    host_linear(k, &shape, dpre, MODEL_FFN0_W, expert, at, dxn);
     if (!k->model->gated) return;
     shape.beta = 1;
-    host_linear(k, &shape, host_const_at(k, dpre, F), MODEL_GLU_W, expert, dxn);
+    host_linear(k, &shape, host_const_at(k, dpre, F), MODEL_GLU_W, expert, at, dxn);
 }
 
 int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])

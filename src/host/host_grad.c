@@ -3,6 +3,7 @@
  * along the canonical tree (<wsc/num.h>), block by block on one thread, so that values do not
  * depend on the number of threads or wafers. */
 #include "host_grad.h"
+#include "host_adapter.h"
 #include "host_buffers.h"
 #include "host_gradient.h"
 #include "host_layout.h"
@@ -16,7 +17,8 @@
 
 #include <string.h>
 
-enum { MAX_GRADS = 10 };
+/* Gradients of one part: linear layers, biases, norms, and the adapters of three matrices. */
+enum { MAX_GRADS = 16 };
 
 /* One block of one gradient, while it is summed. */
 struct block_sum {
@@ -90,18 +92,31 @@ static void sum_block(void *ctx, int64_t item, int thread)
         sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_grads);
 }
 
-/* Blocks of all gradients of the list go to threads together, so that small tensors do not wait
- * for large ones. A tensor that the stage does not have has no blocks. */
-void host_sum_grads(struct host *k, const struct host_grad *grad, int n)
+/* True for a tensor that the stage does not have, or that is frozen. */
+static bool has_no_gradient(const struct host *k, const struct host_grad *g)
 {
+    const struct host_stage *s = &k->stage;
+    if (s->view[g->kind] < 0) return true;
+    const int view = s->view[g->kind] + (int)g->expert * s->next_view[g->kind];
+    return k->model->tensor[s->plan->view[view].tensor].frozen;
+}
+
+/* Blocks of all gradients of the list go to threads together, so that small tensors do not wait
+ * for large ones. */
+void host_sum_grads(struct host *k, const struct host_grad *list, int n_list)
+{
+    struct host_grad grad[MAX_GRADS];
+    int n = 0;
+    for (int i = 0; i < n_list; i++)
+        if (!has_no_gradient(k, &list[i])) grad[n++] = list[i];
+    n += host_adapter_grads(k, list, n_list, grad + n);
     WSC_CHECK(n <= MAX_GRADS, "%d gradients of one part", n);
     if (k->stage.weights) host_sparse_prepare(k, grad, n);
     struct work w = {.k = k, .grad = grad, .n = n};
     for (int i = 0; i < n; i++) {
         const struct host_grad *g = &grad[i];
         int64_t rows = host_sparse_block_rows(k, g);
-        int64_t n_blocks = k->stage.view[g->kind] < 0 ? 0 : (g->rows + rows - 1) / rows;
-        w.first_item[i + 1] = w.first_item[i] + n_blocks;
+        w.first_item[i + 1] = w.first_item[i] + (g->rows + rows - 1) / rows;
     }
     if (k->squares) host_squares_expect(k, w.first_item[n]);
     num_parallel(w.first_item[n], sum_block, &w);

@@ -3,6 +3,7 @@
  * layer in training, what one thread needs, and how the blocks of logits and gradients are cut.
  * host.c allocates them; host_act_bytes() reports them. */
 #include "host_layout.h"
+#include "host_adapter.h"
 #include "host_buffers.h"
 #include "host_state.h"
 
@@ -132,6 +133,9 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     bytes[HOST_DCHOSEN] = times(z->places, 4);
     bytes[HOST_DROUTED] = times(times(z->rows, m->experts), op);
     bytes[HOST_LOAD] = times(times(n_samples, m->experts), 8);
+    bytes[HOST_ADAPTER_X] = bytes[HOST_ADAPTER_DY] =
+        times(times(z->rows, host_adapter_columns(m)), op);
+    bytes[HOST_ADAPTER_DROPPED] = times(times(z->rows, host_adapter_dropped_columns(m)), op);
     if (op == 2) {
         bytes[HOST_DRES_OP] = times(z->c, op);
         bytes[HOST_DLOGITS] = times(times(z->rows, vocab), op);
@@ -202,9 +206,16 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     bytes[HOST_SCORE] = times(scores, 4);
     bytes[HOST_SCORE_OP] = op == 2 ? times(scores, op) : 0;
     bytes[HOST_HEAD_OUT] = times(times(queries, m->head_dim), 4);
+    bytes[HOST_ADAPTED] = times(times(rows, host_adapter_rank(m)), 4);
+    bytes[HOST_ADAPTED_OP] = op == 2 ? times(times(rows, host_adapter_rank(m)), op) : 0;
     if (!training) return;
+    const int64_t dropped = host_adapter_dropped_width(m);
+    bytes[HOST_ADAPTED_IN] = times(times(rows, dropped), op);
+    bytes[HOST_ADAPTED_WIDE] = times(times(rows, dropped), 4);
+    bytes[HOST_ADAPTED_ROW] = times(dropped, 4);
     if (m->embed_dropout > 0 || m->residual_dropout > 0 || m->attention_dropout > 0)
         bytes[HOST_WORDS] = times(max64(m->C, host_padded(m->T)), 4);
+    bytes[HOST_WORDS] = max64(bytes[HOST_WORDS], times(dropped, 4));
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(m->T, m->head_dim), 4);

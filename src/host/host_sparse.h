@@ -3,6 +3,7 @@
  *  host_linear(), host_grad.c sums the gradients. */
 #ifndef WSC_HOST_SPARSE_H
 #define WSC_HOST_SPARSE_H
+#include "host_adapter.h"
 #include "host_buffers.h"
 #include "host_gradient.h"
 #include "host_operands.h"
@@ -22,14 +23,17 @@ const struct num_sparse *host_sparse_matrix(const struct host *k, enum model_ten
 void host_sparse_destroy(struct host *k);
 
 /** A linear layer, or the gradient of its input: host_product() with the stage's matrix @p kind of
- *  @p expert (0 where there are none). */
+ *  @p expert (0 where there are none), and its adapter where it has one.  @p at: whose rows these
+ *  are; of experts, which have no adapters, NULL. */
 static inline void host_linear(const struct host *k, const struct num_product *p, const void *a,
-                               enum model_tensor_kind kind, int64_t expert, float *c)
+                               enum model_tensor_kind kind, int64_t expert,
+                               const struct host_lines *at, float *c)
 {
     if (k->stage.sparse[kind])
         num_sparse_product(k->model->format, p, a, k->stage.sparse[kind], c);
     else
         host_product(k, p, a, host_expert_weight(k, kind, expert), c);
+    if (host_has_adapter(k, kind)) host_adapter_add(k, p, a, kind, at, c);
 }
 
 /** Rows of a gradient that are computed together: by the shape and the way of computing alone. */

@@ -38,41 +38,44 @@ struct host_limits {
 
 /** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
 enum host_buffer {
-    HOST_X,         /**< kept: residual stream at a block's start, and at the head */
-    HOST_MID,       /**< kept: residual stream between attention and FFN */
-    HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
-    HOST_QKV,       /**< kept: operands (N, q, k and v features) */
-    HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
-    HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
-    HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
-    HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
-    HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
-    HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
-    HOST_ROUTED,    /**< kept: (N, E) probabilities of the experts */
-    HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
-    HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
-    HOST_RANGES,    /**< kept: first place of every leaf and expert */
-    HOST_TABLE,     /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
-    HOST_PLACES,    /**< experts: results (N S, C), then gradients of their input */
-    HOST_LOGITS,    /**< training: one block of logits or all */
-    HOST_TOKENS,    /**< struct host_token per row */
-    HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
-    HOST_DRES,      /**< training: gradient of the residual stream */
-    HOST_DRES_OP,   /**< 16-bit training: the same as operands */
-    HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
-    HOST_DPRE,      /**< training: operands (N S, F or 2F) */
-    HOST_DQKV,      /**< training: operands (N, q, k and v features) */
-    HOST_DCTX,      /**< training: operands (N, q features) */
-    HOST_XN,        /**< training: operands (N, C), output of the norm at hand */
-    HOST_DXN,       /**< training: its gradient, fp32 */
-    HOST_DLOGITS,   /**< 16-bit training: one block of operands */
-    HOST_DBRANCH,   /**< training: operands (N, C), gradient of a branch before dropout and norm */
-    HOST_DSIDE,     /**< training: (N, C), gradient of x through the FFN of a parallel block */
-    HOST_PLACES_XN, /**< training: operands (N S, C), inputs of the experts */
-    HOST_PLACES_DY, /**< training: operands (N S, C), gradients of their outputs */
-    HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
-    HOST_DROUTED,   /**< training: operands (N, E), gradient of the router's output */
-    HOST_LOAD,      /**< training: doubles (samples, E), share of the tokens that an expert gets */
+    HOST_X,          /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,        /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,      /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,        /**< kept: operands (N, q, k and v features) */
+    HOST_CTX,        /**< kept: operands (N, q features), attention before its output projection */
+    HOST_SOFTMAX,    /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,        /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
+    HOST_NORMED,     /**< kept: operands (N, C), norm1's output where attention and FFN share it */
+    HOST_ATTN_OUT,   /**< kept: (N, C), what norm1_post takes */
+    HOST_FFN_OUT,    /**< kept: (N, C), what norm3_post takes */
+    HOST_ROUTED,     /**< kept: (N, E) probabilities of the experts */
+    HOST_CHOSEN,     /**< kept: struct host_chosen (N, S) */
+    HOST_ORDER,      /**< kept: row and slot (N S) in the order of leaves and experts */
+    HOST_RANGES,     /**< kept: first place of every leaf and expert */
+    HOST_TABLE,      /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
+    HOST_PLACES,     /**< experts: results (N S, C), then gradients of their input */
+    HOST_LOGITS,     /**< training: one block of logits or all */
+    HOST_TOKENS,     /**< struct host_token per row */
+    HOST_VECTORS,    /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_DRES,       /**< training: gradient of the residual stream */
+    HOST_DRES_OP,    /**< 16-bit training: the same as operands */
+    HOST_ACT,        /**< training: operands (N S, F) after the nonlinearity */
+    HOST_DPRE,       /**< training: operands (N S, F or 2F) */
+    HOST_DQKV,       /**< training: operands (N, q, k and v features) */
+    HOST_DCTX,       /**< training: operands (N, q features) */
+    HOST_XN,         /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,        /**< training: its gradient, fp32 */
+    HOST_DLOGITS,    /**< 16-bit training: one block of operands */
+    HOST_DBRANCH,    /**< training: operands (N, C), gradient of a branch before dropout and norm */
+    HOST_DSIDE,      /**< training: (N, C), gradient of x through the FFN of a parallel block */
+    HOST_PLACES_XN,  /**< training: operands (N S, C), inputs of the experts */
+    HOST_PLACES_DY,  /**< training: operands (N S, C), gradients of their outputs */
+    HOST_DCHOSEN,    /**< training: (N, S) gradients of the chosen experts' weights */
+    HOST_DROUTED,    /**< training: operands (N, E), gradient of the router's output */
+    HOST_LOAD,       /**< training: doubles (samples, E), share of the tokens that an expert gets */
+    HOST_ADAPTER_X,  /**< training: operands (N, ranks), s A x of each adapter */
+    HOST_ADAPTER_DY, /**< training: operands (N, ranks), s B' dy of each adapter */
+    HOST_ADAPTER_DROPPED, /**< training: operands (N, inputs) of adapters with dropout */
     HOST_N_BUFFERS
 };
 
@@ -88,9 +91,14 @@ enum host_thread_buffer {
     HOST_DSCORE_OP,
     HOST_HEAD_OUT, /**< (queries, d) */
     HOST_DK,
-    HOST_DV,    /**< (T, d) */
-    HOST_TREE,  /**< partial sums of one gradient block, one per level */
-    HOST_WORDS, /**< dropout: random numbers of one row */
+    HOST_DV,           /**< (T, d) */
+    HOST_TREE,         /**< partial sums of one gradient block, one per level */
+    HOST_WORDS,        /**< dropout: random numbers of one row */
+    HOST_ADAPTED,      /**< narrow side of an adapter */
+    HOST_ADAPTED_OP,   /**< 16-bit: the same as operands */
+    HOST_ADAPTED_IN,   /**< training: operands, its input with dropout */
+    HOST_ADAPTED_WIDE, /**< training: the gradient of that */
+    HOST_ADAPTED_ROW,  /**< training: one fp32 row of its input */
     HOST_N_THREAD_BUFFERS
 };
 
@@ -112,6 +120,7 @@ struct host_chosen {
 
 /** The stage at hand. */
 struct host_stage {
+    const struct model_stage *plan; /**< borrowed */
     int layer;
     int64_t n_elems;
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */

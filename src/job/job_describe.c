@@ -21,10 +21,11 @@ static enum {
     HEAD
 } part_of(const struct model_tensor *t)
 {
-    if (t->layer < 0) return t->kind < MODEL_NORM1_W ? EMBEDDING : HEAD;
-    if (t->kind >= MODEL_Q_W && t->kind <= MODEL_O_B) return ATTENTION;
-    if (t->kind == MODEL_ROUTER_W) return ROUTER;
-    return t->kind >= MODEL_FFN0_W && t->kind <= MODEL_FFN1_B ? FEED_FORWARD : NORMS;
+    const enum model_tensor_kind kind = model_base_kind(t->kind);
+    if (t->layer < 0) return kind < MODEL_NORM1_W ? EMBEDDING : HEAD;
+    if (kind >= MODEL_Q_W && kind <= MODEL_O_B) return ATTENTION;
+    if (kind == MODEL_ROUTER_W) return ROUTER;
+    return kind >= MODEL_FFN0_W && kind <= MODEL_FFN1_B ? FEED_FORWARD : NORMS;
 }
 
 static void count_modules(struct job_description *d)

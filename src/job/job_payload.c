@@ -60,6 +60,21 @@ static void say_gradients(const struct job_payload *p)
              ratio_of(worst->gradients, worst->least_gradients), child);
 }
 
+void job_payload_log(const struct job_payload *p)
+{
+    const struct stream_carried all = total_of(p, false), ranks = total_of(p, true);
+    char bytes[32], dense[32];
+    if (!p->n || !p->sparse) return;
+    out_si_unit(bytes, sizeof bytes, (double)all.weights, "B");
+    out_si_unit(dense, sizeof dense, (double)all.dense_weights, "B");
+    WSC_INFO("Weights on all links: %s, %.3f times those of dense weights, %s", bytes,
+             ratio_of(all.weights, all.dense_weights), dense);
+    if (!ranks.dense_weights) return;
+    out_si_unit(bytes, sizeof bytes, (double)ranks.weights, "B");
+    WSC_INFO("Weights on links between ranks: %s, %.3f times those of dense weights", bytes,
+             ratio_of(ranks.weights, ranks.dense_weights));
+}
+
 static enum wsc_err print_sparse(const struct job_payload *p)
 {
     static const char *const head[] = {"links",     "weights", "dense", "ratio",

@@ -61,6 +61,7 @@ struct job_evaluation {
     int64_t virtual_time_ps;
     double samples_per_s; /**< of the emulated machine */
     double loss, accuracy, perplexity;
+    struct job_payload payload;
 };
 /** Print an evaluation as one JSON object on stdout: `--mode eval --json`. */
 enum wsc_err job_evaluation_print(const struct job_evaluation *e) WSC_CHECKED;

@@ -94,18 +94,7 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
     return WSC_OK;
 }
 
-enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
-                              struct kernels_simulated *simulated)
-{
-    *simulated = (struct kernels_simulated){.known = k->mesh != NULL};
-    if (k->mesh)
-        return programs_model_backward(k->mesh, stage, weights, grads, &simulated->cycles,
-                                       &simulated->first_gradient);
-    host_backward(k->host, stage, weights, grads);
-    return WSC_OK;
-}
-
-/* ---- stages with masks on the mesh: with zeros --------------------------------------------------
+/* ---- stages with masks or frozen tensors on the mesh: with zeros --------------------------------
  */
 
 /* The dense vector of a stage; owned by the caller.  The mesh computes in fp32. */
@@ -128,15 +117,18 @@ static enum wsc_err expand(const struct kernels *k, int stage, const struct mode
     return WSC_OK;
 }
 
-/* Copy what travels of one dense vector of gradients; returns where the next one goes. */
+/* Copy what travels of one dense vector of gradients; returns where the next one goes.  @p weights
+ * NULL: no tensor has a mask. */
 static float *gather(const struct kernels *k, int stage, const struct model_weights *weights,
                      const float *dense, float *to)
 {
     const struct model_stage *plan = &k->model->stage[stage];
     for (int v = 0; v < plan->n_views; v++) {
-        const int64_t n = k->model->tensor[plan->view[v].tensor].n_elems;
-        const int64_t n_kept = model_gradient_elems(&weights[v], n);
+        const struct model_tensor *t = &k->model->tensor[plan->view[v].tensor];
+        const int64_t n = t->n_elems;
+        const int64_t n_kept = model_gradient_elems(t, weights ? &weights[v] : NULL);
         const float *from = dense + plan->view[v].offset;
+        if (!n_kept) continue;
         if (n_kept < n)
             num_packed_gather(weights[v].bits, 0, n, from, to);
         else
@@ -146,21 +138,45 @@ static float *gather(const struct kernels *k, int stage, const struct model_weig
     return to;
 }
 
+/* Backward on the mesh, which makes dense gradients, and of these what travels. */
+static enum wsc_err mesh_backward_some(struct kernels *k, int stage, const float *vector,
+                                       const struct model_weights *weights, float *grads,
+                                       struct kernels_simulated *simulated)
+{
+    const int64_t n_elems = k->model->stage[stage].n_elems;
+    float *dense = wsc_alloc(WSC_MEM_KERNELS, (size_t)(k->n_nodes * n_elems), sizeof *dense);
+    if (!dense) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expand gradients");
+    const enum wsc_err rc = programs_model_backward(k->mesh, stage, vector, dense,
+                                                    &simulated->cycles, &simulated->first_gradient);
+    for (int64_t i = 0; i < k->n_nodes && !rc; i++)
+        grads = gather(k, stage, weights, dense + i * n_elems, grads);
+    wsc_free(dense);
+    return rc;
+}
+
 static enum wsc_err mesh_backward_sparse(struct kernels *k, int stage,
                                          const struct model_weights *weights, float *grads,
                                          struct kernels_simulated *simulated)
 {
-    const int64_t n_elems = k->model->stage[stage].n_elems;
-    float *vector = NULL, *dense = NULL;
-    enum wsc_err rc = expand(k, stage, weights, &vector);
-    if (!rc) dense = wsc_alloc(WSC_MEM_KERNELS, (size_t)(k->n_nodes * n_elems), sizeof *dense);
-    if (!rc && !dense) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expand gradients");
-    if (!rc) rc = kernels_backward(k, stage, vector, dense, simulated);
-    for (int64_t i = 0; dense && i < k->n_nodes && !rc; i++)
-        grads = gather(k, stage, weights, dense + i * n_elems, grads);
+    float *vector = NULL;
+    simulated->known = true;
+    TRY(expand(k, stage, weights, &vector));
+    const enum wsc_err rc = mesh_backward_some(k, stage, vector, weights, grads, simulated);
     wsc_free(vector);
-    wsc_free(dense);
     return rc;
+}
+
+enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
+                              struct kernels_simulated *simulated)
+{
+    *simulated = (struct kernels_simulated){.known = k->mesh != NULL};
+    if (k->mesh && k->model->stage[stage].n_grads < k->model->stage[stage].n_elems)
+        return mesh_backward_some(k, stage, weights, NULL, grads, simulated);
+    if (k->mesh)
+        return programs_model_backward(k->mesh, stage, weights, grads, &simulated->cycles,
+                                       &simulated->first_gradient);
+    host_backward(k->host, stage, weights, grads);
+    return WSC_OK;
 }
 
 enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,

@@ -35,7 +35,7 @@ static enum wsc_err parts_create(struct memoryx *mx)
         stream_part(model->tensor[i].n_elems, mx->shard, mx->n_shards, &s->first, &s->n);
         if (!mx->config.values) continue;
         TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
-        TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
+        if (!model->tensor[i].frozen) TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
         TRY(states_create(mx, i));
         if (!model_sparsity_of(model, i)) continue;
         TRY_NEW(s->mask, WSC_MEM_MEMORYX, memoryx_mask_words(s->n));
@@ -107,10 +107,10 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx);
 }
 
-static float initial_value(const struct zoo_init *init, uint64_t seed, int tensor, int64_t i,
+static float initial_value(const struct zoo_init *init, uint64_t seed, int64_t number, int64_t i,
                            int64_t cols)
 {
-    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)tensor);
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)number);
     const uint64_t at = (uint64_t)i;
     switch (init->kind) {
     case ZOO_INIT_ONES:
@@ -147,11 +147,11 @@ static void init_block(void *ctx, int64_t b, int thread)
     const struct init_job *job = ctx;
     const struct memoryx *mx = job->mx;
     const struct memoryx_part *s = &mx->part[job->tensor];
-    const struct zoo_init *init = &mx->net->model->tensor[job->tensor].init;
+    const struct model_tensor *t = &mx->net->model->tensor[job->tensor];
     (void)thread;
     for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
-        s->w[i] = initial_value(init, mx->config.seed, job->tensor, s->first + i,
-                                mx->net->model->tensor[job->tensor].shape[1]);
+        s->w[i] =
+            initial_value(&t->init, mx->config.seed, t->init_stream, s->first + i, t->shape[1]);
 }
 
 void memoryx_init_weights(struct memoryx *memoryx)

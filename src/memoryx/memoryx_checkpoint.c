@@ -228,7 +228,7 @@ enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx, struct stor
     const struct model *model = memoryx->net->model;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
-        TRY(store_define(file, t->name, STORE_F32, t->n_dims, t->shape));
+        if (!t->frozen) TRY(store_define(file, t->name, STORE_F32, t->n_dims, t->shape));
     }
     return WSC_OK;
 }
@@ -237,7 +237,7 @@ enum wsc_err memoryx_save_gradients(const struct memoryx *memoryx, struct store_
 {
     for (int i = 0; i < memoryx->net->model->n_tensors; i++) {
         const struct memoryx_part *s = &memoryx->part[i];
-        TRY(store_write(file, memoryx->net->model->tensor[i].name, s->first, s->n, s->g));
+        if (s->g) TRY(store_write(file, memoryx->net->model->tensor[i].name, s->first, s->n, s->g));
     }
     return WSC_OK;
 }

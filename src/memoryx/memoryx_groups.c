@@ -11,10 +11,10 @@
 
 enum { NAME_BYTES = 160 };
 
-/* One group for each rate of learning, those with weight decay first. */
+/* One group for each rate of learning, those with weight decay first; frozen ones have none. */
 static bool same_group(const struct model_tensor *a, const struct model_tensor *b)
 {
-    return a->decay == b->decay && a->lr_scale == b->lr_scale;
+    return a->decay == b->decay && a->lr_scale == b->lr_scale && !a->frozen && !b->frozen;
 }
 
 static bool is_first(const struct model *model, int i)
@@ -57,7 +57,8 @@ static enum wsc_err make_groups(const struct model *model, struct groups *g)
     }
     for (int no_decay = 0; no_decay < 2; no_decay++)
         for (int i = 0; i < model->n_tensors; i++)
-            if (model->tensor[i].decay == !no_decay && is_first(model, i))
+            if (!model->tensor[i].frozen && model->tensor[i].decay == !no_decay &&
+                is_first(model, i))
                 append_group(model, i, g);
     return WSC_OK;
 }
@@ -103,7 +104,7 @@ static enum wsc_err set_groups(const struct memoryx *mx, struct store_file *file
 {
     const struct model *model = mx->net->model;
     char what[32];
-    for (int k = 0, place = 0; k < model->n_tensors; k++) {
+    for (int k = 0, place = 0; k < g->n; k++) {
         const bool begins = !k || g->group[k] != g->group[k - 1];
         place = begins ? 0 : place + 1;
         if (begins) TRY(set_rates(mx, file, g->group[k], &model->tensor[g->order[k]]));
@@ -121,12 +122,24 @@ static void power_of(char key[NAME_BYTES], int tensor, int k)
     (void)snprintf(key, NAME_BYTES, "optimizer.state.%d.%s", tensor, power_name[k]);
 }
 
+/* The first tensor that has states. */
+static int first_trained(const struct model *model)
+{
+    int i = 0;
+    while (model->tensor[i].frozen)
+        i++;
+    return i;
+}
+
 static enum wsc_err define_power(const struct memoryx *mx, struct store_file *file, int k)
 {
     char first[NAME_BYTES], key[NAME_BYTES];
-    power_of(first, 0, k);
+    const struct model *model = mx->net->model;
+    const int from = first_trained(model);
+    power_of(first, from, k);
     TRY(store_define(file, first, STORE_F32, 0, NULL));
-    for (int i = 1; i < mx->net->model->n_tensors; i++) {
+    for (int i = from + 1; i < model->n_tensors; i++) {
+        if (model->tensor[i].frozen) continue;
         power_of(key, i, k);
         TRY(store_link(file, first, key));
     }
@@ -155,7 +168,7 @@ enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *fi
     char key[NAME_BYTES];
     for (int k = 0; k < 2 && corrects_bias(o) && mx->shard == 0; k++) {
         const float power = (float)pow(k ? o->beta2 : o->beta1, (double)(mx->updates + 1));
-        power_of(key, 0, k);
+        power_of(key, first_trained(mx->net->model), k);
         TRY(store_write(file, key, 0, 1, &power));
     }
     return WSC_OK;

@@ -16,7 +16,7 @@
 static double gradient_squares(const void *ctx, int tensor, int64_t first, int64_t n)
 {
     const struct memoryx *mx = ctx;
-    return num_sum_squares(mx->part[tensor].g + first, n);
+    return mx->part[tensor].g ? num_sum_squares(mx->part[tensor].g + first, n) : 0;
 }
 
 static double weight_squares(const void *ctx, int tensor, int64_t first, int64_t n)

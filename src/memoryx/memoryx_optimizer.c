@@ -415,7 +415,7 @@ struct memoryx_state memoryx_state_of(const struct zoo_optimizer *o, const struc
 {
     const struct row *row = &rows[o->type];
     struct memoryx_state s = {.name = row->state[k].name, .extent = row->state[k].extent};
-    if (!s.name || !is_present(row->state[k].presence, o, t->n_dims > 1))
+    if (t->frozen || !s.name || !is_present(row->state[k].presence, o, t->n_dims > 1))
         return (struct memoryx_state){.name = NULL};
     s.n_dims = s.extent == MEMORYX_ELEMENTS ? t->n_dims : 1;
     s.shape[0] = t->shape[s.extent == MEMORYX_COLS];

@@ -60,6 +60,7 @@ static void add_to_tensors(struct memoryx *mx, int stage, const void *head, cons
         memoryx_loss_factor(mx, mx->losses.sum[0].n_tokens) / memoryx_gradient_scale(mx);
     for (int v = 0; v < st->n_views; v++) {
         struct memoryx_part *s = &mx->part[st->view[v].tensor];
+        if (mx->net->model->tensor[st->view[v].tensor].frozen) continue;
         const int64_t n = head ? stream_packed_grad_count(head, 1, v, 0) : s->n;
         struct gradient_job job = {.g = s->g,
                                    .sum = sum,
@@ -88,7 +89,7 @@ enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *
     const bool packed = stream_is_packed(mx->net->model, at->stage);
     const int64_t n =
         packed ? stream_grad_elems(mx->net->model, at->stage, 1, comm_buf_data(msg.payload))
-               : stream_stage_part_elems(mx->net->model, at->stage, mx->shard, mx->n_shards);
+               : stream_stage_part_grads(mx->net->model, at->stage, mx->shard, mx->n_shards);
     if (packed) sums->head_bytes = stream_packed_grad_head(mx->net->model, at->stage, 1);
     stream_subtrees(b, at->micro, 0, b->n_wafers, &subtrees);
     stream_sums_append(sums, &subtrees, b->n_micro_shards, n, msg.payload);

@@ -40,7 +40,7 @@ static int n_tensors(const struct tensorwise *t)
 
 static bool has_statistics(const struct model_tensor *t)
 {
-    return t->n_dims > 1;
+    return t->n_dims > 1 && !t->frozen;
 }
 
 static int64_t n_statistics(const struct model *model)
@@ -103,7 +103,9 @@ static void direction(const struct tensorwise *t, int i, int64_t first, int64_t 
 
 static double direction_squares(const void *ctx, int tensor, int64_t first, int64_t n)
 {
+    const struct tensorwise *t = ctx;
     float u[STREAM_BLOCK_ELEMS];
+    if (tensor_of(t, tensor)->frozen) return 0;
     direction(ctx, tensor, first, n, u);
     return num_sum_squares(u, n);
 }
@@ -139,6 +141,7 @@ static void apply_block(void *ctx, int64_t b, int thread)
 static void apply(const struct tensorwise *t, int i, double rate, double shrink)
 {
     struct apply_job job = {t, i, (float)rate, (float)shrink};
+    if (tensor_of(t, i)->frozen) return;
     const int64_t n = t->mx->part[i].n;
     num_parallel((n + STREAM_BLOCK_ELEMS - 1) / STREAM_BLOCK_ELEMS, apply_block, &job);
 }

@@ -42,6 +42,7 @@ static void update_stage_at(struct memoryx *mx, int stage, int64_t step, struct 
 {
     const struct hw *hw = mx->net->hw;
     const int64_t ps = update_ps(mx, stage, step);
+    if (!mx->net->model->stage[stage].n_grads) return; /* frozen weights can stream at any time */
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     const struct vtime start = vtime_join_after(
         r, mx->times.updating, gradient, hw->cluster->memoryx.update_latency_ps, VTIME_UPDATE);
@@ -115,6 +116,7 @@ static void update_block(void *ctx, int64_t i, int thread)
 
 static void update_tensor(struct memoryx *mx, const struct memoryx_rule *rule, int i)
 {
+    if (mx->net->model->tensor[i].frozen) return;
     struct update_job job = {memoryx_rule_of_tensor(mx, rule, i), &mx->part[i]};
     num_parallel(blocks_of(mx->part[i].n), update_block, &job);
     mx->part[i].updated = true;

@@ -6,6 +6,7 @@
 #include "model_sparsity.h"
 #include "model_stages.h"
 #include "model_tensors.h"
+#include "model_tuning.h"
 
 #include <wsc/mem.h>
 
@@ -220,6 +221,7 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     TRY_GOTO(model_build_tensors(model, params), cleanup);
     TRY_GOTO(model_take_sparsity(model, params), cleanup);
     TRY_GOTO(model_build_stages(model, granularity), cleanup);
+    TRY_GOTO(model_take_frozen(model, params), cleanup);
     *out = model;
     return WSC_OK;
 cleanup:
@@ -246,6 +248,8 @@ double model_flop_per_token(const struct model *model)
     head *= (double)model->head_tokens / (double)model->T;
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
+    for (int i = 0; i < model->n_tensors; i++)
+        if (model->tensor[i].kind >= MODEL_N_KINDS) matrices += (double)model->tensor[i].n_elems;
     return 6 * matrices + 12 * L * (double)model->T * Q;
 }
 

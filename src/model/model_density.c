@@ -74,7 +74,7 @@ bool model_chooses_mask(const struct model *model, int tensor, int64_t step)
 
 /* Sums over the tensors of a kind. */
 struct sums {
-    double elems[MODEL_N_TENSOR_KINDS], kept[MODEL_N_TENSOR_KINDS], wanted[MODEL_N_TENSOR_KINDS];
+    double elems[MODEL_N_KINDS], kept[MODEL_N_KINDS], wanted[MODEL_N_KINDS], trained[MODEL_N_KINDS];
 };
 
 static void add_tensor(struct sums *sums, const struct model *model, int tensor, int64_t step)
@@ -82,6 +82,8 @@ static void add_tensor(struct sums *sums, const struct model *model, int tensor,
     const struct model_tensor *t = &model->tensor[tensor];
     const double n = (double)t->n_elems, kept = (double)model_kept_at(model, tensor, step);
     const bool dense = step >= 0 && model_sends_dense_gradient(model, tensor, step);
+    if (t->kind >= MODEL_N_KINDS) return; /* adapters are dense and train */
+    sums->trained[t->kind] += t->frozen ? 0 : n;
     sums->elems[t->kind] += n;
     sums->kept[t->kind] += kept;
     sums->wanted[t->kind] += dense ? n : kept;
@@ -92,18 +94,21 @@ bool model_density_at(const struct model *model, int stage, int64_t step, struct
     struct sums sums = {0};
     bool sparse = false;
     const struct model_stage *s = stage < 0 ? NULL : &model->stage[stage];
-    if (!model->sparsity) return false;
+    if (!model->sparsity && model->n_trained == model->n_params) return false;
     for (int i = 0; i < (s ? s->n_views : model->n_tensors); i++)
         add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
-    for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++) {
+    for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
         const double n = sums.elems[kind];
         out->weights[kind] = n > 0 ? sums.kept[kind] / n : 1;
         out->gradients[kind] = n > 0 ? sums.wanted[kind] / n : 1;
-        if (out->weights[kind] < 1 || out->gradients[kind] < 1) sparse = true;
+        out->trained[kind] = n > 0 ? sums.trained[kind] / n : 1;
+        if (out->weights[kind] < 1 || out->gradients[kind] < 1 || out->trained[kind] < 1)
+            sparse = true;
     }
     if (model->tied) {
         out->weights[MODEL_LM_HEAD_W] = out->weights[MODEL_WTE];
         out->gradients[MODEL_LM_HEAD_W] = out->gradients[MODEL_WTE];
+        out->trained[MODEL_LM_HEAD_W] = out->trained[MODEL_WTE];
     }
     return sparse;
 }
@@ -129,6 +134,7 @@ double model_useful_flop_per_token(const struct model *model, int64_t updates)
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
         const double n = (double)t->n_elems;
+        if (t->frozen) flop -= 2 * tokens_of(model, t) * n;
         if (!model_sparsity_of(model, i)) continue;
         const double kept = (double)model_kept_at(model, i, updates);
         const bool dense = updates >= 0 && model_sends_dense_gradient(model, i, updates);

@@ -7,8 +7,6 @@
 
 #include <wsc/mem.h>
 
-#include <string.h>
-
 /* What cstorch asks of the tensors of an entry: a dimension that the groups divide; rows and
  * columns where masks are chosen by column. */
 static enum wsc_err check_shape(const struct model_tensor *t, const struct zoo_sparsity *s)
@@ -44,8 +42,7 @@ enum wsc_err model_take_sparsity(struct model *model, const struct zoo_params *p
     TRY_NEW(model->sparsity, WSC_MEM_MODEL, list->n);
     for (int i = 0; i < list->n; i++) {
         model->sparsity[i] = list->entry[i];
-        model->sparsity[i].n_patterns = 0;
-        memset(model->sparsity[i].pattern, 0, sizeof model->sparsity[i].pattern);
+        model->sparsity[i].names = (struct zoo_patterns){0};
     }
     return WSC_OK;
 }
@@ -91,9 +88,9 @@ const char *model_unmatched_pattern(const struct model *model, const struct zoo_
     for (; *at < list->n * ZOO_MAX_PATTERNS; ++*at) {
         const struct zoo_sparsity *s = &list->entry[*at / ZOO_MAX_PATTERNS];
         const int k = *at % ZOO_MAX_PATTERNS;
-        if (k < s->n_patterns && is_unmatched(model, s, k)) {
+        if (k < s->names.n && is_unmatched(model, s, k)) {
             ++*at;
-            return s->pattern[k];
+            return s->names.pattern[k];
         }
     }
     return NULL;

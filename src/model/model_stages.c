@@ -70,17 +70,26 @@ static void find_tensors(const struct model *model, struct where *where)
     if (model->tied) where->first[MODEL_LM_HEAD_W] = where->first[MODEL_WTE];
 }
 
-/* Append those tensors of the given kinds that the model has to the stage's vector. */
+/* Append the tensor of @p kind to the stage's vector, if the model has it. */
+static void add_view(struct model *model, const struct where *where, struct model_stage *s,
+                     int kind, int expert)
+{
+    int tensor = where->first[kind];
+    if (tensor < 0) return;
+    if (s->layer > 0) tensor += s->layer * where->stride;
+    tensor += expert * where->expert_stride;
+    s->view[s->n_views++] = (struct model_view){tensor, s->n_elems};
+    s->n_elems += model->tensor[tensor].n_elems;
+}
+
+/* Append those tensors of the given kinds that the model has, each followed by its adapter. */
 static void add_views(struct model *model, const struct where *where, struct model_stage *s,
                       const enum model_tensor_kind *kind, int n_kinds, int expert)
 {
     for (int i = 0; i < n_kinds; i++) {
-        int tensor = where->first[kind[i]];
-        if (tensor < 0) continue;
-        if (s->layer > 0) tensor += s->layer * where->stride;
-        tensor += expert * where->expert_stride;
-        s->view[s->n_views++] = (struct model_view){tensor, s->n_elems};
-        s->n_elems += model->tensor[tensor].n_elems;
+        add_view(model, where, s, (int)kind[i], expert);
+        add_view(model, where, s, MODEL_ADAPTER_A + (int)kind[i], expert);
+        add_view(model, where, s, MODEL_ADAPTER_B + (int)kind[i], expert);
     }
 }
 

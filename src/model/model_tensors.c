@@ -7,12 +7,14 @@
 
 #include "model_init.h"
 #include "model_lr_scale.h"
+#include "model_tuning.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /** Which rule fills a tensor at the start. */
 enum init_rule {
@@ -378,13 +380,61 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     return WSC_OK;
 }
 
+/** Append one matrix of the adapter of @p base: A (r, in), which starts as PyTorch's linear layers
+ * do (He et al. 2015, with the gain of a slope of sqrt 5), or B (out, r), which starts from 0. */
+static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
+                                                      const struct model_tensor *base, bool b)
+{
+    static const char tail[] = ".weight";
+    struct model_tensor *t = &model->tensor[model->n_tensors++];
+    const double bound = 1 / sqrt((double)base->shape[1]);
+    const int stem = (int)(strlen(base->name) - strlen(tail));
+    *t = (struct model_tensor){.kind = base->kind + (b ? MODEL_ADAPTER_B : MODEL_ADAPTER_A),
+                               .layer = base->layer,
+                               .expert = -1,
+                               .n_dims = 2,
+                               .shape = {b ? base->shape[0] : model->adapter[base->kind].r,
+                                         b ? model->adapter[base->kind].r : base->shape[1]},
+                               .decay = true,
+                               .lr_scale = 1};
+    t->n_elems = t->shape[0] * t->shape[1];
+    t->init = (struct zoo_init){.kind = b ? ZOO_INIT_ZEROS : ZOO_INIT_UNIFORM};
+    if (!b) t->init.b = -(t->init.a = -bound);
+    (void)snprintf(t->name, sizeof t->name, "%.*s.lora_%c", stem, base->name, b ? 'B' : 'A');
+    if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
+        return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
+    return WSC_OK;
+}
+
+/** Append the adapter of the newest tensor, if it has one.  The first layer decides for all. */
+static WSC_CHECKED enum wsc_err append_adapter(struct model *model, const struct zoo_params *params)
+{
+    const struct model_tensor *base = &model->tensor[model->n_tensors - 1];
+    if (base->layer <= 0) TRY(model_take_adapter(model, params, base));
+    if (!model->adapter[base->kind].r) return WSC_OK;
+    TRY(append_adapter_matrix(model, base, false));
+    return append_adapter_matrix(model, base, true);
+}
+
+/* Random initial values do not depend on adapters: these have numbers of their own. */
+static void number_init_streams(struct model *model)
+{
+    int64_t next = 0, adapter = INT64_C(1) << 32;
+    for (int i = 0; i < model->n_tensors; i++) {
+        struct model_tensor *t = &model->tensor[i];
+        t->init_stream = t->kind < MODEL_N_KINDS ? next++ : adapter++;
+    }
+}
+
 /** Append the run of rows of the same place that starts at row @p from; returns its end. */
 static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zoo_params *params,
                                             int from, int layer, int expert)
 {
     for (int i = from; i < N_ROWS && rows[i].place == rows[from].place; i++)
-        if (present(&rows[i], model, &params->model))
+        if (present(&rows[i], model, &params->model)) {
             TRY(append(model, &rows[i], layer, expert, params));
+            TRY(append_adapter(model, params));
+        }
     return WSC_OK;
 }
 
@@ -421,13 +471,17 @@ static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct z
 enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
+    enum { ADAPTED = 3 };
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
     TRY(check_inits(m));
     const int64_t in_block =
         count(model, m, IN_BLOCKS) + model_n_ffns(model) * count(model, m, IN_FFNS);
-    TRY_NEW(model->tensor, WSC_MEM_MODEL, count(model, m, ONCE) + in_block * model->L);
+    const int64_t each = m->lora_params.n ? ADAPTED : 1; /* a matrix and its adapter */
+    TRY_NEW(model->tensor, WSC_MEM_MODEL, each * (count(model, m, ONCE) + in_block * model->L));
     TRY(append_rows(model, params, 0, -1, -1));
     for (int layer = 0; layer < (int)model->L; layer++)
         TRY(append_block(model, params, block_row, layer));
-    return append_rows(model, params, head_row, -1, -1);
+    TRY(append_rows(model, params, head_row, -1, -1));
+    number_init_streams(model);
+    return WSC_OK;
 }

@@ -5,6 +5,9 @@
 
 enum wsc_err programs_model_check(const struct model *m, bool training)
 {
+    int64_t adapters = 0;
+    for (int kind = 0; kind < MODEL_N_KINDS; kind++)
+        adapters += m->adapter[kind].r;
     const struct {
         bool has;
         const char *key;
@@ -22,6 +25,7 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {m->logits_softcap > 0, "final_logit_softcapping"},
         {m->gated || m->nonlinearity > ZOO_RELU, "nonlinearity"},
         {m->experts > 0, "moe.num_experts"},
+        {adapters > 0, "lora_params"},
         {training && m->residual_dropout > 0, "dropout_rate"},
         {training && m->attention_dropout > 0, "attention_dropout_rate"},
         {training && m->embed_dropout > 0, "embedding_dropout_rate"},

@@ -1,4 +1,5 @@
-/** Style sheet and script of all pages, page.css and page.js, as texts (html_assets.c). */
+/** Style sheet and script of all pages as texts: page.css and page.js, which html_assets.c has in
+ * the program, so that a page is one file.  Used by the writers of pages (html_*.c). */
 #ifndef WSC_HTML_ASSETS_H
 #define WSC_HTML_ASSETS_H
 

@@ -430,6 +430,57 @@ static void add_faults(struct out_json *j)
     add_type(j, "null");
 }
 
+static void add_rank(struct out_json *j)
+{
+    static const struct conf_key rank = {.type = CONF_T_INT, .min = 1, .max = 1024};
+    add_number(j, &rank);
+}
+
+static void add_positive(struct out_json *j)
+{
+    static const struct conf_key positive = {.type = CONF_T_DOUBLE, .positive = true, .max = 1e300};
+    add_number(j, &positive);
+}
+
+static void add_share(struct out_json *j)
+{
+    add_number(j, &fraction);
+}
+
+/* An entry of lora_params. */
+static void add_lora(struct out_json *j)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "type", "object");
+    out_json_open(j, "properties");
+    add_member(j, "r", add_rank, false);
+    add_member(j, "alpha", add_positive, true);
+    add_member(j, "dropout", add_share, true);
+    add_member(j, "fan_in_fan_out", add_bool, true);
+    add_member(j, "merge_weights", add_bool, true);
+    add_member(j, "target_modules", add_texts, true);
+    out_json_close(j);
+    out_json_open_list(j, "required");
+    out_json_str(j, NULL, "r");
+    out_json_close_list(j);
+    out_json_bool(j, "additionalProperties", false);
+    out_json_close(j);
+}
+
+static void add_loras(struct out_json *j)
+{
+    add_lora(j);
+    begin_items(j, 1, ZOO_MAX_LORAS);
+    add_lora(j);
+    end_items(j);
+    out_json_open(j, NULL); /* the callback's argument */
+    out_json_str(j, "type", "object");
+    out_json_open_list(j, "required");
+    out_json_str(j, NULL, "lora_params");
+    out_json_close_list(j);
+    out_json_close(j);
+}
+
 /* By the words with which a row describes its form. */
 static const struct {
     const char *form;
@@ -458,6 +509,8 @@ static const struct {
     {"expression, list of them, or map to keys of each", add_texts_or_map},
     {"{freq, start, stop} or {steps}", add_map},
     {"list of [step, fraction]", add_pairs},
+    {"expression or list of them", add_texts},
+    {"map with r, alpha, dropout, merge_weights, target_modules, or list of them", add_loras},
 };
 
 static void add_special(struct out_json *j, const struct conf_key *row)

@@ -72,10 +72,11 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
 {
     wsc_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
-                    "Pile, for about 20 tokens per parameter.</p>\n");
+                    "Pile, for about 20 tokens per parameter, of dense weights; FLOP: dense "
+                    "equivalent, useful FLOP: of weights that are not zero.</p>\n");
     report_page_table(
-        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|FLOP (Hoffmann et "
-           "al.)>|expected loss>");
+        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|useful FLOP>|FLOP "
+           "(Hoffmann et al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -92,9 +93,14 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
         report_page_value(t, text, r->joules / 3600);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);
         report_page_value(t, text, r->flop);
+        (void)snprintf(text, sizeof text, "%.3g", r->flop_useful);
+        report_page_value(t, text, r->flop_useful);
         (void)snprintf(text, sizeof text, "%.3g", r->flop_hoffmann);
         report_page_value(t, text, r->flop_hoffmann);
-        report_page_number(t, 3, r->loss, "");
+        if (isnan(r->loss))
+            report_page_cell(t, "-", false);
+        else
+            report_page_number(t, 3, r->loss, "");
         wsc_text_add(t, "</tr>\n");
     }
     report_page_table_end(t);

@@ -52,8 +52,8 @@ static void add_breaks(struct scaling_training *t, const struct scaling_breaks *
 
 /* ---- the training ---------------------------------------------------------------------------- */
 
-/* (flop / 5.984e22)^-0.0737 + 0.5066: Dey et al. 2023, a fit to 111M .. 6.7B, documented, said to be
- * within 0.5 % at 13B. */
+/* (flop / 5.984e22)^-0.0737 + 0.5066: Dey et al. 2023, a fit to 111M .. 6.7B, documented, said to
+ * be within 0.5 % at 13B. */
 double scaling_published_loss(double flop)
 {
     const double scale = 5.984e22, exponent = -0.0737, irreducible = 0.5066;
@@ -75,6 +75,7 @@ struct scaling_training scaling_training(const struct scaling_row *row, double t
     t.flop = row->flop_per_token * t.tokens;
     t.flop_useful = row->useful_flop_per_token * t.tokens;
     t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
-    t.loss = scaling_published_loss(t.flop_hoffmann);
+    const bool sparse = t.flop_useful > 0 && t.flop_useful < t.flop;
+    t.loss = sparse ? NAN : scaling_published_loss(t.flop_hoffmann);
     return t;
 }

@@ -30,6 +30,7 @@ static void add_tensor(const struct hw *hw, const struct model *model, int tenso
     const bool whole = updates >= 0 && model_sends_dense_gradient(model, tensor, updates);
     const double each = s->sparse_weight_bytes + (double)(value - DENSE_VALUE_BYTES);
     a->weight_bytes += kept < n ? least_bytes(kept, each, n * value) : n * value;
+    if (model->tensor[tensor].frozen) return;
     a->grad_bytes += kept < n && !whole
                          ? least_bytes(kept, s->sparse_gradient_bytes, n * GRADIENT_BYTES)
                          : n * GRADIENT_BYTES;
@@ -44,6 +45,7 @@ void stream_amounts_of(const struct hw *hw, const struct model *model, int stage
         const int tensor = st->view[v].tensor;
         add_tensor(hw, model, tensor, updates, out);
         if (model->tensor[tensor].kind == MODEL_WTE && stage > 0) continue;
+        if (model->tensor[tensor].frozen) continue;
         out->updated += model_kept_at(model, tensor, updates);
         if (updates >= 0 && model_chooses_mask(model, tensor, updates))
             out->selected += model->tensor[tensor].n_elems;

@@ -68,7 +68,8 @@ int64_t stream_samples(const struct stream_batch *b, int64_t first, int64_t end)
 
 int64_t stream_max_samples(const struct stream_batch *b)
 {
-    /* Of even shares micro-batch 0 is among the largest, and the first wafer's share of it too. */
+    /* Where shares are even, micro-batch 0 and the first wafer's share of it are among the
+     * largest. */
     int64_t most = stream_timed_samples(b, 0, 0);
     for (int64_t i = 0; b->cut && i < b->n_micro * b->n_wafers; i++) {
         const int64_t n = stream_samples(b, b->cut[i], b->cut[i + 1]);

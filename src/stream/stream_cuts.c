@@ -240,7 +240,7 @@ static enum wsc_err try_child(struct cuts *c, const struct grid *g, const struct
     return WSC_OK;
 }
 
-/* All states after child number @p k, which gets at most @p limit items. */
+/* Adds the states after child number @p k, which gets at most @p limit items. */
 static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct shape *s, int k,
                               int64_t limit)
 {

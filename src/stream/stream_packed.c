@@ -187,9 +187,10 @@ void stream_packed_grad_start(const struct model *model, int stage, int n_shards
     for (int v = 0; v < model->stage[stage].n_views; v++)
         for (int m = 0; m < n_shards; m++) {
             int64_t first, n;
-            stream_part(tensor_of(model, stage, v)->n_elems, m, n_shards, &first, &n);
+            stream_part(model_gradient_elems(tensor_of(model, stage, v), NULL), m, n_shards, &first,
+                        &n);
             count[v * n_shards + m] =
-                w[v].bits && !w[v].dense_gradient ? num_packed_count(w[v].bits, first, n) : n;
+                n && w[v].bits && !w[v].dense_gradient ? num_packed_count(w[v].bits, first, n) : n;
         }
 }
 
@@ -197,7 +198,7 @@ int64_t stream_grad_elems(const struct model *model, int stage, int n_shards, co
 {
     const struct model_stage *st = &model->stage[stage];
     int64_t n = 0;
-    if (!payload) return st->n_elems;
+    if (!payload) return st->n_grads;
     for (int v = 0; v < st->n_views; v++)
         for (int m = 0; m < n_shards; m++)
             n += stream_packed_grad_count(payload, n_shards, v, m);

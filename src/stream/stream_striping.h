@@ -9,7 +9,8 @@
  * @p elem_bytes bytes. */
 void stream_part_scatter(const struct model *model, int stage, int m, int n_shards,
                          const void *part, void *stage_vector, int64_t elem_bytes);
-/* Copy shard @p m's part of a stage out of the whole vector @p stage_vector into @p part. */
+/* Copy shard @p m's part of a stage's gradients out of the whole vector @p gradients (n_grads of
+ * the stage) into @p part. */
 void stream_part_gather(const struct model *model, int stage, int m, int n_shards,
-                        const void *stage_vector, void *part, int64_t elem_bytes);
+                        const float *gradients, float *part);
 #endif

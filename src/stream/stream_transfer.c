@@ -154,18 +154,18 @@ static enum wsc_err cut_part(const struct stream_ports *ports, int stage, int m,
 {
     const struct model *model = ports->net->model;
     const int n_shards = ports->up.n;
-    const int64_t n_elems = model->stage[stage].n_elems;
+    const int64_t n_elems = model->stage[stage].n_grads;
     *part = NULL;
     if (!whole) return WSC_OK;
     if (stream_is_packed(model, stage))
         return stream_packed_cut(ports->net->comm, model, stage,
                                  (struct stream_part_of){m, n_shards}, whole, n_sums, part);
-    const int64_t n_part = stream_stage_part_elems(model, stage, m, n_shards);
+    const int64_t n_part = stream_stage_part_grads(model, stage, m, n_shards);
     TRY(comm_buf_create(ports->net->comm, part, n_sums * n_part * (int64_t)sizeof(float)));
     for (int i = 0; i < n_sums; i++)
         stream_part_gather(model, stage, m, n_shards,
                            (const float *)comm_buf_data(whole) + i * n_elems,
-                           (float *)comm_buf_data(*part) + i * n_part, sizeof(float));
+                           (float *)comm_buf_data(*part) + i * n_part);
     return WSC_OK;
 }
 

@@ -40,7 +40,9 @@ struct passage {
     struct plan plan;
 };
 
-bool swarmx_adds_pieces(const struct swarmx *sx, const struct stream_at *at)
+/* True when gradients are added while they arrive: values, dense, one parent, and links that hand
+ * messages over early. */
+static bool adds_pieces(const struct swarmx *sx, const struct stream_at *at)
 {
     return sx->pass->values && sx->ports->up.n == 1 &&
            !stream_is_packed(sx->net->model, at->stage) &&
@@ -174,7 +176,7 @@ static enum wsc_err pass_through(struct passage *x, const struct stream_at *at)
     return add_all(x);
 }
 
-enum wsc_err swarmx_reduce_pieces(struct swarmx *sx, const struct stream_at *at)
+static enum wsc_err reduce_pieces(struct swarmx *sx, const struct stream_at *at)
 {
     struct passage *x;
     TRY_NEW(x, WSC_MEM_SWARMX, 1);
@@ -188,4 +190,9 @@ enum wsc_err swarmx_reduce_pieces(struct swarmx *sx, const struct stream_at *at)
     wsc_free(x->plan.step);
     wsc_free(x);
     return rc;
+}
+
+enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at)
+{
+    return adds_pieces(sx, at) ? reduce_pieces(sx, at) : swarmx_reduce_whole(sx, at);
 }

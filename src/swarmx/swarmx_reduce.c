@@ -7,11 +7,10 @@
  * Called by swarmx_step.c. */
 #include "swarmx_reduce.h"
 
-#include "swarmx_pieces.h"
-
 #include <string.h>
 
-void swarmx_child_wafers(const struct swarmx *sx, int c, int *first, int *end)
+/* Wafers below child @p c. */
+static void child_wafers(const struct swarmx *sx, int c, int *first, int *end)
 {
     const int child = sx->node->first_child + c;
     const struct stream_node *below = &sx->net->topology->node[child];
@@ -22,7 +21,7 @@ void swarmx_child_wafers(const struct swarmx *sx, int c, int *first, int *end)
 void swarmx_child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct num_nodes *out)
 {
     int first, end;
-    swarmx_child_wafers(sx, c, &first, &end);
+    child_wafers(sx, c, &first, &end);
     stream_subtrees(&sx->pass->batch, micro, first, end, out);
 }
 
@@ -88,10 +87,9 @@ static void take_sums(struct swarmx *sx, const struct stream_at *at, int child,
                        take_payload);
 }
 
-enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at)
+enum wsc_err swarmx_reduce_whole(struct swarmx *sx, const struct stream_at *at)
 {
     int64_t n_elems = 0;
-    if (swarmx_adds_pieces(sx, at)) return swarmx_reduce_pieces(sx, at);
     const int64_t bytes = stream_amounts(sx->net, at->stage, at->updates)->grad_bytes;
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     struct comm_buf *sums;
@@ -137,7 +135,7 @@ static enum wsc_err join_squares(struct swarmx *sx, struct comm_buf *const *part
     const int n = sx->ports->down.n;
     if (!sx->pass->squares) return WSC_OK;
     for (int c = 0; c < n; c++) {
-        swarmx_child_wafers(sx, c, &first_wafer[c], &end);
+        child_wafers(sx, c, &first_wafer[c], &end);
         list[c] = comm_buf_data(part[c]);
     }
     first_wafer[n] = end;

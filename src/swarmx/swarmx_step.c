@@ -7,6 +7,7 @@
  * the sums. */
 #include "swarmx_step.h"
 
+#include "swarmx_pieces.h"
 #include "swarmx_reduce.h"
 
 /* ---- weights down ---------------------------------------------------------------------------- */

@@ -59,8 +59,8 @@ static enum wsc_err compute_gradients(struct wafer *w, const struct stream_at *a
     s->n_sums = subtrees.n;
     if (s->tensor) head = stream_packed_grad_head(model, at->stage, n_shards);
     for (int v = 0; v < model->stage[at->stage].n_views; v++) {
-        const int64_t n = model->tensor[model->stage[at->stage].view[v].tensor].n_elems;
-        n_elems += s->tensor ? model_gradient_elems(&s->tensor[v], n) : n;
+        const struct model_tensor *t = &model->tensor[model->stage[at->stage].view[v].tensor];
+        n_elems += model_gradient_elems(t, s->tensor ? &s->tensor[v] : NULL);
     }
     TRY(comm_buf_create(w->net->comm, &s->sums,
                         head + s->n_sums * n_elems * (int64_t)sizeof(float)));

@@ -54,6 +54,14 @@ void zoo_write_eps(struct wsc_text *out, const void *optimizer, const struct con
 void zoo_read_sparsity(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *list);
 void zoo_write_sparsity(struct wsc_text *out, const void *list, const struct conf_layout *at);
+void zoo_read_freeze(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *field);
+void zoo_write_freeze(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_read_lora(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *field);
+void zoo_write_lora(struct wsc_text *out, const void *field, const struct conf_layout *at);
+/* Free what freeze and lora_params own. */
+void zoo_tuning_fini(struct zoo_model *model);
 /* Free what the entries own. */
 void zoo_sparsities_fini(struct zoo_sparsities *list);
 void zoo_write_loss_scale(struct wsc_text *out, const void *field, const struct conf_layout *at);

@@ -5,13 +5,13 @@
  * pairs of step and fraction in sparsity_schedule.  The tables have a variant per algorithm and per
  * formula with its keys, so that a key that an algorithm does not take is an error, as in cstorch.
  * The row `sparsity` of params_keys.c names both functions. */
+#include "name_patterns.h"
 #include "params_values.h"
 
 #include <wsc/mem.h>
 
 #include <float.h>
 #include <math.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,63 +237,16 @@ static void write_update(struct wsc_text *out, const void *field, const struct c
 
 /* ---- patterns -------------------------------------------------------------------------------- */
 
-enum { MAX_PATTERN_BYTES = 256 };
-
-/* Expressions come from foreign files: no repetition counts and no back-references, whose cost is
- * not bounded by the length. */
-static bool check_expression(struct conf_parse *p, const char *path, const struct conf_node *node)
-{
-    regex_t compiled;
-    bool costly = strchr(node->text, '{') != NULL;
-    for (const char *at = strchr(node->text, '\\'); at && at[1]; at = strchr(at + 2, '\\'))
-        costly = costly || (at[1] >= '0' && at[1] <= '9');
-    if (!costly && !regcomp(&compiled, node->text, REG_EXTENDED | REG_NOSUB)) {
-        regfree(&compiled);
-        return true;
-    }
-    conf_diag_error(p->diag, node->pos, path, "%s",
-                    costly ? "repetition counts and back-references are not supported"
-                           : "not a regular expression");
-    return false;
-}
-
-static bool add_pattern(struct conf_parse *p, const char *path, const struct conf_node *node,
-                        struct zoo_sparsity *s)
-{
-    char shown[CONF_QUOTE_BYTES];
-    if (node->kind != CONF_NODE_SCALAR || conf_node_is_null(node) || !*node->text ||
-        strlen(node->text) > MAX_PATTERN_BYTES) {
-        conf_diag_error(p->diag, node->pos, path,
-                        "expected a pattern of names, up to %d bytes, got %s", MAX_PATTERN_BYTES,
-                        conf_node_describe(node, shown));
-        return false;
-    }
-    if (s->n_patterns == ZOO_MAX_PATTERNS) {
-        conf_diag_error(p->diag, node->pos, path, "more than %d patterns", ZOO_MAX_PATTERNS);
-        return false;
-    }
-    if (s->expressions && !check_expression(p, path, node)) return false;
-    char *copy = wsc_strdup(WSC_MEM_CONF, node->text);
-    if (copy) s->pattern[s->n_patterns++] = copy;
-    p->diag->no_memory = p->diag->no_memory || !copy;
-    return copy != NULL;
-}
-
 /* One pattern or a list; both keys at once are an error. */
 static void read_patterns(struct conf_parse *p, const char *path, const struct conf_node *node,
                           bool expressions, struct zoo_sparsity *s)
 {
-    if (s->n_patterns) {
+    if (s->names.n) {
         conf_diag_error(p->diag, node->pos, path, "not both param_filter and param_name_patterns");
         return;
     }
-    s->expressions = expressions;
-    if (node->kind != CONF_NODE_LIST) {
-        (void)add_pattern(p, path, node, s);
-        return;
-    }
-    for (int i = 0; i < node->n; i++)
-        if (!add_pattern(p, path, node->entry[i].value, s)) return;
+    s->names.expressions = expressions;
+    zoo_patterns_read(p, path, node, &s->names);
 }
 
 static void read_globs(struct conf_parse *p, const struct conf_key *key,
@@ -310,15 +263,8 @@ static void read_expressions(struct conf_parse *p, const struct conf_key *key,
 
 static void write_patterns(struct wsc_text *out, const struct zoo_sparsity *s, bool expressions)
 {
-    if (!s->n_patterns || s->expressions != expressions) {
-        wsc_text_add(out, " null");
-        return;
-    }
-    for (int i = 0; i < s->n_patterns; i++) {
-        wsc_text_add(out, "%s", i ? ", " : " [");
-        conf_text_string(out, s->pattern[i]);
-    }
-    wsc_text_add(out, "]");
+    static const struct zoo_patterns none;
+    zoo_patterns_write(out, s->names.expressions == expressions ? &s->names : &none);
 }
 
 static void write_globs(struct wsc_text *out, const void *entry, const struct conf_layout *at)
@@ -467,6 +413,22 @@ static int read_algorithm(struct conf_parse *p, const char *path, const struct c
     return old ? ZOO_SPARSITY_STATIC : conf_variant_read(p, &algorithm_names, path, name);
 }
 
+/* Keys that are allowed and change nothing. */
+static void warn_idle(struct conf_parse *p, const char *path, const struct conf_node *node,
+                      const struct zoo_sparsity *s)
+{
+    const struct zoo_mask_update *u = &s->update;
+    const bool random = s->init_method == ZOO_MASK_RANDOM || s->algorithm == ZOO_SPARSITY_SET;
+    if (s->seed != CONF_NULL && !random)
+        conf_diag_warn(p->diag, node->pos, path, "seed has no effect: no mask is random");
+    if (s->init_method == ZOO_MASK_FROM_ZEROS && s->algorithm == ZOO_SPARSITY_STATIC)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "sparsity has no effect on masks from_zeros, on virtual time alone");
+    if (u->freq != CONF_NULL && u->stop != CONF_NULL && u->stop <= u->start)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "update: stop is not after start: no mask is ever computed");
+}
+
 /* What cstorch refuses; balanced-topk, which it has refused since 1.9. */
 static void check_entry(struct conf_parse *p, const char *path, const struct conf_node *node,
                         const struct zoo_sparsity *s)
@@ -551,7 +513,9 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
         (void)conf_record_read(p, &record);
     else
         read_fraction(p, &whole, node, &s->sparsity);
-    if (p->diag->n_errors == before) check_entry(p, path, node, s);
+    if (p->diag->n_errors > before) return;
+    check_entry(p, path, node, s);
+    warn_idle(p, path, node, s);
 }
 
 /* ---- the section ----------------------------------------------------------------------------- */
@@ -632,8 +596,7 @@ void zoo_write_sparsity(struct wsc_text *out, const void *list, const struct con
 void zoo_sparsities_fini(struct zoo_sparsities *list)
 {
     for (int i = 0; i < list->n; i++)
-        for (int k = 0; k < list->entry[i].n_patterns; k++)
-            wsc_free(list->entry[i].pattern[k]);
+        zoo_patterns_fini(&list->entry[i].names);
     wsc_free(list->entry);
     *list = (struct zoo_sparsities){0};
 }

@@ -5,9 +5,7 @@
  * k = trunc(density n).  src/model asks for the entry of each tensor, src/memoryx for masks. */
 #include <wsc/zoo_sparsity.h>
 
-#include <fnmatch.h>
 #include <math.h>
-#include <regex.h>
 #include <string.h>
 #include <strings.h>
 
@@ -30,29 +28,17 @@ static bool is_sparse_by_default(const char *name, int n_dims)
     return n_dims > 1;
 }
 
-/* Python's re.search(); expressions were compiled once when they were read. */
-static bool occurs(const char *expression, const char *name)
-{
-    regex_t compiled;
-    if (regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB)) return false;
-    const bool found = !regexec(&compiled, name, 0, NULL, 0);
-    regfree(&compiled);
-    return found;
-}
-
 bool zoo_sparsity_matches(const struct zoo_sparsity *entry, int pattern, const char *name)
 {
-    if (entry->expressions) return occurs(entry->pattern[pattern], name);
-    return !fnmatch(entry->pattern[pattern], name, FNM_NOESCAPE);
+    return zoo_patterns_match(&entry->names, pattern, name);
 }
 
 int zoo_sparsity_find(const struct zoo_sparsities *list, const char *name, int n_dims)
 {
     for (int i = 0; i < list->n; i++) {
         const struct zoo_sparsity *e = &list->entry[i];
-        if (!e->n_patterns && is_sparse_by_default(name, n_dims)) return i;
-        for (int k = 0; k < e->n_patterns; k++)
-            if (zoo_sparsity_matches(e, k, name)) return i;
+        if (!e->names.n && is_sparse_by_default(name, n_dims)) return i;
+        if (zoo_patterns_find(&e->names, name) >= 0) return i;
     }
     return -1;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Words of terms.txt in documents, comments and messages: one finding for each line and word.
-# Option names (--word), file names and identifiers are no words.  Input: kind=terms the table,
+# Option names (--word), file names, identifiers and elements of markup (<word) are no words.  Input: kind=terms the table,
 # kind=text the files.
 function part_of(path,  part) {
     split(path, part, "/")
@@ -10,7 +10,7 @@ kind == "terms" {
     if (/^#/ || !/\t/) next
     split($0, column, "\t")
     n++
-    pattern[n] = "(^|[^a-z0-9_.\"-])(" column[1] ")([^a-z0-9_\"-]|$)"
+    pattern[n] = "(^|[^a-z0-9_.\"<-])(" column[1] ")([^a-z0-9_\"-]|$)"
     instead[n] = column[2]
     next
 }

@@ -139,9 +139,10 @@ TEST(cycles_sparse, gradients_of_non_zeros_or_all_of_them)
 
 static void fill(struct model_density *d, double weights, double gradients)
 {
-    for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++) {
+    for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
         d->weights[kind] = weights;
         d->gradients[kind] = gradients;
+        d->trained[kind] = 1;
     }
 }
 

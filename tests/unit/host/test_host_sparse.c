@@ -69,7 +69,7 @@ static void sparse_create(struct sparse *x, const struct fixture_shape *shape, d
             if (t->n_dims == 2 && t->kind != MODEL_WTE)
                 pack(x, s, v, density * (1 + 0.2 * (v % 3)));
             w->dense_gradient = dense_gradient;
-            x->n_grads[s] += model_gradient_elems(w, t->n_elems);
+            x->n_grads[s] += model_gradient_elems(t, w);
         }
 }
 
@@ -177,7 +177,7 @@ static void check_stage(const struct sparse *x, int s, const float *packed, cons
         const struct model_tensor *t = &x->f.tensor[view->tensor];
         const struct model_weights *w = &x->weights[s][v];
         CU_ASSERT(worst_of_view(w, t, packed, dense + view->offset) < tolerance);
-        packed += model_gradient_elems(w, t->n_elems);
+        packed += model_gradient_elems(t, w);
     }
 }
 
@@ -208,11 +208,11 @@ static double squares_of_masks(const struct sparse *x, const struct step *r)
         const float *g = r->grads[s];
         for (int v = 0; v < x->f.stage[s].n_views; v++) {
             const struct model_weights *w = &x->weights[s][v];
-            const int64_t n = x->f.tensor[x->f.stage[s].view[v].tensor].n_elems;
-            for (int64_t e = 0; e < model_gradient_elems(w, n); e++)
+            const struct model_tensor *t = &x->f.tensor[x->f.stage[s].view[v].tensor];
+            for (int64_t e = 0; e < model_gradient_elems(t, w); e++)
                 if (!w->bits || !w->dense_gradient || (w->bits[e / 64] >> e % 64 & 1))
                     sum += (double)g[e] * (double)g[e];
-            g += model_gradient_elems(w, n);
+            g += model_gradient_elems(t, w);
         }
     }
     return sum;

@@ -118,7 +118,7 @@ static struct comm_buf *gradients(struct stage *s, const struct model_weights *w
     int64_t n = 0;
     struct comm_buf *buf;
     for (int v = 0; v < N_VIEWS; v++)
-        n += model_gradient_elems(&w[v], lengths[v]);
+        n += model_gradient_elems(&s->model.tensor[v], &w[v]);
     T_OK(comm_buf_create(s->comm, &buf, head + n_sums * n * 4));
     stream_packed_grad_start(&s->model, 0, n_shards, w, comm_buf_data(buf));
     T_EQ(stream_grad_elems(&s->model, 0, n_shards, comm_buf_data(buf)), n);

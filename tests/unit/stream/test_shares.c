@@ -129,7 +129,7 @@ static bool returns_whole(const struct model *model, int stage, int n_shards)
     if (same) test_fill(whole, n, (uint64_t)stage);
     for (int m = 0; same && m < n_shards; m++) {
         total += stream_stage_part_elems(model, stage, m, n_shards);
-        stream_part_gather(model, stage, m, n_shards, whole, slice, sizeof *slice);
+        stream_part_gather(model, stage, m, n_shards, whole, slice);
         stream_part_scatter(model, stage, m, n_shards, slice, again, sizeof *slice);
     }
     same = same && total == n && !memcmp(whole, again, (size_t)n * sizeof *whole);

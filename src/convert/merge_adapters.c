@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A checkpoint with low-rank adapters to one without: W + alpha / r B A takes the place of W, A and
+ * B (Hu et al. 2021), summed in double precision, and the params lose `lora_params`.  The Model Zoo
+ * has fold_lora_checkpoint.py for it.  One matrix is in memory at a time.
+ * cmd_convert.c calls, with --from cs --to cs. */
+#include <wsc/convert.h>
+
+#include "tensor_map.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+#include <wsc/out.h>
+
+#include <stdio.h>
+
+/* State of one conversion. */
+struct merge {
+    const struct convert_job *job;
+    struct convert_result *result;
+    struct zoo_params params;
+    struct model *model;
+    struct store_file *from, *to;
+};
+
+static enum wsc_err open_input(struct merge *m)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    TRY(conf_read_file(m->job->params, &bytes, &n));
+    const enum wsc_err rc =
+        zoo_params_parse(&m->params, m->job->params, bytes, n, m->job->set, m->job->n_sets);
+    wsc_free(bytes);
+    TRY(rc);
+    TRY(model_create(&m->model, &m->params, HW_STREAM_BLOCK));
+    if (!m->params.model.lora_params.n)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: model.lora_params: there is nothing to merge",
+                                      m->params.file),
+                            "--from cs --to cs merges adapters");
+    return store_open(&m->from, m->job->input);
+}
+
+/* Read a tensor of the params, all of it; *@p out is owned by the caller. */
+static enum wsc_err read_tensor(const struct merge *m, const struct model_tensor *t, float **out)
+{
+    const struct store_tensor what = convert_tensor_of(t);
+    char name[STORE_NAME_BYTES];
+    *out = NULL;
+    if (!store_find_tensor(m->from, &what, name))
+        return WSC_RAISE(WSC_FORMAT, "%s: tensor %s is missing", m->job->input, t->name);
+    TRY(store_check_shape(m->from, name, &what));
+    TRY_NEW(*out, WSC_MEM_CONVERT, t->n_elems);
+    const enum wsc_err rc = store_read(m->from, name, STORE_F32, 0, t->n_elems, *out);
+    if (!rc) return WSC_OK;
+    wsc_free(*out);
+    *out = NULL;
+    return rc;
+}
+
+/* w (out, in) += scale b (out, r) a (r, in). */
+static void add_product(const struct model_adapter *adapter, const int64_t shape[2], const float *a,
+                        const float *b, float *w)
+{
+    for (int64_t i = 0; i < shape[0]; i++)
+        for (int64_t j = 0; j < shape[1]; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < adapter->r; k++)
+                sum += (double)b[i * adapter->r + k] * (double)a[k * shape[1] + j];
+            float *at = &w[i * shape[1] + j];
+            *at = (float)((double)*at + adapter->scale * sum);
+        }
+}
+
+/* The two tensors after a matrix are those of its adapter. */
+static enum wsc_err add_adapter(const struct merge *m, const struct model_tensor *t, float *w)
+{
+    const struct model_adapter *adapter = &m->model->adapter[t->kind];
+    float *a = NULL, *b = NULL;
+    if (!adapter->r) return WSC_OK;
+    enum wsc_err rc = read_tensor(m, t + 1, &a);
+    if (!rc) rc = read_tensor(m, t + 2, &b);
+    if (!rc) add_product(adapter, t->shape, a, b, w);
+    wsc_free(a);
+    wsc_free(b);
+    return rc;
+}
+
+static enum wsc_err move_tensor(const struct merge *m, const struct model_tensor *t)
+{
+    float *w = NULL;
+    TRY(read_tensor(m, t, &w));
+    enum wsc_err rc = add_adapter(m, t, w);
+    if (!rc) rc = store_write(m->to, t->name, 0, t->n_elems, w);
+    wsc_free(w);
+    return rc;
+}
+
+static enum wsc_err write_checkpoint(struct merge *m)
+{
+    const struct model *model = m->model;
+    TRY(store_create(&m->to, m->result->checkpoint, NULL));
+    for (int i = 0; i < model->n_tensors; i++) {
+        const struct model_tensor *t = &model->tensor[i];
+        const struct store_tensor what = convert_tensor_of(t);
+        if (t->kind >= MODEL_N_KINDS) continue;
+        TRY(store_define_tensor(m->to, &what));
+        m->result->n_tensors++;
+        m->result->n_params += t->n_elems;
+    }
+    TRY(store_describe(m->to));
+    for (int i = 0; i < model->n_tensors; i++)
+        if (model->tensor[i].kind < MODEL_N_KINDS) TRY(move_tensor(m, &model->tensor[i]));
+    return store_commit(&m->to);
+}
+
+/* The params without adapters, for a copy that owns nothing. */
+static enum wsc_err write_params(const struct merge *m)
+{
+    struct zoo_params plain = m->params;
+    char *text = NULL;
+    plain.model.lora_params = (struct zoo_loras){0};
+    TRY(zoo_params_dump(&plain, &text));
+    const enum wsc_err rc = out_write_text(m->result->params, text);
+    wsc_free(text);
+    return rc;
+}
+
+enum wsc_err convert_merge_adapters(const struct convert_job *job, struct convert_result *result)
+{
+    struct merge m = {.job = job, .result = result};
+    *result = (struct convert_result){.family = "adapters merged", .n_files = 1};
+    const int n = snprintf(result->checkpoint, sizeof result->checkpoint, "%s/model.mdl", job->out);
+    const int k = snprintf(result->params, sizeof result->params, "%s/params.yaml", job->out);
+    if (n >= (int)sizeof result->checkpoint || k >= (int)sizeof result->params)
+        return WSC_RAISE(WSC_USAGE, "--out: the path is too long");
+    enum wsc_err rc = open_input(&m);
+    if (!rc) rc = wsc_file_mkdir(job->out);
+    if (!rc) rc = write_checkpoint(&m);
+    if (!rc) rc = write_params(&m);
+    store_close(&m.from);
+    store_close(&m.to);
+    model_destroy(&m.model);
+    zoo_params_fini(&m.params);
+    return rc;
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Chats of JSON Lines as tokens: an object with `messages`, a list of maps with role and content,
+ * or with `prompt` and `completion`.  A template puts fixed text around the text of each role; the
+ * text and what follows it are tokenized apart, so that no token is half prompt and half answer.
+ * chat_dataset.c calls. */
+#include "chat_lines.h"
+
+#include "json_documents.h"
+
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ChatML (OpenAI 2023); Zephyr (Tunstall et al. 2023); Llama 3 (Grattafiori et al. 2024); Alpaca
+ * (Taori et al. 2023). */
+static const struct data_chat_template templates[] = {
+    {"plain", {{"", "\n"}, {"", "\n"}, {"", "\n"}}},
+    {"chatml",
+     {{"<|im_start|>system\n", "<|im_end|>\n"},
+      {"<|im_start|>user\n", "<|im_end|>\n"},
+      {"<|im_start|>assistant\n", "<|im_end|>\n"}}},
+    {"zephyr",
+     {{"<|system|>\n", "</s>\n"}, {"<|user|>\n", "</s>\n"}, {"<|assistant|>\n", "</s>\n"}}},
+    {"llama3",
+     {{"<|start_header_id|>system<|end_header_id|>\n\n", "<|eot_id|>"},
+      {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},
+      {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"}}},
+    {"alpaca", {{"", "\n\n"}, {"### Instruction:\n", "\n\n"}, {"### Response:\n", "\n\n"}}},
+};
+static const char *const role_names[] = {"system", "user", "assistant"};
+
+const struct data_chat_template *data_chat_template_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++)
+        if (!strcmp(templates[i].name, name)) return &templates[i];
+    return NULL;
+}
+
+void data_chat_fini(struct data_chat *chat)
+{
+    wsc_free(chat->id);
+    wsc_free(chat->learned);
+    wsc_free(chat->text);
+    *chat = (struct data_chat){0};
+}
+
+/* A chat being read. */
+struct reader {
+    struct data_json json;
+    const struct data_chat_template *template;
+    const struct data_make *make;
+    struct data_chat *chat;
+};
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static enum wsc_err reserve(struct data_chat *chat, int64_t more)
+{
+    const int64_t need = chat->n + more;
+    if (need <= chat->room) return WSC_OK;
+    const int64_t room = 2 * need;
+    int32_t *id;
+    bool *learned;
+    TRY_MEM(id, wsc_realloc(WSC_MEM_DATA, chat->id, (size_t)room, sizeof *id));
+    chat->id = id;
+    TRY_MEM(learned, wsc_realloc(WSC_MEM_DATA, chat->learned, (size_t)room, sizeof *learned));
+    chat->learned = learned;
+    chat->room = room;
+    return WSC_OK;
+}
+
+static enum wsc_err add_id(struct data_chat *chat, int64_t id, bool learned)
+{
+    if (id == DATA_NO_ID) return WSC_OK;
+    TRY(reserve(chat, 1));
+    chat->id[chat->n] = (int32_t)id;
+    chat->learned[chat->n++] = learned;
+    return WSC_OK;
+}
+
+static enum wsc_err add_bytes(struct reader *r, const void *bytes, int64_t n, bool learned)
+{
+    const struct data_text text = {.bytes = bytes, .n = n, .end = true};
+    struct data_chat *chat = r->chat;
+    int64_t n_ids = 0, used = 0;
+    if (!n) return WSC_OK;
+    TRY(reserve(chat, n));
+    TRY(data_tokenizer_encode(r->make->tokenizer, &text, chat->id + chat->n, &n_ids, &used));
+    for (int64_t i = 0; i < n_ids; i++)
+        chat->learned[chat->n++] = learned;
+    return WSC_OK;
+}
+
+/* The text in chat->text as that of a role. */
+static enum wsc_err add_text(struct reader *r, enum data_chat_role role, int64_t n)
+{
+    const char *before = r->template->role[role].before, *after = r->template->role[role].after;
+    const bool answer = role == DATA_CHAT_ASSISTANT;
+    TRY(add_bytes(r, before, (int64_t)strlen(before), false));
+    TRY(add_bytes(r, r->chat->text, n, answer));
+    r->chat->n_bytes += n;
+    return add_bytes(r, after, (int64_t)strlen(after), answer);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* A whole string into chat->text. */
+static enum wsc_err read_string(struct reader *r, int64_t *n)
+{
+    enum { PIECE = 1 << 12, MOST = 1 << 26 };
+    struct data_chat *chat = r->chat;
+    *n = 0;
+    TRY(data_json_expect(&r->json, '"'));
+    for (bool ended = false; !ended;) {
+        int64_t got = 0;
+        if (*n >= MOST) return data_stream_raise(r->json.stream, "a text of more than 64 MB");
+        if (chat->text_room - *n < PIECE) {
+            unsigned char *text;
+            const int64_t room = 2 * (*n + PIECE);
+            TRY_MEM(text, wsc_realloc(WSC_MEM_DATA, chat->text, (size_t)room, 1));
+            chat->text = text;
+            chat->text_room = room;
+        }
+        TRY(data_json_string(&r->json, chat->text + *n, chat->text_room - *n, &got, &ended));
+        *n += got;
+    }
+    return WSC_OK;
+}
+
+/* After an opening brace or bracket that was used up: is it closed at once? */
+static enum wsc_err is_empty(struct reader *r, char close, bool *empty)
+{
+    int c = 0;
+    TRY(data_json_peek(&r->json, &c));
+    *empty = c == close;
+    if (*empty) data_stream_take(r->json.stream, 1);
+    return WSC_OK;
+}
+
+static enum wsc_err read_key(struct reader *r, char *key, int64_t size)
+{
+    TRY(data_json_word(&r->json, key, size));
+    return data_json_expect(&r->json, ':');
+}
+
+static enum wsc_err read_role(struct reader *r, int *role)
+{
+    char name[64];
+    TRY(data_json_word(&r->json, name, sizeof name));
+    for (*role = 0; *role < DATA_CHAT_N_ROLES; ++*role)
+        if (!strcmp(role_names[*role], name)) return WSC_OK;
+    return data_stream_raise(r->json.stream,
+                             "role \"%.40s\" before here, expected system, user or "
+                             "assistant",
+                             name);
+}
+
+/* {"role": ..., "content": ...}, in this order or the other one. */
+static enum wsc_err read_message(struct reader *r)
+{
+    int role = -1;
+    int64_t n = -1;
+    bool more = true, empty = false;
+    TRY(data_json_expect(&r->json, '{'));
+    TRY(is_empty(r, '}', &empty));
+    while (more && !empty) {
+        char key[64];
+        TRY(read_key(r, key, sizeof key));
+        if (!strcmp(key, "role"))
+            TRY(read_role(r, &role));
+        else if (!strcmp(key, "content"))
+            TRY(read_string(r, &n));
+        else
+            TRY(data_json_skip(&r->json));
+        TRY(data_json_more(&r->json, '}', &more));
+    }
+    if (role < 0 || n < 0)
+        return data_stream_raise(r->json.stream, "the message before here has no %s",
+                                 role < 0 ? "role" : "content");
+    return add_text(r, (enum data_chat_role)role, n);
+}
+
+static enum wsc_err read_messages(struct reader *r)
+{
+    bool more = true, empty = false;
+    TRY(data_json_expect(&r->json, '['));
+    TRY(is_empty(r, ']', &empty));
+    while (more && !empty) {
+        TRY(read_message(r));
+        TRY(data_json_more(&r->json, ']', &more));
+    }
+    return WSC_OK;
+}
+
+/* A prompt has to stand before its completion, so that texts need not be kept. */
+static enum wsc_err read_member(struct reader *r, unsigned *seen)
+{
+    enum { MESSAGES = 1, PROMPT = 2, COMPLETION = 4 };
+    char key[256];
+    int64_t n = 0;
+    TRY(read_key(r, key, sizeof key));
+    const unsigned what = !strcmp(key, "messages")     ? MESSAGES
+                          : !strcmp(key, "prompt")     ? PROMPT
+                          : !strcmp(key, "completion") ? COMPLETION
+                                                       : 0;
+    if (!what) return data_json_skip(&r->json);
+    if (*seen & what || (what == PROMPT && *seen) || (what == COMPLETION && *seen != PROMPT) ||
+        (what == MESSAGES && *seen))
+        return data_stream_raise(r->json.stream,
+                                 "\"%s\" before here: expected messages, or prompt "
+                                 "and then completion, once",
+                                 key);
+    *seen |= what;
+    if (what == MESSAGES) return read_messages(r);
+    TRY(read_string(r, &n));
+    return add_text(r, what == PROMPT ? DATA_CHAT_USER : DATA_CHAT_ASSISTANT, n);
+}
+
+static enum wsc_err read_object(struct reader *r)
+{
+    bool more = true, empty = false;
+    unsigned seen = 0;
+    int c = 0;
+    TRY(data_json_expect(&r->json, '{'));
+    TRY(is_empty(r, '}', &empty));
+    while (more && !empty) {
+        TRY(read_member(r, &seen));
+        TRY(data_json_more(&r->json, '}', &more));
+    }
+    if (!seen)
+        return wsc_err_hint(data_stream_raise(r->json.stream, "the object before here is no chat"),
+                            "a chat has messages, or prompt and completion");
+    TRY(data_json_peek(&r->json, &c));
+    if (c == '\n' || c < 0) return WSC_OK;
+    return data_stream_raise(r->json.stream, "something follows the object on its line");
+}
+
+enum wsc_err data_chat_read(struct data_stream *stream, const struct data_chat_template *template,
+                            const struct data_make *make, struct data_chat *chat, bool *found)
+{
+    struct reader r = {.json = {.stream = stream}, template, make, chat};
+    int c = 0;
+    chat->n = chat->n_bytes = 0;
+    TRY(data_json_peek(&r.json, &c));
+    *found = c >= 0;
+    if (!*found) return WSC_OK;
+    r.json.one_line = true;
+    TRY(add_id(chat, make->bos_id, false));
+    TRY(read_object(&r));
+    return add_id(chat, make->eos_id, chat->n && chat->learned[chat->n - 1]);
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Low-rank adapters on the host (Hu et al. 2021): y = W x + s B A x with s = alpha / r, so that
+ * dx += s A' B' dy, dB = dy (s A x)', dA = (s B' dy) x'.  Products have operands of the model's
+ * format, as all others, and belong to one block of rows, so that values depend on the leaf alone.
+ * Dropout acts on the x of A and is a function of seed, step, sample, layer, matrix and element.
+ * host_linear() (host_sparse.h) and host_sum_grads() (host_grad.c) call. */
+#include "host_adapter.h"
+#include "host_buffers.h"
+#include "host_operands.h"
+
+#include <wsc/rng.h>
+
+/* ---- columns --------------------------------------------------------------------------------- */
+
+/* The width of the input of a matrix of a block. */
+static int64_t input_width(const struct model *m, int kind)
+{
+    if (kind == MODEL_O_W) return model_q_features(m);
+    return kind == MODEL_FFN1_W ? m->F : m->C;
+}
+
+/* Where the columns of @p kind begin. */
+static int64_t column_of(const struct model *m, int kind)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < kind; i++)
+        sum += m->adapter[i].r;
+    return sum;
+}
+
+static int64_t dropped_column_of(const struct model *m, int kind)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < kind; i++)
+        if (m->adapter[i].dropout > 0) sum += input_width(m, i);
+    return sum;
+}
+
+int64_t host_adapter_columns(const struct model *m)
+{
+    return column_of(m, MODEL_N_KINDS);
+}
+
+int64_t host_adapter_dropped_columns(const struct model *m)
+{
+    return dropped_column_of(m, MODEL_N_KINDS);
+}
+
+int64_t host_adapter_rank(const struct model *m)
+{
+    int64_t most = 0;
+    for (int i = 0; i < MODEL_N_KINDS; i++)
+        if (m->adapter[i].r > most) most = m->adapter[i].r;
+    return most;
+}
+
+int64_t host_adapter_dropped_width(const struct model *m)
+{
+    int64_t most = 0;
+    for (int i = 0; i < MODEL_N_KINDS; i++)
+        if (m->adapter[i].dropout > 0 && input_width(m, i) > most) most = input_width(m, i);
+    return most;
+}
+
+/* ---- dropout --------------------------------------------------------------------------------- */
+
+static bool drops(const struct host *k, enum model_tensor_kind kind)
+{
+    return k->training && k->model->adapter[kind].dropout > 0;
+}
+
+/* Multiply the n values of row @p row (of the share) by 0 or 1 / (1 - rate). */
+static void drop_row(const struct host *k, enum model_tensor_kind kind, int64_t row, float *x,
+                     int64_t n, int thread)
+{
+    enum { KIND_BITS = 8, LAYER_BITS = 14 };
+    const double rate = k->model->adapter[kind].dropout, two_to_32 = 4294967296.0;
+    const uint64_t below = (uint64_t)(rate * two_to_32);
+    const float factor = (float)(1.0 / (1.0 - rate));
+    const int64_t T = k->model->T;
+    const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / T);
+    const uint64_t index =
+        sample << (LAYER_BITS + KIND_BITS) | (uint64_t)k->stage.layer << KIND_BITS | (uint64_t)kind;
+    uint32_t *word = host_thread(k, thread, HOST_WORDS);
+    wsc_rng_words(word, k->dropout_seed, wsc_rng_stream(WSC_RNG_ADAPTER, index),
+                  (uint64_t)(row % T * n), n);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = word[i] < below ? 0 : x[i] * factor;
+}
+
+/* Rows of operands with dropout, to @p out with row stride @p ld_out. */
+static void drop_operands(const struct host *k, enum model_tensor_kind kind,
+                          const struct num_product *p, const void *x, const struct host_lines *at,
+                          void *out, int64_t ld_out)
+{
+    float *row = host_thread(k, at->thread, HOST_ADAPTED_ROW);
+    for (int64_t i = 0; i < p->m; i++) {
+        const void *from = host_const_at(k, x, i * p->lda);
+        if (k->fp32)
+            memcpy(row, from, (size_t)p->k * sizeof *row);
+        else
+            num_widen(k->model->format, row, from, p->k);
+        drop_row(k, kind, at->row + i, row, p->k, at->thread);
+        host_to_operands(k, host_at(k, out, i * ld_out), row, p->k);
+    }
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+static const void *matrix(const struct host *k, int first, enum model_tensor_kind kind)
+{
+    return k->stage.weight[first + (int)kind];
+}
+
+/* The narrow side of the adapter as operands (m, r) of a thread: s x A', or s dy B. */
+static const void *narrow(const struct host *k, const struct num_product *p, const void *a,
+                          enum model_tensor_kind kind, int thread)
+{
+    const struct model_adapter *adapter = &k->model->adapter[kind];
+    float *low = host_thread(k, thread, HOST_ADAPTED);
+    struct num_product shape = p->trans_b ? host_linear_shape(p->m, p->k, adapter->r)
+                                          : host_linear_back_shape(p->m, adapter->r, p->k);
+    shape.lda = p->lda;
+    host_product(k, &shape, a, matrix(k, p->trans_b ? MODEL_ADAPTER_A : MODEL_ADAPTER_B, kind),
+                 low);
+    num_scale(low, (float)adapter->scale, p->m * adapter->r);
+    if (k->fp32) return low;
+    void *operands = host_thread(k, thread, HOST_ADAPTED_OP);
+    host_narrow(k, operands, low, p->m * adapter->r);
+    return operands;
+}
+
+/* dx of a matrix whose adapter's input was dropped: through the same dropout into the sum. */
+static void add_dropped(const struct host *k, const struct num_product *shape, const void *low,
+                        enum model_tensor_kind kind, const struct host_lines *at, float *c)
+{
+    float *wide = host_thread(k, at->thread, HOST_ADAPTED_WIDE);
+    struct num_product own = *shape;
+    own.beta = 0;
+    own.ldc = shape->n;
+    host_product(k, &own, low, matrix(k, MODEL_ADAPTER_A, kind), wide);
+    for (int64_t i = 0; i < shape->m; i++) {
+        drop_row(k, kind, at->row + i, wide + i * shape->n, shape->n, at->thread);
+        num_add(c + i * shape->ldc, wide + i * shape->n, shape->n);
+    }
+}
+
+void host_adapter_add(const struct host *k, const struct num_product *p, const void *a,
+                      enum model_tensor_kind kind, const struct host_lines *at, float *c)
+{
+    const int64_t r = k->model->adapter[kind].r;
+    struct num_product shape =
+        p->trans_b ? host_linear_shape(p->m, r, p->n) : host_linear_back_shape(p->m, p->n, r);
+    struct num_product in = *p;
+    shape.ldc = p->ldc;
+    shape.beta = 1;
+    if (p->trans_b && drops(k, kind)) {
+        void *dropped = host_thread(k, at->thread, HOST_ADAPTED_IN);
+        drop_operands(k, kind, p, a, at, dropped, p->k);
+        a = dropped;
+        in.lda = p->k;
+    }
+    const void *low = narrow(k, &in, a, kind, at->thread);
+    if (p->trans_b)
+        host_product(k, &shape, low, matrix(k, MODEL_ADAPTER_B, kind), c);
+    else if (drops(k, kind))
+        add_dropped(k, &shape, low, kind, at, c);
+    else
+        host_product(k, &shape, low, matrix(k, MODEL_ADAPTER_A, kind), c);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/* The narrow sides of all rows for the gradients of one adapter. */
+struct sides {
+    const struct host *k;
+    const struct host_grad *g; /* of the matrix */
+    const void *x;             /* input of A: that of the matrix, or with dropout */
+    int64_t ld_x;
+};
+
+/* Rows of @p low (n, r) to the adapter's columns of a buffer of all adapters. */
+static void store(const struct host *k, enum host_buffer to, enum model_tensor_kind kind,
+                  const struct host_span *b, const void *low)
+{
+    const int64_t r = k->model->adapter[kind].r, columns = host_adapter_columns(k->model);
+    const int64_t column = column_of(k->model, (int)kind);
+    for (int64_t i = 0; i < b->n; i++)
+        memcpy(host_at(k, k->buffer[to], (b->row + i) * columns + column),
+               host_const_at(k, low, i * r), (size_t)(r * num_format_bytes(k->model->format)));
+}
+
+static void fill_block(void *ctx, int64_t i, int thread)
+{
+    const struct sides *s = ctx;
+    const struct host *k = s->k;
+    const struct host_grad *g = s->g;
+    const struct host_span *b = &k->block[i];
+    const struct host_lines at = {b->row, thread};
+    struct num_product in = host_linear_shape(b->n, g->cols, g->rows);
+    struct num_product out = host_linear_back_shape(b->n, g->cols, g->rows);
+    const void *x = host_const_at(k, g->x, b->row * g->ld_x);
+    in.lda = g->ld_x;
+    out.lda = g->ld_dy;
+    if (drops(k, g->kind)) {
+        void *dropped = host_at(k, (void *)(uintptr_t)s->x, b->row * s->ld_x);
+        drop_operands(k, g->kind, &in, x, &at, dropped, s->ld_x);
+        x = dropped;
+        in.lda = s->ld_x;
+    }
+    store(k, HOST_ADAPTER_X, g->kind, b, narrow(k, &in, x, g->kind, thread));
+    store(k, HOST_ADAPTER_DY, g->kind, b,
+          narrow(k, &out, host_const_at(k, g->dy, b->row * g->ld_dy), g->kind, thread));
+}
+
+static void adapter_grads(struct host *k, const struct host_grad *g, struct host_grad out[2])
+{
+    const int64_t r = k->model->adapter[g->kind].r, columns = host_adapter_columns(k->model);
+    const int64_t column = column_of(k->model, (int)g->kind);
+    struct sides s = {.k = k, .g = g, .x = g->x, .ld_x = g->ld_x};
+    if (drops(k, g->kind)) {
+        s.ld_x = host_adapter_dropped_columns(k->model);
+        s.x =
+            host_at(k, k->buffer[HOST_ADAPTER_DROPPED], dropped_column_of(k->model, (int)g->kind));
+    }
+    num_parallel(k->n_blocks, fill_block, &s);
+    out[0] = out[1] = *g; /* dy' x over the leaf's rows, as of the matrix */
+    out[0].kind = MODEL_ADAPTER_A + g->kind;
+    out[0].rows = r;
+    out[0].dy = host_at(k, k->buffer[HOST_ADAPTER_DY], column);
+    out[0].ld_dy = columns;
+    out[0].x = s.x;
+    out[0].ld_x = s.ld_x;
+    out[1].kind = MODEL_ADAPTER_B + g->kind;
+    out[1].cols = r;
+    out[1].x = host_at(k, k->buffer[HOST_ADAPTER_X], column);
+    out[1].ld_x = columns;
+}
+
+int host_adapter_grads(struct host *k, const struct host_grad *grad, int n, struct host_grad *out)
+{
+    int found = 0;
+    for (int i = 0; i < n; i++) {
+        if (grad[i].kind >= MODEL_N_KINDS || !host_has_adapter(k, grad[i].kind)) continue;
+        adapter_grads(k, &grad[i], out + found);
+        found += 2;
+    }
+    return found;
+}

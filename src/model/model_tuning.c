@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Fine-tuning as properties of tensors: which matrices have low-rank adapters (Hu et al. 2021), and
+ * which tensors are frozen.  A module is named, as the Model Zoo does, by the classes and the
+ * attributes on the way to it.  Everything else follows from the table of tensors: what streams up,
+ * what the optimizer updates, where the backward pass ends.
+ * model_tensors.c asks for adapters row by row; model.c freezes at the end. */
+#include "model_tuning.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+/* Classes of the Model Zoo on the way to the tensors whose names match; linear layers come last,
+ * because they end the way. */
+static const struct {
+    const char *names, *classes;
+} modules[] = {
+    {"*", "GPT2LMHeadModel GPTJModel"},
+    {"*.transformer_decoder.*", "TransformerDecoder"},
+    {"*.layers.*", "ModuleList TransformerDecoderLayer GPTJDecoderLayer"},
+    {"*.self_attn.*", "MultiheadAttention MultiQueryAttention"},
+    {"*.ffn.*", "FeedForwardNetwork SingleFeedForwardLayer"},
+    {"*.embedding_layer.*", "EmbeddingLayer Embedding"},
+    {"*_dense_layer.weight", "Linear"},
+    {"*.linear_layer*.weight", "Linear"},
+    {"*.gate.weight", "Linear"},
+    {"*lm_head.weight", "Linear"},
+};
+
+/* The names on the way to the module of tensor @p name, with blanks around each. */
+static void modules_of(const char *name, char *out, size_t size)
+{
+    size_t n = (size_t)snprintf(out, size, " ");
+    for (size_t i = 0; i < sizeof modules / sizeof *modules && n < size; i++)
+        if (!fnmatch(modules[i].names, name, 0))
+            n += (size_t)snprintf(out + n, size - n, "%s ", modules[i].classes);
+    if (n < size) n += (size_t)snprintf(out + n, size - n, "%s ", name);
+    for (size_t i = 0; i < size && out[i]; i++)
+        if (out[i] == '.') out[i] = ' ';
+}
+
+/* ---- adapters -------------------------------------------------------------------------------- */
+
+/* The linear layers of blocks with one feed-forward network. */
+static bool may_have_adapter(const struct model *model, const struct model_tensor *t)
+{
+    switch ((int)t->kind) {
+    case MODEL_Q_W:
+    case MODEL_K_W:
+    case MODEL_V_W:
+    case MODEL_O_W:
+        return true;
+    case MODEL_FFN0_W:
+    case MODEL_GLU_W:
+    case MODEL_FFN1_W:
+        return model->experts == 0;
+    default:
+        return false;
+    }
+}
+
+/* Matrices that the Model Zoo gives adapters: linear layers and embeddings. */
+static bool is_module(const struct model_tensor *t)
+{
+    return t->n_dims == 2;
+}
+
+enum wsc_err model_take_adapter(struct model *model, const struct zoo_params *params,
+                                const struct model_tensor *tensor)
+{
+    enum { WAY = 512 };
+    char way[WAY];
+    if (!params->model.lora_params.n || !is_module(tensor)) return WSC_OK;
+    modules_of(tensor->name, way, sizeof way);
+    const struct zoo_lora *lora = zoo_lora_find(&params->model.lora_params, way);
+    if (!lora) return WSC_OK;
+    if (!may_have_adapter(model, tensor) || !model->causal)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG,
+                      "model.lora_params: adapters of %s are not supported; those of the linear "
+                      "layers of dense decoder blocks are",
+                      tensor->name),
+            "target_modules: [TransformerDecoderLayer, Linear]");
+    model->adapter[tensor->kind] = (struct model_adapter){
+        .r = lora->r, .scale = lora->alpha / (double)lora->r, .dropout = lora->dropout};
+    return WSC_OK;
+}
+
+static bool has_adapters(const struct model *model)
+{
+    for (int kind = 0; kind < MODEL_N_KINDS; kind++)
+        if (model->adapter[kind].r) return true;
+    return false;
+}
+
+/* ---- frozen tensors -------------------------------------------------------------------------- */
+
+static enum wsc_err check_patterns(const struct model *model, const struct zoo_patterns *freeze)
+{
+    for (int k = 0; k < freeze->n; k++) {
+        bool found = false;
+        for (int i = 0; i < model->n_tensors && !found; i++)
+            found = zoo_patterns_match(freeze, k, model->tensor[i].name);
+        if (!found)
+            return WSC_RAISE(WSC_CONFIG, "model.freeze: %s occurs in the name of no tensor",
+                             freeze->pattern[k]);
+    }
+    return WSC_OK;
+}
+
+/* Adapters and masks change weights in ways that are not defined together. */
+static enum wsc_err check_sparsity(const struct model *model)
+{
+    for (int i = 0; i < model->n_tensors; i++)
+        if (model->tensor[i].frozen && model_sparsity_of(model, i))
+            return WSC_RAISE(WSC_CONFIG, "sparsity: %s is frozen; not together in this release",
+                             model->tensor[i].name);
+    return WSC_OK;
+}
+
+/* Elements of the gradients of each stage, and the lowest stage that has some. */
+static void count_gradients(struct model *model)
+{
+    model->first_trained = model->n_stages - 1;
+    for (int s = model->n_stages - 1; s >= 0; s--) {
+        struct model_stage *st = &model->stage[s];
+        st->n_grads = 0;
+        for (int v = 0; v < st->n_views; v++)
+            st->n_grads += model_gradient_elems(&model->tensor[st->view[v].tensor], NULL);
+        if (st->n_grads) model->first_trained = s;
+    }
+}
+
+enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *params)
+{
+    const struct zoo_patterns *freeze = &params->model.freeze;
+    const bool adapters = has_adapters(model);
+    if (params->model.lora_params.n && !adapters)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "model.lora_params: no module has all target_modules"),
+            "target_modules: [TransformerDecoderLayer, Linear]");
+    TRY(check_patterns(model, freeze));
+    model->n_trained = 0;
+    for (int i = 0; i < model->n_tensors; i++) {
+        struct model_tensor *t = &model->tensor[i];
+        t->frozen =
+            (adapters && t->kind < MODEL_N_KINDS) || zoo_patterns_find(freeze, t->name) >= 0;
+        model->n_trained += t->frozen ? 0 : t->n_elems;
+    }
+    if (!model->n_trained)
+        return WSC_RAISE(WSC_CONFIG, "model.freeze: no tensor is left that trains");
+    count_gradients(model);
+    return check_sparsity(model);
+}

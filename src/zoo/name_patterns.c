@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Patterns that select tensors by their names: globs of whole names, or regular expressions that
+ * occur in one, as Python's re.search() has it.  Sections with such patterns are `sparsity`,
+ * `model.freeze` and the groups of the optimizer; each names the readers below. */
+#include "name_patterns.h"
+
+#include <wsc/mem.h>
+
+#include <fnmatch.h>
+#include <regex.h>
+#include <string.h>
+
+/* Python's re.search(); expressions were compiled once when they were read. */
+static bool occurs(const char *expression, const char *name)
+{
+    regex_t compiled;
+    if (regcomp(&compiled, expression, REG_EXTENDED | REG_NOSUB)) return false;
+    const bool found = !regexec(&compiled, name, 0, NULL, 0);
+    regfree(&compiled);
+    return found;
+}
+
+bool zoo_patterns_match(const struct zoo_patterns *patterns, int i, const char *name)
+{
+    if (patterns->expressions) return occurs(patterns->pattern[i], name);
+    return !fnmatch(patterns->pattern[i], name, FNM_NOESCAPE);
+}
+
+int zoo_patterns_find(const struct zoo_patterns *patterns, const char *name)
+{
+    for (int i = 0; i < patterns->n; i++)
+        if (zoo_patterns_match(patterns, i, name)) return i;
+    return -1;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+enum { MAX_PATTERN_BYTES = 256 };
+
+/* Expressions come from foreign files: no repetition counts and no back-references, whose cost is
+ * not bounded by the length. */
+static bool check_expression(struct conf_parse *p, const char *path, const struct conf_node *node)
+{
+    regex_t compiled;
+    bool costly = strchr(node->text, '{') != NULL;
+    for (const char *at = strchr(node->text, '\\'); at && at[1]; at = strchr(at + 2, '\\'))
+        costly = costly || (at[1] >= '0' && at[1] <= '9');
+    if (!costly && !regcomp(&compiled, node->text, REG_EXTENDED | REG_NOSUB)) {
+        regfree(&compiled);
+        return true;
+    }
+    conf_diag_error(p->diag, node->pos, path, "%s",
+                    costly ? "repetition counts and back-references are not supported"
+                           : "not a regular expression");
+    return false;
+}
+
+static bool add_pattern(struct conf_parse *p, const char *path, const struct conf_node *node,
+                        struct zoo_patterns *out)
+{
+    char shown[CONF_QUOTE_BYTES];
+    if (node->kind != CONF_NODE_SCALAR || conf_node_is_null(node) || !*node->text ||
+        strlen(node->text) > MAX_PATTERN_BYTES) {
+        conf_diag_error(p->diag, node->pos, path,
+                        "expected a pattern of names, up to %d bytes, got %s", MAX_PATTERN_BYTES,
+                        conf_node_describe(node, shown));
+        return false;
+    }
+    if (out->n == ZOO_MAX_PATTERNS) {
+        conf_diag_error(p->diag, node->pos, path, "more than %d patterns", ZOO_MAX_PATTERNS);
+        return false;
+    }
+    if (out->expressions && !check_expression(p, path, node)) return false;
+    char *copy = wsc_strdup(WSC_MEM_CONF, node->text);
+    if (copy) out->pattern[out->n++] = copy;
+    p->diag->no_memory = p->diag->no_memory || !copy;
+    return copy != NULL;
+}
+
+void zoo_patterns_read(struct conf_parse *p, const char *path, const struct conf_node *node,
+                       struct zoo_patterns *out)
+{
+    if (node->kind != CONF_NODE_LIST) {
+        (void)add_pattern(p, path, node, out);
+        return;
+    }
+    for (int i = 0; i < node->n; i++)
+        if (!add_pattern(p, path, node->entry[i].value, out)) return;
+}
+
+void zoo_patterns_write(struct wsc_text *out, const struct zoo_patterns *patterns)
+{
+    if (!patterns->n) wsc_text_add(out, " null");
+    for (int i = 0; i < patterns->n; i++) {
+        wsc_text_add(out, "%s", i ? ", " : " [");
+        conf_text_string(out, patterns->pattern[i]);
+    }
+    if (patterns->n) wsc_text_add(out, "]");
+}
+
+void zoo_patterns_fini(struct zoo_patterns *patterns)
+{
+    for (int i = 0; i < patterns->n; i++)
+        wsc_free(patterns->pattern[i]);
+    *patterns = (struct zoo_patterns){0};
+}

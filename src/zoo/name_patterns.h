@@ -1,0 +1,15 @@
+/** Patterns of tensors' names in params files: reading, writing, freeing.  Matching is public
+ *  (<wsc/zoo_sparsity.h>). */
+#ifndef WSC_ZOO_NAME_PATTERNS_H
+#define WSC_ZOO_NAME_PATTERNS_H
+#include <wsc/zoo_sparsity.h>
+
+/** Append the pattern or the list of patterns @p node; out->expressions says of which kind they
+ *  are.  Errors are about @p path. */
+void zoo_patterns_read(struct conf_parse *p, const char *path, const struct conf_node *node,
+                       struct zoo_patterns *out);
+/** Write a blank and the list of patterns, `null` without one. */
+void zoo_patterns_write(struct wsc_text *out, const struct zoo_patterns *patterns);
+/** Free the patterns. */
+void zoo_patterns_fini(struct zoo_patterns *patterns);
+#endif

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Fine-tuning as users run it: adapters and frozen tensors with the same bits on any machine, what
+ * travels and how long a step takes, checkpoints that resume and merge, a trained model that
+ * adapters teach another language. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <wsc/store.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LORA                                                                                       \
+    "--set model.lora_params='{r: 4, alpha: 8, dropout: 0.1, "                                     \
+    "target_modules: [TransformerDecoderLayer, Linear]}' "
+#define FREEZE "--set model.freeze='[embedding, norm1, \"layers.0.\"]' "
+enum { STEPS = 6 };
+
+static bool train(const char *before, const char *dir, const char *options)
+{
+    return spawn_ok("%s %s --max_steps %d --model_dir %s %s", before, job_tiny(), STEPS, dir,
+                    options);
+}
+
+/* ---- one result on every machine ------------------------------------------------------------- */
+
+static void check_bits(const char *tuning, const char *more)
+{
+    static const struct {
+        const char *before, *options;
+    } ways[] = {{"", "--num_csx 3 --set train_input.micro_batch_size=1"},
+                {"OMP_NUM_THREADS=2", "--num_csx 2 --set cluster.memoryx.shards=3 --set "
+                                      "cluster.stream.granularity=matrix"},
+                {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"}};
+    struct job_metrics one, other;
+    char options[600], dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("tuned"));
+    (void)snprintf(options, sizeof options, "%s%s", tuning, more);
+    CU_ASSERT_FATAL(train("", dir, options) && job_read(dir, &one));
+    T_EQ(one.n, STEPS);
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(options, sizeof options, "%s%s%s", tuning, more, ways[i].options);
+        (void)snprintf(dir, sizeof dir, "%s", job_path("tuned"));
+        CU_ASSERT_FATAL(train(ways[i].before, dir, options) && job_read(dir, &other));
+        CU_ASSERT(job_same_values(&one, &other));
+    }
+}
+
+TEST(finetune, values_do_not_depend_on_who_computes_them)
+{
+    check_bits(LORA, "--set model.mixed_precision=true --set model.fp16_type=bfloat16 ");
+    check_bits(LORA, "--set optimizer.optimizer_type=Lamb ");
+    check_bits(FREEZE, "--set optimizer.optimizer_type=Adafactor ");
+    check_bits(FREEZE, "--set optimizer.gradient_noise_scale=true ");
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static long long step_time(const char *options)
+{
+    struct job_metrics m;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("tuned_time"));
+    if (!spawn_ok("%s --num_steps 3 --model_dir %s --numerics none --num_csx 2 %s", job_tiny(), dir,
+                  options) ||
+        !job_read(dir, &m))
+        return 0;
+    return m.step[2].step_time_ps;
+}
+
+TEST(finetune, time_is_that_of_a_run_with_values)
+{
+    static const char *const tuning[] = {LORA, FREEZE};
+    for (int i = 0; i < 2; i++) {
+        struct job_metrics with, without;
+        char options[400], a[160], b[160];
+        (void)snprintf(a, sizeof a, "%s", job_path("tuned_values"));
+        (void)snprintf(b, sizeof b, "%s", job_path("tuned_none"));
+        (void)snprintf(options, sizeof options, "%s--num_csx 2", tuning[i]);
+        CU_ASSERT_FATAL(train("", a, options) && job_read(a, &with));
+        (void)snprintf(options, sizeof options, "%s--num_csx 2 --numerics none", tuning[i]);
+        CU_ASSERT_FATAL(train("", b, options) && job_read(b, &without));
+        CU_ASSERT(job_same_times(&with, &without));
+    }
+}
+
+/* Frozen weights have no gradients to compute, to send and to apply. */
+TEST(finetune, frozen_weights_take_less_time)
+{
+    const long long all = step_time(""), most = step_time(FREEZE),
+                    few = step_time("--set model.freeze='[embedding, layers]' ");
+    CU_ASSERT(few > 0 && few < most && most < all);
+}
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* A number of performance.json by name, the first one. */
+static double performance(const char *dir, const char *name)
+{
+    struct spawn_result r;
+    spawn_run(&r, "grep -o '\"%s\": [0-9.e+]*' %s/performance.json | head -1 | sed 's/.*: //'",
+              name, dir);
+    const double value = strtod(r.out, NULL);
+    spawn_free(&r);
+    return value;
+}
+
+TEST(finetune, adapters_alone_travel_up)
+{
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("tuned_bytes"));
+    CU_ASSERT_FATAL(train("", dir,
+                          "--num_csx 2 --set model.lora_params='{r: 1, target_modules: "
+                          "[proj_q_dense_layer]}'"));
+    const double up = performance(dir, "gradients_bytes"),
+                 dense = performance(dir, "gradients_dense_bytes");
+    /* Two matrices of 64 x 64 with r = 1, of 129 thousand parameters. */
+    CU_ASSERT(up > 0 && up < 0.02 * dense);
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/* True when the tensor has the same bytes in both files. */
+static bool is_same(struct store_file *a, struct store_file *b, const char *name)
+{
+    enum { MOST = 1 << 16 };
+    static float x[MOST], y[MOST];
+    int n_dims;
+    int64_t shape[2] = {1, 1};
+    if (store_shape(a, name, &n_dims, shape)) return false;
+    const int64_t n = shape[0] * (n_dims > 1 ? shape[1] : 1);
+    return n <= MOST && store_read(a, name, STORE_F32, 0, n, x) == WSC_OK &&
+           store_read(b, name, STORE_F32, 0, n, y) == WSC_OK &&
+           !memcmp(x, y, (size_t)n * sizeof *x);
+}
+
+#define Q_LAYER "model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer"
+
+TEST(finetune, checkpoints_resume_and_merge)
+{
+    struct job_metrics straight, resumed;
+    struct store_file *first = NULL, *last = NULL;
+    char a[160], b[160], merged[160];
+    (void)snprintf(a, sizeof a, "%s", job_path("lora_straight"));
+    (void)snprintf(b, sizeof b, "%s", job_path("lora_resumed"));
+    (void)snprintf(merged, sizeof merged, "%s", job_path("lora_merged"));
+    CU_ASSERT_FATAL(train("", a, LORA "--num_csx 2"));
+    CU_ASSERT_FATAL(train("", b,
+                          LORA "--num_csx 1 --num_steps 3 --set "
+                               "runconfig.checkpoint_steps=3 --set "
+                               "runconfig.save_initial_checkpoint=true"));
+    CU_ASSERT_FATAL(train("", b,
+                          LORA "--num_csx 3 --set cluster.memoryx.shards=2 --set "
+                               "runconfig.checkpoint_steps=3"));
+    CU_ASSERT_FATAL(job_read(a, &straight) && job_read(b, &resumed));
+    CU_ASSERT(job_same_values(&straight, &resumed));
+    char path[240];
+    (void)snprintf(path, sizeof path, "%s/checkpoint_0.mdl", b);
+    T_OK(store_open(&first, path));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_6.mdl", b);
+    T_OK(store_open(&last, path));
+    CU_ASSERT(is_same(first, last, Q_LAYER ".weight"));
+    CU_ASSERT(!is_same(first, last, Q_LAYER ".lora_A"));
+    CU_ASSERT(!is_same(first, last, Q_LAYER ".lora_B"));
+    CU_ASSERT(store_has(last, "optimizer.param_groups.0.params.0"));
+    CU_ASSERT(!store_has(last, "optimizer.param_groups.1.params.0"));
+    store_close(&first);
+    store_close(&last);
+    /* The same loss of held-out text without adapters, up to rounding. */
+    CU_ASSERT(spawn_ok("%s " LORA "--dump_params >%s.yaml && \"$WSC\" convert --from cs --to cs "
+                       "--params %s.yaml --input %s/checkpoint_6.mdl --out %s",
+                       job_tiny(), merged, merged, b, merged));
+    struct spawn_result with, without;
+    spawn_run(&with,
+              "%s " LORA "--mode eval --checkpoint_path %s/checkpoint_6.mdl --model_dir "
+              "%s_a | sed -n 's/.*Eval Loss: //p'",
+              job_tiny(), b, merged);
+    spawn_run(&without,
+              "\"$WSC\" run --params %s/params.yaml --mode eval --checkpoint_path "
+              "%s/model.mdl --model_dir %s_b | sed -n 's/.*Eval Loss: //p'",
+              merged, merged, merged);
+    const double adapted = strtod(with.out, NULL), plain = strtod(without.out, NULL);
+    CU_ASSERT(adapted > 0 && fabs(plain / adapted - 1) < 1e-5);
+    spawn_free(&with);
+    spawn_free(&without);
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+static double held_out(const char *checkpoint, const char *data, const char *options)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --mode eval --checkpoint_path %s --set eval_input.data_dir=%s/val --model_dir %s "
+              "%s | sed -n 's/.*Eval Loss: //p'",
+              job_tiny(), checkpoint, data, job_path("held_out"), options);
+    const double loss = strtod(r.out, NULL);
+    spawn_free(&r);
+    return loss;
+}
+
+#define SMALL                                                                                      \
+    "--set model.lora_params='{r: 1, alpha: 4, target_modules: [TransformerDecoderLayer, "         \
+    "Linear]}' "
+
+/* A model of one language learns another one, whose letters stand for those of the first. */
+TEST(finetune, adapters_lower_the_loss_of_held_out_text)
+{
+    char data[160], base[160], tuned[160], path[240];
+    (void)snprintf(data, sizeof data, "%s", job_path("rotated"));
+    (void)snprintf(base, sizeof base, "%s", job_path("base"));
+    (void)snprintf(tuned, sizeof tuned, "%s", job_path("adapted"));
+    CU_ASSERT_FATAL(spawn_ok("zcat /usr/share/doc/jargon-text/jargon.txt.gz | head -c 400000 | "
+                             "tr a-z n-za-m >%s.txt && \"$WSC\" data --input %s.txt --out %s "
+                             "--max_seq_length 64 --split 0.1",
+                             data, data, data));
+    CU_ASSERT_FATAL(spawn_ok("%s --max_steps 150 --set runconfig.checkpoint_steps=150 --model_dir "
+                             "%s --set optimizer.learning_rate=0.003",
+                             job_tiny(), base));
+    CU_ASSERT_FATAL(spawn_ok("%s " SMALL
+                             "--max_steps 60 --set runconfig.checkpoint_steps=60 --model_dir %s "
+                             "--checkpoint_path %s/checkpoint_150.mdl --set "
+                             "runconfig.load_checkpoint_states=model --set "
+                             "runconfig.disable_strict_checkpoint_loading=true --set "
+                             "optimizer.learning_rate=0.02 --set train_input.data_dir=%s/train",
+                             job_tiny(), tuned, base, data));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_150.mdl", base);
+    const double before = held_out(path, data, "");
+    (void)snprintf(path, sizeof path, "%s/checkpoint_60.mdl", tuned);
+    const double after = held_out(path, data, SMALL);
+    const double share =
+        performance(tuned, "gradients_bytes") / performance(tuned, "gradients_dense_bytes");
+    (void)printf("held-out loss %.4f -> %.4f, %.2f %% of the bytes up\n", before, after,
+                 100 * share);
+    CU_ASSERT(before > 0 && after > 0 && after < before - 0.3);
+    CU_ASSERT(share > 0 && share < 0.02);
+}

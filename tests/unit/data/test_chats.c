@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Chats as samples: which places are learned, where a chat is cut and padded, what is refused. */
+#include "../../support/test.h"
+
+#include <wsc/data_chat.h>
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { T = 24 };
+
+/* Write @p lines to a file and make a dataset of it. */
+static enum wsc_err make(const char *lines, const char *template, char dir[64],
+                         struct data_made *made)
+{
+    static int n;
+    char path[80];
+    const char *input = path;
+    struct data_make m = {.input = &input,
+                          .n_inputs = 1,
+                          .bos_id = DATA_NO_ID,
+                          .eos_id = DATA_NO_ID,
+                          .pad_id = 7,
+                          .out_dir = dir,
+                          .T = T,
+                          .samples_per_file = 100,
+                          .type = STORE_INT32};
+    (void)snprintf(dir, 64, "/tmp/wsc-chats-%d-%d", (int)getpid(), n++);
+    (void)snprintf(path, sizeof path, "%s.jsonl", dir);
+    FILE *f = fopen(path, "w");
+    if (!f) return WSC_IO;
+    (void)fputs(lines, f);
+    (void)fclose(f);
+    TRY(data_tokenizer_open(&m.tokenizer, "byte", NULL, NULL));
+    const enum wsc_err rc = data_make_chats(&m, template, made);
+    data_tokenizer_close(&m.tokenizer);
+    (void)remove(path);
+    return rc;
+}
+
+static void remove_all(const char *dir)
+{
+    char command[120];
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    CU_ASSERT_EQUAL(system(command), 0);
+}
+
+/* The only sample of the only file, as the reader of a run gets it. */
+static void read_sample(const char *dir, struct data_batch **batch)
+{
+    char train[80];
+    struct zoo_input in = {.data_dir = {train},
+                           .n_data_dirs = 1,
+                           .num_samples = CONF_NULL,
+                           .max_sequence_length = CONF_NULL};
+    struct data_source *source = NULL;
+    (void)snprintf(train, sizeof train, "%s/train", dir);
+    T_OK(data_source_open(&source, &in, T, 256));
+    T_OK(data_batch_create(batch, 1, T));
+    T_OK(data_source_read(source, 0, 1, *batch));
+    data_source_close(&source);
+}
+
+/* "hi\nyo\n" of the plain template: the answer and its newline are learned, where they are labels.
+ */
+TEST(chats, answers_alone_are_learned)
+{
+    static const int expected[T] = {[2] = 1, [3] = 1, [4] = 1};
+    char dir[64];
+    struct data_made made;
+    struct data_batch *b = NULL;
+    T_OK(make("{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, {\"content\": \"yo\", "
+              "\"role\": \"assistant\", \"more\": [1]}], \"id\": 3}\n",
+              "plain", dir, &made));
+    T_EQ(made.n_documents, 1);
+    T_EQ(made.n_bytes, 4);
+    T_EQ(made.n_samples[DATA_TRAIN], 1);
+    read_sample(dir, &b);
+    CU_ASSERT(!memcmp(b->mask, expected, sizeof expected));
+    CU_ASSERT(b->input_ids[3] == 'y' && b->labels[2] == 'y' && b->labels[4] == '\n');
+    CU_ASSERT(b->input_ids[6] == 7);
+    data_batch_destroy(&b);
+    remove_all(dir);
+}
+
+/* A chat is cut after T + 1 tokens; without an answer before that it is left out. */
+TEST(chats, long_chats_are_cut)
+{
+    char dir[64];
+    struct data_made made;
+    struct data_batch *b = NULL;
+    T_OK(make("{\"prompt\": \"q\", \"completion\": \"abcdefghijklmnopqrstuvwxyz\"}\n\n"
+              "{\"prompt\": \"abcdefghijklmnopqrstuvwxyz\", \"completion\": \"x\"}\n",
+              "plain", dir, &made));
+    T_EQ(made.n_documents, 2);
+    T_EQ(made.n_empty, 1);
+    read_sample(dir, &b);
+    int64_t learned = 0;
+    for (int t = 0; t < T; t++)
+        learned += b->mask[t];
+    T_EQ(learned, T - 1); /* all but the newline after the question */
+    CU_ASSERT(b->labels[T - 1] == 'w');
+    data_batch_destroy(&b);
+    remove_all(dir);
+}
+
+TEST(chats, what_is_no_chat_is_refused)
+{
+    static const struct {
+        const char *lines, *why;
+    } row[] = {{"{\"text\": \"a\"}\n", "is no chat"},
+               {"{\"messages\": [{\"role\": \"robot\", \"content\": \"a\"}]}\n", "role \"robot\""},
+               {"{\"messages\": [{\"role\": \"user\"}]}\n", "has no content"},
+               {"{\"completion\": \"a\", \"prompt\": \"b\"}\n", "prompt and then completion"},
+               {"{\"prompt\": \"a\", \"completion\": \"b\"} x\n", "something follows"},
+               {"{\"prompt\": \"a\", \"completion\": 3}\n", "expected \"\"\""},
+               {"{\"messages\": []}\n", "too few"},
+               {"", "too few"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char dir[64];
+        struct data_made made;
+        CU_ASSERT(make(row[i].lines, "plain", dir, &made) != WSC_OK);
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), row[i].why));
+        if (!strstr(wsc_err_message(), row[i].why))
+            (void)fprintf(stderr, "%s\n", wsc_err_message());
+        remove_all(dir);
+    }
+    char dir[64];
+    struct data_made made;
+    CU_ASSERT_EQUAL(make("", "tabs", dir, &made), WSC_USAGE);
+}
