@@ -6,14 +6,16 @@
                [--batch 8] [--wafers 1] [--option OPTION_OF_WSC_RUN ...]
 
 Hosts are network namespaces of this machine, each with a port of --rates Gbit/s in both directions
-(tbf; 0: no limit) on one bridge: the first one has a MemoryX shard (and the SwarmX node of several
-wafers has its own), the others a wafer each.  Needs root, `ip`, `tc`, `nsenter` and `mpirun`.
+(tbf; 0: no limit) on one bridge: the first one has a MemoryX shard, the others a wafer each; the
+SwarmX node of several wafers, at most four, is on the host of the first one.  Needs root, `ip`,
+`tc`, `nsenter` and `mpirun`.
 
 In every round, one after the other, and for each rate:
-  computing  a step of the same run in one process on one thread: kernels, sums and update
+  computing  a step of one wafer with its share in one process on one thread: kernels and update
   moving     the bytes of a step through a bare TCP connection on the same ports: the weights of the
              forward pass, then the rest, both directions at once, since no gradient can leave
-             before the last weights have come; bytes come from the counters of the ports
+             before the last weights have come; bytes come from the counters of the ports.  Of
+             several wafers those of the busiest host, in and out at once
   step       a step of the run over the hosts, of each program: median after the warm-up
 The bound of a step is max(computing, moving), both of the same round; printed are medians over the
 rounds, and DIR/network.json has all of them.  Values of all runs must be equal.
@@ -150,18 +152,23 @@ class Bench:
         return env
 
     def run(self, over_hosts, steps, wsc=None):
-        """Seconds of each step after the warm-up."""
+        """Seconds of each step after the warm-up; not over hosts: of one wafer with its share."""
+        wafers = self.args.wafers if over_hosts else 1
+        batch = self.args.batch if over_hosts else self.args.batch // self.args.wafers
         model_dir = os.path.join(self.dir, "model_dir")
         shutil.rmtree(model_dir, ignore_errors=True)
         command = [wsc or self.args.wsc[0], "run", "--params", os.path.join(HERE, "train_384.yaml"),
                    "--model_dir", model_dir, "--num_steps", str(steps),
-                   "--num_csx", str(self.args.wafers), "--set", "cluster.memoryx.shards=1",
+                   "--num_csx", str(wafers), "--set", "cluster.memoryx.shards=1",
                    "--set", "train_input.data_dir=" + os.path.join(self.dir, "data/train"),
-                   "--set", f"reduction_leaf={min(4, self.args.batch)}",
-                   "--set", f"train_input.batch_size={self.args.batch}", *self.args.option]
+                   "--set", f"reduction_leaf={min(4, self.args.batch // self.args.wafers)}",
+                   "--set", f"train_input.batch_size={batch}", *self.args.option]
         if over_hosts:
-            mpi = ["mpirun", "--quiet", "-n", str(len(self.hosts.names)), "--host",
-                   ",".join(self.hosts.names), "--bind-to", "none", "--mca", "plm_rsh_agent",
+            # The SwarmX node is a second rank on the host of the first wafer.
+            slots = [name + (":2" if i == 1 and wafers > 1 else "")
+                     for i, name in enumerate(self.hosts.names)]
+            mpi = ["mpirun", "--quiet", "-n", str(wafers + 1 + (wafers > 1)), "--host",
+                   ",".join(slots), "--bind-to", "none", "--mca", "plm_rsh_agent",
                    self.hosts.agent, "--mca", "btl_tcp_if_include", "eth0",
                    "--mca", "oob_tcp_if_include", "eth0"]
             for name in ("GLIBC_TUNABLES", "OMP_NUM_THREADS", "OMP_WAIT_POLICY"):
@@ -171,8 +178,9 @@ class Bench:
             subprocess.run(command, env=self.environment(), stdout=log, stderr=log, check=True)
         with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
-        self.compare([[row[key] for key in EQUAL] for row in rows])
-        return [self.args.batch / row["host_samples_per_s"] for row in rows[WARM_UP:]]
+        if over_hosts or self.args.wafers == 1:
+            self.compare([[row[key] for key in EQUAL] for row in rows])
+        return [batch / row["host_samples_per_s"] for row in rows[WARM_UP:]]
 
     def compare(self, values):
         if self.reference is None or len(values) > len(self.reference):
@@ -192,12 +200,15 @@ class Bench:
         return [[(many - one) // 2 for one, many in zip(*pair)] for pair in zip(*moved)]
 
     def move(self, sent):
-        """Seconds to move what the first host, which has the weights, exchanges with the others."""
-        out, into = sent[0]
+        """Seconds to move what the first host, which has the weights, exchanges with the wafer; of
+        several wafers, what the busiest host does."""
+        out, into = sent[0] if self.args.wafers == 1 else max(sent, key=max)
         forward = min(out, into)  # fp32: as many bytes of weights as of gradients
+        phases = ((forward, 0), (out - forward, into))
+        if self.args.wafers > 1:
+            phases = ((out, into),)
         ends = []
-        for listen, i, pairs in ((1, 0, ((forward, 0), (out - forward, into))),
-                                 (0, 1, ((0, forward), (into, out - forward)))):
+        for listen, i, pairs in ((1, 0, phases), (0, 1, [(b, a) for a, b in phases])):
             ends.append(subprocess.Popen(
                 self.hosts.inside(i) + [sys.executable, "-c", WIRE, str(listen), "10.78.0.1", "4",
                                         *(f"{a}:{b}" for a, b in pairs)],
@@ -259,8 +270,9 @@ def main():
     if not os.environ.get("WSC_NETWORK_OWN_NET"):
         os.environ["WSC_NETWORK_OWN_NET"] = "1"
         os.execvp("unshare", ["unshare", "--net", "--mount", sys.executable, *sys.argv])
-    n_hosts = 2 if args.wafers == 1 else args.wafers + 2
-    hosts = Hosts(args.dir, n_hosts)
+    if args.wafers > 4 or args.batch % args.wafers:
+        parser.error("--wafers: at most 4, and --batch divides by them")
+    hosts = Hosts(args.dir, args.wafers + 1)
     try:
         bench = Bench(args, hosts)
         result = bench.measure()

@@ -94,8 +94,8 @@ static void set_up(struct bench *b)
     b->x = new_block(LEAF * b->cols, bytes);
     b->dy = new_block(LEAF * b->rows, bytes);
     b->panel = new_block(num_sparse_panel_size(LEAF, b->cols), sizeof *b->panel);
-    b->out = new_block(LEAF * MAX_ROWS, sizeof *b->out);
-    b->expected = new_block(LEAF * MAX_ROWS, sizeof *b->expected);
+    b->out = new_block((int64_t)LEAF * MAX_ROWS, sizeof *b->out);
+    b->expected = new_block((int64_t)LEAF * MAX_ROWS, sizeof *b->expected);
     fill(b, b->x, LEAF * b->cols, 4);
     fill(b, b->dy, LEAF * b->rows, 5);
     choose_weights(b);

@@ -4,7 +4,7 @@
 # what is missing (as root or through sudo without a password); elsewhere it names the packages
 # and ends with status 1.  Does nothing, quickly, when all is there.
 # usage: deps.sh [hosts|optional]      hosts: also what `make test-hosts` needs; optional: also what
-# tests use where it is there (mandoc, zsh, Python's jsonschema, numpy and pandas)
+# tests use where it is there (mandoc, zsh, Chromium, modules of Python)
 set -u
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -57,8 +57,9 @@ check_hosts() {
 check_optional() {
     have mandoc || need mandoc mandoc
     have zsh || need zsh zsh
-    for module in jsonschema yaml numpy pandas; do
-        python3 -c "import $module" 2>/dev/null || need "Python's $module" "python3-$module"
+    have chromedriver || need chromedriver chromium chromium-driver
+    for module in jsonschema yaml numpy pandas matplotlib nbconvert ipykernel; do
+        /usr/bin/python3 -c "import $module" 2>/dev/null || need "Python's $module" "python3-$module"
     done
 }
 

@@ -11,7 +11,7 @@ case $text in /*) ;; *) text=$PWD/$text ;; esac
 cd "$(dirname "$0")/.." || exit 1
 . mpi_launch/common.sh
 
-params=configs/params/default.yaml
+params=configs/params/small.yaml
 num_csx=4
 models='256m 590m 1p3b 2p7b 6p7b 13b 20b'
 out=out
@@ -106,10 +106,12 @@ judge() {
 
 generate() {
     head_line 'a sample: the model continues "A hacker is"'
-    mpi_launch/local.sh -n 1 --params "$params" --mode generate --model_dir "$out/run" \
-        --prompt 'A hacker is' --max_new_tokens 160 </dev/null >"$out/run/sample.log" ||
-        die "no sample; see $out/run/sample.log"
-    grep -v ' INFO:   ' "$out/run/sample.log" | sed 's/^/  | /'
+    mkdir -p "$out/sample"
+    mpi_launch/local.sh -n 1 --params "$params" --mode generate --model_dir "$out/sample" \
+        --checkpoint_path "$out/run/checkpoint_$last_step.mdl" \
+        --prompt 'A hacker is' --max_new_tokens 160 </dev/null >"$out/sample/sample.log" ||
+        die "no sample; see $out/sample/sample.log"
+    grep -v ' INFO:   ' "$out/sample/sample.log" | sed 's/^/  | /'
 }
 
 sweep() {
@@ -139,10 +141,11 @@ summary() {
   $out/data                the dataset: train/ and val/, Model Zoo HDF5
   $out/run/run.log         the log; metrics.jsonl: every logged step; performance.json: the totals
   $out/run/checkpoint_*.mdl    the trained model, HDF5
+  $out/sample/sample.log       the text that it generated
   $out/scale/report.html   plot and tables of the sweep; scaling.csv, scaling.svg, scaling.png
   $out/look/report.html    13B: effects, tornado plot, band, critical path, op profile; chrome_trace.json
 What to try next:
-  build/wsc run --params $params --mode generate --model_dir $out/run --prompt 'The Internet '
+  build/wsc run --params $params --mode generate --model_dir $out/sample --checkpoint_path $out/run/checkpoint_$last_step.mdl --prompt 'The Internet '
   build/wsc inspect $out/run/checkpoint_$last_step.mdl
   build/wsc scale --params configs/params/gpt3_13b.yaml --out out/slow --set cluster.swarmx.link_latency=1ms
   make run TEXT=your.txt

@@ -78,7 +78,7 @@ install_library() {
     put 644 lib/pkgconfig "$made/libwsc.pc"
     put 644 share/wsc/python packaging/python/pyproject.toml
     put 644 share/wsc/python/wsc packaging/python/wsc/__init__.py
-    put 644 share/doc/wsc/examples packaging/examples/predict.c
+    put 644 share/doc/wsc/examples packaging/examples/*
 }
 
 install_all() {

@@ -63,16 +63,26 @@ installed_works() {
         test -z "$(find "$work/p" 2>/dev/null)"
 }
 
+# The first interpreter that has a module, else the first: packages of the system belong to its own.
+python_with() { # MODULE
+    for candidate in ${PYTHON:-} python3 /usr/bin/python3; do
+        command -v "$candidate" >/dev/null || continue
+        "$candidate" -c "import $1" 2>/dev/null && echo "$candidate" && return
+    done
+    command -v python3
+}
+
 check exports exports_are_the_header
 check header header_is_plain_c_and_cxx
 check example example_agrees
 check installation installed_works
 echo "library: $passed passed, $failed failed"
 status=$failed
-if command -v python3 >/dev/null; then
-    WSC_LIBRARY=$lib/libwsc.so.1 WSC_PROGRAM=$program PYTHONPATH=packaging/python \
-        PYTHONDONTWRITEBYTECODE=1 python3 tests/library_check.py "$program" "$work" || status=1
+python=$(python_with numpy)
+if [ -n "$python" ]; then
+    WSC_LIBRARY=$lib/libwsc.so.1 WSC_PROGRAM=$program PYTHONPATH=$PWD/packaging/python \
+        PYTHONDONTWRITEBYTECODE=1 "$python" tests/library_check.py "$program" "$work" || status=1
 else
-    echo 'skipped: python3 is not installed'
+    echo 'skipped: library: python3 is not installed'
 fi
 exit "$status"

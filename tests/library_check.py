@@ -3,7 +3,10 @@
 
 usage: library_check.py PROGRAM FOLDER      $WSC_LIBRARY names the library, PYTHONPATH the module
 """
+import contextlib
 import csv
+import importlib.util
+import io
 import json
 import os
 import subprocess
@@ -12,6 +15,7 @@ import unittest
 
 import wsc
 
+EXAMPLES = os.path.abspath("packaging/examples")
 PROGRAM, FOLDER = sys.argv[1:3]
 PARAMS = "configs/params/gpt3_111m.yaml"
 
@@ -78,6 +82,59 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(list(frame["num_csx"]), [1, 2])
 
 
+class Examples(unittest.TestCase):
+    """The script and the notebook, as a user starts them."""
+
+    def need(self, *modules):
+        for module in modules:
+            if importlib.util.find_spec(module) is None:
+                self.skipTest(f"{module} is not installed")
+
+    def script(self, *words):
+        return subprocess.run([sys.executable, EXAMPLES + "/throughput.py", *words],
+                              capture_output=True, text=True, check=False)
+
+    def test_the_script_prints_scaling_csv(self):
+        ran = self.script("-o", FOLDER + "/curves.svg", PARAMS)
+        rows = csv.DictReader(scaling_csv("example", "--num_csx", "1,2,4,8,16,32,64").splitlines())
+        for row, line in zip(rows, ran.stdout.splitlines(), strict=False):
+            self.assertEqual(line.split(), [
+                "gpt3_111m", row["num_csx"], "systems", f"{float(row['tokens_per_s']):.0f}",
+                "tokens/s", "efficiency", f"{float(row['efficiency']):.4f}"])
+        self.assertEqual(self.script("nowhere.yaml").returncode, 2)
+
+    def test_the_script_draws(self):
+        self.need("matplotlib")
+        ran = self.script("-o", FOLDER + "/drawn.svg", PARAMS)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        with open(FOLDER + "/drawn.svg", encoding="utf-8") as file:
+            self.assertIn("</svg>", file.read())
+
+    def test_the_cells_of_the_notebook(self):
+        self.need("matplotlib")
+        import matplotlib
+        matplotlib.use("Agg")
+        with open(EXAMPLES + "/throughput.ipynb", encoding="utf-8") as file:
+            cells = [cell for cell in json.load(file)["cells"] if cell["cell_type"] == "code"]
+        self.assertTrue(all(not cell["outputs"] for cell in cells))
+        sys.path.insert(0, EXAMPLES)
+        names, said = {}, io.StringIO()
+        with contextlib.redirect_stdout(said):
+            for cell in cells:
+                exec("".join(cell["source"]), names)  # pylint: disable=exec-used
+        self.assertEqual(names["weak"]["gpt3_13b"].rows[-1], names["last"]["gpt3_13b"])
+        self.assertIn("gpt3_13b: 1.5", said.getvalue())
+
+    def test_the_notebook_from_the_command_line(self):
+        self.need("matplotlib", "nbconvert", "ipykernel")
+        ran = subprocess.run(
+            [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "--output-dir", FOLDER,
+             EXAMPLES + "/throughput.ipynb"], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        with open(FOLDER + "/throughput.html", encoding="utf-8") as file:
+            self.assertGreaterEqual(file.read().count("data:image/png"), 2)
+
+
 class Errors(unittest.TestCase):
     def refused(self, status, text, call):
         with self.assertRaises(wsc.Error) as caught:
@@ -142,6 +199,6 @@ class Runs(unittest.TestCase):
 result = unittest.main(argv=sys.argv[:1], exit=False).result
 bad = len(result.failures) + len(result.errors)
 for test, why in result.skipped:
-    print(f"skipped: {test.id()}: {why}")
+    print(f"skipped: library: {test.id()}: {why}")
 print(f"python: {result.testsRun - bad - len(result.skipped)} passed, {bad} failed")
 sys.exit(bad > 0)

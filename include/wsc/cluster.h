@@ -101,6 +101,28 @@ enum wsc_err cluster_make_masks(struct cluster *c) WSC_CHECKED;
 enum wsc_err cluster_run_pass(struct cluster *c, const struct stream_pass *pass,
                               const struct wafer_work *work) WSC_CHECKED;
 
+/* ---- constants without effect ---------------------------------------------------------------- */
+
+/** What a machine is used for. */
+enum cluster_use_kind {
+    CLUSTER_USE_RUN,      /**< one job: steps, evaluations, checkpoints */
+    CLUSTER_USE_SWEEP,    /**< steady steps on several numbers of systems */
+    CLUSTER_USE_TRAININGS /**< a sweep, and whole trainings with checkpoints and failures */
+};
+/** A model on a machine, for the question which constants matter. */
+struct cluster_use {
+    enum cluster_use_kind kind;
+    const struct zoo_params *params;  /**< borrowed */
+    const struct hw_machine *machine; /**< borrowed; as the file and the command line say */
+    int64_t num_csx;                  /**< systems, of a sweep the largest number */
+};
+/** Why nothing in @p use depends on the constant @p path (without `cluster.`); static text.  NULL:
+ *  something reads it, which does not mean that it limits anything. */
+const char *cluster_idle_why(const struct cluster_use *use, const char *path);
+/** Add a warning to @p to->warning for every constant that the command line sets and that has no
+ *  effect in @p use, and for servers that the params ask for in vain.  @p to: use->params. */
+enum wsc_err cluster_warn_idle(const struct cluster_use *use, struct zoo_params *to) WSC_CHECKED;
+
 /* ---- recorded passes ------------------------------------------------------------------------- */
 
 /** The virtual time of some steps of a pass, on rank 0; other ranks have no events. */

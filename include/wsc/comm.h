@@ -108,6 +108,16 @@ enum wsc_err comm_buf_create(struct comm *comm, struct comm_buf **out, int64_t b
 void *comm_buf_data(struct comm_buf *buf);
 /** The number of bytes of a payload. */
 int64_t comm_buf_bytes(const struct comm_buf *buf);
+/** As comm_buf_create(), for a payload that may be sent before it is written: comm_buf_fill() says
+ *  how far it is, and what is there leaves. */
+enum wsc_err comm_buf_create_open(struct comm *comm, struct comm_buf **out,
+                                  int64_t bytes) WSC_CHECKED;
+/** The first @p bytes of a payload of comm_buf_create_open() are written; at least as many as the
+ *  last time.  Whole pieces of comm_set_chunks() leave.  WSC_NOMEM, WSC_MPI. */
+enum wsc_err comm_buf_fill(struct comm_buf *buf, int64_t bytes) WSC_CHECKED;
+/** Wait until the first @p bytes of a payload are there, which came over @p link; blocks the fiber.
+ *  One fiber waits for a payload at a time. */
+void comm_buf_wait(struct comm_link *link, struct comm_buf *buf, int64_t bytes);
 /** Take one more reference; returns @p buf. */
 struct comm_buf *comm_buf_ref(struct comm_buf *buf);
 /** Give back one reference and null the pointer; the last one releases the payload.  NULL allowed.
@@ -166,6 +176,8 @@ enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role)
 /** True when @p role lives on this rank. */
 bool comm_is_local(const struct comm *comm, int role);
 
+/** True when comm_recv() returns with the header of a message of @p link. */
+bool comm_link_is_early(const struct comm_link *link);
 /** Properties of a link beside its ends. */
 struct comm_link_spec {
     /** Rate of the emulated link, bytes/s (0: no limit), and its latency, ps. */
@@ -176,6 +188,9 @@ struct comm_link_spec {
     /** Between ranks both ends keep the last payloads; one that is sent again travels as a number.
      *  Nobody may write to a payload that came over such a link. */
     bool keeps;
+    /** Where messages move while ranks compute: comm_recv() returns with the header, and the reader
+     *  waits for the payload with comm_buf_wait(), or only sends it on, piece by piece. */
+    bool early;
     int max_waiting;  /**< payloads sent and not yet taken before the sender blocks; 0 = no limit */
     const char *name; /**< for the wait-for graph; borrowed, static */
 };

@@ -74,6 +74,10 @@ enum wsc_err host_forward_sparse(struct host *k, int stage,
  *  n_kept elements, in order.  WSC_NOMEM. */
 enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_weights *weights,
                                   float *grads) WSC_CHECKED;
+/** Why the products of tensor @p tensor multiply its zeros when @p n_kept of its weights are not
+ *  zero; NULL: they leave them out.  The rule of host_forward_sparse(), of the matrix alone. Static
+ *  text. */
+const char *host_dense_reason(const struct model *model, int tensor, int64_t n_kept);
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling); 1 until it is called. */
 void host_scale_gradients(struct host *k, double scale);

@@ -87,6 +87,9 @@ enum hw_granularity {
     HW_STREAM_BLOCK, /**< a transformer block */
     HW_STREAM_MATRIX /**< one matrix of a block */
 };
+/** How this host cuts a batch over wafers: at subtrees of the canonical tree, so that few gradient
+ *  vectors travel, or evenly.  No effect on values or virtual time. */
+enum hw_shares { HW_SHARES_SUBTREES, HW_SHARES_EVEN };
 
 /** Which results of the weight gradient of a sparse matrix a wafer computes. */
 enum hw_gradient {
@@ -197,6 +200,7 @@ struct hw_machine {
     struct hw_stream {
         /** What one stage streams. */
         enum hw_granularity granularity;
+        enum hw_shares shares; /**< host: how it cuts a batch over the wafers that it computes */
         /** Weights granted ahead of the stage being consumed; 0: one stage at a time. */
         int64_t prefetch_window_bytes;
         /** Bytes of one non-zero of a sparse tensor, with its index. */
@@ -289,6 +293,7 @@ struct hw_source {
      *  uncertain or when the constant is no number.  Without a statement in the file: documented
      *  exact, derived 5 %, calibrated 10 %, assumed from half to twice. */
     double low, high;
+    bool is_set; /**< given on the command line */
 };
 
 /* ---- machine files --------------------------------------------------------------------------- */

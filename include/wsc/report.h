@@ -18,6 +18,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/job.h>
+#include <wsc/law.h>
 #include <wsc/out.h>
 #include <wsc/scaling.h>
 #include <wsc/timeline.h>
@@ -168,4 +169,20 @@ enum wsc_err report_config_manual(enum report_config_file file, char **text) WSC
  * the key tables allow; params files of both styles.  What several keys decide together is not in
  * it. WSC_NOMEM. */
 enum wsc_err report_config_schema(enum report_config_file file, char **text) WSC_CHECKED;
+/* ---- wsc law --------------------------------------------------------------------------------- */
+/** What `wsc law` reports; borrowed. */
+struct report_law {
+    const struct law_point *point; /**< those of the fit, and those that are judged by it */
+    int n_points;
+    const struct law_fit *fit;
+    double left_out; /**< law_leave_out_last() */
+    const struct law_prediction *prediction;
+    int n_predictions;
+    double target; /**< loss to reach; 0: none was asked for */
+};
+/** Points, law with intervals, predictions and what the target takes, as text on stdout. */
+enum wsc_err report_law_print(const struct report_law *r) WSC_CHECKED;
+/** Write law.csv and predictions.csv, then law.gp, law.svg and law.png, under @p dir (made when
+ *  missing). */
+enum wsc_err report_law_write(const char *dir, const struct report_law *r) WSC_CHECKED;
 #endif

@@ -84,7 +84,8 @@ struct scaling_training {
     double flop;          /**< matrix products alone: model_flop_per_token() */
     double flop_useful;   /**< of them, those of weights that are not zero */
     double flop_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
-    /** Expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
+    /** NaN with sparse weights, of which the law has none; else
+     *  expected test loss on the Pile for flop_hoffmann, nats per token: (flop / 5.984e22)^-0.0737
      *  + 0.5066 (Dey et al. 2023, arXiv 2304.03208, section 3.1; a fit to 111M .. 6.7B at 20 tokens
      *  per parameter). */
     double loss;
@@ -224,6 +225,10 @@ struct scaling_breaks scaling_breaks_of(const struct hw_machine *cluster,
 enum wsc_err scaling_over_schedule(const struct scaling_model *model,
                                    const struct hw_machine *cluster, int64_t steps,
                                    struct scaling_row *row) WSC_CHECKED;
+/** Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
+ *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter (Dey et al. 2023, arXiv
+ *  2304.03208, section 3.1). */
+double scaling_published_loss(double flop);
 /** What training on @p tokens, or @p per_param tokens for each parameter where that is not 0, takes
  *  at the rate of @p row: expected time, as failures come at random (Daly 2006). */
 struct scaling_training scaling_training(const struct scaling_row *row, double tokens,

@@ -119,19 +119,26 @@ struct stream_batch {
     int64_t n_micro_shards;      /**< ceil(batch_size / micro_shard_samples) */
     int64_t n_micro;             /**< micro-batches */
     int n_wafers;                /**< those that are left */
+    /** Where the shares begin that this host computes, micro-batch by micro-batch and wafer by
+     *  wafer, and the end (n_micro n_wafers + 1); borrowed, see stream_cut_batch().  NULL: those of
+     *  the emulated wafers. */
+    const int64_t *cut;
 };
-/** Compute the range [*@p first, *@p end) of micro-shards of wafers [@p w_first, @p w_end) in
- *  micro-batch @p micro.  Shares of wafers differ by at most one micro-shard; wafers with the
- *  larger share come first. */
+/** Compute the range [*@p first, *@p end) of micro-shards that wafers [@p w_first, @p w_end) of
+ *  this host compute in micro-batch @p micro.  Without cuts shares of wafers differ by at most one
+ *  micro-shard; wafers with the larger share come first. */
 void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                          int64_t *first, int64_t *end);
+/** Samples of emulated wafer @p w in micro-batch @p micro, whose shares are always even: virtual
+ *  time follows them, whatever the host computes where. */
+int64_t stream_timed_samples(const struct stream_batch *b, int64_t micro, int w);
 /** The maximal reduction subtrees inside the range of stream_micro_shards(): one sum for each goes
  *  up. */
 void stream_subtrees(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
                      struct num_nodes *out);
 /** Samples of the micro-shards [first, end). */
 int64_t stream_samples(const struct stream_batch *b, int64_t first, int64_t end);
-/** Most samples that one wafer gets in one micro-batch: the size of its buffers. */
+/** Most samples that one wafer of this host gets in one micro-batch: the size of its buffers. */
 int64_t stream_max_samples(const struct stream_batch *b);
 
 /* ---- tensors over shards --------------------------------------------------------------------- */
@@ -353,12 +360,12 @@ enum { STREAM_LOSS_BYTES = 24, STREAM_SIGNAL_BYTES = 64 };
 /** Most children of a SwarmX node, and most shards. */
 enum { STREAM_MAX_FANOUT = 64 };
 /** Payloads that an edge of the tree has carried, in bytes of the host, and what they would have
- *  been without masks. */
+ *  been without masks; least_gradients: with one vector for each micro-batch that has any. */
 struct stream_carried {
     int parent, child;     /**< roles */
     int64_t between_ranks; /**< 1: they travel over MPI; 0: within a rank */
     int64_t weights, dense_weights;
-    int64_t gradients, dense_gradients;
+    int64_t gradients, dense_gradients, least_gradients;
 };
 /** The links of one role towards one side; arrays are parallel.  Where two roles are joined there
  *  are three links: weights down, credits up, data up. NULL where the other end's rank is not this
@@ -394,6 +401,7 @@ struct stream_net {
     struct stream_carried *carried;   /**< owned, n_carried: what each edge has carried */
     int n_carried;                    /**< shards and roles: edges of shards, then of children */
     struct stream_ledger *ledger;     /**< owned; stream_amounts() */
+    int64_t *cut;                     /**< owned; of stream_cut_batch(), or NULL */
 };
 /** Amounts of @p stage in the step after @p updates updates; kept, so that roles may ask for each
  *  transfer.  Borrowed from @p net, until two more steps have been asked for. */
@@ -493,6 +501,17 @@ int64_t stream_scalars_count(const struct stream_batch *b, int w_first, int w_en
 /** The sum over all micro-shards of the batch, of the list of all wafers, along the canonical tree.
  */
 double stream_scalars_total(const struct stream_batch *b, const double *list);
+
+/* ---- shares of the host ---------------------------------------------------------------------- */
+
+/** Most gradient vectors that an edge carries up in a micro-batch when shares are cut. */
+enum { STREAM_CUT_VECTORS = 2 };
+/** Where even shares would send more vectors than STREAM_CUT_VECTORS over an edge, cut @p batch, of
+ *  the wafers of @p net, at subtrees of the canonical tree, unless the machine file has
+ *  `stream.shares: even`.  Its values and its virtual time stay the same (docs/decisions/0032). The
+ *  cuts belong to @p net, which has those of one batch at a time.  Not collective: a function of
+ *  batch and tree.  WSC_NOMEM. */
+enum wsc_err stream_cut_batch(struct stream_net *net, struct stream_batch *batch) WSC_CHECKED;
 
 /* ---- sending and receiving ------------------------------------------------------------------- */
 

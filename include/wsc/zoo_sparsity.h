@@ -36,9 +36,15 @@ enum zoo_sparsity_algorithm {
     ZOO_SPARSITY_RIGL,
     ZOO_N_SPARSITY_ALGORITHMS
 };
-/** The first mask: random elements, the largest magnitudes, the elements that are not zero, or a
- *  regular pattern. */
-enum zoo_mask_init { ZOO_MASK_RANDOM, ZOO_MASK_TOPK, ZOO_MASK_FROM_ZEROS, ZOO_MASK_CHECKERBOARD };
+/** The first mask: random elements, the largest magnitudes, the elements that are not zero, a
+ * regular pattern, or the largest magnitudes of each column. */
+enum zoo_mask_init {
+    ZOO_MASK_RANDOM,
+    ZOO_MASK_TOPK,
+    ZOO_MASK_FROM_ZEROS,
+    ZOO_MASK_CHECKERBOARD,
+    ZOO_MASK_BALANCED_TOPK
+};
 
 /** Formulas of a fraction over steps; see zoo_fraction_at(). */
 enum zoo_fraction_kind {
@@ -79,12 +85,15 @@ struct zoo_sparsity {
     struct zoo_fraction sparsity;      /**< fraction of zeros */
     struct zoo_fraction drop_fraction; /**< SET and RigL: of the kept weights, at an update */
     struct zoo_mask_update update;     /**< not used by STATIC */
-    int64_t seed;                      /**< of random masks; CONF_NULL: that of the run */
-    bool add_summaries;                /**< target and actual sparsity to TensorBoard */
-    bool expressions;                  /**< patterns are regular expressions that occur in a name,
-                                            else globs of whole names */
-    int n_patterns;                    /**< 0: the default filter */
-    char *pattern[ZOO_MAX_PATTERNS];   /**< owned */
+    /** RigL, and its first mask if random or by magnitude: each of so many chunks of columns (in)
+     * or rows (out) keeps equally many; CONF_NULL: no such groups.  One of both at most. */
+    int64_t in_groups, out_groups;
+    int64_t seed;                    /**< of random masks; CONF_NULL: that of the run */
+    bool add_summaries;              /**< target and actual sparsity to TensorBoard */
+    bool expressions;                /**< patterns are regular expressions that occur in a name,
+                                          else globs of whole names */
+    int n_patterns;                  /**< 0: the default filter */
+    char *pattern[ZOO_MAX_PATTERNS]; /**< owned */
 };
 /** The section `sparsity`. */
 struct zoo_sparsities {
@@ -118,8 +127,13 @@ float zoo_fraction_at(const struct zoo_fraction *fraction, int64_t step, int64_t
  *  truncated, at most @p n. */
 int64_t zoo_sparsity_kept(float sparsity, int64_t n);
 /** Number of @p kept elements that SET and RigL do not drop at their update @p step:
- *  (1 - drop_fraction) kept in fp32, truncated. */
+ *  (1 - drop_fraction) kept in fp32, truncated; of each group its share of @p kept. */
 int64_t zoo_sparsity_dropped_to(const struct zoo_sparsity *entry, int64_t kept, int64_t step);
+/** Number of groups that keep equally many elements each; 1: the tensor is one group. */
+int64_t zoo_sparsity_groups(const struct zoo_sparsity *entry);
+/** Elements of a tensor of @p n that the mask in effect after @p step applied updates aims at:
+ *  zoo_sparsity_kept() of each group. */
+int64_t zoo_sparsity_target(const struct zoo_sparsity *entry, int64_t n, int64_t step);
 /** Elements of a tensor of @p n that are kept after @p step applied updates.  Exact for all masks
  *  but those of ZOO_MASK_FROM_ZEROS, where only the weights tell: there it is what `sparsity` asks
  *  for.  SET and RigL with a sparsity that rises, or that begin dense, drop at most drop_fraction

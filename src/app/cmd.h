@@ -12,6 +12,7 @@ enum wsc_err app_run_scale(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_validate(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_calibrate(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_reproduce(struct app_call *call) WSC_CHECKED;
+enum wsc_err app_run_law(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_mesh(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_data(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_train_bpe(struct app_call *call) WSC_CHECKED;

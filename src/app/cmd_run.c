@@ -195,17 +195,6 @@ static enum wsc_err execute(struct comm *comm, struct app_run *o)
     return run(comm, o);
 }
 
-/* More ranks than roles would leave ranks without work: an error that says how many there are. */
-static enum wsc_err check_ranks(struct comm *comm, const struct job *job)
-{
-    int64_t n_roles;
-    TRY(cluster_n_roles(job->params, job->cluster, job->params->runconfig.num_csx, &n_roles));
-    if (comm_size(comm) <= n_roles) return WSC_OK;
-    return wsc_err_hint(
-        WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm), (long long)n_roles),
-        "mpirun -n %lld, or fewer", (long long)n_roles);
-}
-
 /* A phase resumes from the checkpoint that the one before it leaves in the same model_dir, or from
  * one that its own params name. */
 static enum wsc_err check_continues(const struct app_run *o, const struct zoo_params *before,
@@ -286,6 +275,9 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     struct hw_machine cluster = {0};
     enum wsc_err rc = app_parse_params(comm, &o->config, text->bytes, text->n, k, &params);
     if (!rc) rc = app_load_cluster(comm, &o->config, &cluster, NULL);
+    const struct cluster_use use = {
+        .params = &params, .machine = &cluster, .num_csx = params.runconfig.num_csx};
+    if (!rc) rc = cluster_warn_idle(&use, &params);
     for (int i = 0; i < params.n_warnings && !rc && !describes(o, &params); i++)
         WSC_WARNING("%s", params.warning[i].text);
     o->job.params = &params;
@@ -293,7 +285,7 @@ static enum wsc_err run_phase(struct comm *comm, struct app_run *o, const struct
     if (!rc && k && !describes(o, &params)) WSC_INFO("Phase %d of %d", k, params.n_phases);
     if (!rc && !o->dump_params)
         rc = app_reported_once(comm, cluster_check_systems(&params, &cluster));
-    if (!rc) rc = app_reported_once(comm, check_ranks(comm, &o->job));
+    if (!rc) rc = app_reported_once(comm, app_check_ranks(comm, &params, &cluster));
     if (!rc) rc = execute(comm, o);
     o->job.params = NULL;
     o->job.cluster = NULL;

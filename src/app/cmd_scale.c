@@ -346,6 +346,27 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
     return rc;
 }
 
+/* What the sweep has no use for: keys of the params, constants of the machine, --sweep. */
+static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *cluster)
+{
+    const bool trains = c->o->tokens > 0 || c->o->tokens_per_param > 0;
+    const char *varied =
+        c->o->values.n && !c->o->values.sparsity ? c->o->values.constant.path : NULL;
+    struct cluster_use use = {.kind = trains ? CLUSTER_USE_TRAININGS : CLUSTER_USE_SWEEP,
+                              .machine = cluster};
+    for (int i = 0; i < c->o->num_csx.n; i++)
+        if (c->o->num_csx.item[i] > use.num_csx) use.num_csx = c->o->num_csx.item[i];
+    for (int m = 0; m < c->n_models; m++) {
+        use.params = &c->params[m];
+        TRY(cluster_warn_idle(&use, &c->params[m]));
+        for (int i = 0; i < c->params[m].n_warnings; i++)
+            WSC_WARNING("%s: %s", c->name[m], c->params[m].warning[i].text);
+        const char *why = varied ? cluster_idle_why(&use, varied) : NULL;
+        if (why) WSC_WARNING("%s: --sweep cluster.%s: without effect: %s", c->name[m], varied, why);
+    }
+    return WSC_OK;
+}
+
 /* Load models and machine, then sweep. */
 static enum wsc_err scale(struct app_call *call, struct scale *c)
 {
@@ -355,6 +376,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
     if (!rc) rc = app_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
+    if (!rc) rc = warn_of_idle(c, &cluster);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,
                                       .num_csx = c->o->num_csx.item,

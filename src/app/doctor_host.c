@@ -19,6 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef WSC_ARCH
+#    define WSC_ARCH "an unknown processor" /* the Makefile knows */
+#endif
+
 static const double gib = 1024.0 * 1024 * 1024;
 
 /* The first line of a small file; false when there is none. */

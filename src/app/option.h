@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { APP_MAX_ROWS = 160, APP_MAX_SETS = 256, APP_MAX_LIST = 256 };
+enum { APP_MAX_ROWS = 256, APP_MAX_SETS = 256, APP_MAX_LIST = 256 };
 
 /** Params, cluster and the keys that override them.  The first member of every request. */
 struct app_config {
@@ -106,7 +106,8 @@ enum {
     APP_ON_REPRODUCE = 1 << 10,
     APP_ON_HELP = 1 << 11,
     APP_ON_PARAMS = 1 << 12,
-    APP_ON_DOCTOR = 1 << 13
+    APP_ON_DOCTOR = 1 << 13,
+    APP_ON_LAW = 1 << 14
 };
 
 struct app_call;

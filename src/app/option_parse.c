@@ -79,6 +79,8 @@ static enum wsc_err add_override(struct app_config *c, const struct app_option *
     if (c->n_owned == APP_MAX_SETS)
         return WSC_RAISE(WSC_USAGE, "--%s: more than %d keys are overridden", o->name,
                          APP_MAX_SETS);
+    if (*o->key && !*value) /* a shell variable that is not set, and no wish for a null */
+        return WSC_RAISE(WSC_USAGE, "--%s: the value is empty", o->name);
     char *text = wsc_asprintf(WSC_MEM_APP, "%s=%s", o->key, value);
     if (!text) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "override");
     c->owned[c->n_owned++] = text;

@@ -47,6 +47,47 @@ static enum wsc_err take_tokens(void *request, const struct app_option *o, const
     return scaling_tokens_parse(text, &r->tokens, &r->tokens_per_param);
 }
 
+/* Tokens for each parameter of a size: 20xparams. */
+static enum wsc_err take_tokens_per_param(void *request, const struct app_option *o,
+                                          const char *text)
+{
+    struct app_law *r = request;
+    double tokens = 0;
+    TRY(scaling_tokens_parse(text, &tokens, &r->tokens_per_param));
+    if (r->tokens_per_param > 0) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "--%s: every size has tokens of its own, got \"%s\"", o->name, text),
+        "--tokens 20xparams");
+}
+
+/* "64x2,96x3": width and depth of each size. */
+static enum wsc_err take_sizes(void *request, const struct app_option *o, const char *text)
+{
+    struct app_law *r = request;
+    for (const char *p = text; *p; p += strcspn(p, ",")) {
+        char width[16], depth[16];
+        p += *p == ',';
+        const size_t n = strcspn(p, "x"), rest = strcspn(p + n, ",");
+        if (r->n_sizes == APP_MAX_SIZES)
+            return WSC_RAISE(WSC_USAGE, "--%s: more than %d", o->name, APP_MAX_SIZES);
+        if (!p[n] || rest < 2 || n >= sizeof width || rest >= sizeof depth)
+            return wsc_err_hint(
+                WSC_RAISE(WSC_USAGE, "--%s: expected WIDTHxDEPTH,..., got \"%s\"", o->name, text),
+                "--sizes 64x2,96x3,128x4,192x6");
+        (void)snprintf(width, sizeof width, "%.*s", (int)n, p);
+        (void)snprintf(depth, sizeof depth, "%.*s", (int)rest - 1, p + n + 1);
+        struct law_size *size = &r->size[r->n_sizes];
+        TRY(app_parse_int("--sizes", width, o->min, o->max, &size->hidden));
+        TRY(app_parse_int("--sizes", depth, o->min, o->max, &size->layers));
+        for (int i = 0; i < r->n_sizes; i++)
+            if (r->size[i].hidden == size->hidden && r->size[i].layers == size->layers)
+                return WSC_RAISE(WSC_USAGE, "--%s: %sx%s stands twice in the list", o->name, width,
+                                 depth);
+        r->n_sizes++;
+    }
+    return WSC_OK;
+}
+
 /* "a,b,c", cut in place. */
 static enum wsc_err take_fit(void *request, const struct app_option *o, const char *list)
 {
@@ -77,6 +118,7 @@ static enum wsc_err take_fit(void *request, const struct app_option *o, const ch
 enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 
 #define DRY_RUNS    "instead of a run"
+#define RUNS        "!validate_only !compile_only !dump_params !print_placement"
 #define PROFILE     "one step, taken apart"
 #define GENERATION  "generation (--mode generate)"
 #define STUDY       "what the curve depends on (tables, CSV, pictures, sections of report.html)"
@@ -143,8 +185,8 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "batch_per_csx", APP_INT, "B", AT(scale, batch_per_csx), .min = 1,
      .max = INT32_MAX, .needs = "scaling=weak", .help = "weak scaling: sequences per system",
      .preset_why = "batch_size / num_csx of the file"},
-    {APP_ON_RUN | APP_ON_SCALE | APP_ON_RANKS, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
-     .help = "the emulated machine", .preset_why = "built-in CS-2"},
+    {APP_ON_RUN | APP_ON_SCALE | APP_ON_LAW | APP_ON_RANKS, "cluster", APP_FILE, "FILE",
+     SHARED(cluster_path), .help = "the emulated machine", .preset_why = "built-in CS-2"},
     {APP_ON_VALIDATE | APP_ON_REPRODUCE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
      .help = "replaces the rows' machines that have the same grid of PEs"},
     {APP_ON_CALIBRATE, "cluster", APP_FILE, "FILE", SHARED(cluster_path),
@@ -171,8 +213,8 @@ const struct app_option app_options[] = {
      .help = "models of rows and curves", .preset_why = "configs/params"},
     {APP_ON_REPRODUCE, "machines", APP_FOLDER, "DIR", AT(reproduce, figures.machines),
      .help = "machines of rows and curves", .preset_why = "configs/cluster"},
-    {APP_ON_RUN | APP_ON_SCALE | APP_ON_RANKS, "set", APP_TEXT, "PATH=VALUE", .key = "",
-     .repeats = true,
+    {APP_ON_RUN | APP_ON_SCALE | APP_ON_LAW | APP_ON_RANKS, "set", APP_TEXT, "PATH=VALUE",
+     .key = "", .repeats = true,
      .help = "override any key of the params, e.g. model.num_hidden_layers=2, or of the cluster, "
              "e.g. cluster.swarmx.link_latency=5us"},
     {APP_ON_VALIDATE | APP_ON_CALIBRATE | APP_ON_REPRODUCE, "set", APP_TEXT, "PATH=VALUE",
@@ -204,7 +246,7 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "json", APP_FLAG, AT(run, job.json), .needs = "!dump_params !print_placement",
      .help = "results as JSON on stdout; log lines go to stderr"},
     {APP_ON_RUN, "dump_gradients", APP_FILE, "FILE", AT(run, job.dump_gradients),
-     .needs = "!numerics=none", .modes = "train train_and_eval",
+     .needs = RUNS " !numerics=none", .modes = "train train_and_eval",
      .help = "HDF5 file with the mean gradient of every tensor after the first step"},
     {APP_ON_RUN, "validate_only", APP_FLAG, NULL, DRY_RUNS, AT(run, validate_only),
      .needs = "!compile_only !dump_params !print_placement",
@@ -216,10 +258,10 @@ const struct app_option app_options[] = {
      .needs = "!print_placement", .help = "print the params as they are understood, as YAML"},
     {APP_ON_RUN, "print_placement", APP_FLAG, NULL, DRY_RUNS, AT(run, print_placement),
      .help = "print which role runs on which rank and host"},
-    {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace),
+    {APP_ON_RUN, "trace", APP_FILE, "FILE", PROFILE, AT(run, trace), .needs = RUNS,
      .help = "Chrome trace of a step of the virtual timeline, with op profile and critical path; "
              "runconfig.op_profiler_config chooses steps"},
-    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal),
+    {APP_ON_RUN, "goal", APP_FILE, "FILE", PROFILE, AT(run, goal), .needs = RUNS,
      .help = "GOAL schedule (LogGOPSim) of that step"},
     {APP_ON_RUN, "prompt", APP_TEXTS, "TEXT", GENERATION, AT(run, prompt), .max = 64,
      .needs = "!prompt_ids", .modes = "generate", .help = "continue this text"},
@@ -264,6 +306,26 @@ const struct app_option app_options[] = {
              "--breakdown"},
     {APP_ON_SCALE, "goal", APP_FILE, "FILE", SCALE_STEP, AT(scale, goal),
      .help = "GOAL schedule (LogGOPSim), 1 stands for 1 ps; includes --breakdown"},
+
+    /* law */
+    {APP_ON_LAW, "params", APP_FILE, "FILE", SHARED(params_path), .required = "!points",
+     .help = "params whose width and depth are varied"},
+    {APP_ON_LAW, "sizes", APP_TEXT, "CxL,...", .take = take_sizes, .min = 1, .max = 1 << 20,
+     .required = "!points", .needs = "params",
+     .help = "width and number of layers of each training"},
+    {APP_ON_LAW, "points", APP_FILE, "FILE", AT(law, points),
+     .help = "trainings that were made: CSV with name, loss, and flop or params and tokens; with "
+             "use = judge compared with the law instead of fitted"},
+    {APP_ON_LAW, "out", APP_FOLDER, "DIR", AT(law, out), .required = "",
+     .help = "folder for law.csv, law.svg, law.png, predictions.csv, and a folder for each size"},
+    {APP_ON_LAW, "tokens", APP_TEXT, "Nxparams", .take = take_tokens_per_param,
+     .preset_why = "20xparams", .help = "tokens of each training, for each parameter of the size"},
+    {APP_ON_LAW, "num_csx", APP_INT, "N", AT(law, num_csx), .min = 1, .max = MAX_CSX, .preset = "1",
+     .help = "number of emulated CS-2 systems, of trainings and predictions"},
+    {APP_ON_LAW, "predict", APP_TEXT, "FILE[,FILE...]", AT(law, predict),
+     .help = "params of models whose loss and time are predicted"},
+    {APP_ON_LAW, "target", APP_REAL, "LOSS", AT(law, target), .low = 1e-6, .high = 100,
+     .help = "FLOPs, and with --predict the time, to this loss"},
 
     /* validate --mesh */
     {APP_ON_VALIDATE, "mesh", APP_FLAG, NULL, MESH_MODE, AT(validate, mesh),
@@ -483,3 +545,5 @@ const struct app_option app_options[] = {
     {APP_ON_HELP, "completion", APP_WORD, NULL, AT(help_request, completion), .words = "bash zsh",
      .needs = "!COMMAND !man", .help = "print a script that completes command lines in this shell"},
     {0}};
+_Static_assert(sizeof app_options / sizeof *app_options <= APP_MAX_ROWS,
+               "struct app_call has no place for the values of all rows");

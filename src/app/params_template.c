@@ -143,20 +143,25 @@ static enum wsc_err add_offers(const struct template *t, const char *section)
     return WSC_OK;
 }
 
+/* The meaning of key @p name, @p n bytes, of @p section; NULL: it is not in the table. */
+static const char *doc_of(const char *section, const char *name, int n)
+{
+    const struct conf_table *table = zoo_params_table();
+    char path[CONF_MAX_PATH];
+    const bool fits = snprintf(path, sizeof path, "%s.%.*s", section, n, name) < CONF_MAX_PATH;
+    const int row = fits ? conf_keys_find(table, path) : -1;
+    return row < 0 ? NULL : table->key[row].doc;
+}
+
 /* A line of the file: as it is, with the meaning of its key where it has no comment. */
 static void add_line(const struct template *t, const char *line, int n, const char *section)
 {
-    const struct conf_table *table = zoo_params_table();
     const char *colon = memchr(line, ':', (size_t)n);
     const bool is_key = *section && colon && n > INDENT && !strncmp(line, "    ", INDENT) &&
                         isalpha((unsigned char)line[INDENT]) && !memchr(line, '#', (size_t)n);
-    char path[CONF_MAX_PATH];
     wsc_text_add(t->out, "%.*s", n, line);
-    if (is_key)
-        (void)snprintf(path, sizeof path, "%s.%.*s", section, (int)(colon - line) - INDENT,
-                       line + INDENT);
-    const int row = is_key ? conf_keys_find(table, path) : -1;
-    add_note(t->out, n, row < 0 ? NULL : table->key[row].doc);
+    add_note(t->out, n,
+             is_key ? doc_of(section, line + INDENT, (int)(colon - line) - INDENT) : NULL);
 }
 
 /* The lines of the file.  A section ends with a blank line, the next section or the file. */

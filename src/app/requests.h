@@ -10,6 +10,7 @@
 #include <wsc/convert.h>
 #include <wsc/data.h>
 #include <wsc/job.h>
+#include <wsc/law.h>
 #include <wsc/programs.h>
 #include <wsc/report.h>
 #include <wsc/scaling.h>
@@ -70,6 +71,18 @@ struct app_reproduce {
     struct app_config config;
     struct app_figures figures;
     const char *out, *only; /**< only NULL: all exhibits */
+};
+
+/** Most sizes of `wsc law`. */
+enum { APP_MAX_SIZES = 32 };
+/** `wsc law`. */
+struct app_law {
+    struct app_config config;
+    const char *points, *predict, *out; /**< NULL: not given */
+    struct law_size size[APP_MAX_SIZES];
+    int n_sizes;
+    double tokens_per_param, target; /**< target 0: not given */
+    int64_t num_csx;
 };
 
 /** What `wsc mesh KERNEL` shows besides the cycles; all zero: nothing. */

@@ -6,6 +6,7 @@
 #include "option_parse.h"
 #include "process.h"
 
+#include <wsc/cluster.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -106,4 +107,15 @@ enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)
             "wsc run --numerics none reports what it costs");
     }
     return WSC_OK;
+}
+
+enum wsc_err app_check_ranks(struct comm *comm, const struct zoo_params *params,
+                             const struct hw_machine *cluster)
+{
+    int64_t n_roles;
+    TRY(cluster_n_roles(params, cluster, params->runconfig.num_csx, &n_roles));
+    if (comm_size(comm) <= n_roles) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "%d ranks for %lld roles", comm_size(comm), (long long)n_roles),
+        "mpirun -n %lld, or fewer", (long long)n_roles);
 }

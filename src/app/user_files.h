@@ -31,4 +31,8 @@ enum wsc_err app_refuse_params_sets(const struct app_config *c) WSC_CHECKED;
 /** Refuse faults that come or go, because `wsc scale` looks at one step that stands for all; the
  *  error says so. */
 enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
+/** More ranks than @p params has roles on @p cluster would leave ranks without work: WSC_USAGE says
+ *  how many there are. */
+enum wsc_err app_check_ranks(struct comm *comm, const struct zoo_params *params,
+                             const struct hw_machine *cluster) WSC_CHECKED;
 #endif

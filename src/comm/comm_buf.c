@@ -35,7 +35,9 @@ enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t byt
             return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate payload");
         }
     }
-    b->bytes = bytes;
+    b->bytes = b->filled = bytes;
+    b->passed_on = false;
+    b->waiter = NULL;
     b->refs = 1;
     b->next = NULL;
     *out = b;

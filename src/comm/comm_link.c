@@ -38,11 +38,17 @@ enum wsc_err comm_link_open(struct comm *comm, struct comm_link **out, int src, 
     link->name = spec->name;
     link->max_waiting = spec->max_waiting;
     link->keeps = spec->keeps && comm->ahead && (!src_local || !dst_local);
+    link->early = spec->early && comm->ahead;
     comm_link_change(link, spec);
     link->next = comm->links;
     comm->links = link;
     *out = link;
     return src_local ? WSC_OK : comm_remote_expect(link);
+}
+
+bool comm_link_is_early(const struct comm_link *link)
+{
+    return link->early;
 }
 
 const struct vtime_link *comm_link_time(const struct comm_link *link)
@@ -81,7 +87,11 @@ static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
         comm_node_give(link->comm, node);
         return WSC_OK;
     }
-    if (carries) link->n_waiting++;
+    if (carries) {
+        struct comm_buf *payload = node->msg.payload;
+        link->n_waiting++;
+        payload->passed_on |= payload->filled < payload->bytes;
+    }
     if (!link->dst_local) return comm_remote_send(link, node);
     comm_link_arrived(link, node);
     return WSC_OK;
@@ -133,7 +143,7 @@ static void record_arrival(struct comm_link *link, int transfer, struct comm_msg
 static enum wsc_err recv_message(struct comm_link *link, struct comm_msg *msg)
 {
     struct comm *comm = link->comm;
-    while (!link->arrived.n) {
+    while (!comm_link_is_readable(link)) {
         WSC_CHECK(!link->receiver, "two fibers read link %s", link->name);
         struct comm_fiber *self = comm->running;
         link->receiver = self;
@@ -198,6 +208,7 @@ void comm_links_destroy(struct comm *comm)
             wsc_free(link->incoming);
         }
         comm_kept_fini(&link->kept);
+        wsc_free(link->piece_there);
         wsc_free(link);
     }
     comm->n_links = 0;

@@ -47,13 +47,19 @@ static inline struct comm_node *comm_queue_pop(struct comm_queue *q)
     return node;
 }
 
+/* Let the receiver look at its link. */
+static inline void comm_link_wake(struct comm_link *link)
+{
+    if (!link->receiver) return;
+    comm_fiber_make_ready(link->comm, link->receiver);
+    link->receiver = NULL;
+}
+
 /* A message is there for the receiving end. */
 static inline void comm_link_arrived(struct comm_link *link, struct comm_node *node)
 {
     comm_queue_push(&link->arrived, node);
-    if (!link->receiver) return;
-    comm_fiber_make_ready(link->comm, link->receiver);
-    link->receiver = NULL;
+    comm_link_wake(link);
 }
 
 /* The receiving end took a payload, or MPI did: the sender may continue. */

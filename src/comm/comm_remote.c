@@ -2,8 +2,8 @@
 /* The transport between ranks.  A message is a header and then its payload in chunks, all under the
  * link's tag.  MPI keeps the order of messages with the same source, tag and communicator, so
  * neither side needs sequence numbers: requests are posted in the order of the bytes.  At most
- * chunks_in_flight chunks of a message are posted at once; comm_remote_poll() moves all requests
- * on. */
+ * chunks_in_flight chunks of a message are posted at once, of those that are there (comm_pieces.c);
+ * comm_remote_poll() moves all requests on. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
@@ -41,8 +41,7 @@ static enum wsc_err new_request(struct comm_link *link, enum comm_request_kind k
     if (comm->n_requests == comm->request_capacity) TRY(grow_requests(comm));
     int i = comm->n_requests++;
     comm->request[i] = MPI_REQUEST_NULL;
-    comm->request_of[i].link = link;
-    comm->request_of[i].kind = kind;
+    comm->request_of[i] = (struct comm_request){.link = link, .kind = kind};
     *out = &comm->request[i];
     return WSC_OK;
 }
@@ -83,6 +82,7 @@ static enum wsc_err post_send(struct comm_link *link)
     int64_t total = node->wire.payload_bytes;
     while (link->send_posted_bytes < total && link->send_in_flight <= comm->chunks_in_flight) {
         int64_t bytes = next_chunk(comm, link->send_posted_bytes, total);
+        if (link->send_posted_bytes + bytes > node->msg.payload->filled) break;
         char *from = (char *)node->msg.payload->data + link->send_posted_bytes;
         TRY(new_request(link, REQUEST_SEND_CHUNK, &request));
         TRY_MPI(MPI_Isend(from, (int)bytes, MPI_BYTE, peer, link->id, comm->world, request));
@@ -147,6 +147,11 @@ static enum wsc_err sent(struct comm_link *link)
     return link->outgoing.n ? post_send(link) : WSC_OK;
 }
 
+enum wsc_err comm_remote_go_on(struct comm_link *link)
+{
+    return post_send(link);
+}
+
 bool comm_remote_sending(const struct comm *comm)
 {
     for (const struct comm_link *link = comm->links; link; link = link->next)
@@ -181,11 +186,13 @@ static enum wsc_err post_recv(struct comm_link *link)
     struct comm *comm = link->comm;
     struct comm_node *node = link->incoming;
     int64_t total = node->wire.payload_bytes;
-    while (link->recv_posted_bytes < total && link->recv_in_flight < comm->chunks_in_flight) {
+    while (link->recv_posted_bytes < total && link->recv_in_flight < comm->chunks_in_flight &&
+           link->piece_posted - link->piece_next < comm->chunks_in_flight) {
         int64_t bytes = next_chunk(comm, link->recv_posted_bytes, total);
         char *to = (char *)node->msg.payload->data + link->recv_posted_bytes;
         MPI_Request *request = NULL;
         TRY(new_request(link, REQUEST_RECV_CHUNK, &request));
+        comm->request_of[comm->n_requests - 1].piece = link->piece_posted++;
         TRY_MPI(MPI_Irecv(to, (int)bytes, MPI_BYTE, comm->rank_of_role[link->src], link->id,
                           comm->world, request));
         link->recv_posted_bytes += bytes;
@@ -194,13 +201,29 @@ static enum wsc_err post_recv(struct comm_link *link)
     return WSC_OK;
 }
 
-/* Hand the complete message to the receiver and expect the next one. */
+/* Hand the complete message to the receiver, unless it has it, and expect the next one. */
 static enum wsc_err received_all(struct comm_link *link)
 {
     struct comm_node *node = link->incoming;
     link->incoming = NULL;
-    comm_link_arrived(link, node);
+    if (link->early && node->wire.payload_bytes > 0) {
+        comm_buf_give(&node->msg.payload);
+        comm_node_give(link->comm, node);
+    } else {
+        comm_link_arrived(link, node);
+    }
     return comm_remote_expect(link);
+}
+
+/* Hand a message to the receiver whose payload is still to come. */
+static enum wsc_err hand_over_early(struct comm_link *link)
+{
+    struct comm_node *node = comm_node_take(link->comm);
+    if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "receive a message");
+    *node = *link->incoming;
+    node->msg.payload->refs++;
+    comm_link_arrived(link, node);
+    return WSC_OK;
 }
 
 /* The header says how long the payload is: make room, post its chunks. */
@@ -221,12 +244,16 @@ static enum wsc_err received_header(struct comm_link *link)
     if (w->payload_bytes < 0) return received_all(link);
     TRY(comm_buf_take(link->comm, &node->msg.payload, w->payload_bytes));
     if (link->keeps) TRY(comm_kept_put(&link->kept, link->comm->keep_bytes, 0, node->msg.payload));
-    return w->payload_bytes ? post_recv(link) : received_all(link);
+    if (!w->payload_bytes) return received_all(link);
+    TRY(comm_pieces_begin(link));
+    if (link->early) TRY(hand_over_early(link));
+    return post_recv(link);
 }
 
-static enum wsc_err received_chunk(struct comm_link *link)
+static enum wsc_err received_chunk(struct comm_link *link, int64_t piece)
 {
     link->recv_in_flight--;
+    TRY(comm_pieces_arrived(link, piece));
     if (link->recv_posted_bytes < link->incoming->wire.payload_bytes) return post_recv(link);
     return link->recv_in_flight ? WSC_OK : received_all(link);
 }
@@ -243,7 +270,7 @@ static enum wsc_err finish(const struct comm_request *r)
     case REQUEST_RECV_HEADER:
         return received_header(r->link);
     case REQUEST_RECV_CHUNK:
-        return received_chunk(r->link);
+        return received_chunk(r->link, r->piece);
     }
     return WSC_OK;
 }

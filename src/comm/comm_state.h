@@ -17,8 +17,12 @@ enum { COMM_HOST_BYTES = 64 };
 struct comm_buf {
     struct comm *comm; /* borrowed: where a released buffer waits for its next use */
     int64_t bytes, capacity;
+    int64_t filled; /* of bytes, from the first on: there, so that they may be read or sent */
+    bool passed_on; /* sent before it was filled: who fills it looks after those who wait */
     int refs;
     struct comm_buf *next;
+    struct comm_fiber *waiter; /* until `waited` bytes are there, or NULL */
+    int64_t waited;
     void *data; /* owned */
 };
 
@@ -92,6 +96,11 @@ struct comm_link {
     int64_t recv_posted_bytes;
     int recv_in_flight;
     bool recv_header_posted;
+    /* The reader gets a message with its header; which of the pieces in flight are there, see
+     * comm_pieces.c. */
+    bool early;
+    bool *piece_there; /* owned, chunks_in_flight; NULL until the first payload */
+    int64_t piece_next, piece_posted;
     /* What both ends of a link between ranks keep, see comm_kept.c. */
     bool keeps, forgets;
     struct comm_kept kept;
@@ -107,6 +116,7 @@ struct comm_request {
         REQUEST_RECV_HEADER,
         REQUEST_RECV_CHUNK
     } kind;
+    int64_t piece; /* number of a received piece in its message */
 };
 
 /* The thread that lets MPI move while the main thread computes, and the lock between the two. */
@@ -198,6 +208,19 @@ static inline void comm_leave(struct comm *comm)
 enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t bytes);
 void comm_buf_give(struct comm_buf **buf);
 
+/* comm_pieces.c: payloads that are read and sent while they arrive */
+/* The first @p bytes of @p buf are there: wake who waits for them, send them on. */
+enum wsc_err comm_buf_filled_to(struct comm_buf *buf, int64_t bytes);
+/* A receive of a payload begins; and its piece number @p piece has come. */
+enum wsc_err comm_pieces_begin(struct comm_link *link);
+enum wsc_err comm_pieces_arrived(struct comm_link *link, int64_t piece);
+/* True when the reader of the link may have its first message. */
+static inline bool comm_link_is_readable(const struct comm_link *link)
+{
+    const struct comm_buf *payload = link->arrived.n ? link->arrived.head->msg.payload : NULL;
+    return link->arrived.n && (link->early || !payload || payload->filled == payload->bytes);
+}
+
 /* comm_kept.c: lists of equal content at both ends of a link, for whoever has the lock */
 /* Index of the payload of @p key, -1: there is none. */
 int comm_kept_index(const struct comm_kept *kept, int64_t key);
@@ -226,6 +249,8 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
 /* Post the receive of the next header of a link from another rank. */
 enum wsc_err comm_remote_expect(struct comm_link *link);
 /* Let MPI move; true when something arrived or left. */
+/* Post what may be sent of the link's first message now. */
+enum wsc_err comm_remote_go_on(struct comm_link *link);
 enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 /* True while messages are still on their way out. */
 bool comm_remote_sending(const struct comm *comm);

@@ -36,30 +36,44 @@ static const struct {
                   [NUM_FP16] = {0.55, 0.5},
                   [NUM_CB16] = {0.55, 0.5}};
 
-/* The linear layers of a block with one feed-forward network.  Embedding, head, router and experts
- * multiply dense: their products are made of pieces of matrices, or have few rows. */
-static bool may_be_sparse(const struct host *k, const struct model_tensor *t)
+/* The linear layers of a block with one feed-forward network leave zeros out; NULL for them. */
+static const char *reason_of_kind(const struct model *m, enum model_tensor_kind kind)
 {
-    switch ((int)t->kind) {
+    switch ((int)kind) {
     case MODEL_Q_W:
     case MODEL_K_W:
     case MODEL_V_W:
     case MODEL_O_W:
-        return true;
+        return NULL;
     case MODEL_FFN0_W:
     case MODEL_GLU_W:
     case MODEL_FFN1_W:
-        return k->model->experts == 0;
+        return m->experts ? "an expert has few rows, other ones in each step" : NULL;
+    case MODEL_ROUTER_W:
+        return "a router has few outputs";
+    case MODEL_WTE:
+    case MODEL_LM_HEAD_W:
+        return "an embedding or output layer is multiplied in pieces of its rows";
     default:
-        return false;
+        return "it takes part in no matrix product";
     }
 }
 
 /* Density, of a small matrix twice that: transposing its tokens weighs more there. */
-static double weighed_density(const struct model_weights *w, const struct model_tensor *t)
+static double weighed_density(const struct model_tensor *t, int64_t n_kept)
 {
     enum { SMALL = 1 << 18 };
-    return (double)w->n_kept / (double)t->n_elems * (t->n_elems < SMALL ? 2 : 1);
+    return (double)n_kept / (double)t->n_elems * (t->n_elems < SMALL ? 2 : 1);
+}
+
+const char *host_dense_reason(const struct model *model, int tensor, int64_t n_kept)
+{
+    const struct model_tensor *t = &model->tensor[tensor];
+    const char *reason = reason_of_kind(model, t->kind);
+    if (reason) return reason;
+    return weighed_density(t, n_kept) <= most_dense[model->format].product
+               ? NULL
+               : "at this size and density a dense product is faster";
 }
 
 static enum wsc_err create(struct host *k)
@@ -119,7 +133,7 @@ static enum wsc_err load_matrix(struct host *k, const struct model_weights *w,
     TRY(num_sparse_load(own->matrix[t->kind], &packed, k->model->format, backward));
     own->loaded[t->kind] = true;
     own->samples[t->kind] = backward && !w->dense_gradient &&
-                            weighed_density(w, t) <= most_dense[k->model->format].gradient;
+                            weighed_density(t, w->n_kept) <= most_dense[k->model->format].gradient;
     return WSC_OK;
 }
 
@@ -157,8 +171,7 @@ enum wsc_err host_sparse_load(struct host *k, int stage, const struct model_weig
         const struct model_weights *w = &weights[v];
         const struct model_tensor *t = &k->model->tensor[plan->view[v].tensor];
         own->dense[v] = NULL;
-        if (w->bits && may_be_sparse(k, t) &&
-            weighed_density(w, t) <= most_dense[k->model->format].product)
+        if (w->bits && !host_dense_reason(k->model, plan->view[v].tensor, w->n_kept))
             TRY(load_matrix(k, w, t, backward));
         else
             TRY(load_dense(k, plan, v, w));

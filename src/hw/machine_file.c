@@ -63,6 +63,7 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
     else
         s->source = wsc_strdup(WSC_MEM_CONF, source->text);
     s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
+    s->is_set = value->pos.line < 0;
     if (s->kind) hw_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
 }
 
@@ -145,6 +146,11 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d)
         if (!mine) continue;
         if (!strcmp(mine, CONF_FAULTS_ADD)) {
             hw_faults_add(doc, d, text, set);
+            continue;
+        }
+        if (!strcmp(mine, "base")) {
+            conf_diag_error(d, (struct conf_pos){.line = -set}, mine,
+                            "only a file has a base; hint: --cluster FILE");
             continue;
         }
         int row = conf_keys_find(hw_machine_table(), mine);

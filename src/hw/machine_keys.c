@@ -140,6 +140,10 @@ static const struct conf_key keys[] = {
      DOC("host transport: largest piece of one message; no effect on virtual time")},
     {FIELD("stream.chunks_in_flight", stream.chunks_in_flight), INT, RANGE(1, 1024),
      DOC("host transport: pieces posted at once; no effect on virtual time")},
+    {OPTIONAL("stream.shares", stream.shares, "subtrees"), .type = CONF_T_CHOICE,
+     .choices = CONF_CHOICES({"subtrees", HW_SHARES_SUBTREES}, {"even", HW_SHARES_EVEN}),
+     DOC("host: cut a training batch over wafers such that an edge carries at most two gradient "
+         "vectors in a micro-batch, or evenly; no effect on values or virtual time")},
     {OPTIONAL("stream.keep", stream.keep_bytes, "256 MiB"), QUANTITY(BYTES), RANGE(0, MAX_BYTES),
      DOC("host transport: weights that a receiving rank keeps to not get them again in the same "
          "step; no effect on virtual time")},

@@ -5,6 +5,7 @@
  */
 #include "fault_events.h"
 
+#include <wsc/check.h>
 #include <wsc/vtime.h>
 
 __extension__ typedef __int128 wide;
@@ -73,6 +74,7 @@ static int64_t made_ps(const struct hw *hw, const struct hw_samples *samples, do
     const int64_t tokens = of_processes(hw, in->worker_tokens_per_s, samples->evaluation);
     /* Samples a second, rounded to a thousandth: a node's part may be less than one process. */
     const int64_t thousandths = of_processes(hw, 1000, samples->evaluation);
+    WSC_CHECK(thousandths > 0, "a system without input workers");
     const wide work_ps = (wide)samples->n * in->sample_ps * 1000;
     const int64_t begun_ps = (int64_t)(work_ps / slowed(thousandths, slowness));
     return vtime_add_ps(begun_ps, vtime_duration_ps(samples->n_tokens, slowed(tokens, slowness)));

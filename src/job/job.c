@@ -15,6 +15,7 @@
 #include "job_record.h"
 #include "job_same.h"
 #include "job_stop.h"
+#include "job_zeros.h"
 #include "shared_folder.h"
 
 #include <wsc/check.h>
@@ -110,6 +111,8 @@ static enum wsc_err plan(struct job_state *s)
     const struct zoo_params *p = s->job->params;
     if (trains(s)) {
         TRY(cluster_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
+        if (s->job->numerics == KERNELS_HOST)
+            TRY(stream_cut_batch(s->cluster->net, &s->train_batch));
         TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
     }
     if (evaluates(s)) {
@@ -245,6 +248,8 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
     TRY(comm_agree(s->comm, open_metrics(s), report));
     s->first_step = s->step;
     s->first_samples = s->samples;
+    if (s->job->values && s->job->numerics == KERNELS_HOST)
+        job_log_zeros(s->cluster->model, s->step);
     TRY(comm_agree(s->comm, plan_faults(s), report));
     s->host_start_s = s->host_logged_s = wsc_clock_s();
     s->host_logged_step = s->step;
@@ -336,6 +341,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     job_stop_restart(s);
     if (at < n) return stop_evaluation(s, began);
     s->eval_due = false;
+    if (!trains(s)) TRY(job_log_carried(s));
     return job_log_eval_end(s);
 }
 
@@ -429,13 +435,6 @@ static void measure_host(struct job_state *s)
     s->sent_bytes = comm_max(s->comm, comm_sent_bytes(s->comm));
     s->wafer_rss_bytes = comm_max(s->comm, has_local_wafer(s->cluster) ? rss : 0);
     s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
-}
-
-/* What the links carried where weights are sparse.  Collective. */
-static enum wsc_err collect_payload(struct job_state *s)
-{
-    if (!s->job->values || !model_is_sparse(s->cluster->model)) return WSC_OK;
-    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
 }
 
 /* Cycles by kernel on the wafer that has most of them.  Collective. */
@@ -549,7 +548,7 @@ static enum wsc_err train(struct job_state *s)
              (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
     measure_host(s);
     collect_kernels(s);
-    TRY(collect_payload(s));
+    TRY(job_log_carried(s));
     return comm_rank(s->comm) == 0 ? job_write_performance(s) : WSC_OK;
 }
 

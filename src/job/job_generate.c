@@ -202,6 +202,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     s->generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
     job_record_plan(s, 0, pass.n_steps);
     TRY(job_run_pass(s, &pass, &work));
+    TRY(job_log_carried(s));
     return comm_rank(s->comm) == 0 ? job_write_generated(s) : WSC_OK;
 }
 

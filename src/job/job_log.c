@@ -108,6 +108,20 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     return job_events_train(s, &step, &pace);
 }
 
+/* ---- links ----------------------------------------------------------------------------------- */
+
+enum wsc_err job_log_carried(struct job_state *s)
+{
+    if (!s->job->values) return WSC_OK;
+    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
+}
+
+static struct job_payload payload_of(const struct job_state *s)
+{
+    const struct cluster *c = s->cluster;
+    return (struct job_payload){s->carried, s->n_carried, c->machine, model_is_sparse(c->model)};
+}
+
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
 static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
@@ -165,7 +179,8 @@ static struct job_evaluation summarise(const struct job_state *s)
                                .samples = e->rate.samples,
                                .virtual_time_ps = e->rate.time_ps,
                                .samples_per_s = e->rate.global_rate,
-                               .loss = s->job->values ? e->loss / (double)e->n_batches : NAN};
+                               .loss = s->job->values ? e->loss / (double)e->n_batches : NAN,
+                               .payload = payload_of(s)};
     add_scores(s, &r);
     return r;
 }
@@ -184,8 +199,9 @@ enum wsc_err job_log_eval_end(struct job_state *s)
                  (long long)r.batches, r.samples_per_s);
     }
     /* After a training, stdout belongs to its performance.json. */
-    const bool alone = s->job->params->runconfig.mode == ZOO_EVAL;
-    return alone && s->job->json ? job_evaluation_print(&r) : WSC_OK;
+    if (s->job->params->runconfig.mode != ZOO_EVAL) return WSC_OK;
+    job_payload_log(&r.payload);
+    return s->job->json ? job_evaluation_print(&r) : WSC_OK;
 }
 
 /* ---- generation ------------------------------------------------------------------------------ */
@@ -262,7 +278,7 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .cluster_hash = job->cluster->hash,
                                     .kernel = s->kernel,
                                     .n_kernels = s->n_kernels,
-                                    .payload = {s->carried, s->n_carried, c->machine},
+                                    .payload = payload_of(s),
                                     .numerics = kind_of(s),
                                     .command = job->command};
 }
@@ -344,6 +360,7 @@ enum wsc_err job_write_generated(struct job_state *s)
              "%.6g ms, then one every %.6g ms.",
              (long long)g->new_tokens, (long long)g->n_prompts, p.tokens_per_s,
              (double)g->first_ps * 1e-9, (double)generation.token_ps * 1e-9);
+    job_payload_log(&p.payload);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }

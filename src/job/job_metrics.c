@@ -168,6 +168,38 @@ enum wsc_err job_metrics_eval(struct job_metrics *m, const struct job_evaluation
     return finish_line(m, &j);
 }
 
+/* Take the evaluation of a line, when it is one. */
+static void take_evaluation(const char *line, int64_t *step, double *loss)
+{
+    json_t *object = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+    json_t *value = json_object_get(object, "eval_loss");
+    if (json_is_number(value)) {
+        *step = json_integer_value(json_object_get(object, "step"));
+        *loss = json_number_value(value);
+    }
+    json_decref(object);
+}
+
+enum wsc_err job_last_evaluation(const char *dir, int64_t *step, double *loss)
+{
+    *step = -1;
+    *loss = NAN;
+    char *path = out_file_path(dir, "metrics.jsonl"),
+         *line = wsc_alloc_raw(WSC_MEM_REPORT, LINE_SIZE, 1);
+    enum wsc_err rc = path && line ? WSC_OK : WSC_NOMEM;
+    FILE *file = rc ? NULL : fopen(path, "r");
+    if (!rc && !file && errno != ENOENT)
+        rc = WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    while (file && fgets(line, LINE_SIZE, file))
+        take_evaluation(line, step, loss);
+    if (file && ferror(file))
+        rc = WSC_RAISE(WSC_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (file) (void)fclose(file);
+    wsc_free(line);
+    wsc_free(path);
+    return rc;
+}
+
 void job_metrics_close(struct job_metrics **m)
 {
     if (!*m) return;

@@ -195,6 +195,7 @@ enum wsc_err job_evaluation_print(const struct job_evaluation *e)
         add_value(&j, e->score[i].key, e->score[i].value);
     out_json_int(&j, "virtual_time_ps", e->virtual_time_ps);
     out_json_real(&j, "samples_per_s", e->samples_per_s);
+    job_payload_json(&j, &e->payload);
     out_json_close(&j);
     return print_object(&j, "evaluation");
 }

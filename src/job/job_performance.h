@@ -68,6 +68,7 @@ struct job_evaluation {
     double loss;
     struct job_score score[JOB_MOST_SCORES];
     int n_scores;
+    struct job_payload payload;
 };
 /** Print an evaluation as one JSON object on stdout: `--mode eval --json`. */
 enum wsc_err job_evaluation_print(const struct job_evaluation *e) WSC_CHECKED;

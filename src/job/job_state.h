@@ -72,7 +72,7 @@ struct job_state {
     struct job_fault_cost *fault; /* owned: what the faults cost */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;
-    struct stream_carried *carried; /* owned, n_carried: of sparse weights with values */
+    struct stream_carried *carried; /* owned, n_carried: of a training with values */
     int n_carried;
     struct job_eval_sums eval;
     struct job_generated generated;

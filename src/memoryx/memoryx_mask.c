@@ -108,15 +108,25 @@ uint64_t memoryx_mask_seed(const struct memoryx *mx, const struct zoo_sparsity *
     return entry->seed == CONF_NULL ? mx->config.seed : (uint64_t)entry->seed;
 }
 
+/* What release 1.7 leaves in a column, before the whole tensor is pruned to its count. */
+static int64_t of_a_column(const struct zoo_sparsity *entry, const struct model_tensor *t)
+{
+    return t->shape[0] - (int64_t)(entry->sparsity.init * (double)t->shape[0]);
+}
+
 /* A selection for the first mask of tensor @p tensor. */
 static struct memoryx_selection first_selection(const struct memoryx *mx, int tensor,
                                                 const struct zoo_sparsity *entry)
 {
-    const float sparsity = zoo_sparsity_after(entry, 0);
+    const struct model_tensor *t = &mx->net->model->tensor[tensor];
     const bool random = entry->init_method == ZOO_MASK_RANDOM;
+    const bool columns = entry->init_method == ZOO_MASK_BALANCED_TOPK;
+    const int64_t groups = columns ? t->shape[1] : zoo_sparsity_groups(entry);
     return (struct memoryx_selection){
         .tensor = tensor,
-        .k = zoo_sparsity_kept(sparsity, mx->net->model->tensor[tensor].n_elems),
+        .k = columns ? of_a_column(entry, t) : zoo_sparsity_target(entry, t->n_elems, 0) / groups,
+        .n_groups = groups,
+        .by_columns = columns || entry->in_groups > 0,
         .keys = random ? memoryx_keys_random : memoryx_keys_magnitude,
         .mx = mx,
         .seed = memoryx_mask_seed(mx, entry),
@@ -141,6 +151,35 @@ static void begin_mask(struct memoryx *mx, int tensor, struct memoryx_selection 
         list[(*n)++] = first_selection(mx, tensor, entry);
 }
 
+/* The masks by column that keep more than their tensors should: prune them by magnitude alone. */
+static enum wsc_err trim_columns(struct memoryx *mx, struct memoryx_selection *list, int n)
+{
+    enum wsc_err rc = WSC_OK;
+    int n_trimmed = 0;
+    for (int k = 0; k < n && !rc; k++) {
+        const struct zoo_sparsity *entry = model_sparsity_of(mx->net->model, list[k].tensor);
+        const int64_t n_elems = mx->net->model->tensor[list[k].tensor].n_elems;
+        const int64_t kept = zoo_sparsity_target(entry, n_elems, 0);
+        if (entry->init_method != ZOO_MASK_BALANCED_TOPK || list[k].k * list[k].n_groups <= kept)
+            continue;
+        struct memoryx_selection *s = &list[n_trimmed++];
+        *s = list[k];
+        s->k = kept;
+        s->n_groups = 1;
+        s->mask = mx->part[s->tensor].mask;
+        s->taken = wsc_alloc(WSC_MEM_MEMORYX, (size_t)memoryx_mask_words(mx->part[s->tensor].n),
+                             sizeof *s->taken);
+        if (!s->taken) rc = WSC_RAISE(WSC_NOMEM, "no memory for a mask");
+    }
+    if (!rc) rc = memoryx_select(mx, 0, list, n_trimmed);
+    for (int k = 0; k < n_trimmed; k++) {
+        const struct memoryx_part *s = &mx->part[list[k].tensor];
+        if (!rc) memcpy(s->mask, list[k].taken, (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+        wsc_free(list[k].taken);
+    }
+    return rc;
+}
+
 enum wsc_err memoryx_run_masks(void *arg)
 {
     struct memoryx *mx = arg;
@@ -150,7 +189,8 @@ enum wsc_err memoryx_run_masks(void *arg)
     TRY_NEW(list, WSC_MEM_MEMORYX, n_tensors);
     for (int i = 0; i < n_tensors; i++)
         if (mx->part[i].mask_due) begin_mask(mx, i, list, &n);
-    const enum wsc_err rc = memoryx_select(mx, 0, list, n);
+    enum wsc_err rc = memoryx_select(mx, 0, list, n);
+    if (!rc) rc = trim_columns(mx, list, n);
     wsc_free(list);
     for (int i = 0; i < n_tensors && !rc; i++) {
         if (mx->part[i].mask) memoryx_prune(mx, i);

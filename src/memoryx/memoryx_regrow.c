@@ -18,16 +18,21 @@
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
+/* Masks may grow where the gradient of all elements is largest. */
+static enum wsc_err keep_gradient(struct memoryx_part *s)
+{
+    TRY_NEW(s->dense, WSC_MEM_MEMORYX, s->n);
+    memcpy(s->dense, s->g, (size_t)s->n * sizeof *s->dense);
+    return WSC_OK;
+}
+
 enum wsc_err memoryx_mask_gradients(struct memoryx *mx)
 {
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
         const struct zoo_sparsity *entry = model_sparsity_of(mx->net->model, i);
         struct memoryx_part *s = &mx->part[i];
         if (!s->mask) continue;
-        if (zoo_sparsity_needs_dense_gradient(entry, mx->mask_step)) {
-            TRY_NEW(s->dense, WSC_MEM_MEMORYX, s->n);
-            memcpy(s->dense, s->g, (size_t)s->n * sizeof *s->dense);
-        }
+        if (zoo_sparsity_needs_dense_gradient(entry, mx->mask_step)) TRY(keep_gradient(s));
         memoryx_mask_apply(s, s->g);
     }
     return WSC_OK;
@@ -106,15 +111,17 @@ static bool drops(const struct zoo_sparsity *entry)
     return entry->algorithm == ZOO_SPARSITY_SET || entry->algorithm == ZOO_SPARSITY_RIGL;
 }
 
+/* The largest weights, @p n over all groups; before others of the same size those of the mask. */
 static struct memoryx_selection by_weight(const struct update *u, int k, int64_t n)
 {
-    const struct memoryx_part *s = &u->mx->part[u->tensor[k]];
+    const struct zoo_sparsity *e = entry_of(u, k);
     return (struct memoryx_selection){.tensor = u->tensor[k],
-                                      .k = n,
-                                      .keys = memoryx_keys_magnitude,
+                                      .k = n / zoo_sparsity_groups(e),
+                                      .n_groups = zoo_sparsity_groups(e),
+                                      .by_columns = e->in_groups > 0,
+                                      .keys = drops(e) ? memoryx_keys_kept : memoryx_keys_magnitude,
                                       .mx = u->mx,
-                                      .of = s->w,
-                                      .mask = drops(entry_of(u, k)) ? s->mask : NULL,
+                                      .of = u->mx->part[u->tensor[k]].w,
                                       .taken = u->taken[k]};
 }
 
@@ -134,8 +141,8 @@ static enum wsc_err keep_largest(struct update *u)
     for (int k = 0; k < u->n; k++) {
         const struct zoo_sparsity *e = entry_of(u, k);
         const int64_t n = u->mx->net->model->tensor[u->tensor[k]].n_elems;
-        u->count[k] = drops(e) ? zoo_sparsity_dropped_to(e, u->count[k], at)
-                               : zoo_sparsity_kept(zoo_sparsity_after(e, at), n);
+        u->count[k] =
+            drops(e) ? zoo_sparsity_dropped_to(e, u->count[k], at) : zoo_sparsity_target(e, n, at);
         u->list[k] = by_weight(u, k, u->count[k]);
     }
     return memoryx_select(u->mx, u->step, u->list, u->n);
@@ -149,10 +156,11 @@ static enum wsc_err regrow(struct update *u)
     for (int k = 0; k < u->n; k++) {
         const struct zoo_sparsity *e = entry_of(u, k);
         const int64_t n_elems = u->mx->net->model->tensor[u->tensor[k]].n_elems;
-        const int64_t target = zoo_sparsity_kept(zoo_sparsity_after(e, at), n_elems);
+        const int64_t target = zoo_sparsity_target(e, n_elems, at);
         if (!drops(e) || target <= u->count[k]) continue;
         struct memoryx_selection *s = &u->list[n++];
         *s = by_weight(u, k, target - u->count[k]);
+        s->keys = memoryx_keys_magnitude;
         s->mask = u->taken[k];
         s->outside = true;
         s->of = u->mx->part[u->tensor[k]].dense;

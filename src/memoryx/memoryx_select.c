@@ -5,7 +5,9 @@
  * the digit in which the k-th largest key lies, and sends it back.  After the last round the
  * threshold is known: larger keys are taken, and of equal ones as many as are left, shard by shard
  * in the order of elements.  So the result does not depend on the number of shards.
- * Called by memoryx_mask.c. */
+ * A tensor may be cut into groups of rows or columns, each with k of its own elements; what is
+ * selected at once is bounded by the number of groups.  Called by memoryx_mask.c and
+ * memoryx_regrow.c. */
 #include "memoryx_select.h"
 
 #include "memoryx_exchange.h"
@@ -15,24 +17,31 @@
 
 #include <string.h>
 
-enum { N_ROUNDS = 3, N_DIGITS = 1 << 11, CHUNK_BLOCKS = 64 };
+enum { N_ROUNDS = 3, N_DIGITS = 1 << 11, CHUNK_BLOCKS = 64, MOST_SLOTS = 256 };
 /* Lowest bit of the digit of each round; the last digit has 10 bits. */
 static const int shift_of[N_ROUNDS] = {21, 10, 0};
 static const uint32_t digits_of[N_ROUNDS] = {1U << 11, 1U << 11, 1U << 10};
 
-/* What shard 0 sends about one selection after a round. */
+/* What shard 0 sends about one group after a round. */
 struct found {
     uint32_t prefix;  /* bits of the threshold so far, in their places */
     int64_t left;     /* elements to take among keys with this prefix */
     int64_t of_shard; /* last round, for each shard in turn: how many of these are its own */
 };
 
-/* A round of all selections. */
+/* Groups [first, first + n) of one selection; their counts and results begin at `slot`. */
+struct piece {
+    const struct memoryx_selection *s;
+    int64_t first;
+    int n, slot;
+};
+
+/* A round of the pieces that are selected at once. */
 struct round {
     struct memoryx *mx;
-    const struct memoryx_selection *list;
-    int n, index;
-    const struct found *found; /* (n) of the round before */
+    const struct piece *piece;
+    int n_pieces, n_slots, index;
+    const struct found *found; /* (n_slots) of the round before */
 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -51,6 +60,17 @@ void memoryx_keys_magnitude(const struct memoryx_selection *s, int64_t first, in
         key[i] &= 0x7fffffffU;
 }
 
+void memoryx_keys_kept(const struct memoryx_selection *s, int64_t first, int64_t n, uint32_t *key)
+{
+    const uint64_t *mask = s->mx->part[s->tensor].mask;
+    memoryx_keys_magnitude(s, first, n, key);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = first + i;
+        key[i] =
+            key[i] << 1 | (uint32_t)(mask[at / MEMORYX_WORD_BITS] >> at % MEMORYX_WORD_BITS & 1);
+    }
+}
+
 /* Eligible elements among the 64 of word @p word of the part; bits past its end are 0. */
 static uint64_t eligible(const struct memoryx_selection *s, int64_t word, int64_t n)
 {
@@ -60,30 +80,76 @@ static uint64_t eligible(const struct memoryx_selection *s, int64_t word, int64_
     return (s->outside ? ~s->mask[word] : s->mask[word]) & inside;
 }
 
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+static int64_t n_groups_of(const struct memoryx_selection *s)
+{
+    return s->n_groups > 1 ? s->n_groups : 1;
+}
+
+/* The group of each of @p n elements of the part, counted from the piece's first. */
+static void find_groups(const struct piece *p, int64_t first, int64_t n, int64_t *group)
+{
+    const struct memoryx_selection *s = p->s;
+    const struct model_tensor *t = &s->mx->net->model->tensor[s->tensor];
+    const int64_t rows = t->shape[0], cols = t->n_elems / rows;
+    const int64_t size = t->n_elems / n_groups_of(s);
+    memset(group, 0, (size_t)n * sizeof *group);
+    for (int64_t i = 0; i < n && s->n_groups > 1; i++) {
+        const int64_t at = s->mx->part[s->tensor].first + first + i;
+        const int64_t place = s->by_columns ? at % cols * rows + at / cols : at;
+        group[i] = place / size - p->first;
+    }
+}
+
+/* Pieces of at most MOST_SLOTS groups in all, from group @p *group of selection @p *k on; both are
+ * moved on. */
+static int cut_pieces(const struct memoryx_selection *list, int n, int *k, int64_t *group,
+                      struct piece piece[MOST_SLOTS], int *n_slots)
+{
+    int n_pieces = 0;
+    *n_slots = 0;
+    while (*k < n && *n_slots < MOST_SLOTS) {
+        const int64_t left = n_groups_of(&list[*k]) - *group;
+        const int m = left < MOST_SLOTS - *n_slots ? (int)left : MOST_SLOTS - *n_slots;
+        piece[n_pieces++] = (struct piece){&list[*k], *group, m, *n_slots};
+        *n_slots += m;
+        *group += m;
+        if (m < left) break;
+        *group = 0;
+        ++*k;
+    }
+    return n_pieces;
+}
+
 /* ---- counting -------------------------------------------------------------------------------- */
 
 struct count_job {
     const struct round *round;
-    const struct memoryx_selection *s;
-    uint32_t prefix;
-    int64_t *count; /* threads x N_DIGITS */
+    const struct piece *piece;
+    int64_t *count; /* threads x groups of the piece x N_DIGITS */
 };
 
-/* The elements of one block whose upper bits are the prefix, by their next digit. */
+/* The elements of one block whose upper bits are their group's prefix, by their next digit. */
 static void count_block(const struct count_job *job, int64_t first, int64_t n, int64_t *count)
 {
     const int shift = shift_of[job->round->index];
     const uint32_t digits = digits_of[job->round->index];
     const uint32_t above = ~((digits << shift) - 1);
+    const struct piece *p = job->piece;
+    const struct memoryx_selection *s = p->s;
     uint32_t key[STREAM_BLOCK_ELEMS];
-    job->s->keys(job->s, first, n, key);
+    int64_t group[STREAM_BLOCK_ELEMS];
+    s->keys(s, first, n, key);
+    find_groups(p, first, n, group);
     for (int64_t w = 0; w * MEMORYX_WORD_BITS < n; w++) {
-        uint64_t bits =
-            eligible(job->s, first / MEMORYX_WORD_BITS + w, job->s->mx->part[job->s->tensor].n);
+        uint64_t bits = eligible(s, first / MEMORYX_WORD_BITS + w, s->mx->part[s->tensor].n);
         for (; bits; bits &= bits - 1) {
-            const uint32_t k = key[w * MEMORYX_WORD_BITS + __builtin_ctzll(bits)];
-            if (job->round->index && (k & above) != job->prefix) continue;
-            count[k >> shift & (digits - 1)]++;
+            const int64_t i = w * MEMORYX_WORD_BITS + __builtin_ctzll(bits), g = group[i];
+            if (g < 0 || g >= p->n) continue;
+            const uint32_t prefix = job->round->found[p->slot + g].prefix;
+            if (job->round->index && (key[i] & above) != prefix) continue;
+            count[g * N_DIGITS + (key[i] >> shift & (digits - 1))]++;
         }
     }
 }
@@ -91,30 +157,32 @@ static void count_block(const struct count_job *job, int64_t first, int64_t n, i
 static void count_chunk(void *ctx, int64_t i, int thread)
 {
     const struct count_job *job = ctx;
-    const int64_t n = job->s->mx->part[job->s->tensor].n;
+    const struct memoryx_selection *s = job->piece->s;
+    const int64_t n = s->mx->part[s->tensor].n;
     const int64_t chunk = (int64_t)CHUNK_BLOCKS * STREAM_BLOCK_ELEMS;
     const int64_t end = (i + 1) * chunk < n ? (i + 1) * chunk : n;
     for (int64_t at = i * chunk; at < end; at += STREAM_BLOCK_ELEMS)
         count_block(job, at, end - at < STREAM_BLOCK_ELEMS ? end - at : STREAM_BLOCK_ELEMS,
-                    job->count + (int64_t)thread * N_DIGITS);
+                    job->count + (int64_t)thread * job->piece->n * N_DIGITS);
 }
 
-/* This shard's counts of all selections, N_DIGITS each. */
+/* This shard's counts of all slots, N_DIGITS each. */
 static enum wsc_err own_counts(const struct round *r, struct comm_buf **out)
 {
-    const int64_t bytes = (int64_t)r->n * N_DIGITS * (int64_t)sizeof(int64_t);
+    const int64_t bytes = (int64_t)r->n_slots * N_DIGITS * (int64_t)sizeof(int64_t);
+    const int64_t chunk = (int64_t)CHUNK_BLOCKS * STREAM_BLOCK_ELEMS;
     int64_t *scratch;
-    TRY_NEW(scratch, WSC_MEM_MEMORYX, (int64_t)num_threads() * N_DIGITS);
+    TRY_NEW(scratch, WSC_MEM_MEMORYX, (int64_t)num_threads() * r->n_slots * N_DIGITS);
     enum wsc_err rc = comm_buf_create(r->mx->net->comm, out, bytes);
     int64_t *total = rc ? NULL : comm_buf_data(*out);
     if (total) memset(total, 0, (size_t)bytes);
-    for (int k = 0; total && k < r->n; k++, total += N_DIGITS) {
-        struct count_job job = {r, &r->list[k], r->found[k].prefix, scratch};
-        const int64_t chunk = (int64_t)CHUNK_BLOCKS * STREAM_BLOCK_ELEMS;
-        memset(scratch, 0, (size_t)num_threads() * N_DIGITS * sizeof *scratch);
-        num_parallel((r->mx->part[r->list[k].tensor].n + chunk - 1) / chunk, count_chunk, &job);
-        for (int i = 0; i < num_threads() * N_DIGITS; i++)
-            total[i % N_DIGITS] += scratch[i];
+    for (int k = 0; total && k < r->n_pieces; k++) {
+        const int64_t n = (int64_t)r->piece[k].n * N_DIGITS;
+        struct count_job job = {r, &r->piece[k], scratch};
+        memset(scratch, 0, (size_t)(num_threads() * n) * sizeof *scratch);
+        num_parallel((r->mx->part[r->piece[k].s->tensor].n + chunk - 1) / chunk, count_chunk, &job);
+        for (int64_t i = 0; i < num_threads() * n; i++)
+            total[r->piece[k].slot * (int64_t)N_DIGITS + i % n] += scratch[i];
     }
     wsc_free(scratch);
     return rc;
@@ -123,22 +191,22 @@ static enum wsc_err own_counts(const struct round *r, struct comm_buf **out)
 /* ---- joining --------------------------------------------------------------------------------- */
 
 /* The digit, from the highest, in which `left` elements are used up; the sum over shards of counts
- * of digit @p d of selection @p k is at hand through the parts. */
-static int64_t count_of(struct comm_buf *const *part, int n_shards, int k, uint32_t d)
+ * of digit @p d of slot @p slot is at hand through the parts. */
+static int64_t count_of(struct comm_buf *const *part, int n_shards, int slot, uint32_t d)
 {
     int64_t sum = 0;
     for (int m = 0; m < n_shards; m++)
-        sum += ((const int64_t *)comm_buf_data(part[m]))[(int64_t)k * N_DIGITS + d];
+        sum += ((const int64_t *)comm_buf_data(part[m]))[(int64_t)slot * N_DIGITS + d];
     return sum;
 }
 
-static struct found find_digit(const struct round *r, struct comm_buf *const *part, int k,
+static struct found find_digit(const struct round *r, struct comm_buf *const *part, int slot,
                                uint32_t *digit)
 {
-    struct found f = r->found[k];
+    struct found f = r->found[slot];
     uint32_t d = digits_of[r->index];
     while (d-- > 1) {
-        const int64_t n = count_of(part, r->mx->n_shards, k, d);
+        const int64_t n = count_of(part, r->mx->n_shards, slot, d);
         if (n >= f.left) break;
         f.left -= n;
     }
@@ -147,15 +215,15 @@ static struct found find_digit(const struct round *r, struct comm_buf *const *pa
     return f;
 }
 
-/* n_shards records for each selection: what is found, and how many of equal keys each takes. */
+/* n_shards records for each slot: what is found, and how many of equal keys each takes. */
 static enum wsc_err join_counts(const struct memoryx *mx, void *ctx, struct comm_buf *const *part,
                                 struct comm_buf **total)
 {
     const struct round *r = ctx;
     TRY(comm_buf_create(mx->net->comm, total,
-                        (int64_t)r->n * mx->n_shards * (int64_t)sizeof(struct found)));
+                        (int64_t)r->n_slots * mx->n_shards * (int64_t)sizeof(struct found)));
     struct found *out = comm_buf_data(*total);
-    for (int k = 0; k < r->n; k++) {
+    for (int k = 0; k < r->n_slots; k++) {
         uint32_t digit;
         const struct found f = find_digit(r, part, k, &digit);
         int64_t left = f.left;
@@ -173,63 +241,77 @@ static enum wsc_err join_counts(const struct memoryx *mx, void *ctx, struct comm
 /* ---- taking ---------------------------------------------------------------------------------- */
 
 struct take_job {
-    const struct memoryx_selection *s;
-    uint32_t threshold;
-    int64_t *equal; /* by block: eligible elements whose key is the threshold */
+    const struct piece *piece;
+    struct found *found; /* of the piece's groups */
+    int64_t *equal;      /* by block: eligible elements whose key is their group's threshold */
 };
 
 /* Bits of larger keys are set at once; equal ones are counted. */
 static void take_block(void *ctx, int64_t i, int thread)
 {
     const struct take_job *job = ctx;
-    const int64_t first = i * STREAM_BLOCK_ELEMS, n = job->s->mx->part[job->s->tensor].n;
+    const struct memoryx_selection *s = job->piece->s;
+    const int64_t first = i * STREAM_BLOCK_ELEMS, n = s->mx->part[s->tensor].n;
     const int64_t m = n - first < STREAM_BLOCK_ELEMS ? n - first : STREAM_BLOCK_ELEMS;
     uint32_t key[STREAM_BLOCK_ELEMS];
+    int64_t group[STREAM_BLOCK_ELEMS];
     (void)thread;
-    job->s->keys(job->s, first, m, key);
+    s->keys(s, first, m, key);
+    find_groups(job->piece, first, m, group);
     job->equal[i] = 0;
     for (int64_t w = first / MEMORYX_WORD_BITS; w * MEMORYX_WORD_BITS < first + m; w++) {
-        const uint32_t *k = key + (w * MEMORYX_WORD_BITS - first);
-        for (uint64_t bits = eligible(job->s, w, n); bits; bits &= bits - 1) {
+        const int64_t at = w * MEMORYX_WORD_BITS - first;
+        for (uint64_t bits = eligible(s, w, n); bits; bits &= bits - 1) {
             const int b = __builtin_ctzll(bits);
-            if (k[b] > job->threshold) job->s->taken[w] |= 1ULL << b;
-            job->equal[i] += k[b] == job->threshold;
+            const int64_t g = group[at + b];
+            if (g < 0 || g >= job->piece->n) continue;
+            if (key[at + b] > job->found[g].prefix) s->taken[w] |= 1ULL << b;
+            job->equal[i] += key[at + b] == job->found[g].prefix;
         }
     }
 }
 
-/* The first @p quota elements of block @p i whose key is the threshold. */
-static void take_equal(const struct take_job *job, int64_t i, int64_t quota)
+/* Elements of block @p i whose key is their group's threshold, while their group has any left to
+ * take; returns how many. */
+static int64_t take_equal(const struct take_job *job, int64_t i)
 {
-    const int64_t first = i * STREAM_BLOCK_ELEMS, n = job->s->mx->part[job->s->tensor].n;
+    const struct memoryx_selection *s = job->piece->s;
+    const int64_t first = i * STREAM_BLOCK_ELEMS, n = s->mx->part[s->tensor].n;
     const int64_t m = n - first < STREAM_BLOCK_ELEMS ? n - first : STREAM_BLOCK_ELEMS;
     uint32_t key[STREAM_BLOCK_ELEMS];
-    job->s->keys(job->s, first, m, key);
-    for (int64_t w = first / MEMORYX_WORD_BITS; quota && w * MEMORYX_WORD_BITS < first + m; w++) {
-        const uint32_t *k = key + (w * MEMORYX_WORD_BITS - first);
-        for (uint64_t bits = eligible(job->s, w, n); bits && quota; bits &= bits - 1) {
+    int64_t group[STREAM_BLOCK_ELEMS], taken = 0;
+    s->keys(s, first, m, key);
+    find_groups(job->piece, first, m, group);
+    for (int64_t w = first / MEMORYX_WORD_BITS; w * MEMORYX_WORD_BITS < first + m; w++) {
+        const int64_t at = w * MEMORYX_WORD_BITS - first;
+        for (uint64_t bits = eligible(s, w, n); bits; bits &= bits - 1) {
             const int b = __builtin_ctzll(bits);
-            if (k[b] != job->threshold) continue;
-            job->s->taken[w] |= 1ULL << b;
-            quota--;
+            const int64_t g = group[at + b];
+            if (g < 0 || g >= job->piece->n || !job->found[g].of_shard) continue;
+            if (key[at + b] != job->found[g].prefix) continue;
+            s->taken[w] |= 1ULL << b;
+            job->found[g].of_shard--;
+            taken++;
         }
     }
+    return taken;
 }
 
-/* @p taken may be the mask that says which elements are eligible outside it: a block's own bits
- * are written only after they were read. */
-static enum wsc_err take(const struct memoryx_selection *s, struct found found)
+/* `taken` may be the mask that says which elements are eligible outside it: a block's own bits are
+ * written only after they were read. */
+static enum wsc_err take(const struct piece *piece, struct found *found)
 {
+    const struct memoryx_selection *s = piece->s;
     const int64_t blocks = (s->mx->part[s->tensor].n + STREAM_BLOCK_ELEMS - 1) / STREAM_BLOCK_ELEMS;
-    struct take_job job = {.s = s, .threshold = found.prefix};
+    struct take_job job = {.piece = piece, .found = found};
+    int64_t left = 0;
     if (!blocks || !s->k) return WSC_OK;
+    for (int g = 0; g < piece->n; g++)
+        left += found[g].of_shard;
     TRY_NEW(job.equal, WSC_MEM_MEMORYX, blocks);
     num_parallel(blocks, take_block, &job);
-    for (int64_t i = 0; i < blocks && found.of_shard; i++) {
-        const int64_t n = job.equal[i] < found.of_shard ? job.equal[i] : found.of_shard;
-        if (n) take_equal(&job, i, n);
-        found.of_shard -= n;
-    }
+    for (int64_t i = 0; i < blocks && left; i++)
+        if (job.equal[i]) left -= take_equal(&job, i);
     wsc_free(job.equal);
     return WSC_OK;
 }
@@ -245,26 +327,44 @@ static enum wsc_err run_round(struct round *r, int64_t step, struct found *found
     TRY(own_counts(r, &own));
     TRY(memoryx_exchange(r->mx, &round, own, &total, &ignored));
     const struct found *all = comm_buf_data(total);
-    for (int k = 0; k < r->n; k++)
+    for (int k = 0; k < r->n_slots; k++)
         found[k] = all[(int64_t)k * r->mx->n_shards + r->mx->shard];
     comm_buf_unref(&total);
     return WSC_OK;
 }
 
-enum wsc_err memoryx_select(struct memoryx *mx, int64_t step, const struct memoryx_selection *list,
-                            int n)
+/* The rounds of one lot of pieces. */
+static enum wsc_err select_pieces(struct memoryx *mx, int64_t step, const struct piece *piece,
+                                  int n_pieces, int n_slots)
 {
     struct found *found;
     enum wsc_err rc = WSC_OK;
-    if (!n) return WSC_OK;
-    TRY_NEW(found, WSC_MEM_MEMORYX, n);
-    for (int k = 0; k < n; k++)
-        found[k].left = list[k].k;
-    struct round r = {.mx = mx, .list = list, .n = n, .found = found};
+    TRY_NEW(found, WSC_MEM_MEMORYX, n_slots);
+    for (int k = 0; k < n_pieces; k++)
+        for (int g = 0; g < piece[k].n; g++)
+            found[piece[k].slot + g].left = piece[k].s->k;
+    struct round r = {
+        .mx = mx, .piece = piece, .n_pieces = n_pieces, .n_slots = n_slots, .found = found};
     for (; r.index < N_ROUNDS && !rc; r.index++)
         rc = run_round(&r, step, found);
-    for (int k = 0; k < n && !rc; k++)
-        rc = take(&list[k], found[k]);
+    for (int k = 0; k < n_pieces && !rc; k++)
+        rc = take(&piece[k], found + piece[k].slot);
     wsc_free(found);
+    return rc;
+}
+
+enum wsc_err memoryx_select(struct memoryx *mx, int64_t step, const struct memoryx_selection *list,
+                            int n)
+{
+    struct piece *piece;
+    enum wsc_err rc = WSC_OK;
+    int64_t group = 0;
+    TRY_NEW(piece, WSC_MEM_MEMORYX, MOST_SLOTS);
+    for (int k = 0; k < n && !rc;) {
+        int n_slots;
+        const int n_pieces = cut_pieces(list, n, &k, &group, piece, &n_slots);
+        rc = select_pieces(mx, step, piece, n_pieces, n_slots);
+    }
+    wsc_free(piece);
     return rc;
 }

@@ -9,7 +9,11 @@
  * ones the elements with the lowest index in the tensor. */
 struct memoryx_selection {
     int tensor;
-    int64_t k; /* elements to take; at most those that are eligible on all shards */
+    int64_t k; /* elements to take of each group; at most those that are eligible on all shards */
+    /* Chunks of equal size of the tensor, row after row or column after column, each a selection of
+     * its own; 0 or 1: one. */
+    int64_t n_groups;
+    bool by_columns;
     /* Keys of elements [first, first + n) of this shard's part, n <= STREAM_BLOCK_ELEMS. */
     void (*keys)(const struct memoryx_selection *s, int64_t first, int64_t n, uint32_t *key);
     const struct memoryx *mx; /* for keys */
@@ -19,13 +23,15 @@ struct memoryx_selection {
     bool outside;             /* eligible are those that `mask` does not have */
     uint64_t *taken;          /* their bits are set, others stay */
 };
-/* Keys of the two kinds: Philox of (seed, stream, element), and magnitude, in the order of |x|. */
+/* Keys: Philox of (seed, stream, element); magnitude, in the order of |x|; the same, and of equal
+ * ones those that the tensor's mask has first. */
 void memoryx_keys_random(const struct memoryx_selection *s, int64_t first, int64_t n,
                          uint32_t *key);
 void memoryx_keys_magnitude(const struct memoryx_selection *s, int64_t first, int64_t n,
                             uint32_t *key);
-/* Make @p n selections at once, in three rounds among the shards; all shards call it with the same
- * tensors and k.  Takes no virtual time.  WSC_NOMEM. */
+void memoryx_keys_kept(const struct memoryx_selection *s, int64_t first, int64_t n, uint32_t *key);
+/* Make @p n selections, in three rounds among the shards for every few hundred groups; all shards
+ * call it with the same tensors, groups and k.  Takes no virtual time.  WSC_NOMEM. */
 enum wsc_err memoryx_select(struct memoryx *mx, int64_t step, const struct memoryx_selection *list,
                             int n) WSC_CHECKED;
 #endif

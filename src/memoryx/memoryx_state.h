@@ -31,6 +31,7 @@ struct memoryx_part {
     bool mask_due;  /* it has no mask yet */
     float *dense;   /* owned (n), in an update before a mask that needs it: g before masking */
     bool g_started; /* a stage has contributed to g in this step */
+    bool updated;   /* already, in this step: see memoryx_update_stage() */
 };
 
 /* Virtual times between steps: all that a restart needs to resume exactly. */

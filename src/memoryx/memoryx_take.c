@@ -7,6 +7,7 @@
 
 #include "memoryx_loss_scale.h"
 #include "memoryx_mask.h"
+#include "memoryx_update.h"
 
 #include <wsc/check.h>
 #include <wsc/num_sparse.h>
@@ -96,5 +97,6 @@ enum wsc_err memoryx_take_gradients(struct memoryx *mx, const struct stream_at *
               (long long)b->n_micro_shards);
     add_to_tensors(mx, at->stage, packed ? comm_buf_data(sums->head) : NULL, sums->vector[0]);
     stream_sums_clear(sums);
+    memoryx_update_stage(mx, at->stage, at->step);
     return WSC_OK;
 }

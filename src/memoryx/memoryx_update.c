@@ -2,6 +2,8 @@
 /* The update at the end of a training step: norm of the gradient, noise scale, loss scale, the
  * optimizer on this shard's elements, and when each stage's weights are ready on the emulated
  * machine.  The time of an update never depends on values.
+ * Where nothing of the whole gradient is needed, the elements of a stage are updated as soon as its
+ * gradient is complete, while others still come.
  * Called by memoryx_step.c; memoryx_rule.c and memoryx_optimizer.c have the mathematics. */
 #include "memoryx_update.h"
 
@@ -111,14 +113,18 @@ static void update_block(void *ctx, int64_t i, int thread)
     memoryx_step_block(&job->rule, &b);
 }
 
-static void update_elements(const struct memoryx *mx, const struct memoryx_rule *rule)
+static void update_tensor(struct memoryx *mx, const struct memoryx_rule *rule, int i)
 {
-    struct update_job job;
-    for (int i = 0; i < mx->net->model->n_tensors; i++) {
-        job.rule = memoryx_rule_of_tensor(mx, rule, i);
-        job.part = &mx->part[i];
-        num_parallel(blocks_of(mx->part[i].n), update_block, &job);
-    }
+    struct update_job job = {memoryx_rule_of_tensor(mx, rule, i), &mx->part[i]};
+    num_parallel(blocks_of(mx->part[i].n), update_block, &job);
+    mx->part[i].updated = true;
+}
+
+/* Those that are not yet. */
+static void update_elements(struct memoryx *mx, const struct memoryx_rule *rule)
+{
+    for (int i = 0; i < mx->net->model->n_tensors; i++)
+        if (!mx->part[i].updated) update_tensor(mx, rule, i);
 }
 
 /* The whole update; without values, or for a step that is skipped, its messages alone. */
@@ -157,6 +163,30 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
                                 mx->pass->values ? mx->schedule : step);
 }
 
+/* The embedding gets a second contribution from stage 0 when the head has the same tensor. */
+static bool comes_again(const struct model *model, int stage, int tensor)
+{
+    const struct model_stage *first = &model->stage[0];
+    for (int v = 0; v < first->n_views; v++)
+        if (stage && first->view[v].tensor == tensor) return true;
+    return false;
+}
+
+/* Summaries have the norm of the weights before the update, masks look at all of the gradient. */
+void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step)
+{
+    const struct model *model = mx->net->model;
+    const struct zoo_params *params = mx->config.params;
+    if (update_waits(params, model) || params->optimizer.log_summaries || model_is_sparse(model))
+        return;
+    mx->batch.learning_rate = learning_rate_of(mx, step);
+    const struct memoryx_rule rule = memoryx_rule_of_step(mx);
+    for (int v = 0; v < model->stage[stage].n_views; v++) {
+        const int tensor = model->stage[stage].view[v].tensor;
+        if (!comes_again(model, stage, tensor)) update_tensor(mx, &rule, tensor);
+    }
+}
+
 enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
 {
     struct vtime known = {0};
@@ -181,7 +211,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     if (!mx->pass->values) return WSC_OK;
     TRY(memoryx_report_masks(mx, step));
     for (int i = 0; i < mx->net->model->n_tensors; i++)
-        mx->part[i].g_started = false;
+        mx->part[i].g_started = mx->part[i].updated = false;
     mx->batch.has_hash = mx->config.params->trace_hash;
     return mx->batch.has_hash ? memoryx_hash_weights(mx, step, &mx->batch.weights_hash) : WSC_OK;
 }

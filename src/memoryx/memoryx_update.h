@@ -5,6 +5,10 @@
 #define WSC_MEMORYX_UPDATE_H
 #include "memoryx_state.h"
 
+/* The gradient of @p stage is complete: update its elements at once, where neither clipping by norm
+ * nor a dynamic loss scale, an optimizer of whole tensors, masks or summaries need all gradients
+ * first.  Values are those of an update at the end. */
+void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step);
 /* Update this shard's weights after step @p step, and when they are ready; gradients are in
  * mx->part[].g, their times in mx->arrived.  Errors: a gradient that is not finite. */
 enum wsc_err memoryx_update(struct memoryx *mx, int64_t step);

@@ -60,7 +60,8 @@ int64_t model_kept_at(const struct model *model, int tensor, int64_t step)
 {
     const struct zoo_sparsity *s = model_sparsity_of(model, tensor);
     if (step != MODEL_DENSEST || !s) return model_kept(model, tensor, step);
-    return zoo_sparsity_kept(least_sparsity(s), model->tensor[tensor].n_elems);
+    const int64_t groups = zoo_sparsity_groups(s);
+    return groups * zoo_sparsity_kept(least_sparsity(s), model->tensor[tensor].n_elems / groups);
 }
 
 bool model_chooses_mask(const struct model *model, int tensor, int64_t step)

@@ -20,10 +20,12 @@ int64_t num_packed_count(const uint64_t *bits, int64_t first, int64_t n)
     return count;
 }
 
-/* Copies between elements and packed values of two or four bytes: the packed index moves on by the
- * bit, so a value that is not kept may be read in vain, inside the buffer. */
-static int64_t expand_4(const uint64_t *bits, int64_t first, int64_t n, const uint32_t *from,
-                        int64_t n_from, uint32_t *out)
+/* Copies packed values to elements, of two or four bytes: a constant where this is inlined.  The
+ * packed index moves on by the bit, so a value that is not kept may be read in vain, inside the
+ * buffer. */
+static inline __attribute__((always_inline)) void expand(int64_t bytes, const uint64_t *bits,
+                                                         int64_t first, int64_t n, const void *from,
+                                                         int64_t n_from, void *out)
 {
     int64_t at = 0;
     for (int64_t i = 0, len; i < n; i += len) {
@@ -31,27 +33,14 @@ static int64_t expand_4(const uint64_t *bits, int64_t first, int64_t n, const ui
         const uint64_t word = num_mask_bits(bits, first + i, len);
         for (int64_t b = 0; b < len; b++) {
             const uint32_t bit = word >> b & 1;
-            out[i + b] = from[at < n_from ? at : n_from - 1] & (0 - bit);
+            const int64_t k = at < n_from ? at : n_from - 1;
+            if (bytes == 4)
+                ((uint32_t *)out)[i + b] = ((const uint32_t *)from)[k] & (0 - bit);
+            else
+                ((uint16_t *)out)[i + b] = (uint16_t)(((const uint16_t *)from)[k] & (0 - bit));
             at += bit;
         }
     }
-    return at;
-}
-
-static int64_t expand_2(const uint64_t *bits, int64_t first, int64_t n, const uint16_t *from,
-                        int64_t n_from, uint16_t *out)
-{
-    int64_t at = 0;
-    for (int64_t i = 0, len; i < n; i += len) {
-        len = num_mask_length(first + i, first + n);
-        const uint64_t word = num_mask_bits(bits, first + i, len);
-        for (int64_t b = 0; b < len; b++) {
-            const uint32_t bit = word >> b & 1;
-            out[i + b] = (uint16_t)(from[at < n_from ? at : n_from - 1] & (0 - bit));
-            at += bit;
-        }
-    }
-    return at;
 }
 
 struct expand_job {
@@ -75,9 +64,9 @@ static void expand_block(void *ctx, int64_t i, int thread)
     if (before == w->n_kept)
         memset(out, 0, (size_t)(n * bytes));
     else if (bytes == 4)
-        (void)expand_4(w->bits, first, n, (const void *)from, w->n_kept - before, out);
+        expand(4, w->bits, first, n, from, w->n_kept - before, out);
     else
-        (void)expand_2(w->bits, first, n, (const void *)from, w->n_kept - before, out);
+        expand(2, w->bits, first, n, from, w->n_kept - before, out);
 }
 
 void num_packed_expand(enum num_format format, const struct num_packed *w, void *out)

@@ -52,24 +52,26 @@ static enum wsc_err send_sums(struct mesh_pe *pe, const struct programs_trigger 
     return WSC_OK;
 }
 
-/* The next item is bound when an accumulator is free; one for which nothing comes ends at once. */
+/* Binds item @p i to its accumulator; one for which nothing comes ends at once. */
+static enum wsc_err bind_item(struct mesh_pe *pe, const struct programs_trigger *t,
+                              struct programs_items *s, int i)
+{
+    struct mesh_trigger next = {.thread = PROGRAMS_THREAD_TRIGGER,
+                                .wait = (uint16_t)programs_grid_of(pe)->arrival_eighths,
+                                .activate = PROGRAMS_TASK_ITEM + 1,
+                                .writes = !any_came(s, first_part(t, i), i)};
+    if (t->item(pe, i, &next)) return mesh_arm(pe, &next);
+    end_item(s, false);
+    return send_sums(pe, t, s);
+}
+
+/* The next item is bound when an accumulator is free. */
 static enum wsc_err bind_items(struct mesh_pe *pe, const struct programs_trigger *t,
                                struct programs_items *s)
 {
-    const struct programs_grid *g = programs_grid_of(pe);
     for (int n = t->items(pe); s->ended < n && s->bound == s->ended; s->bound++) {
-        const int i = s->ended;
-        struct mesh_trigger next = {.thread = PROGRAMS_THREAD_TRIGGER,
-                                    .wait = (uint16_t)g->arrival_eighths,
-                                    .activate = PROGRAMS_TASK_ITEM + 1};
-        if (i / t->parts - s->summed / t->parts >= t->accumulators) return WSC_OK;
-        next.writes = !any_came(s, first_part(t, i), i);
-        if (t->item(pe, i, &next)) {
-            TRY(mesh_arm(pe, &next));
-            continue;
-        }
-        end_item(s, false);
-        TRY(send_sums(pe, t, s));
+        if (s->ended / t->parts - s->summed / t->parts >= t->accumulators) return WSC_OK;
+        TRY(bind_item(pe, t, s, s->ended));
     }
     return WSC_OK;
 }

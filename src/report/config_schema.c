@@ -216,6 +216,16 @@ static void add_top_keys(struct out_json *j)
             report_schema_value(j, table->key[i].path, &table->key[i]);
 }
 
+/* A condition: the object has the key @p key. */
+static void add_if_has(struct out_json *j, const char *key)
+{
+    out_json_open(j, "if");
+    out_json_open_list(j, "required");
+    out_json_str(j, NULL, key);
+    out_json_close_list(j);
+    out_json_close(j);
+}
+
 /* `trainer`: one, or a list of which each may have the key `trainer` again. */
 static void add_phases(struct out_json *j)
 {
@@ -226,11 +236,7 @@ static void add_phases(struct out_json *j)
     out_json_open(j, "then");
     out_json_int(j, "minItems", 1);
     out_json_open(j, "items");
-    out_json_open(j, "if");
-    out_json_open_list(j, "required");
-    out_json_str(j, NULL, "trainer");
-    out_json_close_list(j);
-    out_json_close(j);
+    add_if_has(j, "trainer");
     out_json_open(j, "then");
     out_json_int(j, "maxProperties", 1);
     out_json_open(j, "properties");
@@ -254,11 +260,7 @@ static void add_params(struct out_json *j)
     add_params_definitions(j);
     out_json_close(j);
     out_json_str(j, "type", "object");
-    out_json_open(j, "if");
-    out_json_open_list(j, "required");
-    out_json_str(j, NULL, "trainer");
-    out_json_close_list(j);
-    out_json_close(j);
+    add_if_has(j, "trainer");
     out_json_open(j, "then");
     out_json_open(j, "properties");
     add_phases(j);
@@ -330,11 +332,7 @@ static void add_cluster(struct out_json *j)
     report_schema_record(j, "fault", hw_fault_kinds());
     out_json_close(j);
     report_schema_section(j, &tree, "");
-    out_json_open(j, "if");
-    out_json_open_list(j, "required");
-    out_json_str(j, NULL, "base");
-    out_json_close_list(j);
-    out_json_close(j);
+    add_if_has(j, "base");
     add_whole_machine(j);
 }
 

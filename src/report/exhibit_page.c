@@ -43,7 +43,7 @@ static WSC_CHECKED enum wsc_err add_exhibit(struct wsc_text *t, const char *dir,
     wsc_text_add(t, "</h2>\n<p>");
     out_text_html(t, r->exhibit->note ? r->exhibit->note : "");
     wsc_text_add(t, "</p>\n");
-    if (report_exhibit_drawn(r)) TRY(report_page_picture(t, dir, picture, ""));
+    if (report_exhibit_drawn(r)) TRY(report_page_picture(t, dir, picture, "", NULL));
     TRY(add_table(t, r, "Published and predicted", report_exhibit_rows));
     TRY(add_table(t, r, "Published, not predicted", report_exhibit_context));
     return add_table(t, r, "Points of the curves", report_exhibit_points);

@@ -4,21 +4,12 @@
  * the parallel efficiency below it, because a straight line on logarithmic axes hides what is lost.
  * What was measured is solid, what is projected beyond the largest measurement is dashed. */
 #include "exhibit_output.h"
+#include "plot_style.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { HEIGHT = 640 };
-
-/* Okabe and Ito 2008, "Color Universal Design", without its yellow. */
-static const char *const palette[] = {"0072B2", "D55E00", "009E73", "CC79A7",
-                                      "E69F00", "56B4E9", "000000"};
-enum { N_COLOURS = sizeof palette / sizeof *palette };
-
-static const char *colour_of(int k)
-{
-    return palette[k % N_COLOURS];
-}
 
 /* ---- published points ------------------------------------------------------------------------ */
 
@@ -108,8 +99,8 @@ static void plot_part(struct wsc_text *t, const struct validation_reproduced *r,
         (void)snprintf(x, sizeof x, "1");
     else
         (void)snprintf(x, sizeof x, "($1%s%lld?$1:NaN)", projected ? ">=" : "<=", (long long)to);
-    wsc_text_add(t, "$c%d using %s:%d with linespoints lw 2 pt %d ps 0.8 dt %s lc rgb '#%s' ", k, x,
-                 column, projected ? 6 : 7, projected ? "(6,5)" : "1", colour_of(k));
+    wsc_text_add(t, "$c%d using %s:%d with linespoints lw 2 pt %d ps 0.8 dt %s lc rgb '#%06x' ", k,
+                 x, column, projected ? 6 : 7, projected ? "(6,5)" : "1", report_plot_colour(k));
 }
 
 static void add_title(struct wsc_text *t, const char *title)
@@ -124,10 +115,11 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
 {
     const char *sep = "plot ";
     for (int k = 0; k < r->n_curves && column == 2; k++, sep = ", \\\n  ")
-        wsc_text_add(t,
-                     "%s$c%d using 1:3:4 with filledcurves fc rgb '#%s' fs transparent solid 0.15 "
-                     "noborder notitle",
-                     sep, k, colour_of(k));
+        wsc_text_add(
+            t,
+            "%s$c%d using 1:3:4 with filledcurves fc rgb '#%06x' fs transparent solid 0.15 "
+            "noborder notitle",
+            sep, k, report_plot_colour(k));
     for (int k = 0; k < r->n_curves; k++, sep = ", \\\n  ") {
         wsc_text_add(t, "%s", sep);
         plot_part(t, r, k, column, false);
@@ -143,8 +135,8 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
     for (int k = 0; k <= r->n_curves; k++)
         if (n_points[k])
             wsc_text_add(
-                t, ", \\\n  $%s%d using 1:2 with points pt 4 ps 1.6 lw 2 lc rgb '#%s' notitle",
-                name, k, k < r->n_curves ? colour_of(k) : "666666");
+                t, ", \\\n  $%s%d using 1:2 with points pt 4 ps 1.6 lw 2 lc rgb '#%06x' notitle",
+                name, k, k < r->n_curves ? report_plot_colour(k) : 0x666666U);
     if (column == 2) {
         wsc_text_add(t, ", \\\n  keyentry with points pt 4 ps 1.6 lw 2 lc rgb '#666666' title "
                         "'published'");

@@ -1,92 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What all HTML pages are made of: head with the style sheet, tables, pictures as inline SVG, the
- * constants of a machine, provenance.  A page is one file that needs no network.  Used by
+/* What all HTML pages are made of: head with the style sheet, tables, the constants of a machine,
+ * provenance; html_picture.c has pictures.  A page is one file that needs no network.  Used by
  * report_html.c and study_html.c (a sweep) and exhibit_page.c (published tables and figures). */
 #include "html_page.h"
-
-#include <wsc/file.h>
-#include <wsc/mem.h>
+#include "html_assets.h"
 
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 
-enum { MAX_PICTURE_BYTES = 16 << 20 };
-
-/* Style sheet of all pages, inline: a page is one file. */
-static const char style[] =
-    "body{font:16px/1.5 system-ui,'DejaVu Sans',sans-serif;color:#1a1a1a;background:#fff;"
-    "max-width:76rem;margin:2rem auto;padding:0 1rem}\n"
-    "h1{font-size:1.7rem;margin:0 0 .2rem}h2{font-size:1.25rem;margin:2.2rem 0 .6rem;"
-    "border-bottom:1px solid #ccc}h3{font-size:1.05rem;margin:1.6rem 0 .4rem}\n"
-    "p{margin:.5rem 0}.lead{color:#444}.wide{overflow-x:auto}\n"
-    "table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
-    "th,td{padding:.25rem .55rem;text-align:left;border-bottom:1px solid #e2e2e2;"
-    "vertical-align:top}\n"
-    "th{border-bottom:2px solid #888;font-weight:600;vertical-align:bottom}\n"
-    ".n{text-align:right;white-space:nowrap}.n small{display:block;color:#555}\n"
-    "figure{margin:1rem 0}figure svg{width:100%;height:auto;max-width:64rem}\n"
-    ".bar{display:flex;width:10rem;height:1.05rem;margin-top:.2rem;background:#f2f2f2}\n"
-    ".bar span{display:block;height:100%}.key span{display:inline-block;width:.9rem;"
-    "height:.9rem;margin:0 .35rem 0 1rem;vertical-align:-.1rem}\n"
-    ".p0{background:#0072b2}.p1{background:#e69f00}.p2{background:#cc79a7}"
-    ".p3{background:#8a8a8a}.p4{background:#009e73}\n"
-    ".kind{padding:0 .4rem;border:1px solid #999;border-radius:.6rem;font-size:.8rem;"
-    "white-space:nowrap}.assumed{border-style:dashed}.calibrated{background:#fff3d6}\n"
-    "pre{font:.8rem/1.4 'DejaVu Sans Mono',monospace;background:#f6f6f6;padding:.8rem;"
-    "white-space:pre-wrap;overflow-wrap:anywhere}code{overflow-wrap:anywhere}\n"
-    ".bar,.bar span,.key span,.calibrated{-webkit-print-color-adjust:exact;"
-    "print-color-adjust:exact}\n"
-    "@page{size:landscape;margin:12mm}\n@media "
-    "print{body{max-width:none;margin:0;font-size:10pt}.wide{overflow:visible}"
-    "tr,figure{break-inside:avoid}h2,h3{break-after:avoid}th,td{padding:.15rem .35rem}"
-    ".bar{width:7rem}thead{display:table-header-group}}\n";
+/* Nothing outside of the page is ever fetched, whatever a text in it says. */
+static const char policy[] = "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src "
+                             "'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n";
 
 void report_page_begin(struct wsc_text *t, const char *title)
 {
-    wsc_text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                    "<title>");
+    wsc_text_add(t,
+                 "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                 "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                 "%s<title>",
+                 policy);
     out_text_html(t, title);
-    wsc_text_add(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>", style);
+    wsc_text_add(t, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<h1>", report_page_style());
     out_text_html(t, title);
     wsc_text_add(t, "</h1>\n");
 }
 
 void report_page_end(struct wsc_text *t)
 {
-    wsc_text_add(t, "</body>\n</html>\n");
+    wsc_text_add(t, "<script>\n%s</script>\n</body>\n</html>\n", report_page_script());
 }
 
-/* ---- pictures, tables ------------------------------------------------------------------------ */
-
-enum wsc_err report_page_picture(struct wsc_text *t, const char *dir, const char *name,
-                                 const char *caption)
-{
-    enum wsc_err rc;
-    char *svg = NULL;
-    size_t n = 0;
-    struct stat info;
-    char *path = out_file_path(dir, name);
-    TRY_GOTO(path ? WSC_OK : WSC_NOMEM, cleanup);
-    if (stat(path, &info) || !S_ISREG(info.st_mode)) {
-        wsc_text_add(t, "<p>The picture %s could not be drawn.</p>\n", name);
-        goto cleanup;
-    }
-    TRY_GOTO(wsc_file_read(WSC_MEM_REPORT, path, MAX_PICTURE_BYTES, &svg, &n), cleanup);
-    const char *start = strstr(svg, "<svg");
-    if (!start) {
-        rc = WSC_RAISE(WSC_FORMAT, "%s: no <svg> in it", path);
-        goto cleanup;
-    }
-    wsc_text_add(t, "<figure>\n");
-    wsc_text_bytes(t, start, n - (size_t)(start - svg));
-    wsc_text_add(t, "<figcaption>%s</figcaption>\n</figure>\n", caption);
-cleanup:
-    wsc_free(svg);
-    wsc_free(path);
-    return rc;
-}
+/* ---- tables ------------------------------------------------------------------------------------
+ */
 
 void report_page_table(struct wsc_text *t, const char *heads)
 {
@@ -112,21 +57,29 @@ void report_page_cell(struct wsc_text *t, const char *text, bool right)
     wsc_text_add(t, "</td>");
 }
 
+void report_page_value(struct wsc_text *t, const char *text, double value)
+{
+    wsc_text_add(t, "<td class=\"n\" data-v=\"%.17g\">", value);
+    out_text_html(t, text);
+    wsc_text_add(t, "</td>");
+}
+
 void report_page_number(struct wsc_text *t, int digits, double value, const char *unit)
 {
     char text[48];
     (void)snprintf(text, sizeof text, "%.*f%s", digits, value, unit);
-    report_page_cell(t, text, true);
+    report_page_value(t, text, value);
 }
 
 void report_page_change(struct wsc_text *t, double ratio)
 {
     char text[48];
-    if (isnan(ratio))
-        (void)snprintf(text, sizeof text, "does not fit");
-    else
-        (void)snprintf(text, sizeof text, "%+.3f %%", 100 * (ratio - 1));
-    report_page_cell(t, text, true);
+    if (isnan(ratio)) {
+        report_page_cell(t, "does not fit", true);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%+.3f %%", 100 * (ratio - 1));
+    report_page_value(t, text, 100 * (ratio - 1));
 }
 
 /* ---- machines, provenance -------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ static void add_model_name(struct wsc_text *t, const struct scaling_row *r)
     char params[32];
     out_params(params, sizeof params, r->params);
     out_text_html(t, r->model);
-    wsc_text_add(t, "</td><td class=\"n\">%s</td>", params);
+    wsc_text_add(t, "</td>");
+    report_page_value(t, params, (double)r->params);
 }
 
 /* tokens/s with the efficiency below it, or a dash for a count that was not swept. */
@@ -40,7 +41,8 @@ static void add_headline_cell(struct wsc_text *t, const struct scaling_row *r)
         return;
     }
     out_si(rate, sizeof rate, r->tokens_per_s);
-    wsc_text_add(t, "<td class=\"n\">%s<small>%.1f %%</small></td>", rate, 100.0 * r->efficiency);
+    wsc_text_add(t, "<td class=\"n\" data-v=\"%.17g\">%s<small>%.1f %%</small></td>",
+                 r->tokens_per_s, rate, 100.0 * r->efficiency);
 }
 
 /* The first table: models against node counts, at most ten of them. */
@@ -83,7 +85,7 @@ static void add_bar(struct wsc_text *t, const double share[static REPORT_N_PARTS
                          i, 100.0 * share[i], report_part_name[i], 100.0 * share[i]);
     wsc_text_add(t, "</div></td>");
     for (int i = 0; i < REPORT_N_PARTS; i++)
-        wsc_text_add(t, "<td class=\"n\">%.1f %%</td>", 100.0 * share[i]);
+        report_page_number(t, 1, 100.0 * share[i], " %");
 }
 
 /* One row of a model's table. */
@@ -97,13 +99,16 @@ static void add_row(struct wsc_text *t, const struct scaling_row *r)
     out_step_time(step, sizeof step, r->step_time_ps);
     out_si(rate, sizeof rate, r->tokens_per_s);
     out_si_unit(energy, sizeof energy, r->joules_per_token, "J");
-    wsc_text_add(t,
-                 "<tr><td class=\"n\">%lld</td><td class=\"n\">%lld</td><td class=\"n\">%lld"
-                 "</td><td class=\"n\">%s</td><td class=\"n\">%s</td><td class=\"n\">%.2f</td>"
-                 "<td class=\"n\">%.1f %%</td><td class=\"n\">%.1f %%</td>"
-                 "<td class=\"n\">%s</td>",
-                 (long long)r->num_csx, (long long)r->global_batch, (long long)r->micro_batch, step,
-                 rate, r->speedup, 100.0 * r->efficiency, 100.0 * r->mfu, energy);
+    wsc_text_add(t, "<tr>");
+    report_page_number(t, 0, (double)r->num_csx, "");
+    report_page_number(t, 0, (double)r->global_batch, "");
+    report_page_number(t, 0, (double)r->micro_batch, "");
+    report_page_value(t, step, (double)r->step_time_ps * 1e-12);
+    report_page_value(t, rate, r->tokens_per_s);
+    report_page_number(t, 2, r->speedup, "");
+    report_page_number(t, 1, 100.0 * r->efficiency, " %");
+    report_page_number(t, 1, 100.0 * r->mfu, " %");
+    report_page_value(t, energy, r->joules_per_token);
     add_bar(t, share);
     wsc_text_add(t, "</tr>\n");
 }
@@ -161,11 +166,12 @@ static void add_point(struct wsc_text *t, const struct report_view *v,
     out_si(published, sizeof published, p->tokens_per_s);
     wsc_text_add(t, "<tr>");
     report_page_cell(t, p->model, false);
-    wsc_text_add(t, "<td class=\"n\">%g</td><td class=\"n\">%s</td>", p->num_csx, published);
+    wsc_text_add(t, "<td class=\"n\">%g</td>", p->num_csx);
+    report_page_value(t, published, p->tokens_per_s);
     if (here) {
         out_si(predicted, sizeof predicted, here->tokens_per_s);
-        wsc_text_add(t, "<td class=\"n\">%s</td><td class=\"n\">%+.1f %%</td>", predicted,
-                     100.0 * (here->tokens_per_s / p->tokens_per_s - 1.0));
+        report_page_value(t, predicted, here->tokens_per_s);
+        report_page_change(t, here->tokens_per_s / p->tokens_per_s);
     } else {
         wsc_text_add(t, "<td class=\"n\">–</td><td class=\"n\">–</td>");
     }
@@ -210,13 +216,16 @@ static void add_cluster_text(struct wsc_text *t, const struct report_scaling *s)
 enum wsc_err report_html_write(const char *dir, const struct report_view *v)
 {
     enum wsc_err rc;
-    struct wsc_text t = {0};
+    struct wsc_text t = {0}, labels = {0};
     add_head(&t, v->in->scaling, v->in->cluster->name);
     TRY_GOTO(add_headline(&t, v), cleanup);
     wsc_text_add(&t, "<h2>Throughput against node count</h2>\n");
+    report_plot_labels(&labels, v);
+    TRY_GOTO(wsc_text_check(&labels), cleanup);
     TRY_GOTO(report_page_picture(&t, dir, "scaling.svg",
                                  "Both axes are logarithmic. Dashed: linear scaling from the "
-                                 "first point of each model."),
+                                 "first point of each model.",
+                                 labels.bytes),
              cleanup);
     add_models(&t, v);
     add_points(&t, v);
@@ -227,6 +236,7 @@ enum wsc_err report_html_write(const char *dir, const struct report_view *v)
     report_page_end(&t);
     TRY_GOTO(out_text_write(&t, dir, "report.html"), cleanup);
 cleanup:
+    wsc_text_free(&labels);
     wsc_text_free(&t);
     return rc;
 }

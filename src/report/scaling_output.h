@@ -11,6 +11,8 @@
 enum wsc_err report_csv_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 /** scaling.gp, and from it scaling.svg and scaling.png by gnuplot. */
 enum wsc_err report_plot_write(const char *dir, const struct report_view *v) WSC_CHECKED;
+/** What the points of scaling.svg say, as report_page_picture() takes it. */
+void report_plot_labels(struct wsc_text *t, const struct report_view *v);
 /** report.html, with scaling.svg of @p dir inside. */
 enum wsc_err report_html_write(const char *dir, const struct report_view *v) WSC_CHECKED;
 

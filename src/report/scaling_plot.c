@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* scaling.svg and scaling.png: throughput against the number of systems on logarithmic axes, linear
- * scaling from the first point, uncertainty bands and published points. */
+ * scaling from the first point, uncertainty bands and published points; below it, where more than
+ * one number of systems was swept, the parallel efficiency, which a line on logarithmic axes hides.
+ */
+#include "plot_style.h"
 #include "scaling_output.h"
 
 #include <wsc/mem.h>
@@ -8,27 +11,17 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, HEIGHT = 560 };
+enum { LEGEND_CHARS = 28, MAX_TICKS = 10, N_SHAPES = 8, HEIGHT = 660 };
 
-/* Okabe and Ito 2008, "Color Universal Design": distinguishable with every kind of colour vision.
- * The yellow of the set is left out, it is too pale on white. */
-static const unsigned palette[] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
-                                   0xE69F00, 0x56B4E9, 0x000000};
-enum { N_COLOURS = sizeof palette / sizeof *palette };
 static const int filled[] = {7, 5, 9, 11, 13, 15}; /* gnuplot's filled shapes: curves */
 static const int hollow[N_SHAPES] = {6,  4,  8, 10,
                                      12, 14, 2, 1}; /* its hollow ones and crosses: points */
-
-static unsigned colour_of(int m)
-{
-    return palette[m % N_COLOURS];
-}
 
 /* The model's colour, black for a model that was not swept. */
 static unsigned colour_of_point(const struct report_view *v, const struct validation_point *p)
 {
     for (int m = 0; m < v->n_models; m++)
-        if (!strcmp(v->row[v->model[m].first].model, p->model)) return colour_of(m);
+        if (!strcmp(v->row[v->model[m].first].model, p->model)) return report_plot_colour(m);
     return 0;
 }
 
@@ -54,14 +47,15 @@ static void add_title(struct wsc_text *t, const char *s)
     out_text_gnuplot(t, cut);
 }
 
-/* $m<k>: a model's curve; $i<k>: its ideal line from the first point. */
+/* $m<k>: a model's curve and efficiencies; $i<k>: its ideal line from the first point. */
 static void add_model_data(struct wsc_text *t, const struct report_view *v, int m)
 {
     const struct scaling_row *first = &v->row[v->model[m].first];
     const struct scaling_row *last = &v->row[v->model[m].end - 1];
     wsc_text_add(t, "$m%d << EOD\n", m);
     for (const struct scaling_row *r = first; r <= last; r++)
-        wsc_text_add(t, "%lld %.17g\n", (long long)r->num_csx, r->tokens_per_s);
+        wsc_text_add(t, "%lld %.17g %.17g\n", (long long)r->num_csx, r->tokens_per_s,
+                     100 * r->efficiency);
     wsc_text_add(t, "EOD\n$i%d << EOD\n%lld %.17g\n%lld %.17g\nEOD\n", m, (long long)first->num_csx,
                  first->tokens_per_s, (long long)last->num_csx,
                  first->tokens_per_s * (double)last->num_csx / (double)first->num_csx);
@@ -148,29 +142,45 @@ static WSC_CHECKED enum wsc_err add_ticks(struct wsc_text *t, const struct repor
     return WSC_OK;
 }
 
-/* Titles, axes and grid. */
-static void add_frame(struct wsc_text *t, const struct report_view *v)
+/* The head of the script. */
+static void add_head(struct wsc_text *t)
 {
-    const char *machine = v->in->cluster->name;
-    struct wsc_text label = {0};
     wsc_text_add(t, "# %s; run `gnuplot scaling.gp` here to draw it again\n", out_version());
-    wsc_text_add(t, "set encoding utf8\nset termoption noenhanced\n");
-    wsc_text_add(&label, "Training throughput, %s scaling on emulated %s systems", v->in->scaling,
-                 machine);
-    wsc_text_add(t, "set title ");
+    wsc_text_add(t, "set encoding utf8\nset termoption noenhanced\n"
+                    "set border 3 lw 1 lc rgb '#444444'\nset tics nomirror out\n"
+                    "set lmargin 11\nset rmargin 30\n");
+}
+
+static void add_x_label(struct wsc_text *t, const struct report_view *v)
+{
+    struct wsc_text label = {0};
+    wsc_text_add(&label, "number of %s systems", v->in->cluster->name);
+    wsc_text_add(t, "set xlabel ");
     out_text_gnuplot(t, label.bytes ? label.bytes : "");
+    wsc_text_add(t, "\n");
+    t->failed = t->failed || label.failed;
     wsc_text_free(&label);
-    wsc_text_add(&label, "number of %s systems", machine);
-    wsc_text_add(t, "\nset xlabel ");
-    out_text_gnuplot(t, label.bytes ? label.bytes : "");
-    wsc_text_free(&label);
-    wsc_text_add(
-        t, "\nset ylabel 'tokens per second'\n"
-           "set logscale xy\nset format y '%%.0s %%c'\n"
-           "set grid xtics ytics mytics lt 1 lw 0.6 lc rgb '#cccccc', "
-           "lt 1 lw 0.4 lc rgb '#e8e8e8'\n"
-           "set border 3 lw 1 lc rgb '#444444'\nset tics nomirror out\n"
-           "set key outside right center Left reverse samplen 2 spacing 1.3 width -4 font ',12'\n");
+}
+
+/* Title, axes, grid and place of the throughput; @p share of the height is its own. */
+static void add_frame(struct wsc_text *t, const struct report_view *v, double share)
+{
+    struct wsc_text title = {0};
+    wsc_text_add(&title, "Training throughput, %s scaling on emulated %s systems", v->in->scaling,
+                 v->in->cluster->name);
+    wsc_text_add(t, "set multiplot title ");
+    out_text_gnuplot(t, title.bytes ? title.bytes : "");
+    t->failed = t->failed || title.failed;
+    wsc_text_free(&title);
+    wsc_text_add(t,
+                 "\nset origin 0,%.3g\nset size 1,%.3g\n"
+                 "set ylabel 'tokens per second'\n"
+                 "set logscale xy\nset format y '%%.0s %%c'\n"
+                 "set grid xtics ytics mytics lt 1 lw 0.6 lc rgb '#cccccc', "
+                 "lt 1 lw 0.4 lc rgb '#e8e8e8'\n"
+                 "set key outside right center Left reverse samplen 2 spacing 1.3 width -4 "
+                 "font ',12'\n",
+                 1 - 0.06 - share, share);
 }
 
 /* One legend entry and shape per source, as far as there are shapes. */
@@ -216,7 +226,7 @@ static void add_bands(struct wsc_text *t, const struct report_view *v)
         wsc_text_add(t,
                      "  $b%d using 1:2:3 with filledcurves fc rgb '#%06x' fs transparent solid "
                      "0.18 noborder notitle, \\\n",
-                     k, colour_of(m));
+                     k, report_plot_colour(m));
     }
 }
 
@@ -227,10 +237,10 @@ static void add_curves(struct wsc_text *t, const struct report_view *v)
     add_bands(t, v);
     for (int m = 0; m < v->n_models; m++)
         wsc_text_add(t, "  $i%d with lines dt (8,6) lw 1 lc rgb '#%06x' notitle, \\\n", m,
-                     colour_of(m));
+                     report_plot_colour(m));
     for (int m = 0; m < v->n_models; m++) {
         wsc_text_add(t, "  $m%d with linespoints pt %d ps 0.9 lw 2.4 lc rgb '#%06x' title ", m,
-                     filled[(size_t)m % (sizeof filled / sizeof *filled)], colour_of(m));
+                     filled[(size_t)m % (sizeof filled / sizeof *filled)], report_plot_colour(m));
         add_title(t, v->row[v->model[m].first].model);
         wsc_text_add(t, ", \\\n");
     }
@@ -243,24 +253,100 @@ static void add_curves(struct wsc_text *t, const struct report_view *v)
     wsc_text_add(t, "\n");
 }
 
-/* Data blocks first, then the plot line that names them. */
+/* The efficiency of every model below the throughput. */
+static void add_efficiency(struct wsc_text *t, const struct report_view *v, double share)
+{
+    wsc_text_add(t, "unset logscale y\nset format y '%%g'\nset ytics autofreq\nunset mytics\n"
+                    "set ylabel 'efficiency, %%'\nset yrange [*<90:100.5<*]\nunset key\n");
+    add_x_label(t, v);
+    wsc_text_add(t, "set origin 0,0\nset size 1,%.3g\nplot ", share);
+    for (int m = 0; m < v->n_models; m++)
+        wsc_text_add(t,
+                     "%s$m%d using 1:3 with linespoints pt %d ps 0.9 lw 2 lc rgb '#%06x' notitle",
+                     m ? ", \\\n  " : "", m, filled[(size_t)m % (sizeof filled / sizeof *filled)],
+                     report_plot_colour(m));
+    wsc_text_add(t, "\nset mytics default\n");
+}
+
+/* The commands that draw one picture: both panels, or the throughput alone where there is one
+ * number of systems. */
+static WSC_CHECKED enum wsc_err add_panels(struct wsc_text *t, const struct report_view *v)
+{
+    const bool both = v->n_ticks > 1;
+    const double below = both ? 0.32 : 0;
+    add_frame(t, v, 0.94 - below);
+    add_ranges(t, v);
+    TRY(add_ticks(t, v));
+    if (both)
+        wsc_text_add(t, "unset xlabel\n");
+    else
+        add_x_label(t, v);
+    add_curves(t, v);
+    if (both) add_efficiency(t, v, below);
+    wsc_text_add(t, "unset multiplot\n");
+    return WSC_OK;
+}
+
+/* The points of a model's curve in a panel, a: throughput, b: efficiency. */
+static void add_curve_labels(struct wsc_text *t, const struct report_view *v, int m, int plot,
+                             char panel)
+{
+    for (int i = v->model[m].first; i < v->model[m].end; i++) {
+        const struct scaling_row *r = &v->row[i];
+        char rate[32], step[32];
+        out_si(rate, sizeof rate, r->tokens_per_s);
+        out_step_time(step, sizeof step, r->step_time_ps);
+        wsc_text_add(t, "%d%c %s on %lld system%s: %s tokens/s, efficiency %.2f %%, step %s\n",
+                     plot, panel, r->model, (long long)r->num_csx, r->num_csx == 1 ? "" : "s", rate,
+                     100 * r->efficiency, step);
+    }
+}
+
+/* The published points that share the source of point k. */
+static void add_source_labels(struct wsc_text *t, const struct report_scaling *s, int k, int plot)
+{
+    for (int i = k; i < s->n_points; i++) {
+        const struct validation_point *p = &s->point[i];
+        char rate[32];
+        if (strcmp(p->source, s->point[k].source) != 0) continue;
+        out_si(rate, sizeof rate, p->tokens_per_s);
+        wsc_text_add(t, "%da published: %s on %g systems: %s tokens/s (%s)\n", plot, p->model,
+                     p->num_csx, rate, p->source);
+    }
+}
+
+/* gnuplot counts the plots of a panel from 1, here in the order of add_curves(): bands, linear
+ * ones, curves, entries of the key, sources. */
+void report_plot_labels(struct wsc_text *t, const struct report_view *v)
+{
+    int plot = v->n_models + 1;
+    for (int k = 0; k < v->in->n_sensitivities; k++)
+        plot += model_of(v, v->in->sensitivity[k].model) >= 0;
+    for (int m = 0; m < v->n_models; m++)
+        add_curve_labels(t, v, m, plot++, 'a');
+    plot += 2 + (v->in->n_sensitivities > 0);
+    for (int k = 0; k < v->in->n_points; k++)
+        if (opens_source(v->in, k)) add_source_labels(t, v->in, k, plot++);
+    for (int m = 0; m < v->n_models && v->n_ticks > 1; m++)
+        add_curve_labels(t, v, m, m + 1, 'b');
+}
+
+/* Data blocks first, then the commands that name them. */
 static WSC_CHECKED enum wsc_err make_script(struct wsc_text *t, const struct report_view *v)
 {
-    add_frame(t, v);
+    add_head(t);
     for (int m = 0; m < v->n_models; m++)
         add_model_data(t, v, m);
     for (int k = 0; k < v->in->n_points; k++)
         if (opens_source(v->in, k)) add_source_data(t, v, k);
     for (int k = 0; k < v->in->n_sensitivities; k++)
         add_band_data(t, &v->in->sensitivity[k], k);
-    add_ranges(t, v);
-    TRY(add_ticks(t, v));
-    struct wsc_text curves = {0};
-    add_curves(&curves, v);
-    out_gnuplot_output(t, "scaling", curves.bytes ? curves.bytes : "", HEIGHT);
-    t->failed = t->failed || curves.failed;
-    wsc_text_free(&curves);
-    return wsc_text_check(t);
+    struct wsc_text panels = {0};
+    const enum wsc_err rc = add_panels(&panels, v);
+    if (!rc) out_gnuplot_output(t, "scaling", panels.bytes ? panels.bytes : "", HEIGHT);
+    t->failed = t->failed || panels.failed;
+    wsc_text_free(&panels);
+    return rc ? rc : wsc_text_check(t);
 }
 
 enum wsc_err report_plot_write(const char *dir, const struct report_view *v)

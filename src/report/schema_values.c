@@ -63,6 +63,16 @@ static void add_text_like(struct out_json *j, const char *pattern)
     out_json_close(j);
 }
 
+/* A text that matches @p pattern, which is freed. */
+static void add_pattern(struct out_json *j, struct wsc_text *pattern)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "type", "string");
+    report_schema_pattern(j, "pattern", pattern);
+    out_json_close(j);
+    wsc_text_free(pattern);
+}
+
 /* One of @p names: as written, for editors that offer them, or in any case. */
 static void add_names(struct out_json *j, const char *const *names, int n)
 {
@@ -78,11 +88,7 @@ static void add_names(struct out_json *j, const char *const *names, int n)
     wsc_text_add(&pattern, ")$");
     out_json_close_list(j);
     out_json_close(j);
-    out_json_open(j, NULL);
-    out_json_str(j, "type", "string");
-    report_schema_pattern(j, "pattern", &pattern);
-    out_json_close(j);
-    wsc_text_free(&pattern);
+    add_pattern(j, &pattern);
 }
 
 /* A text that is not empty; what YAML takes for a number or a boolean is one too. */
@@ -131,11 +137,7 @@ static void add_quantity(struct out_json *j, enum wsc_unit unit)
     for (int i = 0; (suffix = wsc_units_suffix(unit, i)); i++)
         wsc_text_add(&pattern, "%s%s", i ? "|" : "", suffix);
     wsc_text_add(&pattern, ")\\s*$");
-    out_json_open(j, NULL);
-    out_json_str(j, "type", "string");
-    report_schema_pattern(j, "pattern", &pattern);
-    out_json_close(j);
-    wsc_text_free(&pattern);
+    add_pattern(j, &pattern);
 }
 
 /* Nothing: null, or an empty list or map. */
@@ -460,12 +462,11 @@ static const struct {
 
 static void add_special(struct out_json *j, const struct conf_key *row)
 {
-    const size_t n = sizeof forms / sizeof *forms;
-    size_t i = 0;
-    while (i < n && strcmp(forms[i].form, row->form) != 0)
-        i++;
-    WSC_CHECK(i < n, "no schema for values of the form \"%s\"", row->form);
-    forms[i].add(j);
+    void (*add)(struct out_json * j) = NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && !add; i++)
+        if (!strcmp(forms[i].form, row->form)) add = forms[i].add;
+    WSC_CHECK(add, "no schema for values of the form \"%s\"", row->form);
+    add(j);
 }
 
 /* ---- a row ----------------------------------------------------------------------------------- */

@@ -23,15 +23,14 @@ static void add_variants(struct wsc_text *t, const struct report_scaling *s,
         /* The last node count of each model shows most. */
         if (i + 1 < s->n_rows && !strcmp(s->row[i].model, s->row[i + 1].model)) continue;
         for (int k = 0; k < n; k++) {
-            char rate[32], count[32];
+            char rate[32];
             const struct scaling_row *r = &v[k].row[i];
             out_si(rate, sizeof rate, r->tokens_per_s);
-            (void)snprintf(count, sizeof count, "%lld", (long long)r->num_csx);
             wsc_text_add(t, "<tr>");
             report_page_cell(t, v[k].name, false);
             report_page_cell(t, r->model, false);
-            report_page_cell(t, count, true);
-            report_page_cell(t, rate, true);
+            report_page_number(t, 0, (double)r->num_csx, "");
+            report_page_value(t, rate, r->tokens_per_s);
             report_page_change(t, r->tokens_per_s / v[0].row[i].tokens_per_s);
             wsc_text_add(t, "</tr>\n");
         }
@@ -73,10 +72,11 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
 {
     wsc_text_add(t, "<h2>A whole training</h2>\n<p>Expected loss: the scaling law of "
                     "Cerebras-GPT (arXiv 2304.03208) for this compute, nats per token on the "
-                    "Pile, for about 20 tokens per parameter.</p>\n");
+                    "Pile, for about 20 tokens per parameter, of dense weights; FLOP: dense "
+                    "equivalent, useful FLOP: of weights that are not zero.</p>\n");
     report_page_table(
-        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|FLOP (Hoffmann et "
-           "al.)>|expected loss>");
+        t, "model|systems>|tokens>|time>|checkpoints>|failures>|energy>|FLOP>|useful FLOP>|FLOP "
+           "(Hoffmann et al.)>|expected loss>");
     for (int i = 0; i < s->n_trainings; i++) {
         const struct scaling_training *r = &s->training[i];
         char text[48];
@@ -84,18 +84,23 @@ static void add_trainings(struct wsc_text *t, const struct report_scaling *s)
         report_page_cell(t, r->model, false);
         report_page_number(t, 0, (double)r->num_csx, "");
         out_params(text, sizeof text, (int64_t)r->tokens);
-        report_page_cell(t, text, true);
+        report_page_value(t, text, r->tokens);
         out_duration(text, sizeof text, r->seconds);
-        report_page_cell(t, text, true);
+        report_page_value(t, text, r->seconds);
         report_page_number(t, 2, 100 * r->checkpoint_s / r->seconds, " %");
         report_page_number(t, 2, 100 * r->restart_s / r->seconds, " %");
         out_si_unit(text, sizeof text, r->joules / 3600, "Wh");
-        report_page_cell(t, text, true);
+        report_page_value(t, text, r->joules / 3600);
         (void)snprintf(text, sizeof text, "%.3g", r->flop);
-        report_page_cell(t, text, true);
+        report_page_value(t, text, r->flop);
+        (void)snprintf(text, sizeof text, "%.3g", r->flop_useful);
+        report_page_value(t, text, r->flop_useful);
         (void)snprintf(text, sizeof text, "%.3g", r->flop_hoffmann);
-        report_page_cell(t, text, true);
-        report_page_number(t, 3, r->loss, "");
+        report_page_value(t, text, r->flop_hoffmann);
+        if (isnan(r->loss))
+            report_page_cell(t, "-", false);
+        else
+            report_page_number(t, 3, r->loss, "");
         wsc_text_add(t, "</tr>\n");
     }
     report_page_table_end(t);
@@ -156,7 +161,7 @@ static void add_links(struct wsc_text *t, const struct timeline_step *a)
         wsc_text_add(t, "<tr>");
         report_page_cell(t, kind[i].name, false);
         report_page_number(t, 0, kind[i].n, "");
-        report_page_cell(t, bytes, true);
+        report_page_value(t, bytes, (double)kind[i].bytes / kind[i].n);
         report_page_number(t, 2, percent(a, kind[i].least_busy_ps), " %");
         report_page_number(t, 2, percent(a, kind[i].most_busy_ps), " %");
         wsc_text_add(t, "</tr>\n");
@@ -201,10 +206,12 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
         TRY(s->varied_all
                 ? report_page_picture(t, dir, "sparsity.svg",
                                       "Speedup over dense weights, with the ratio of FLOPs and "
-                                      "a machine that takes nothing for zeros.")
+                                      "a machine that takes nothing for zeros.",
+                                      NULL)
                 : report_page_picture(t, dir, "sweep.svg",
                                       "Throughput relative to the first value, at each model's "
-                                      "last node count."));
+                                      "last node count.",
+                                      NULL));
         add_variants(t, s, s->varied, s->n_varied);
         if (s->varied_all) {
             wsc_text_add(t, "<p>The same with all weight gradients computed.</p>\n");
@@ -214,7 +221,7 @@ enum wsc_err report_study_html(struct wsc_text *t, const char *dir, const struct
     if (s->n_sensitivities) {
         wsc_text_add(t, "<h2>Sensitivity to the constants</h2>\n");
         TRY(report_page_picture(t, dir, "tornado.svg",
-                                "One constant at a time moves to the ends of its range."));
+                                "One constant at a time moves to the ends of its range.", NULL));
     }
     for (int i = 0; i < s->n_sensitivities; i++)
         add_sensitivity(t, &s->sensitivity[i]);

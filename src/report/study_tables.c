@@ -334,10 +334,14 @@ static enum wsc_err print_training(const struct report_scaling *s)
         out_table_cell(table, "%.3g", r->flop);
         out_table_cell(table, "%.3g", r->flop_useful);
         out_table_cell(table, "%.3g", r->flop_hoffmann);
-        out_table_cell(table, "%.3f", r->loss);
+        if (isnan(r->loss))
+            out_table_cell(table, "-");
+        else
+            out_table_cell(table, "%.3f", r->loss);
     }
     (void)printf("\na whole training; the loss is what the scaling law of Cerebras-GPT expects on "
-                 "the Pile, nats per token;\nFLOP: matrix products, dense equivalent; useful: of "
+                 "the Pile, nats per token, of dense weights;\nFLOP: matrix products, dense "
+                 "equivalent; useful: of "
                  "weights that are "
                  "not zero; FLOP (Hoffmann): with embedding and "
                  "softmax, as publications count, and as the law takes it\n");

@@ -32,7 +32,7 @@ static enum wsc_err make(struct sparse_models *m, const struct scaling_sweep *sw
     TRY_NEW(m->entry, WSC_MEM_SCALING, sweep->n_models * ZOO_MAX_SPARSITIES);
     for (int i = 0; i < sweep->n_models; i++) {
         const struct zoo_params *from = sweep->model[i].params;
-        struct zoo_sparsity *entry = &m->entry[i * ZOO_MAX_SPARSITIES];
+        struct zoo_sparsity *entry = &m->entry[(int64_t)i * ZOO_MAX_SPARSITIES];
         const int n = from->sparsity.n;
         for (int k = 0; k < (n ? n : 1); k++)
             entry[k] = with_fraction(n ? &from->sparsity.entry[k] : &all, sparsity);

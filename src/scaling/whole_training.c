@@ -52,12 +52,9 @@ static void add_breaks(struct scaling_training *t, const struct scaling_breaks *
 
 /* ---- the training ---------------------------------------------------------------------------- */
 
-/* Expected test loss on the Pile, nats per token, of a GPT trained with @p flop FLOPs, counted as
- *  model_flop_per_token_hoffmann() does, on about 20 tokens per parameter:
- *  (flop / 5.984e22)^-0.0737 + 0.5066.
- *  Source: Dey et al. 2023, "Cerebras-GPT", arXiv 2304.03208, section 3.1: a fit to 111M .. 6.7B,
- *  documented, said to be within 0.5 % at 13B. */
-static double expected_loss(double flop)
+/* (flop / 5.984e22)^-0.0737 + 0.5066: Dey et al. 2023, a fit to 111M .. 6.7B, documented, said to
+ * be within 0.5 % at 13B. */
+double scaling_published_loss(double flop)
 {
     const double scale = 5.984e22, exponent = -0.0737, irreducible = 0.5066;
     return pow(flop / scale, exponent) + irreducible;
@@ -78,6 +75,7 @@ struct scaling_training scaling_training(const struct scaling_row *row, double t
     t.flop = row->flop_per_token * t.tokens;
     t.flop_useful = row->useful_flop_per_token * t.tokens;
     t.flop_hoffmann = row->flop_per_token_hoffmann * t.tokens;
-    t.loss = expected_loss(t.flop_hoffmann);
+    const bool sparse = t.flop_useful > 0 && t.flop_useful < t.flop;
+    t.loss = sparse ? NAN : scaling_published_loss(t.flop_hoffmann);
     return t;
 }

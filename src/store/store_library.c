@@ -11,12 +11,13 @@ void store_library(struct store_library *library)
 {
     unsigned major = 0, minor = 0, release = 0;
     (void)H5get_libversion(&major, &minor, &release);
-    (void)snprintf(library->version, sizeof library->version, "%u.%u.%u", major, minor, release);
 #ifdef H5_HAVE_PARALLEL
-    library->parallel = true;
+    const bool parallel = true;
 #else
-    library->parallel = false;
+    const bool parallel = false;
 #endif
-    library->deflate = H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0;
-    library->checksums = H5Zfilter_avail(H5Z_FILTER_FLETCHER32) > 0;
+    *library = (struct store_library){.parallel = parallel,
+                                      .deflate = H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0,
+                                      .checksums = H5Zfilter_avail(H5Z_FILTER_FLETCHER32) > 0};
+    (void)snprintf(library->version, sizeof library->version, "%u.%u.%u", major, minor, release);
 }

@@ -2,7 +2,9 @@
 /* How a global batch is cut over wafers and micro-batches: each wafer gets a contiguous range of
  * micro-shards, shares differ by at most one, and each wafer cuts its own share into micro-batches.
  * Which micro-shards there are depends on the batch alone, so that their sums have the same bits on
- * any number of wafers.  All roles ask here, and so does the plan of a run. */
+ * any number of wafers.  All roles ask here, and so does the plan of a run.
+ * So are the emulated wafers; what this host computes for them may be cut otherwise
+ * (stream_cuts.c). */
 #include <wsc/stream.h>
 
 #include "stream_even.h"
@@ -14,8 +16,8 @@ static int64_t of_wafers(int64_t n, int64_t rest, int64_t more, int64_t less)
     return n < rest ? n * more : rest * more + (n - rest) * less;
 }
 
-void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
-                         int64_t *first, int64_t *end)
+static void even_shares(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                        int64_t *first, int64_t *end)
 {
     /* Wafers below `rest` get one micro-shard more; each wafer cuts its own share into
      * micro-batches, so that totals stay even whatever their number. */
@@ -27,6 +29,24 @@ void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_firs
     const int64_t micro_first = rest * start_more + (n - rest) * start_less;
     *first = micro_first + of_wafers(w_first, rest, n_more, n_less);
     *end = micro_first + of_wafers(w_end, rest, n_more, n_less);
+}
+
+void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
+                         int64_t *first, int64_t *end)
+{
+    if (!b->cut) {
+        even_shares(b, micro, w_first, w_end, first, end);
+        return;
+    }
+    *first = b->cut[micro * b->n_wafers + w_first];
+    *end = b->cut[micro * b->n_wafers + w_end];
+}
+
+int64_t stream_timed_samples(const struct stream_batch *b, int64_t micro, int w)
+{
+    int64_t first, end;
+    even_shares(b, micro, w, w + 1, &first, &end);
+    return stream_samples(b, first, end);
 }
 
 void stream_subtrees(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
@@ -48,8 +68,11 @@ int64_t stream_samples(const struct stream_batch *b, int64_t first, int64_t end)
 
 int64_t stream_max_samples(const struct stream_batch *b)
 {
-    /* Micro-batch 0 is among the largest, and the first wafer's share of it too. */
-    int64_t first, end;
-    stream_micro_shards(b, 0, 0, 1, &first, &end);
-    return stream_samples(b, first, end);
+    /* Of even shares micro-batch 0 is among the largest, and the first wafer's share of it too. */
+    int64_t most = stream_timed_samples(b, 0, 0);
+    for (int64_t i = 0; b->cut && i < b->n_micro * b->n_wafers; i++) {
+        const int64_t n = stream_samples(b, b->cut[i], b->cut[i + 1]);
+        if (n > most) most = n;
+    }
+    return most;
 }

@@ -36,6 +36,17 @@ static int64_t rate_of(const struct stream_net *net, const struct edge *j, enum 
     return left > 0 ? left : 1;
 }
 
+/* SwarmX nodes pass on what has come of a message; the root puts parts of several shards together
+ * first. */
+static bool is_early(const struct stream_net *net, const struct edge *j, enum link_of_edge link)
+{
+    const struct stream_topology *t = net->topology;
+    const int end_of_nodes = t->n_shards + t->n_machine_nodes;
+    if (link == DATA) return j->parent >= t->n_shards;
+    return link == WEIGHTS && j->child < end_of_nodes &&
+           (t->n_shards == 1 || j->parent >= t->n_shards);
+}
+
 /* The rate and latency of the edge; upwards only where the reduction takes time. */
 static struct comm_link_spec spec_of(const struct stream_net *net, const struct edge *j,
                                      enum link_of_edge link)
@@ -44,14 +55,17 @@ static struct comm_link_spec spec_of(const struct stream_net *net, const struct 
     const struct hw_retransmit *r = &net->hw->cluster->retransmit;
     const uint64_t which = ((uint64_t)j->child << 8 | (uint64_t)j->n_up) * N_LINKS + link;
     if (link == DATA && !net->hw->cluster->effects.reduce)
-        return (struct comm_link_spec){
-            .part = VTIME_GRADIENTS, .max_waiting = GRADS_WAITING, .name = name[link]};
+        return (struct comm_link_spec){.part = VTIME_GRADIENTS,
+                                       .max_waiting = GRADS_WAITING,
+                                       .early = is_early(net, j, link),
+                                       .name = name[link]};
     return (struct comm_link_spec){.part = link == DATA ? VTIME_GRADIENTS : VTIME_WEIGHTS,
                                    .rate_bytes_per_s = rate_of(net, j, link),
                                    .latency_ps = j->latency_ps,
                                    .max_waiting = link == DATA ? GRADS_WAITING : 0,
                                    .name = name[link],
                                    .keeps = link == WEIGHTS,
+                                   .early = is_early(net, j, link),
                                    .loss = {j->link.loss, r->packet_bytes, r->timeout_ps, net->seed,
                                             wsc_rng_stream(WSC_RNG_LOSS, which)}};
 }
@@ -231,6 +245,7 @@ void stream_net_destroy(struct stream_net **net)
     stream_ledger_destroy(&(*net)->ledger);
     wsc_free((*net)->ports);
     wsc_free((*net)->carried);
+    wsc_free((*net)->cut);
     wsc_free(*net);
     *net = NULL;
 }
@@ -256,6 +271,7 @@ static void add_carried(struct stream_carried *all, const struct stream_carried 
     all->dense_weights += one->dense_weights;
     all->gradients += one->gradients;
     all->dense_gradients += one->dense_gradients;
+    all->least_gradients += one->least_gradients;
 }
 
 enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out, int *n)

@@ -173,8 +173,9 @@ static void count_gradients(const struct stream_ports *ports, int stage, int par
                             const struct comm_buf *payload, int n_sums)
 {
     struct stream_carried *c = ports->up.carried[parent];
-    if (!payload) return;
+    if (!payload || !n_sums) return;
     c->gradients += comm_buf_bytes(payload);
+    c->least_gradients += comm_buf_bytes(payload) / n_sums;
     c->dense_gradients +=
         n_sums * elems_of(ports, stage, parent, ports->up.n) * (int64_t)sizeof(float);
 }

@@ -7,10 +7,11 @@
  * Called by swarmx_step.c. */
 #include "swarmx_reduce.h"
 
+#include "swarmx_pieces.h"
+
 #include <string.h>
 
-/* Wafers below child @p c. */
-static void child_wafers(const struct swarmx *sx, int c, int *first, int *end)
+void swarmx_child_wafers(const struct swarmx *sx, int c, int *first, int *end)
 {
     const int child = sx->node->first_child + c;
     const struct stream_node *below = &sx->net->topology->node[child];
@@ -18,11 +19,10 @@ static void child_wafers(const struct swarmx *sx, int c, int *first, int *end)
     *end = sx->node->leaf_switch ? child + 1 : below->end_wafer;
 }
 
-/* Subtrees of which child @p c sends sums. */
-static void child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct num_nodes *out)
+void swarmx_child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct num_nodes *out)
 {
     int first, end;
-    child_wafers(sx, c, &first, &end);
+    swarmx_child_wafers(sx, c, &first, &end);
     stream_subtrees(&sx->pass->batch, micro, first, end, out);
 }
 
@@ -37,8 +37,7 @@ struct vtime_span swarmx_stored(const struct swarmx *sx, struct vtime_span in)
     return (struct vtime_span){first, vtime_join(r, in.last, first)};
 }
 
-/* When the sum may leave: after the slowest child, at line rate. */
-static struct vtime_span reduce_span(const struct swarmx *sx, const struct vtime_span *child,
+struct vtime_span swarmx_reduce_span(const struct swarmx *sx, const struct vtime_span *child,
                                      int64_t bytes)
 {
     struct vtime_recorder *r = comm_recorder(sx->net->comm);
@@ -54,10 +53,14 @@ static struct vtime_span reduce_span(const struct swarmx *sx, const struct vtime
     return (struct vtime_span){first, vtime_latest(r, in, 2)};
 }
 
+/* A message with all of its payload. */
 static enum wsc_err recv_child(struct swarmx *sx, int c, enum stream_msg_kind kind, int64_t step,
                                int index, struct stream_msg *msg)
 {
-    return stream_recv(sx->ports, sx->ports->down.data[c], kind, step, index, msg);
+    struct comm_link *link = sx->ports->down.data[c];
+    TRY(stream_recv(sx->ports, link, kind, step, index, msg));
+    if (msg->payload) comm_buf_wait(link, msg->payload, comm_buf_bytes(msg->payload));
+    return WSC_OK;
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -80,7 +83,7 @@ static void take_sums(struct swarmx *sx, const struct stream_at *at, int child,
     if (packed) sx->sums.head_bytes = stream_packed_grad_head(model, at->stage, n_shards);
     *n_elems =
         stream_grad_elems(model, at->stage, n_shards, packed ? comm_buf_data(take_payload) : NULL);
-    child_subtrees(sx, at->micro, child, &subtrees);
+    swarmx_child_subtrees(sx, at->micro, child, &subtrees);
     stream_sums_append(&sx->sums, &subtrees, sx->pass->batch.n_micro_shards, *n_elems,
                        take_payload);
 }
@@ -88,6 +91,7 @@ static void take_sums(struct swarmx *sx, const struct stream_at *at, int child,
 enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *at)
 {
     int64_t n_elems = 0;
+    if (swarmx_adds_pieces(sx, at)) return swarmx_reduce_pieces(sx, at);
     const int64_t bytes = stream_amounts(sx->net, at->stage, at->updates)->grad_bytes;
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     struct comm_buf *sums;
@@ -99,7 +103,7 @@ enum wsc_err swarmx_reduce_gradients(struct swarmx *sx, const struct stream_at *
         if (msg.payload) take_sums(sx, at, c, msg.payload, &n_elems);
     }
     TRY(pack_sums(sx, n_elems, &sums, &n_sums));
-    return stream_send_gradients(sx->ports, at, reduce_span(sx, child, bytes), sums, n_sums);
+    return stream_send_gradients(sx->ports, at, swarmx_reduce_span(sx, child, bytes), sums, n_sums);
 }
 
 /* ---- beside the line ------------------------------------------------------------------------- */
@@ -114,12 +118,12 @@ enum wsc_err swarmx_reduce_losses(struct swarmx *sx, const struct stream_at *at)
         TRY(recv_child(sx, c, STREAM_MSG_LOSSES, at->step, at->index, &msg));
         child[c] = msg.span;
         if (!msg.payload) continue;
-        child_subtrees(sx, at->micro, c, &subtrees);
+        swarmx_child_subtrees(sx, at->micro, c, &subtrees);
         stream_losses_append(&sums, &subtrees, sx->pass->batch.n_micro_shards,
                              comm_buf_data(msg.payload));
         comm_buf_unref(&msg.payload);
     }
-    const struct vtime_span span = reduce_span(sx, child, STREAM_LOSS_BYTES);
+    const struct vtime_span span = swarmx_reduce_span(sx, child, STREAM_LOSS_BYTES);
     return stream_send_losses(sx->ports, at, span, sx->pass->values ? &sums : NULL);
 }
 
@@ -133,7 +137,7 @@ static enum wsc_err join_squares(struct swarmx *sx, struct comm_buf *const *part
     const int n = sx->ports->down.n;
     if (!sx->pass->squares) return WSC_OK;
     for (int c = 0; c < n; c++) {
-        child_wafers(sx, c, &first_wafer[c], &end);
+        swarmx_child_wafers(sx, c, &first_wafer[c], &end);
         list[c] = comm_buf_data(part[c]);
     }
     first_wafer[n] = end;
@@ -168,7 +172,7 @@ enum wsc_err swarmx_reduce_times(struct swarmx *sx, int64_t step)
     for (int c = 0; c < sx->ports->down.n; c++)
         comm_buf_unref(&part[c]);
     TRY(rc);
-    out.span = reduce_span(sx, child, out.bytes);
+    out.span = swarmx_reduce_span(sx, child, out.bytes);
     return stream_send_up(sx->ports, &out);
 }
 

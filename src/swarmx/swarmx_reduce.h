@@ -5,6 +5,14 @@
 #define WSC_SWARMX_REDUCE_H
 #include "swarmx_state.h"
 
+/* Wafers below child @p c. */
+void swarmx_child_wafers(const struct swarmx *sx, int c, int *first, int *end);
+/* Subtrees of which child @p c sends sums. */
+void swarmx_child_subtrees(const struct swarmx *sx, int64_t micro, int c, struct num_nodes *out);
+/* When the sum of messages of @p bytes that come in as @p child[c] may leave: after the slowest
+ * child, at line rate. */
+struct vtime_span swarmx_reduce_span(const struct swarmx *sx, const struct vtime_span *child,
+                                     int64_t bytes);
 /* When the node has of a message that comes in as @p in what it needs to begin to forward it. */
 struct vtime_span swarmx_stored(const struct swarmx *sx, struct vtime_span in);
 /* Add the children's gradients of the stage at @p at and send the sums up. */

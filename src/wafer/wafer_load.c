@@ -30,13 +30,14 @@ enum wsc_err wafer_load_share(struct wafer *w, const struct stream_at *at)
                                    .step = at->step};
     stream_micro_shards(b, at->micro, w->index, w->index + 1, &m->share.first_leaf,
                         &m->share.end_leaf);
-    m->n_samples = stream_samples(b, m->share.first_leaf, m->share.end_leaf);
+    m->n_own = stream_samples(b, m->share.first_leaf, m->share.end_leaf);
+    m->n_samples = stream_timed_samples(b, at->micro, w->index);
     m->n_fed = n_before + m->n_samples;
     m->tokens = (struct cycles_tokens){0};
-    if (!p->values || !m->n_samples) return WSC_OK;
+    if (!p->values || !m->n_own) return WSC_OK;
     const int64_t first = p->first_sample + (at->step - p->first_step) * b->batch_size +
                           m->share.first_leaf * b->micro_shard_samples;
-    TRY(data_source_read(w->work.source, first, m->n_samples, w->batch));
+    TRY(data_source_read(w->work.source, first, m->n_own, w->batch));
     kernels_begin(w->values, &m->share, w->batch);
     return WSC_OK;
 }

@@ -34,7 +34,7 @@ enum wsc_err wafer_send_losses(struct wafer *w, const struct stream_at *at)
 {
     struct stream_losses sums = {0};
     const struct vtime_span ready = vtime_at(w->clock.now);
-    if (w->pass->values && w->micro.n_samples) add_losses(w, &sums);
+    if (w->pass->values && w->micro.n_own) add_losses(w, &sums);
     return stream_send_losses(w->ports, at, ready, w->pass->values ? &sums : NULL);
 }
 
@@ -55,7 +55,7 @@ void wafer_add_squares(struct wafer *w)
 {
     const struct data_share *share = &w->micro.share;
     struct stream_scalars sums = {0};
-    if (!w->pass->squares || !w->micro.n_samples) return;
+    if (!w->pass->squares || !w->micro.n_own) return;
     const double *leaf = kernels_leaf_squares(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++) {
         struct num_nodes one;

@@ -40,7 +40,7 @@ enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
 {
     struct kernels_simulated counted = {0};
     struct comm_buf *weights = s->weights.payload;
-    if (weights && w->micro.n_samples)
+    if (weights && w->micro.n_own)
         TRY(s->tensor ? kernels_forward_sparse(w->values, at->stage, s->tensor, &counted)
                       : kernels_forward(w->values, at->stage, comm_buf_data(weights), &counted));
     s->ready = wafer_clock_end(w, at, &s->weights, &counted);

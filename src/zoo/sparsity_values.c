@@ -399,11 +399,12 @@ static void read_pairs(struct conf_parse *p, const struct conf_key *key,
     {.path = "schedule", WHOLE(schedule), .status = CONF_ALSO, .nullable = true, \
      .form = "as `sparsity`", \
      DOC("another name of `sparsity`; beside it: `update`, as in releases 1.8 to 2.1")}
-#define INITIALLY {KEY("init_method", init_method), .type = CONF_T_CHOICE, DEFAULT("random"), \
+#define INITIALLY(more, text) {KEY("init_method", init_method), .type = CONF_T_CHOICE, DEFAULT("random"), \
     .choices = CONF_CHOICES({"random", ZOO_MASK_RANDOM}, {"topk", ZOO_MASK_TOPK}, \
                             {"from_zeros", ZOO_MASK_FROM_ZEROS}, \
-                            {"checkerboard", ZOO_MASK_CHECKERBOARD}), \
-    DOC("first mask: random, largest magnitudes, what is not zero, a regular pattern")}
+                            {"checkerboard", ZOO_MASK_CHECKERBOARD} more), \
+    DOC("first mask: random, largest magnitudes, what is not zero, a regular pattern" text)}
+#define COLUMNS , {"balanced-topk", ZOO_MASK_BALANCED_TOPK}
 #define COMMON \
     {KEY("param_filter", algorithm), SPECIAL(globs), DEFAULT("null"), \
      .form = "glob or list of globs", \
@@ -425,21 +426,21 @@ static void read_pairs(struct conf_parse *p, const struct conf_key *key,
 #define DROP {KEY("drop_fraction", drop_fraction), SPECIAL(fraction), DEFAULT("0.3"), \
     .form = "number, list or map with a type", \
     DOC("of the kept weights, dropped at an update")}
-#define BALANCE(n) {.path = (n), .type = CONF_T_CHOICE, .status = CONF_ONLY, \
-    .choices = CONF_CHOICES({"null", 0}), \
-    .refusal = "masks by groups of rows or columns are not supported"}
+#define BALANCE(of, what) {KEY("balance_" #of "_groups", of##_groups), .type = CONF_T_INT, \
+    DEFAULT("null"), .min = 1, .max = 1e9, \
+    DOC("so many groups of " what " keep equally many each; null: not")}
 
 static const struct conf_variant algorithms[ZOO_N_SPARSITY_ALGORITHMS] = {
     [ZOO_SPARSITY_STATIC] = {"static", .doc = "one mask", CONF_KEYS(
-        NAME, SPARSITY, INITIALLY, COMMON)},
+        NAME, SPARSITY, INITIALLY(COLUMNS, ", the largest of each column"), COMMON)},
     [ZOO_SPARSITY_GMP] = {"gmp", .doc = "the largest magnitudes at each update", CONF_KEYS(
-        NAME, SPARSITY, INITIALLY, UPDATE, COMMON)},
+        NAME, SPARSITY, INITIALLY(, ""), UPDATE, COMMON)},
     [ZOO_SPARSITY_SET] = {"set", .doc = "drops the least magnitudes, regrows at random", CONF_KEYS(
-        NAME, SPARSITY, INITIALLY, UPDATE, DROP, COMMON)},
+        NAME, SPARSITY, INITIALLY(, ""), UPDATE, DROP, COMMON)},
     [ZOO_SPARSITY_RIGL] = {"rigl", .doc = "drops the least magnitudes, regrows the largest "
         "gradients", CONF_KEYS(
-        NAME, SPARSITY, INITIALLY, UPDATE, DROP, COMMON, BALANCE("balance_in_groups"),
-        BALANCE("balance_out_groups"))},
+        NAME, SPARSITY, INITIALLY(, ""), UPDATE, DROP, COMMON, BALANCE(in, "columns"),
+        BALANCE(out, "rows"))},
 };
 /* clang-format on */
 static const struct conf_variants algorithm_names = {
@@ -466,11 +467,30 @@ static int read_algorithm(struct conf_parse *p, const char *path, const struct c
     return old ? ZOO_SPARSITY_STATIC : conf_variant_read(p, &algorithm_names, path, name);
 }
 
-/* What cstorch refuses. */
+/* Keys that are allowed and change nothing. */
+static void warn_idle(struct conf_parse *p, const char *path, const struct conf_node *node,
+                      const struct zoo_sparsity *s)
+{
+    const struct zoo_mask_update *u = &s->update;
+    const bool random = s->init_method == ZOO_MASK_RANDOM || s->algorithm == ZOO_SPARSITY_SET;
+    if (s->seed != CONF_NULL && !random)
+        conf_diag_warn(p->diag, node->pos, path, "seed has no effect: no mask is random");
+    if (s->init_method == ZOO_MASK_FROM_ZEROS && s->algorithm == ZOO_SPARSITY_STATIC)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "sparsity has no effect on masks from_zeros, on virtual time alone");
+    if (u->freq != CONF_NULL && u->stop != CONF_NULL && u->stop <= u->start)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "update: stop is not after start: no mask is ever computed");
+}
+
+/* What cstorch refuses; balanced-topk, which it has refused since 1.9. */
 static void check_entry(struct conf_parse *p, const char *path, const struct conf_node *node,
                         const struct zoo_sparsity *s)
 {
     const bool constant = s->sparsity.kind == ZOO_FRACTION_CONSTANT;
+    if (s->init_method == ZOO_MASK_BALANCED_TOPK)
+        conf_diag_warn(p->diag, node->pos, path,
+                       "balanced-topk exists in releases 1.7 to 1.9 alone");
     if (s->algorithm == ZOO_SPARSITY_STATIC && !constant)
         conf_diag_error(p->diag, node->pos, path,
                         "static masks have one sparsity; hint: algorithm gmp, set or rigl");
@@ -480,6 +500,9 @@ static void check_entry(struct conf_parse *p, const char *path, const struct con
     else if (constant && s->sparsity.init >= 1)
         conf_diag_error(p->diag, node->pos, path, "sparsity must be less than 1, got %.15g",
                         s->sparsity.init);
+    else if (s->in_groups > 0 && s->out_groups > 0)
+        conf_diag_error(p->diag, node->pos, path,
+                        "not both balance_in_groups and balance_out_groups");
 }
 
 /* The next free entry, with the defaults of cstorch; NULL after an error. */
@@ -497,7 +520,10 @@ static struct zoo_sparsity *new_entry(struct conf_parse *p, struct zoo_sparsitie
         return NULL;
     }
     struct zoo_sparsity *s = &list->entry[list->n++];
-    *s = (struct zoo_sparsity){.update = {.freq = 1, .stop = CONF_NULL}, .seed = CONF_NULL};
+    *s = (struct zoo_sparsity){.update = {.freq = 1, .stop = CONF_NULL},
+                               .in_groups = CONF_NULL,
+                               .out_groups = CONF_NULL,
+                               .seed = CONF_NULL};
     return s;
 }
 
@@ -541,7 +567,9 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
         (void)conf_record_read(p, &record);
     else
         read_fraction(p, &whole, node, &s->sparsity);
-    if (p->diag->n_errors == before) check_entry(p, path, node, s);
+    if (p->diag->n_errors > before) return;
+    check_entry(p, path, node, s);
+    warn_idle(p, path, node, s);
 }
 
 /* ---- the section ----------------------------------------------------------------------------- */

@@ -135,24 +135,35 @@ float zoo_sparsity_after(const struct zoo_sparsity *entry, int64_t step)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-/* trunc(fraction n) in fp32, at most @p n: fp32 may round a large n up. */
-static int64_t share_of(float fraction, int64_t n)
-{
-    const int64_t whole = (int64_t)(fraction * (float)n);
-    return whole < n ? whole : n;
-}
-
+/* At most @p n: fp32 may round a large n up. */
 int64_t zoo_sparsity_kept(float sparsity, int64_t n)
 {
-    return share_of(1.0F - sparsity, n);
+    const int64_t kept = (int64_t)((1.0F - sparsity) * (float)n);
+    return kept < n ? kept : n;
 }
 
-/* The first mask drops nothing, and does not count for a cycling drop_fraction. */
+int64_t zoo_sparsity_groups(const struct zoo_sparsity *entry)
+{
+    if (entry->out_groups > 0) return entry->out_groups;
+    return entry->in_groups > 0 ? entry->in_groups : 1;
+}
+
+int64_t zoo_sparsity_target(const struct zoo_sparsity *entry, int64_t n, int64_t step)
+{
+    const int64_t groups = zoo_sparsity_groups(entry);
+    return groups * zoo_sparsity_kept(zoo_sparsity_after(entry, step), n / groups);
+}
+
+/* The first mask drops nothing, and does not count for a cycling drop_fraction.  A group's share of
+ * what is kept need not be whole, as in cstorch. */
 int64_t zoo_sparsity_dropped_to(const struct zoo_sparsity *entry, int64_t kept, int64_t step)
 {
     const int64_t before = zoo_sparsity_n_updates(entry, step - 1);
     const int64_t index = before - zoo_sparsity_n_updates(entry, 0);
-    return share_of(1.0F - zoo_fraction_at(&entry->drop_fraction, step, index), kept);
+    const int64_t groups = zoo_sparsity_groups(entry);
+    const float fraction = 1.0F - zoo_fraction_at(&entry->drop_fraction, step, index);
+    const int64_t each = (int64_t)(fraction * ((float)kept / (float)groups));
+    return each * groups < kept ? each * groups : kept;
 }
 
 /* Every update drops to a count and regrows to the target, if that is more. */
@@ -160,10 +171,10 @@ static int64_t count_by_updates(const struct zoo_sparsity *e, int64_t n, int64_t
 {
     const int64_t n_updates = zoo_sparsity_n_updates(e, step),
                   at_start = zoo_sparsity_n_updates(e, 0);
-    int64_t kept = zoo_sparsity_kept(zoo_sparsity_after(e, 0), n);
+    int64_t kept = zoo_sparsity_target(e, n, 0);
     for (int64_t i = at_start; i < n_updates; i++) {
         const int64_t at = step_of_update(e, i);
-        const int64_t target = zoo_sparsity_kept(zoo_sparsity_after(e, at), n);
+        const int64_t target = zoo_sparsity_target(e, n, at);
         const int64_t left = zoo_sparsity_dropped_to(e, kept, at);
         kept = left > target ? left : target;
         if (e->sparsity.kind == ZOO_FRACTION_CONSTANT && kept == target) break;
@@ -178,5 +189,5 @@ int64_t zoo_sparsity_count(const struct zoo_sparsity *entry, int64_t n, int64_t 
     const bool settled =
         entry->sparsity.kind == ZOO_FRACTION_CONSTANT && zoo_sparsity_updates(entry, 0);
     if (drops && !settled) return count_by_updates(entry, n, step);
-    return zoo_sparsity_kept(zoo_sparsity_after(entry, step), n);
+    return zoo_sparsity_target(entry, n, step);
 }

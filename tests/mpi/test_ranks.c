@@ -279,6 +279,110 @@ TEST(comm_mpi, a_message_leaves_while_its_sender_computes)
     CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
 }
 
+/* ---- payloads that are passed on while they arrive ---------------------------------------------
+ */
+
+enum { PASS_ROLES = 3, PASS_BYTES = 1 << 20 };
+
+/* Role 0 writes a payload, role 1 passes it on, role 2 reads it and answers role 0. */
+struct passing {
+    struct comm *comm;
+    struct comm_link *first, *second, *answer;
+    bool right;
+};
+
+static void fill_half(struct comm_buf *buf, int half)
+{
+    unsigned char *to = comm_buf_data(buf);
+    for (int i = half * PASS_BYTES / 2; i < (half + 1) * PASS_BYTES / 2; i++)
+        to[i] = (unsigned char)(i % 251);
+}
+
+/* The second half is written when the first has been read: whoever waited for all of it would wait
+ * for ever. */
+static enum wsc_err write_halves(void *arg)
+{
+    struct passing *p = arg;
+    struct comm_msg answer, msg = {.kind = 6, .bytes = PASS_BYTES};
+    struct comm_buf *buf;
+    TRY(comm_buf_create_open(p->comm, &buf, PASS_BYTES));
+    msg.payload = comm_buf_ref(buf);
+    enum wsc_err rc = comm_send(p->first, &msg);
+    for (int half = 0; half < 2 && !rc; half++) {
+        fill_half(buf, half);
+        rc = comm_buf_fill(buf, (half + 1) * PASS_BYTES / 2);
+        if (!rc) rc = comm_recv(p->answer, &answer);
+    }
+    comm_buf_unref(&buf);
+    return rc;
+}
+
+static enum wsc_err pass_on(void *arg)
+{
+    struct passing *p = arg;
+    struct comm_msg msg;
+    TRY(comm_recv(p->first, &msg));
+    return comm_send(p->second, &msg);
+}
+
+static enum wsc_err read_halves(void *arg)
+{
+    struct passing *p = arg;
+    struct comm_msg msg, answer = {.kind = 7};
+    TRY(comm_recv(p->second, &msg));
+    enum wsc_err rc = WSC_OK;
+    p->right = comm_buf_bytes(msg.payload) == PASS_BYTES;
+    for (int half = 0; half < 2 && !rc; half++) {
+        comm_buf_wait(p->second, msg.payload, (half + 1) * PASS_BYTES / 2);
+        const unsigned char *from = comm_buf_data(msg.payload);
+        for (int i = half * PASS_BYTES / 2; i < (half + 1) * PASS_BYTES / 2; i++)
+            p->right = p->right && from[i] == i % 251;
+        rc = comm_signal(p->answer, &answer);
+    }
+    comm_buf_unref(&msg.payload);
+    return rc;
+}
+
+static enum wsc_err spawn_passing(struct passing *p)
+{
+    static const comm_fiber_fn fn[PASS_ROLES] = {write_halves, pass_on, read_halves};
+    static const char *const name[PASS_ROLES] = {"writer", "passer", "reader"};
+    for (int role = 0; role < PASS_ROLES; role++)
+        if (comm_is_local(p->comm, role))
+            TRY(comm_spawn(p->comm, role, fn[role], p, 0, name[role]));
+    return WSC_OK;
+}
+
+/* The roles on ranks of their own as far as there are. */
+static bool passes_pieces(void)
+{
+    const struct comm_link_spec early = {.name = "pieces", .early = true},
+                                back = {.name = "answer"};
+    struct passing p = {.right = true};
+    int rank_of[PASS_ROLES];
+    if (comm_create(&p.comm, true)) return false;
+    comm_set_chunks(p.comm, 4096, 3);
+    for (int role = 0; role < PASS_ROLES; role++)
+        rank_of[role] = role % comm_size(p.comm);
+    enum wsc_err rc = comm_place(p.comm, PASS_ROLES, rank_of);
+    if (!rc) rc = comm_link_open(p.comm, &p.first, 0, 1, &early);
+    if (!rc) rc = comm_link_open(p.comm, &p.second, 1, 2, &early);
+    if (!rc) rc = comm_link_open(p.comm, &p.answer, 2, 0, &back);
+    if (!rc) rc = spawn_passing(&p);
+    if (!rc) rc = comm_run(p.comm);
+    if (rc) (void)fprintf(stderr, "%s\n", wsc_err_trace());
+    comm_destroy(&p.comm);
+    return !rc && p.right;
+}
+
+TEST(comm_mpi, a_payload_is_read_and_passed_on_while_it_is_written)
+{
+    (void)setenv("WSC_AHEAD", "1", 1);
+    CU_ASSERT_FATAL(test_agree(passes_pieces()));
+    (void)unsetenv("WSC_AHEAD");
+    CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
+}
+
 /* ---- collectives ----------------------------------------------------------------------------- */
 
 static bool shares(struct comm *comm, int64_t n)

@@ -212,6 +212,14 @@ TEST(run_mpi, chunks_change_nothing)
     }
 }
 
+/* Bytes that travelled for @p n_wafers with the setting @p keep. */
+static int64_t sent_with(int n_wafers, const char *keep)
+{
+    const struct shape s = {n_wafers, keep, fanouts[1], shards[0]};
+    CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, data_dir())));
+    return sent_bytes;
+}
+
 /* Weights that a receiver keeps do not travel again in a step, and nothing else changes: with room
  * for none, for some of the stages and for all, with and without a SwarmX node between. */
 TEST(run_mpi, kept_weights_travel_once)
@@ -222,17 +230,31 @@ TEST(run_mpi, kept_weights_travel_once)
     (void)setenv("WSC_AHEAD", "1", 1);
     for (int n_wafers = 1; n_wafers <= MOST_WAFERS; n_wafers += 2) {
         int64_t sent[N_KEEP];
-        for (int i = 0; i < N_KEEP; i++) {
-            const struct shape s = {n_wafers, keep[i], fanouts[1], shards[0]};
-            CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, data_dir())));
-            sent[i] = sent_bytes;
-        }
+        for (int i = 0; i < N_KEEP; i++)
+            sent[i] = sent_with(n_wafers, keep[i]);
         CU_ASSERT(!sent[0] || (sent[1] < sent[0] && sent[2] < sent[1]));
         CU_ASSERT(!sent[0] || (double)sent[2] < 0.8 * (double)sent[0]);
         if (sent[0] && (sent[2] * 10 > sent[0] * 8 || sent[1] >= sent[0]))
             (void)fprintf(stderr, "sent %lld, %lld, %lld bytes\n", (long long)sent[0],
                           (long long)sent[1], (long long)sent[2]);
     }
+    (void)unsetenv("WSC_AHEAD");
+}
+
+/* SwarmX nodes pass on pieces while they arrive, and add those of gradients: nothing shows, with
+ * one shard and several, one level of nodes and three, sparse tensors or none. */
+TEST(run_mpi, pieces_through_nodes_change_nothing)
+{
+    static const struct shape shape[] = {
+        {3, "cluster.stream.chunk=1 KiB", "cluster.stream.chunks_in_flight=2",
+         "cluster.memoryx.shards=1"},
+        {7, "cluster.stream.chunk=1000 B", "cluster.swarmx.fanout=2", "cluster.memoryx.shards=1"},
+        {6, "cluster.stream.chunk=3 KiB", "cluster.swarmx.fanout=2", "cluster.memoryx.shards=3"},
+        {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even",
+         "cluster.memoryx.shards=1"}};
+    (void)setenv("WSC_AHEAD", "1", 1);
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], data_dir())));
     (void)unsetenv("WSC_AHEAD");
 }
 

@@ -127,6 +127,16 @@ static void add_all_keys(struct fields *f, json_t *value)
     json_array_foreach(value, i, item) add_keys(f, item);
 }
 
+/* A member of an object, or of a member: "a.b". */
+static json_t *member_of(json_t *object, const char *path)
+{
+    char first[FIELD_BYTES];
+    const size_t n = strcspn(path, ".");
+    (void)snprintf(first, sizeof first, "%.*s", (int)n, path);
+    json_t *member = json_object_get(object, first);
+    return path[n] ? member_of(member, path + n + 1) : member;
+}
+
 /* Keys of the JSON values in what @p command prints, one after another; @p below: of that member of
  * them.  Values without the key @p with are left out; NULL: none. */
 static void add_json(struct fields *f, const char *command, const char *with, const char *below)
@@ -139,7 +149,7 @@ static void add_json(struct fields *f, const char *command, const char *with, co
     json_t *value;
     while (text && (value = json_loadf(text, JSON_DISABLE_EOF_CHECK, NULL))) {
         if (!with || json_object_get(value, with))
-            add_all_keys(f, below ? json_object_get(value, below) : value);
+            add_all_keys(f, below ? member_of(value, below) : value);
         json_decref(value);
     }
     if (text) (void)fclose(text);
@@ -191,9 +201,24 @@ TEST(files, of_a_run_are_as_the_page_says)
     (void)snprintf(command, sizeof command, "cat %s/performance.json", dir);
     written.n = 0;
     add_json(&written, command, NULL, NULL);
-    add_field(&written, "kernels", strlen("kernels")); /* on the mesh alone: test_run_numerics.c */
-    add_field(&written, "payload", strlen("payload")); /* of sparse weights; no run here has them */
+    add_field(&written, "kernels", strlen("kernels")); /* on the mesh alone, below */
     compare(PERFORMANCE, &written);
+    check_json("Each of `payload.links` has ", command, NULL, "payload.links");
+    check_json("`payload` has ", command, NULL, "payload");
+}
+
+TEST(files, kernels_of_a_run_on_the_mesh_are_as_the_page_says)
+{
+    char dir[160], command[2048];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("files_mesh"));
+    CU_ASSERT_FATAL(spawn_ok(
+        "%s --mode train --numerics mesh --num_steps 1 --model_dir %s --set model.hidden_size=16 "
+        "--set model.num_heads=2 --set model.filter_size=32 --set model.num_hidden_layers=1 --set "
+        "train_input.batch_size=1 --set cluster.wafer.pe_cols=6 --set cluster.wafer.pe_rows=5 "
+        "--set runconfig.checkpoint_steps=0",
+        job_tiny(), dir));
+    (void)snprintf(command, sizeof command, "cat %s/performance.json", dir);
+    check_json("Each of `kernels` has ", command, NULL, "kernels");
 }
 
 TEST(files, json_of_an_evaluation_is_as_the_page_says)

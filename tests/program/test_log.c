@@ -43,6 +43,9 @@ static struct form {
     /* what this program says of its own */
     {"[0-9.]+ [kMG] parameters, [0-9]+ stages; .+$", 0, 0},
     {"Plan: .+$", 0, 0},
+    {"Gradients on all links: [0-9.]+ [kMG]B, [0-9.]+ times the minimum; at most [0-9.]+ times, "
+     "from .+$",
+     1, 0},
 };
 enum { N_FORMS = sizeof form / sizeof *form };
 static regex_t regex_of[N_FORMS];

@@ -188,6 +188,35 @@ TEST(modes, what_needs_values_warns_without_them)
     spawn_free(&r);
 }
 
+static void expect_warning(const struct spawn_result *r, const char *text)
+{
+    T_EQ(r->status, 0);
+    if (!strstr(r->err, text)) (void)fprintf(stderr, "no \"%s\" in:\n%s", text, r->err);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r->err, text));
+}
+
+TEST(modes, constants_that_nothing_reads_warn_by_name)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --num_steps 1 --numerics none --model_dir %s --set cluster.recovery.reroute=2s "
+              "--set 'cluster.activation.server_rate=0 B/s' --set runconfig.num_act_servers=3",
+              job_tiny(), job_path("idle"));
+    expect_warning(&r, "WARNING:   --set cluster.recovery.reroute: without effect: there is no "
+                       "fault lost_node\n");
+    expect_warning(&r, "runconfig.num_act_servers: without effect: CS-2: "
+                       "cluster.activation.server_rate is 0\n");
+    spawn_free(&r);
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2 --out %s "
+              "--set model.rope_theta=5 --sweep cluster.retransmit.timeout=1ms..2ms",
+              job_path("idle_sweep"));
+    expect_warning(&r, "tiny: --set model.rope_theta: without effect: ");
+    expect_warning(&r, "tiny: --sweep cluster.retransmit.timeout: without effect: there is no "
+                       "fault lossy_link\n");
+    spawn_free(&r);
+}
+
 TEST(modes, every_role_has_a_rank_in_the_placement)
 {
     struct spawn_result r;

@@ -131,9 +131,9 @@ TEST(validate, a_machine_of_another_grid_is_refused)
     }
 }
 
-TEST(validate, the_document_has_the_figures_of_the_program)
+TEST(validate, the_documents_have_the_figures_of_the_program)
 {
-    CU_ASSERT(spawn_ok("sh tests/validation_doc.sh check %s", validated()));
+    CU_ASSERT(spawn_ok("sh tests/figures_doc.sh check %s", validated()));
     CU_ASSERT(spawn_ok("head -n 3 docs/VALIDATION.md | grep -q '^!.*(validation.png)'"));
 }
 

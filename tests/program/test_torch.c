@@ -5,15 +5,14 @@
 #include "../support/test.h"
 #include "small_job.h"
 #include "spawn.h"
+#include "torch_file.h"
 
 #include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/store.h>
 
-#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FIXTURE "tests/data/gpt2_torch.h5"
@@ -43,109 +42,7 @@ static const char params[] = "train_input:\n"
                              "runconfig:\n"
                              "    num_steps: 1\n";
 
-/* ---- the fixture ----------------------------------------------------------------------------- */
-
-/* A dataset of the fixture as @p type, owned; *n its elements. */
-static void *read_dataset(hid_t group, const char *name, hid_t type, size_t size, int64_t *n,
-                          int64_t shape[2])
-{
-    hsize_t dims[2] = {1, 1};
-    void *data = NULL;
-    hid_t set = H5Dopen2(group, name, H5P_DEFAULT), space = H5Dget_space(set);
-    if (H5Sget_simple_extent_ndims(space) <= 2) (void)H5Sget_simple_extent_dims(space, dims, NULL);
-    *n = (int64_t)(dims[0] * dims[1]);
-    for (int d = 0; shape && d < 2; d++)
-        shape[d] = (int64_t)dims[d];
-    data = wsc_alloc(WSC_MEM_TEST, (size_t)*n, size);
-    if (!data || H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0) abort();
-    (void)H5Sclose(space);
-    (void)H5Dclose(set);
-    return data;
-}
-
-static bool write_samples(hid_t variant, const char *dir)
-{
-    static const char *const row[] = {"input_ids", "attention_mask", "labels"};
-    int32_t data[B][3][T];
-    char path[200];
-    for (int r = 0; r < 3; r++) {
-        int64_t n;
-        int32_t *values = read_dataset(variant, row[r], H5T_NATIVE_INT32, sizeof *values, &n, NULL);
-        for (int i = 0; n == (int64_t)B * T && i < B * T; i++)
-            data[i / T][r][i % T] = values[i];
-        wsc_free(values);
-    }
-    (void)snprintf(path, sizeof path, "%s/samples.h5", dir);
-    return store_samples_write(path, &data[0][0][0], B, T) == WSC_OK;
-}
-
-/* All tensors of a group, by name. */
-typedef bool (*tensor_fn)(void *ctx, const char *name, int n_dims, const int64_t *shape,
-                          const float *x);
-struct visit {
-    tensor_fn fn;
-    void *ctx;
-    int n;
-    bool ok;
-};
-
-static herr_t visit_one(hid_t group, const char *name, const H5L_info_t *info, void *arg)
-{
-    struct visit *v = arg;
-    int64_t n, shape[2];
-    (void)info;
-    hid_t set = H5Dopen2(group, name, H5P_DEFAULT), space = H5Dget_space(set);
-    int n_dims = H5Sget_simple_extent_ndims(space);
-    (void)H5Sclose(space);
-    (void)H5Dclose(set);
-    float *x = read_dataset(group, name, H5T_NATIVE_FLOAT, sizeof *x, &n, shape);
-    v->ok = v->fn(v->ctx, name, n_dims, shape, x) && v->ok;
-    v->n++;
-    wsc_free(x);
-    return 0;
-}
-
-static bool for_tensors(hid_t variant, const char *group_name, tensor_fn fn, void *ctx)
-{
-    struct visit v = {fn, ctx, 0, true};
-    hid_t group = H5Gopen2(variant, group_name, H5P_DEFAULT);
-    (void)H5Literate(group, H5_INDEX_NAME, H5_ITER_NATIVE, NULL, visit_one, &v);
-    (void)H5Gclose(group);
-    return v.ok && v.n >= LEAST_TENSORS;
-}
-
-static bool define_tensor(void *ctx, const char *name, int n_dims, const int64_t *shape,
-                          const float *x)
-{
-    (void)x;
-    return store_define(ctx, name, STORE_F32, n_dims, shape) == WSC_OK;
-}
-
-static bool write_tensor(void *ctx, const char *name, int n_dims, const int64_t *shape,
-                         const float *x)
-{
-    return store_write(ctx, name, 0, shape[0] * (n_dims > 1 ? shape[1] : 1), x) == WSC_OK;
-}
-
-static bool write_weights(hid_t variant, const char *dir)
-{
-    const struct store_group alone = {.size = 1};
-    struct store_file *f = NULL;
-    char path[200];
-    (void)snprintf(path, sizeof path, "%s/weights.mdl", dir);
-    return store_create(&f, path, &alone) == WSC_OK &&
-           for_tensors(variant, "weights", define_tensor, f) &&
-           for_tensors(variant, "weights", write_tensor, f) && store_commit(&f) == WSC_OK;
-}
-
 /* ---- the comparison -------------------------------------------------------------------------- */
-
-static bool is_near(double largest_difference, double largest, double tolerance, const char *what)
-{
-    if (largest_difference <= tolerance * largest) return true;
-    (void)fprintf(stderr, "%s: off by %.3g of %.3g\n", what, largest_difference, largest);
-    return false;
-}
 
 static bool compare_tensor(void *ctx, const char *name, int n_dims, const int64_t *shape,
                            const float *x)
@@ -161,7 +58,7 @@ static bool compare_tensor(void *ctx, const char *name, int n_dims, const int64_
     wsc_free(ours);
     /* Keys have no influence through their bias: softmax subtracts it; zero up to rounding. */
     if (largest < 1e-7) return read && difference < 1e-7;
-    return read && is_near(difference, largest, 1e-5, name);
+    return read && torch_is_near(difference, largest, 1e-5, name);
 }
 
 static bool compare(hid_t variant, const char *path)
@@ -169,11 +66,12 @@ static bool compare(hid_t variant, const char *path)
     struct store_file *f = NULL;
     double loss = 0;
     int64_t n;
-    double *expected = read_dataset(variant, "loss", H5T_NATIVE_DOUBLE, sizeof *expected, &n, NULL);
+    double *expected =
+        torch_dataset(variant, "loss", H5T_NATIVE_DOUBLE, sizeof *expected, &n, NULL);
     bool ok =
         store_open(&f, path) == WSC_OK && store_read(f, "loss", STORE_F64, 0, 1, &loss) == WSC_OK;
-    ok = ok && is_near(fabs(loss - *expected), *expected, 1e-5, "loss");
-    ok = ok && for_tensors(variant, "grad", compare_tensor, f);
+    ok = ok && torch_is_near(fabs(loss - *expected), *expected, 1e-5, "loss");
+    ok = ok && torch_for_tensors(variant, "grad", LEAST_TENSORS, compare_tensor, f);
     wsc_free(expected);
     store_close(&f);
     return ok;
@@ -194,8 +92,8 @@ static void check_variant(const char *name, const char *options)
     hid_t file = H5Fopen(FIXTURE, H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t variant = H5Gopen2(file, name, H5P_DEFAULT);
     CU_ASSERT_FATAL(variant >= 0 && spawn_ok("mkdir -p %s", dir));
-    CU_ASSERT_FATAL(write_params(dir) && write_samples(variant, dir) &&
-                    write_weights(variant, dir));
+    CU_ASSERT_FATAL(write_params(dir) && torch_write_samples(variant, dir, B, T) &&
+                    torch_write_weights(variant, dir, LEAST_TENSORS));
     for (int num_csx = 1; num_csx <= 2; num_csx++)
         for (int leaf = 1; leaf <= 2; leaf++) {
             (void)snprintf(path, sizeof path, "%s/gradients_%d_%d.mdl", dir, num_csx, leaf);

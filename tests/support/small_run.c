@@ -120,6 +120,7 @@ static enum wsc_err pass(struct cluster *cluster, const struct small_config *c, 
         TRY(cluster_faults_enter(cluster, p.first_step, &change));
         if (change.memory_lost) return WSC_RAISE(WSC_USAGE, "a small run has no checkpoints");
         TRY(cluster_plan_batch(cluster, &c->params.train_input, true, &plan, &p.batch));
+        if (p.values) TRY(stream_cut_batch(cluster->net, &p.batch));
         const int64_t next = hw_faults_next(cluster->faults);
         p.n_steps = (next < n_steps ? next : n_steps) - p.first_step;
         p.first_sample = p.first_step * p.batch.batch_size;

@@ -16,7 +16,7 @@ import json
 import os
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
-__all__ = ["Error", "Machine", "Params", "Run", "Sweep", "run", "scale", "version"]
+__all__ = ["Error", "Machine", "Params", "Run", "Sweep", "configs", "run", "scale", "version"]
 
 
 class Error(Exception):
@@ -108,6 +108,20 @@ _lib = _load()
 def _check(status):
     if status:
         raise Error(status, _lib.libwsc_message().decode(errors="replace"))
+
+
+def configs():
+    """The folder of the shipped params and cluster files."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    chosen = os.environ.get("WSC_DATA_DIR")
+    places = [chosen + "/configs"] if chosen else [
+        os.path.normpath(os.path.join(here, "../../configs")),  # PREFIX/share/wsc/python/wsc
+        os.path.normpath(os.path.join(here, "../../../configs")),  # packaging/python/wsc
+        "/usr/share/wsc/configs"]  # a package of the system
+    for place in places:
+        if os.path.isdir(os.path.join(place, "params")):
+            return place
+    raise FileNotFoundError(f"no params files in {', '.join(places)}; WSC_DATA_DIR names the place")
 
 
 def version():

@@ -67,6 +67,18 @@ TEST(cycles_sparse, the_law_follows_the_simulated_chain)
 
 /* ---- what any law has to keep ---------------------------------------------------------------- */
 
+static void check_rising(const struct cycles_layout *l)
+{
+    double product = 0, gradient = 0;
+    for (int d = 1; d <= 40; d++) {
+        const double now = cycles_product(l, &l->hidden, 1000, d / 40.0);
+        const double grad = cycles_weight_gradient(l, &l->hidden, &l->filter, d / 40.0);
+        CU_ASSERT(now >= product && grad >= gradient);
+        product = now;
+        gradient = grad;
+    }
+}
+
 TEST(cycles_sparse, fewer_weights_are_never_slower)
 {
     struct rig r;
@@ -77,14 +89,7 @@ TEST(cycles_sparse, fewer_weights_are_never_slower)
             for (int64_t n = 1; n < 400; n = n * 3 + 1) {
                 r.cluster.wafer.sum_accumulators = accumulators;
                 cycles_layout_init(&l, &r.hw, r.model, lanes, n);
-                double product = 0, gradient = 0;
-                for (int d = 1; d <= 40; d++) {
-                    const double now = cycles_product(&l, &l.hidden, 1000, d / 40.0);
-                    const double grad = cycles_weight_gradient(&l, &l.hidden, &l.filter, d / 40.0);
-                    CU_ASSERT(now >= product && grad >= gradient);
-                    product = now;
-                    gradient = grad;
-                }
+                check_rising(&l);
             }
     model_destroy(&r.model);
 }
@@ -146,6 +151,17 @@ static int64_t block(const struct rig *r, const struct cycles_plan *p, bool back
     return cycles_stage(&r->hw, r->model, p, 1, backward, 60, d);
 }
 
+/* Adds to @p saved what density @p d saves of the @p dense cycles, forward and backward. */
+static void add_saved(const struct rig *r, const struct cycles_plan *p,
+                      const struct model_density *d, const int64_t *dense, int64_t *saved)
+{
+    for (int b = 0; b < 2; b++) {
+        const int64_t now = block(r, p, b, d);
+        CU_ASSERT(now < dense[b]);
+        saved[b] += dense[b] - now;
+    }
+}
+
 TEST(cycles_sparse, each_matrix_has_its_own_density)
 {
     struct rig r;
@@ -160,11 +176,7 @@ TEST(cycles_sparse, each_matrix_has_its_own_density)
     fill(&all, 0.3, 0.3);
     for (int i = 0; i < 6; i++) {
         one.weights[kinds[i]] = one.gradients[kinds[i]] = 0.3;
-        for (int b = 0; b < 2; b++) {
-            const int64_t now = block(&r, &p, b, &one);
-            CU_ASSERT(now < dense[b]);
-            saved[b] += dense[b] - now;
-        }
+        add_saved(&r, &p, &one, dense, saved);
         one.weights[kinds[i]] = one.gradients[kinds[i]] = 1;
     }
     for (int b = 0; b < 2; b++) {

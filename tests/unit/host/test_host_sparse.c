@@ -169,6 +169,18 @@ static double worst_of_view(const struct model_weights *w, const struct model_te
     return worst;
 }
 
+static void check_stage(const struct sparse *x, int s, const float *packed, const float *dense,
+                        double tolerance)
+{
+    for (int v = 0; v < x->f.stage[s].n_views; v++) {
+        const struct model_view *view = &x->f.stage[s].view[v];
+        const struct model_tensor *t = &x->f.tensor[view->tensor];
+        const struct model_weights *w = &x->weights[s][v];
+        CU_ASSERT(worst_of_view(w, t, packed, dense + view->offset) < tolerance);
+        packed += model_gradient_elems(w, t->n_elems);
+    }
+}
+
 static void check_values(const struct sparse *x)
 {
     struct step masks = {.end = x->f.batch.n, .masks = true}, zeros = {.end = x->f.batch.n};
@@ -177,16 +189,8 @@ static void check_values(const struct sparse *x)
     run(x, &zeros);
     for (int64_t i = 0; i < x->f.batch.n; i++)
         T_NEAR(masks.loss[i].loss_sum, zeros.loss[i].loss_sum, tolerance);
-    for (int s = 0; s < x->f.model.n_stages; s++) {
-        const float *packed = masks.grads[s];
-        for (int v = 0; v < x->f.stage[s].n_views; v++) {
-            const struct model_view *view = &x->f.stage[s].view[v];
-            const struct model_tensor *t = &x->f.tensor[view->tensor];
-            const struct model_weights *w = &x->weights[s][v];
-            CU_ASSERT(worst_of_view(w, t, packed, zeros.grads[s] + view->offset) < tolerance);
-            packed += model_gradient_elems(w, t->n_elems);
-        }
-    }
+    for (int s = 0; s < x->f.model.n_stages; s++)
+        check_stage(x, s, masks.grads[s], zeros.grads[s], tolerance);
     step_fini(&masks);
     step_fini(&zeros);
 }
@@ -197,26 +201,31 @@ TEST(host_sparse, masks_give_what_zeros_give)
 }
 
 /* Squares of a leaf count the elements of the masks, whether the others travel or not. */
+static double squares_of_masks(const struct sparse *x, const struct step *r)
+{
+    double sum = 0;
+    for (int s = 0; s < x->f.model.n_stages; s++) {
+        const float *g = r->grads[s];
+        for (int v = 0; v < x->f.stage[s].n_views; v++) {
+            const struct model_weights *w = &x->weights[s][v];
+            const int64_t n = x->f.tensor[x->f.stage[s].view[v].tensor].n_elems;
+            for (int64_t e = 0; e < model_gradient_elems(w, n); e++)
+                if (!w->bits || !w->dense_gradient || (w->bits[e / 64] >> e % 64 & 1))
+                    sum += (double)g[e] * (double)g[e];
+            g += model_gradient_elems(w, n);
+        }
+    }
+    return sum;
+}
+
 static void check_squares(const struct sparse *x)
 {
     struct step all = {.end = x->f.batch.n, .masks = true};
     run(x, &all);
     for (int64_t i = 0; i < x->f.batch.n; i++) {
         struct step one = {.first = i, .end = i + 1, .masks = true};
-        double sum = 0;
         run(x, &one);
-        for (int s = 0; s < x->f.model.n_stages; s++) {
-            const float *g = one.grads[s];
-            for (int v = 0; v < x->f.stage[s].n_views; v++) {
-                const struct model_weights *w = &x->weights[s][v];
-                const int64_t n = x->f.tensor[x->f.stage[s].view[v].tensor].n_elems;
-                for (int64_t e = 0; e < model_gradient_elems(w, n); e++)
-                    if (!w->bits || !w->dense_gradient || (w->bits[e / 64] >> e % 64 & 1))
-                        sum += (double)g[e] * (double)g[e];
-                g += model_gradient_elems(w, n);
-            }
-        }
-        T_NEAR(all.squares[i], sum, 1e-5);
+        T_NEAR(all.squares[i], squares_of_masks(x, &one), 1e-5);
         step_fini(&one);
     }
     step_fini(&all);

@@ -2,58 +2,15 @@
 /* First masks of sparse tensors against their definition on whole tensors: a sort of all scores,
  * the weights that are not zero, cstorch's regular pattern.  The same on any number of shards and
  * threads; counts are those that roles without values expect. */
-#include "../../../src/memoryx/memoryx_mask.h"
-#include "../../support/small_run.h"
 #include "../../support/test.h"
+#include "masks_case.h"
 
-#include <wsc/mem.h>
 #include <wsc/rng.h>
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST = 1 << 14 };
-
-/* A machine with values, weights and masks. */
-struct made {
-    struct small_config c;
-    struct comm *comm;
-    struct cluster *cluster;
-};
-
-static void make(struct made *m, int n_shards, const char *sparsity)
-{
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
-    char shards[40];
-    (void)snprintf(shards, sizeof shards, "cluster.memoryx.shards=%d", n_shards);
-    const char *const sets[] = {shards, sparsity, NULL};
-    memset(m, 0, sizeof *m);
-    T_OK(small_config_init(&m->c, 1, sets));
-    T_OK(comm_create(&m->comm, false));
-    T_OK(cluster_create(&m->cluster, m->comm, &m->c.params, &m->c.cluster, true, &hooks));
-    for (int i = 0; i < n_shards; i++)
-        memoryx_init_weights(m->cluster->memoryx[i]);
-}
-
-static void unmake(struct made *m)
-{
-    cluster_destroy(&m->cluster);
-    comm_destroy(&m->comm);
-    small_config_fini(&m->c);
-}
-
-/* The whole tensor @p i: its mask, a byte per element, and its weights. */
-static void gather(const struct made *m, int i, unsigned char *mask, float *w)
-{
-    for (int k = 0; k < m->cluster->net->topology->n_shards; k++) {
-        const struct memoryx_part *s = &m->cluster->memoryx[k]->part[i];
-        for (int64_t e = 0; e < s->n && mask; e++)
-            mask[s->first + e] = s->mask[e / MEMORYX_WORD_BITS] >> e % MEMORYX_WORD_BITS & 1;
-        memcpy(w + s->first, s->w, (size_t)s->n * sizeof *w);
-    }
-}
 
 /* ---- the definitions ------------------------------------------------------------------------- */
 
@@ -80,7 +37,7 @@ static void keep_highest(struct scored *all, int64_t n, int64_t k, unsigned char
 static void expect_random(int tensor, const struct model_tensor *t, const float *w, float s,
                           unsigned char *mask)
 {
-    static struct scored all[MOST];
+    static struct scored all[MASKS_MOST];
     (void)w;
     for (int64_t i = 0; i < t->n_elems; i++)
         all[i] = (struct scored){
@@ -91,7 +48,7 @@ static void expect_random(int tensor, const struct model_tensor *t, const float 
 static void expect_topk(int tensor, const struct model_tensor *t, const float *w, float s,
                         unsigned char *mask)
 {
-    static struct scored all[MOST];
+    static struct scored all[MASKS_MOST];
     (void)tensor;
     for (int64_t i = 0; i < t->n_elems; i++) {
         const float size = fabsf(w[i]);
@@ -113,18 +70,46 @@ static void expect_what_is_there(int tensor, const struct model_tensor *t, const
 static void expect_checkerboard(int tensor, const struct model_tensor *t, const float *w, float s,
                                 unsigned char *mask)
 {
-    static unsigned char row[MOST];
+    static unsigned char row[MASKS_MOST];
     const double density = 1 - (double)s;
     const int64_t cols = t->shape[1];
     const int64_t n = cols + (int64_t)ceil((double)cols / density + 1e-5) - 1;
     const int64_t distance = (int64_t)floor(1 / density - 1e-5);
     (void)tensor, (void)w;
-    CU_ASSERT_FATAL(n < MOST);
+    CU_ASSERT_FATAL(n < MASKS_MOST);
     for (int64_t j = 0; j < n; j++)
         row[j] = floorf((float)(j + 1) * (float)density + 1e-5F) !=
                  floorf((float)j * (float)density + 1e-5F);
     for (int64_t i = 0; i < t->n_elems; i++)
         mask[i] = row[(i % cols + i / cols * distance) % n];
+}
+
+/* Of each column all but the smallest, of these the largest of the tensor; more columns in all than
+ * are selected at once. */
+static void expect_columns(int tensor, const struct model_tensor *t, const float *w, float s,
+                           unsigned char *mask)
+{
+    static struct scored all[MASKS_MOST];
+    static unsigned char column[MASKS_MOST];
+    const int64_t rows = t->shape[0], cols = t->shape[1];
+    int64_t n = 0;
+    (void)tensor;
+    for (int64_t c = 0; c < cols; c++) {
+        for (int64_t r = 0; r < rows; r++) {
+            const float size = fabsf(w[r * cols + c]);
+            memcpy(&all[n + r].key, &size, sizeof size);
+            all[n + r].element = r;
+        }
+        keep_highest(all + n, rows, rows - (int64_t)(0.7 * (double)rows), column);
+        for (int64_t r = 0; r < rows - (int64_t)(0.7 * (double)rows); r++)
+            all[n + r].element = all[n + r].element * cols + c;
+        n += rows - (int64_t)(0.7 * (double)rows);
+    }
+    CU_ASSERT(n > zoo_sparsity_kept(s, t->n_elems));
+    qsort(all, (size_t)n, sizeof *all, by_score);
+    memset(mask, 0, (size_t)t->n_elems);
+    for (int64_t i = 0; i < zoo_sparsity_kept(s, t->n_elems); i++)
+        mask[all[i].element] = 1;
 }
 
 static const struct {
@@ -139,15 +124,16 @@ static const struct {
     {"sparsity={sparsity: 0.3, init_method: topk}", 0.3F, true, expect_topk},
     {"sparsity={sparsity: 0.5, init_method: from_zeros}", 0.5F, false, expect_what_is_there},
     {"sparsity={sparsity: 0.75, init_method: checkerboard}", 0.75F, false, expect_checkerboard},
+    {"sparsity={sparsity: 0.7, init_method: balanced-topk}", 0.7F, true, expect_columns},
 };
 
-static void check_tensor(const struct made *m, size_t k, int i, const float *before)
+static void check_tensor(const struct masks_case *m, size_t k, int i, const float *before)
 {
-    static unsigned char mask[MOST], expected[MOST];
-    static float w[MOST];
+    static unsigned char mask[MASKS_MOST], expected[MASKS_MOST];
+    static float w[MASKS_MOST];
     const struct model_tensor *t = &m->cluster->model->tensor[i];
     int64_t wrong = 0, kept = 0;
-    gather(m, i, mask, w);
+    masks_gather(m, i, mask, w);
     cases[k].expect(i, t, before, cases[k].s, expected);
     for (int64_t e = 0; e < t->n_elems; e++) {
         kept += mask[e];
@@ -158,53 +144,65 @@ static void check_tensor(const struct made *m, size_t k, int i, const float *bef
     if (cases[k].counted) T_EQ(kept, model_kept(m->cluster->model, i, 0));
 }
 
+static void check_case(size_t k, int n_shards)
+{
+    static float before[MASKS_MOST];
+    struct masks_case dense, m;
+    int n_sparse = 0;
+    masks_make(&dense, 1, cases[k].sparsity);
+    masks_make(&m, n_shards, cases[k].sparsity);
+    T_OK(cluster_make_masks(m.cluster));
+    for (int i = 0; i < m.cluster->model->n_tensors; i++) {
+        if (!model_sparsity_of(m.cluster->model, i)) continue;
+        CU_ASSERT_FATAL(m.cluster->model->tensor[i].n_elems <= MASKS_MOST);
+        masks_gather(&dense, i, NULL, before);
+        check_tensor(&m, k, i, before);
+        n_sparse++;
+    }
+    T_EQ(n_sparse, 6 * SMALL_LAYERS);
+    masks_unmake(&dense);
+    masks_unmake(&m);
+}
+
 TEST(memoryx_masks, first_masks_are_those_of_whole_tensors)
 {
     static const int shards[] = {1, 3, 7};
-    static float before[MOST];
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
-        for (size_t n = 0; n < sizeof shards / sizeof *shards; n++) {
-            struct made dense, m;
-            int n_sparse = 0;
-            make(&dense, 1, cases[k].sparsity);
-            make(&m, shards[n], cases[k].sparsity);
-            T_OK(cluster_make_masks(m.cluster));
-            for (int i = 0; i < m.cluster->model->n_tensors; i++) {
-                if (!model_sparsity_of(m.cluster->model, i)) continue;
-                CU_ASSERT_FATAL(m.cluster->model->tensor[i].n_elems <= MOST);
-                gather(&dense, i, NULL, before);
-                check_tensor(&m, k, i, before);
-                n_sparse++;
-            }
-            T_EQ(n_sparse, 6 * SMALL_LAYERS);
-            unmake(&dense);
-            unmake(&m);
-        }
+        for (size_t n = 0; n < sizeof shards / sizeof *shards; n++)
+            check_case(k, shards[n]);
+}
+
+static void set_equal_sizes(struct memoryx *mx, int n_tensors)
+{
+    for (int i = 0; i < n_tensors; i++)
+        for (int64_t e = 0; e < mx->part[i].n; e++)
+            mx->part[i].w[e] = e % 2 ? -0.5F : 0.5F;
 }
 
 /* Equal scores everywhere: the first elements are kept, wherever shards meet. */
+static void check_equal_scores(int n_shards)
+{
+    static unsigned char mask[MASKS_MOST];
+    static float w[MASKS_MOST];
+    struct masks_case m;
+    int64_t wrong = 0;
+    masks_make(&m, n_shards, "sparsity={sparsity: 0.4, init_method: topk}");
+    for (int s = 0; s < n_shards; s++)
+        set_equal_sizes(m.cluster->memoryx[s], m.cluster->model->n_tensors);
+    T_OK(cluster_make_masks(m.cluster));
+    for (int i = 0; i < m.cluster->model->n_tensors; i++) {
+        const int64_t kept = model_kept(m.cluster->model, i, 0);
+        if (!model_sparsity_of(m.cluster->model, i)) continue;
+        masks_gather(&m, i, mask, w);
+        for (int64_t e = 0; e < m.cluster->model->tensor[i].n_elems; e++)
+            wrong += mask[e] != (e < kept);
+    }
+    T_EQ(wrong, 0);
+    masks_unmake(&m);
+}
+
 TEST(memoryx_masks, of_equal_scores_the_first_are_kept)
 {
-    static const int shards[] = {1, 3};
-    static unsigned char mask[MOST];
-    static float w[MOST];
-    for (size_t n = 0; n < 2; n++) {
-        struct made m;
-        int64_t wrong = 0;
-        make(&m, shards[n], "sparsity={sparsity: 0.4, init_method: topk}");
-        for (int s = 0; s < shards[n]; s++)
-            for (int i = 0; i < m.cluster->model->n_tensors; i++)
-                for (int64_t e = 0; e < m.cluster->memoryx[s]->part[i].n; e++)
-                    m.cluster->memoryx[s]->part[i].w[e] = e % 2 ? -0.5F : 0.5F;
-        T_OK(cluster_make_masks(m.cluster));
-        for (int i = 0; i < m.cluster->model->n_tensors; i++) {
-            const int64_t kept = model_kept(m.cluster->model, i, 0);
-            if (!model_sparsity_of(m.cluster->model, i)) continue;
-            gather(&m, i, mask, w);
-            for (int64_t e = 0; e < m.cluster->model->tensor[i].n_elems; e++)
-                wrong += mask[e] != (e < kept);
-        }
-        T_EQ(wrong, 0);
-        unmake(&m);
-    }
+    check_equal_scores(1);
+    check_equal_scores(3);
 }

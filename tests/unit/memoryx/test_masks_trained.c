@@ -26,7 +26,7 @@ static char line[512];
 static float given(uint64_t index, int64_t i, double unit)
 {
     const uint64_t bits = wsc_rng_u64(GIVEN_SEED, wsc_rng_stream(WSC_RNG_TEST, index), (uint64_t)i);
-    return (float)(((double)(bits & 0x7ff) - 1024) * unit);
+    return bits >> 11 & 3 ? (float)(((double)(bits & 0x7ff) - 1024) * unit) : 0;
 }
 
 static float gradient(int64_t step, int t, int64_t i)
@@ -152,14 +152,16 @@ static bool read_line(FILE *f)
 /* `mask STEP TENSOR HEX` of the present state. */
 static void check_mask(const struct training *tr)
 {
-    bool mask[N];
-    float w[N];
-    int64_t step;
-    int t, at = 0, wrong = 0;
-    CU_ASSERT_FATAL(sscanf(line, "mask %ld %d %n", &step, &t, &at) == 2 && at);
+    bool mask[N] = {0};
+    float w[N] = {0};
+    char *at = line + strlen("mask");
+    int wrong = 0;
+    (void)strtol(at, &at, 10); /* the step, which the caller has read */
+    const int t = (int)strtol(at, &at, 10);
+    CU_ASSERT_FATAL(*at == ' ' && t >= 0 && t < TENSORS);
     gather(tr, t, mask, w);
     for (int i = 0; i < N; i++) {
-        const char digit[] = {line[at + i / 4], '\0'};
+        const char digit[] = {at[1 + i / 4], '\0'};
         const bool expected = strtol(digit, NULL, 16) >> i % 4 & 1;
         wrong += mask[i] != expected || (!mask[i] && w[i] != 0);
     }
@@ -171,12 +173,16 @@ static void check_weights(const struct training *tr, FILE *f)
 {
     static bool mask[TENSORS][N];
     static float w[TENSORS][N];
-    double worst = 0, expected;
-    int t, i, n = 0;
-    for (t = 0; t < TENSORS; t++)
+    double worst = 0;
+    int n = 0;
+    for (int t = 0; t < TENSORS; t++)
         gather(tr, t, mask[t], w[t]);
     do {
-        if (sscanf(line, "w %d %d %lf", &t, &i, &expected) != 3) break;
+        char *at = line + 1;
+        if (*line != 'w') break;
+        const long t = strtol(at, &at, 10), i = strtol(at, &at, 10);
+        const double expected = strtod(at, &at);
+        CU_ASSERT_FATAL(*at == '\n' && t >= 0 && t < TENSORS && i >= 0 && i < N);
         worst = fmax(worst, fabs((double)w[t][i] - expected));
         n++;
     } while (read_line(f));
@@ -214,27 +220,50 @@ static const struct {
 } cases[] = {
     {"static_random", "sparsity={sparsity: 0.75" FILTER},
     {"static_topk", "sparsity={sparsity: 0.9, init_method: topk" FILTER},
+    {"static_from_zeros", "sparsity={sparsity: 0.5, init_method: from_zeros" FILTER},
+    {"static_checkerboard", "sparsity={sparsity: 0.75, init_method: checkerboard" FILTER},
     {"gmp", "sparsity={algorithm: gmp, sparsity: [0.1, 0.3, 0.5, 0.7, 0.8], init_method: topk, "
             "update: {freq: 8}" FILTER},
+    {"gmp_linear", "sparsity={algorithm: gmp, sparsity: {type: linear, init: 0.1, slope: 0.0125}, "
+                   "update: {freq: 6, stop: 40}" FILTER},
     {"set", "sparsity={algorithm: set, sparsity: 0.75, update: {freq: 7, stop: 42}" FILTER},
+    {"set_cycling", "sparsity={algorithm: set, sparsity: 0.6, init_method: topk, update: {freq: "
+                    "5}, drop_fraction: [0.5, 0.2, 0.1]" FILTER},
     {"rigl", "sparsity={algorithm: rigl, sparsity: 0.75, update: {freq: 9}, drop_fraction: {type: "
              "cosine, init: 0.3, half_period: 40}" FILTER},
     {"rigl_late",
      "sparsity={algorithm: rigl, sparsity: 0.6, update: {steps: [5, 10, 15, 20, 30]}" FILTER},
+    {"rigl_rising",
+     "sparsity={algorithm: rigl, sparsity: {type: linear, init: 0.5, slope: 0.01}, init_method: "
+     "checkerboard, update: {freq: 4, stop: 30}, drop_fraction: 0.4" FILTER},
+    {"rigl_from_zeros", "sparsity={algorithm: rigl, sparsity: 0.5, init_method: from_zeros, "
+                        "update: {freq: 10}" FILTER},
+    {"static_balanced",
+     "sparsity={type: sideband, sparsity: 0.7, init_method: balanced-topk" FILTER},
+    {"rigl_in_groups", "sparsity={algorithm: rigl, sparsity: 0.75, update: {freq: 9}, "
+                       "balance_in_groups: 8" FILTER},
+    {"rigl_out_groups", "sparsity={algorithm: rigl, sparsity: 0.7, init_method: topk, update: "
+                        "{freq: 9}, balance_out_groups: 32" FILTER},
+    {"rigl_uneven_groups", "sparsity={algorithm: rigl, sparsity: 0.3, init_method: from_zeros, "
+                           "update: {freq: 9}, drop_fraction: 0.01, balance_in_groups: 16" FILTER},
 };
+
+static void check_cases(int n_shards)
+{
+    FILE *f = fopen("tests/golden/masks.txt", "r");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    if (!f) return;
+    CU_ASSERT_FATAL(read_line(f) && read_line(f));
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        CU_ASSERT_FATAL(!strncmp(line, "case ", 5));
+        CU_ASSERT(!strncmp(line + 5, cases[k].name, strcspn(line + 5, "\n")));
+        check_case(f, n_shards, cases[k].sparsity);
+    }
+    (void)fclose(f);
+}
 
 TEST(memoryx_masks_trained, masks_and_weights_are_those_of_the_oracle)
 {
-    for (int n_shards = 1; n_shards <= MOST_SHARDS; n_shards += 2) {
-        FILE *f = fopen("tests/golden/masks.txt", "r");
-        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-        if (!f) return;
-        CU_ASSERT_FATAL(read_line(f) && read_line(f));
-        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-            CU_ASSERT_FATAL(!strncmp(line, "case ", 5));
-            CU_ASSERT(!strncmp(line + 5, cases[k].name, strlen(cases[k].name)));
-            check_case(f, n_shards, cases[k].sparsity);
-        }
-        (void)fclose(f);
-    }
+    for (int n_shards = 1; n_shards <= MOST_SHARDS; n_shards += 2)
+        check_cases(n_shards);
 }

@@ -119,6 +119,19 @@ TEST(report_scaling, html_is_whole_escaped_and_needs_no_network)
     T_EQ(count(html, "url("), 0);
 }
 
+/* The points of the curves, once in each panel, and those that were published, each with its own
+ * mark of the picture. */
+TEST(report_scaling, points_of_the_picture_say_their_values)
+{
+    const struct report_scaling s = case_scaling();
+    const char *html = sweep_file("report.html");
+    T_EQ(count(html, "<g class=\"pt\""), 2 * s.n_rows + s.n_points);
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "GPT-3 13B on 64 systems: 1.46 M tokens/s, efficiency "
+                                        "95.18 %, step 1.078 s"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(html, "\"published: "));
+    T_EQ(count(html, "<title>"), 1 + 2 * s.n_rows + s.n_points); /* gnuplot's own are left out */
+}
+
 /* At 64 systems of the 13B: compute 1 s, weights 6/500 s, reduce 6/150 s, boundary 1/40 s; linear
  * is 1.025 s, so 52/1077 of the step is lost, 40/1077 of it by the reduction. */
 TEST(report_scaling, the_loss_in_words_is_the_difference_of_the_parts)
@@ -162,7 +175,8 @@ TEST(report_scaling, rows_may_come_in_any_order)
     CU_ASSERT_PTR_NOT_NULL(strstr(csv, "<model>\",12853473280,4,"));
     const char *html = case_read(case_path("mixed/report.html"));
     CU_ASSERT_PTR_NULL(strstr(html, "<model>"));
-    T_EQ(count(html, "a &quot;quoted&quot;, &#39;odd&#39; &lt;model&gt;"), 2);
+    T_EQ(count(html, "a &quot;quoted&quot;, &#39;odd&#39; &lt;model&gt;"),
+         10); /* two points in two panels, each twice */
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "Only one node count was swept"));
 }
 

@@ -46,8 +46,13 @@ static struct validation_figure ref[N_ROWS] = {{.id = "a,1",
                                                 .kind = VALIDATION_KIND_CONTEXT,
                                                 .reason = "no apples here",
                                                 .source = "s"}};
-static struct hw_source latency = {
-    "wafer.stage_latency", (char[]){"2 ms"}, "calibrated", (char[]){"fitted on something"}, 0, 0};
+static struct hw_source latency = {"wafer.stage_latency",
+                                   (char[]){"2 ms"},
+                                   "calibrated",
+                                   (char[]){"fitted on something"},
+                                   0,
+                                   0,
+                                   false};
 
 static struct validation_table make(struct validation_prediction row[2])
 {

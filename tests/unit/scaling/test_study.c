@@ -312,6 +312,11 @@ TEST(scaling_training, time_energy_and_flop)
     T_NEAR(t.loss, expected_loss(9000), 1e-15);
     t = scaling_training(&row, 0, 20, &no_breaks);
     T_NEAR(t.tokens, 1000, 1e-15);
+    struct scaling_row sparse = row;
+    sparse.useful_flop_per_token = 4;
+    t = scaling_training(&sparse, 1000, 0, &no_breaks);
+    T_NEAR(t.flop_useful, 4000, 1e-15);
+    CU_ASSERT(isnan(t.loss)); /* the law is one of dense weights */
 }
 
 /* 100 s of steps, a checkpoint of 2 s after each 10 s: ten segments of 12 s.  With one failure in

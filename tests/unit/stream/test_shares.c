@@ -12,7 +12,7 @@
 
 static struct stream_batch batch_of(int64_t size, int64_t leaf, int64_t n_micro, int n_wafers)
 {
-    return (struct stream_batch){size, leaf, (size + leaf - 1) / leaf, n_micro, n_wafers};
+    return (struct stream_batch){size, leaf, (size + leaf - 1) / leaf, n_micro, n_wafers, NULL};
 }
 
 /* Micro-batch after micro-batch, wafer after wafer, leaves follow without gap or overlap. */

@@ -256,3 +256,21 @@ TEST(zoo_sparsity, the_steps_of_an_old_schedule_rise)
         &p, "{type: gmp, tiebreak: first, sparsity_schedule: [[0, 0.1], [5, 0.2], [6, 0.3]]}"));
     zoo_params_fini(&p);
 }
+
+/* k of 13 elements is 3, of four groups of 13 it is 12; 12 of 52 are dropped to 4 of the 12. */
+TEST(zoo_sparsity, groups_keep_equally_many)
+{
+    struct zoo_params p;
+    CU_ASSERT_FATAL(parse(&p, "[{algorithm: rigl, sparsity: 0.75, update: {freq: 10}, "
+                              "drop_fraction: 0.5, balance_in_groups: 4, param_filter: a}, "
+                              "{algorithm: rigl, sparsity: 0.75, update: {freq: 10}}]"));
+    const struct zoo_sparsity *in = &p.sparsity.entry[0], *whole = &p.sparsity.entry[1];
+    T_EQ(zoo_sparsity_groups(in), 4);
+    T_EQ(zoo_sparsity_groups(whole), 1);
+    T_EQ(zoo_sparsity_target(in, 52, 0), 12);
+    T_EQ(zoo_sparsity_target(whole, 52, 0), 13);
+    T_EQ(zoo_sparsity_count(in, 52, 25), 12);
+    T_EQ(zoo_sparsity_dropped_to(in, 12, 10), 4);
+    T_EQ(zoo_sparsity_dropped_to(in, 18, 10), 8);
+    zoo_params_fini(&p);
+}

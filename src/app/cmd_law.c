@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc law`: trains the sizes of a ladder one after the other on all ranks, reads further points,
+ * has `law` fit and predict, and `report` print, write and draw on rank 0. */
+#include "cmd.h"
+#include "process.h"
+#include "requests.h"
+#include "user_files.h"
+
+#include <wsc/law.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/report.h>
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PREDICTIONS = 32 };
+
+/* The request, its machine, and what was found. */
+struct law_study {
+    const struct app_law *o;
+    struct comm *comm; /* borrowed */
+    struct hw_machine cluster;
+    struct law_point *point; /* owned: those of the file, then those of the ladder */
+    int n_points;
+    struct law_fit fit;
+    struct law_prediction prediction[MAX_PREDICTIONS];
+    int n_predictions;
+};
+
+/* Points of --points on rank 0, with room for the ladder's. */
+static enum wsc_err read_points(struct law_study *s)
+{
+    struct law_point *read = NULL;
+    int n = 0;
+    const bool reads = s->o->points && comm_rank(s->comm) == 0;
+    TRY(app_agree(s->comm, reads ? law_points_read(s->o->points, &read, &n) : WSC_OK));
+    s->point = wsc_alloc(WSC_MEM_APP, (size_t)(n + s->o->n_sizes) + 1, sizeof *s->point);
+    if (s->point && n) memcpy(s->point, read, (size_t)n * sizeof *read);
+    wsc_free(read);
+    s->n_points = n;
+    return s->point ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "points of a law");
+}
+
+/* The ladder on all ranks; its points on rank 0. */
+static enum wsc_err train(struct law_study *s, const struct law_ladder *ladder)
+{
+    for (int k = 0; k < ladder->n_sizes; k++) {
+        struct law_point *p = &s->point[s->n_points];
+        bool report;
+        WSC_INFO("Size %d of %d: %lld features, %lld layers", k + 1, ladder->n_sizes,
+                 (long long)ladder->size[k].hidden, (long long)ladder->size[k].layers);
+        enum wsc_err rc = law_train(s->comm, ladder, k, p, &report);
+        if (rc && !report) app_set_reported();
+        TRY(rc);
+        s->n_points++;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err run_ladder(struct law_study *s)
+{
+    const struct app_law *o = s->o;
+    char *bytes = NULL;
+    size_t n = 0;
+    struct zoo_params params = {0};
+    if (!o->n_sizes) return WSC_OK;
+    enum wsc_err rc = app_load_params(s->comm, &o->config, &params);
+    params.runconfig.num_csx = o->num_csx;
+    if (!rc) rc = app_reported_once(s->comm, app_check_ranks(s->comm, &params, &s->cluster));
+    zoo_params_fini(&params);
+    if (!rc) rc = app_read_params(s->comm, &o->config, &bytes, &n);
+    const struct law_ladder ladder = {.params_path = o->config.params_path,
+                                      .bytes = bytes,
+                                      .n_bytes = n,
+                                      .set = o->config.set,
+                                      .n_sets = o->config.n_sets,
+                                      .cluster = &s->cluster,
+                                      .size = o->size,
+                                      .n_sizes = o->n_sizes,
+                                      .tokens_per_param = o->tokens_per_param,
+                                      .num_csx = o->num_csx,
+                                      .out = o->out,
+                                      .command = app_command_line()};
+    if (!rc) rc = train(s, &ladder);
+    wsc_free(bytes);
+    return rc;
+}
+
+/* One file of --predict, @p path, on rank 0 alone. */
+static enum wsc_err predict(struct law_study *s, const char *path)
+{
+    const struct app_law *o = s->o;
+    struct app_config config = {.params_path = path};
+    struct zoo_params params;
+    if (s->n_predictions == MAX_PREDICTIONS)
+        return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
+    enum wsc_err rc = app_load_params(NULL, &config, &params);
+    const struct scaling_model model = {.name = path, .params = &params};
+    struct law_prediction *p = &s->prediction[s->n_predictions];
+    if (!rc) rc = law_predict(&s->fit, &model, &s->cluster, o->num_csx, o->tokens_per_param, p);
+    if (!rc) {
+        s->n_predictions++;
+        const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+        (void)snprintf(p->name, sizeof p->name, "%.*s", (int)strcspn(name, "."), name);
+    }
+    zoo_params_fini(&params);
+    return rc;
+}
+
+static enum wsc_err predict_all(struct law_study *s)
+{
+    char path[PATH_MAX];
+    if (!s->o->predict) return WSC_OK;
+    if (s->fit.support != LAW_SUPPORTED) {
+        WSC_WARNING("--predict: nothing is predicted, the points support no law");
+        return WSC_OK;
+    }
+    for (const char *p = s->o->predict; *p;) {
+        const size_t n = strcspn(p, ",");
+        (void)snprintf(path, sizeof path, "%.*s", (int)n, p);
+        TRY(predict(s, path));
+        p += n + (p[n] == ',');
+    }
+    return WSC_OK;
+}
+
+/* What rank 0 does once all points are known. */
+static enum wsc_err finish(struct law_study *s)
+{
+    TRY(law_fit(s->point, s->n_points, &s->fit));
+    TRY(predict_all(s));
+    const struct report_law r = {.point = s->point,
+                                 .n_points = s->n_points,
+                                 .fit = &s->fit,
+                                 .left_out = law_leave_out_last(s->point, s->n_points),
+                                 .prediction = s->prediction,
+                                 .n_predictions = s->n_predictions,
+                                 .target = s->o->target};
+    TRY(report_law_print(&r));
+    TRY(report_law_write(s->o->out, &r));
+    (void)printf("\nWrote %s/law.csv, predictions.csv%s\n", s->o->out,
+                 s->fit.support == LAW_TOO_FEW ? "" : ", law.svg, law.png");
+    return WSC_OK;
+}
+
+static enum wsc_err study(struct law_study *s)
+{
+    TRY(app_load_cluster(s->comm, &s->o->config, &s->cluster, NULL));
+    TRY(read_points(s));
+    TRY(run_ladder(s));
+    return app_agree(s->comm, comm_rank(s->comm) ? WSC_OK : finish(s));
+}
+
+enum wsc_err app_run_law(struct app_call *call)
+{
+    struct app_law *o = call->request;
+    const double usual_tokens_per_param = 20; /* Hoffmann et al. 2022, as Cerebras-GPT */
+    struct law_study *s;
+    TRY_NEW(s, WSC_MEM_APP, 1);
+    if (!(o->tokens_per_param > 0)) o->tokens_per_param = usual_tokens_per_param;
+    s->o = o;
+    s->comm = call->comm;
+    wsc_log_quiet(comm_rank(call->comm) != 0);
+    const enum wsc_err rc = study(s);
+    hw_machine_fini(&s->cluster);
+    wsc_free(s->point);
+    wsc_free(s);
+    return rc;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Loss of a training by the law, and its time on the emulated machine: a simulated step, and what
+ * checkpoints and failures add.  Called by `wsc law --predict`. */
+#include <wsc/law.h>
+
+#include <string.h>
+
+enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *model,
+                         const struct hw_machine *cluster, int64_t num_csx, double tokens_per_param,
+                         struct law_prediction *out)
+{
+    const struct zoo_params *p = model->params;
+    struct scaling_row row;
+    const int64_t per_csx = p->train_input.batch_size / p->runconfig.num_csx;
+    TRY(scaling_point(model, cluster, num_csx, (per_csx ? per_csx : 1) * num_csx, &row));
+    const struct scaling_breaks breaks = scaling_breaks_of(cluster, p, &row);
+    const struct scaling_training t = scaling_training(&row, 0, tokens_per_param, &breaks);
+    *out = (struct law_prediction){.params = row.params,
+                                   .num_csx = num_csx,
+                                   .tokens = t.tokens,
+                                   .flop = t.flop_hoffmann,
+                                   .loss = law_loss(fit, t.flop_hoffmann),
+                                   .half_width = law_half_width(fit, t.flop_hoffmann),
+                                   .published = scaling_published_loss(t.flop_hoffmann),
+                                   .seconds = t.seconds};
+    (void)snprintf(out->name, sizeof out->name, "%.*s", LAW_NAME - 1, model->name);
+    return WSC_OK;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/* page.css and page.js as part of the program: every page carries both, so that it is one file.
+ * The assembler includes the texts, paths are relative to the top of the tree, where make runs.
+ * Used by html_page.c. */
+#include "html_assets.h"
+
+__asm__(".section .rodata\n"
+        "report_style_text:\n"
+        "    .incbin \"src/report/page.css\"\n"
+        "    .byte 0\n"
+        "report_script_text:\n"
+        "    .incbin \"src/report/page.js\"\n"
+        "    .byte 0\n"
+        ".text\n");
+
+extern const char report_style_text[], report_script_text[];
+
+const char *report_page_style(void)
+{
+    return report_style_text;
+}
+
+const char *report_page_script(void)
+{
+    return report_script_text;
+}

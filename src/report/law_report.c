@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A scaling law: tables on stdout, law.csv, predictions.csv, and a picture of loss against FLOPs
+ * with the interval in which one more training lies, and the published law of Cerebras-GPT. */
+#include <wsc/report.h>
+
+#include <wsc/file.h>
+
+#include <math.h>
+#include <string.h>
+
+/* How a judged point lies to the law. */
+static const char *verdict(const struct report_law *r, const struct law_point *p)
+{
+    if (!p->judged) return "fitted";
+    if (r->fit->support != LAW_SUPPORTED) return "no law";
+    const double apart = p->loss - law_loss(r->fit, p->flop);
+    if (fabs(apart) <= law_half_width(r->fit, p->flop)) return "on track";
+    return apart > 0 ? "worse than the law" : "better than the law";
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static enum wsc_err print_points(const struct report_law *r)
+{
+    static const char *const head[] = {"training", "parameters", "tokens",     "FLOPs",
+                                       "loss",     "law",        "difference", ""};
+    struct out_table *table;
+    const bool fitted = r->fit->support != LAW_TOO_FEW;
+    TRY(out_table_new(&table, "lrrrrrrl", head));
+    for (int i = 0; i < r->n_points; i++) {
+        const struct law_point *p = &r->point[i];
+        const double law = fitted ? law_loss(r->fit, p->flop) : NAN;
+        char params[32] = "", tokens[32] = "";
+        if (p->params) out_params(params, sizeof params, p->params);
+        if (p->tokens) out_params(tokens, sizeof tokens, p->tokens);
+        out_table_cell(table, "%s", p->name);
+        out_table_cell(table, "%s", params);
+        out_table_cell(table, "%s", tokens);
+        out_table_cell(table, "%.3g", p->flop);
+        out_table_cell(table, "%.4f", p->loss);
+        out_table_cell(table, fitted ? "%.4f" : "", law);
+        out_table_cell(table, fitted ? "%+.2f %%" : "", 100 * (p->loss / law - 1));
+        out_table_cell(table, "%s", verdict(r, p));
+    }
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+static void print_interval(const char *name, double value, double low, double high)
+{
+    if (isfinite(high - low))
+        (void)printf("  %s = %.4g, 90 %% interval %.4g to %.4g\n", name, value, low, high);
+    else
+        (void)printf("  %s = %.4g; as many points as coefficients give no interval\n", name, value);
+}
+
+static void print_law(const struct report_law *r)
+{
+    const struct law_fit *f = r->fit;
+    if (f->support == LAW_TOO_FEW) {
+        (void)printf("\nThe points support no law: three trainings of different FLOPs are needed, "
+                     "there are %d points.\n",
+                     f->n);
+        return;
+    }
+    (void)printf("\nL(f) = (f / %.4g)^%.4f%s", f->a, f->b, f->floor ? "" : "\n");
+    if (f->floor) (void)printf(" + %.4f\n", f->c);
+    print_interval("b", f->b, f->b_low, f->b_high);
+    if (f->floor) print_interval("c", f->c, f->c_low, f->c_high);
+    if (!f->floor)
+        (void)printf("  c = 0: these points do not determine a loss that more FLOPs cannot pass\n");
+    (void)printf("  residuals: %.4f nats per token; degrees of freedom: %d\n", f->deviation,
+                 f->dof);
+    if (isfinite(r->left_out))
+        (void)printf("  the largest training predicted from the others: %+.2f %%\n",
+                     100 * r->left_out);
+    if (f->support == LAW_NOT_FALLING)
+        (void)printf("The points do not support the law: the interval of b reaches 0. More sizes, "
+                     "or sizes further apart, are needed.\n");
+}
+
+static enum wsc_err print_predictions(const struct report_law *r)
+{
+    static const char *const head[] = {"training", "parameters", "systems", "tokens",
+                                       "FLOPs",    "time",       "loss",    "Cerebras-GPT"};
+    struct out_table *table;
+    if (!r->n_predictions) return WSC_OK;
+    TRY(out_table_new(&table, "lrrrrrrr", head));
+    for (int i = 0; i < r->n_predictions; i++) {
+        const struct law_prediction *p = &r->prediction[i];
+        char params[32], tokens[32], time[32];
+        out_params(params, sizeof params, p->params);
+        out_params(tokens, sizeof tokens, (int64_t)p->tokens);
+        out_duration(time, sizeof time, p->seconds);
+        out_table_cell(table, "%s", p->name);
+        out_table_cell(table, "%s", params);
+        out_table_cell(table, "%lld", (long long)p->num_csx);
+        out_table_cell(table, "%s", tokens);
+        out_table_cell(table, "%.3g", p->flop);
+        out_table_cell(table, "%s", time);
+        out_table_cell(table, isfinite(p->half_width) ? "%.3f +- %.3f" : "%.3f", p->loss,
+                       p->half_width);
+        out_table_cell(table, "%.3f", p->published);
+    }
+    (void)printf("\npredictions; loss by the law above, beside it that of the published law, which "
+                 "is of other texts and tokens; time of the emulated machine\n");
+    enum wsc_err rc = out_table_print(table, stdout, 2);
+    out_table_free(&table);
+    return rc;
+}
+
+/* The prediction of most FLOPs. */
+static const struct law_prediction *largest(const struct report_law *r)
+{
+    const struct law_prediction *p = r->prediction;
+    for (int i = 1; i < r->n_predictions; i++)
+        if (r->prediction[i].flop > p->flop) p = &r->prediction[i];
+    return p;
+}
+
+static void print_target(const struct report_law *r)
+{
+    if (!(r->target > 0) || r->fit->support != LAW_SUPPORTED) return;
+    const double flop = law_flop(r->fit, r->target);
+    if (!isfinite(flop)) {
+        (void)printf("\nA loss of %.4g is below the floor of the law.\n", r->target);
+        return;
+    }
+    (void)printf("\nA loss of %.4g takes %.3g FLOPs by the law", r->target, flop);
+    if (r->n_predictions) {
+        const struct law_prediction *p = largest(r);
+        char time[32];
+        out_duration(time, sizeof time, p->seconds * flop / p->flop);
+        (void)printf(": %s on %lld systems at the FLOPs per second of %s", time,
+                     (long long)p->num_csx, p->name);
+    }
+    (void)printf(".\n");
+}
+
+enum wsc_err report_law_print(const struct report_law *r)
+{
+    TRY(print_points(r));
+    print_law(r);
+    if (r->fit->support == LAW_SUPPORTED) TRY(print_predictions(r));
+    print_target(r);
+    return WSC_OK;
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static enum wsc_err write_points(const char *dir, const struct report_law *r)
+{
+    struct wsc_text t = {0};
+    const bool fitted = r->fit->support != LAW_TOO_FEW;
+    wsc_text_add(&t, "name,params,tokens,flop,loss,law,half_width,verdict\n");
+    for (int i = 0; i < r->n_points; i++) {
+        const struct law_point *p = &r->point[i];
+        const double half = law_half_width(r->fit, p->flop);
+        out_text_csv(&t, p->name);
+        wsc_text_add(&t, ",%lld,%lld", (long long)p->params, (long long)p->tokens);
+        out_text_csv_real(&t, p->flop);
+        out_text_csv_real(&t, p->loss);
+        if (fitted)
+            out_text_csv_real(&t, law_loss(r->fit, p->flop));
+        else
+            wsc_text_add(&t, ",");
+        if (fitted && isfinite(half))
+            out_text_csv_real(&t, half);
+        else
+            wsc_text_add(&t, ",");
+        wsc_text_add(&t, ",%s\n", verdict(r, p));
+    }
+    return out_text_write(&t, dir, "law.csv");
+}
+
+static enum wsc_err write_predictions(const char *dir, const struct report_law *r)
+{
+    struct wsc_text t = {0};
+    wsc_text_add(&t, "name,params,num_csx,tokens,flop,seconds,loss,half_width,published_loss\n");
+    for (int i = 0; i < r->n_predictions; i++) {
+        const struct law_prediction *p = &r->prediction[i];
+        out_text_csv(&t, p->name);
+        wsc_text_add(&t, ",%lld,%lld", (long long)p->params, (long long)p->num_csx);
+        out_text_csv_real(&t, p->tokens);
+        out_text_csv_real(&t, p->flop);
+        out_text_csv_real(&t, p->seconds);
+        out_text_csv_real(&t, p->loss);
+        if (isfinite(p->half_width))
+            out_text_csv_real(&t, p->half_width);
+        else
+            wsc_text_add(&t, ",");
+        out_text_csv_real(&t, p->published);
+        wsc_text_add(&t, "\n");
+    }
+    return out_text_write(&t, dir, "predictions.csv");
+}
+
+/* ---- picture --------------------------------------------------------------------------------- */
+
+/* $fit: FLOPs, law, ends of the interval, published law. */
+static void add_curve(struct wsc_text *t, const struct law_fit *f, double low, double high)
+{
+    enum { STEPS = 60 };
+    wsc_text_add(t, "$fit << EOD\n");
+    for (int i = 0; i <= STEPS; i++) {
+        const double flop = low * pow(high / low, (double)i / STEPS), l = law_loss(f, flop);
+        const double half = law_half_width(f, flop);
+        /* An interval that reaches 0 has no lower end on a logarithmic axis. */
+        const bool drawn = half < l;
+        wsc_text_add(t, "%.9g %.9g %.9g %.9g %.9g\n", flop, l, drawn ? l - half : l,
+                     drawn ? l + half : l, scaling_published_loss(flop));
+    }
+    wsc_text_add(t, "EOD\n");
+}
+
+/* $p0: fitted points, $p1: judged ones, $p2: predictions. */
+static int add_series(struct wsc_text *t, const struct report_law *r, int which)
+{
+    int n = 0;
+    wsc_text_add(t, "$p%d << EOD\n", which);
+    for (int i = 0; i < r->n_points && which < 2; i++) {
+        if (r->point[i].judged != (which == 1)) continue;
+        wsc_text_add(t, "%.9g %.9g\n", r->point[i].flop, r->point[i].loss);
+        n++;
+    }
+    for (int i = 0; i < r->n_predictions && which == 2; i++, n++)
+        wsc_text_add(t, "%.9g %.9g\n", r->prediction[i].flop, r->prediction[i].loss);
+    wsc_text_add(t, "EOD\n");
+    return n;
+}
+
+static enum wsc_err draw(const char *dir, const struct report_law *r)
+{
+    enum { SERIES = 3, HEIGHT = 520 };
+    static const char *const look[SERIES] = {"pt 7 ps 1.2 lc rgb '#0072B2' title 'trained'",
+                                             "pt 4 ps 1.4 lw 2 lc rgb '#D55E00' title 'judged'",
+                                             "pt 6 ps 1.4 lw 2 lc rgb '#009E73' title 'predicted'"};
+    struct wsc_text t = {0}, plot = {0};
+    double low = INFINITY, high = 0;
+    for (int i = 0; i < r->n_points; i++) {
+        low = fmin(low, r->point[i].flop);
+        high = fmax(high, r->point[i].flop);
+    }
+    for (int i = 0; i < r->n_predictions; i++)
+        high = fmax(high, r->prediction[i].flop);
+    wsc_text_add(&t, "# %s; run `gnuplot law.gp` here to draw it again\n", out_version());
+    wsc_text_add(&t, "set encoding utf8\nset termoption noenhanced\nset logscale xy\n"
+                     "set title 'Loss against training FLOPs'\nset xlabel 'FLOPs of a training'\n"
+                     "set ylabel 'loss, nats per token'\nset format x '10^%%T'\n"
+                     "set grid lt 1 lw 0.6 lc rgb '#cccccc'\nset border 3 lw 1 lc rgb '#444444'\n"
+                     "set tics nomirror out\nset key top right\nset ytics autofreq\n");
+    add_curve(&t, r->fit, low / 2, high * 2);
+    wsc_text_add(&plot, "plot $fit using 1:3:4 with filledcurves fc rgb '#0072B2' fs transparent "
+                        "solid 0.15 noborder title '90 %% interval of one more training', \\\n"
+                        "  $fit using 1:2 with lines lw 2 lc rgb '#0072B2' title 'fitted law', \\\n"
+                        "  $fit using 1:5 with lines lw 1.5 dt 2 lc rgb '#888888' title "
+                        "'Cerebras-GPT on the Pile'");
+    for (int k = 0; k < SERIES; k++)
+        if (add_series(&t, r, k))
+            wsc_text_add(&plot, ", \\\n  $p%d using 1:2 with points %s", k, look[k]);
+    wsc_text_add(&plot, "\n");
+    out_gnuplot_output(&t, "law", plot.bytes ? plot.bytes : "", HEIGHT);
+    t.failed = t.failed || plot.failed;
+    const enum wsc_err rc = out_gnuplot(dir, "law", &t);
+    wsc_text_free(&t);
+    wsc_text_free(&plot);
+    return rc;
+}
+
+enum wsc_err report_law_write(const char *dir, const struct report_law *r)
+{
+    TRY(wsc_file_mkdir(dir));
+    TRY(write_points(dir, r));
+    TRY(write_predictions(dir, r));
+    return r->fit->support == LAW_TOO_FEW ? WSC_OK : draw(dir, r);
+}

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Shares of the wafers cut at subtrees of the canonical tree, so that no edge of the SwarmX tree
+ * carries more than STREAM_CUT_VECTORS gradient vectors in a micro-batch (docs/decisions/0032).
+ *
+ * Micro-batches, SwarmX nodes and wafers form one tree; from its root down, the range of a node is
+ * cut among its children by dynamic programming over points of a grid, such that every child gets
+ * at most two maximal subtrees and the host needs the least time: the largest share of a wafer,
+ * summed over the micro-batches.  A range
+ * of two subtrees is cut alike wherever it lies, so that there are few different cases.
+ * Which wafer computes a micro-shard changes no value; the emulated wafers stay even
+ * (stream_batch.c).  job calls stream_cut_batch() before the first pass. */
+#include "stream_cuts.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+/* A range of at most two maximal subtrees, up to its place: levels from 1, 0: no subtree. */
+struct range_kind {
+    int left, right;
+    bool truncated; /* the last one has fewer items than its level says */
+};
+
+static int root_level(int64_t n_items)
+{
+    int level = 0;
+    while (INT64_C(1) << level < n_items)
+        level++;
+    return level;
+}
+
+static int64_t end_of(int64_t n_items, int64_t first, int level)
+{
+    const int64_t last = first + (INT64_C(1) << level);
+    return last < n_items ? last : n_items;
+}
+
+/* Level of the largest subtree that starts at @p first and ends by @p end, the lowest of those with
+ * the same items; *@p stop: its end. */
+static int level_at(int64_t n_items, int64_t first, int64_t end, int64_t *stop)
+{
+    int level = first ? __builtin_ctzll((uint64_t)first) : root_level(n_items);
+    while (end_of(n_items, first, level) > end)
+        level--;
+    *stop = end_of(n_items, first, level);
+    while (level > 0 && end_of(n_items, first, level - 1) == *stop)
+        level--;
+    return level;
+}
+
+/* False: more than two subtrees. */
+static bool kind_of(int64_t n_items, int64_t first, int64_t end, struct range_kind *kind)
+{
+    int64_t at = end;
+    *kind = (struct range_kind){0};
+    if (first >= end) return true;
+    kind->left = 1 + level_at(n_items, first, end, &at);
+    int64_t begin = first;
+    if (at < end) {
+        begin = at;
+        kind->right = 1 + level_at(n_items, begin, end, &at);
+    }
+    const int last = kind->right ? kind->right : kind->left;
+    kind->truncated = at - begin < INT64_C(1) << (last - 1);
+    return at == end;
+}
+
+/* ---- the tree of shares ---------------------------------------------------------------------- */
+
+/* Nodes whose subtrees are equal are one shape.  Shape 0 is a wafer, which has no children. */
+struct shape {
+    int first_child, n_children; /* in cuts.child */
+    bool in_turn;                /* its children are micro-batches, one after the other */
+    int64_t n_wafers;
+    struct answer *answer; /* owned; one for each kind of range, made when it is asked for */
+};
+/* The time of a range, in micro-shards, and where the children's ranges end, from its start. */
+struct answer {
+    bool known;
+    int64_t time;
+    int64_t *end; /* owned, n_children */
+};
+enum { MICRO_FANOUT = 64 }; /* of the part of the tree that has micro-batches */
+struct cuts {
+    int64_t n_items;
+    int n_levels; /* of a range: 0 .. n_levels - 1 */
+    struct shape *shape;
+    int *child; /* shapes, in the order of the wafers */
+    int n_shapes, n_child;
+};
+
+static bool same_children(const struct cuts *c, const struct shape *s, const int *child, int n)
+{
+    return !s->in_turn && s->n_children == n &&
+           !memcmp(c->child + s->first_child, child, (size_t)n * sizeof *child);
+}
+
+/* The shape with these children, a new one when there is none. */
+static int shape_of(struct cuts *c, const int *child, int n)
+{
+    for (int i = 1; i < c->n_shapes; i++)
+        if (same_children(c, &c->shape[i], child, n)) return i;
+    struct shape s = {.first_child = c->n_child, .n_children = n};
+    for (int i = 0; i < n; i++) {
+        c->child[c->n_child++] = child[i];
+        s.n_wafers += c->shape[child[i]].n_wafers;
+    }
+    c->shape[c->n_shapes] = s;
+    return c->n_shapes++;
+}
+
+/* Shape of the whole SwarmX tree; @p of_node is scratch for all its nodes.  Children of a node have
+ * higher numbers than it. */
+static int shape_of_tree(struct cuts *c, const struct stream_topology *t, int *of_node)
+{
+    int child[STREAM_MAX_FANOUT];
+    for (int i = t->n_nodes - 1; i >= 0; i--) {
+        const struct stream_node *node = &t->node[i];
+        for (int k = 0; k < node->n_children; k++)
+            child[k] = node->leaf_switch ? 0 : of_node[node->first_child + k];
+        of_node[i] = shape_of(c, child, node->n_children);
+    }
+    return t->n_nodes ? of_node[0] : 0;
+}
+
+/* Shape of @p n micro-batches of shape @p micro. */
+static int shape_of_micros(struct cuts *c, int micro, int64_t n)
+{
+    int child[MICRO_FANOUT];
+    const int64_t n_children = n < MICRO_FANOUT ? n : MICRO_FANOUT;
+    if (n == 1) return micro;
+    for (int64_t k = 0; k < n_children; k++)
+        child[k] = shape_of_micros(c, micro, n * (k + 1) / n_children - n * k / n_children);
+    const int shape = shape_of(c, child, (int)n_children);
+    c->shape[shape].in_turn = true;
+    return shape;
+}
+
+/* ---- the best cut of a range ----------------------------------------------------------------- */
+
+static enum wsc_err best_cut(struct cuts *c, int shape, int64_t first, int64_t end,
+                             struct answer **out);
+
+/* Time of @p shape with a range of at most two subtrees. */
+static enum wsc_err time_of(struct cuts *c, int shape, int64_t first, int64_t end, int64_t *time)
+{
+    struct answer *answer;
+    *time = end - first;
+    if (!shape || first == end) return WSC_OK;
+    TRY(best_cut(c, shape, first, end, &answer));
+    *time = answer->time;
+    return WSC_OK;
+}
+
+/* A state of the programme: children so far end at a point of the grid. */
+struct state {
+    int64_t most, sum; /* of the children's times; most < 0: cannot be */
+    int from;          /* point where the last of them begins */
+};
+/* The grid of one range, and the states of all its points after each child. */
+struct grid {
+    int n;               /* points */
+    int64_t *point;      /* owned, n */
+    struct state *state; /* owned, (n_children + 1) n */
+};
+
+static int bits_of(int n)
+{
+    int bits = 0;
+    while (1 << bits < n)
+        bits++;
+    return bits;
+}
+
+/* Eight cells or more of each child's mean share, at subtrees of one level; the join of the two
+ * subtrees of the range is a point. */
+static enum wsc_err grid_create(struct grid *g, const struct cuts *c, int n_children, int64_t first,
+                                int64_t end)
+{
+    enum { CELLS_BITS = 3 };
+    struct range_kind kind;
+    const int bits = bits_of(n_children) + CELLS_BITS;
+    int64_t join = end;
+    *g = (struct grid){0};
+    (void)kind_of(c->n_items, first, end, &kind);
+    if (kind.right) (void)level_at(c->n_items, first, end, &join);
+    const int level = (kind.left > kind.right ? kind.left : kind.right) - 1 - bits;
+    const int64_t step = INT64_C(1) << (level > 0 ? level : 0);
+    const int64_t most = (end - first) / step + 3;
+    TRY_NEW(g->point, WSC_MEM_STREAM, most);
+    TRY_NEW(g->state, WSC_MEM_STREAM, most * (n_children + 1));
+    for (int64_t at = first; at < join; at += step)
+        g->point[g->n++] = at;
+    for (int64_t at = join; at < end; at += step)
+        g->point[g->n++] = at;
+    g->point[g->n++] = end;
+    return WSC_OK;
+}
+
+static void grid_fini(struct grid *g)
+{
+    wsc_free(g->point);
+    wsc_free(g->state);
+}
+
+/* Wafers work side by side, micro-batches in turn; of equals the one that is better the other way.
+ */
+static bool is_better(const struct shape *s, const struct state *a, const struct state *b)
+{
+    const int64_t a_time = s->in_turn ? a->sum : a->most, b_time = s->in_turn ? b->sum : b->most;
+    const int64_t a_other = s->in_turn ? a->most : a->sum, b_other = s->in_turn ? b->most : b->sum;
+    if (b->most < 0) return true;
+    return a_time < b_time || (a_time == b_time && a_other < b_other);
+}
+
+/* Where a child would begin and end on the grid, and the states before and after it. */
+struct trial {
+    int child, from, to;
+    const struct state *before;
+    struct state *after;
+};
+
+/* Improve the state at the trial's end, if the range has at most two subtrees. */
+static enum wsc_err try_child(struct cuts *c, const struct grid *g, const struct shape *s,
+                              const struct trial *t)
+{
+    const int64_t first = g->point[t->from], end = g->point[t->to];
+    const struct state *before = &t->before[t->from];
+    struct range_kind kind;
+    int64_t time;
+    if (before->most < 0 || !kind_of(c->n_items, first, end, &kind)) return WSC_OK;
+    TRY(time_of(c, t->child, first, end, &time));
+    const struct state new = {.most = time > before->most ? time : before->most,
+                              .sum = before->sum + time,
+                              .from = t->from};
+    if (is_better(s, &new, &t->after[t->to])) t->after[t->to] = new;
+    return WSC_OK;
+}
+
+/* All states after child number @p k, which gets at most @p limit items. */
+static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct shape *s, int k,
+                              int64_t limit)
+{
+    struct trial t = {.child = c->child[s->first_child + k],
+                      .before = g->state + (ptrdiff_t)k * g->n,
+                      .after = g->state + (ptrdiff_t)(k + 1) * g->n};
+    for (t.to = 0; t.to < g->n; t.to++) {
+        t.after[t.to] = (struct state){.most = -1};
+        for (t.from = t.to; t.from >= 0; t.from--) {
+            if (g->point[t.to] - g->point[t.from] > limit) break;
+            TRY(try_child(c, g, s, &t));
+        }
+    }
+    return WSC_OK;
+}
+
+/* Most items that child @p k of @p s is tried with: four times its even share.  Pieces of equal
+ * level, one or two of them for each child, always fit this (docs/decisions/0032). */
+static int64_t limit_of(const struct cuts *c, const struct shape *s, int k, int64_t total)
+{
+    const int64_t n = c->shape[c->child[s->first_child + k]].n_wafers;
+    const int64_t by_wafers = (4 * total * n + s->n_wafers - 1) / s->n_wafers;
+    const int64_t by_children = (4 * total + s->n_children - 1) / s->n_children;
+    return 1 + (by_wafers > by_children ? by_wafers : by_children);
+}
+
+/* Read the ends of the children's ranges from the last state back. */
+static void read_ends(const struct grid *g, const struct shape *s, struct answer *out)
+{
+    int at = g->n - 1;
+    const struct state *last = &g->state[(ptrdiff_t)s->n_children * g->n + at];
+    WSC_CHECK(last->most >= 0, "a range is not cut in %d", s->n_children);
+    out->time = s->in_turn ? last->sum : last->most;
+    for (int k = s->n_children; k > 0; k--) {
+        out->end[k - 1] = g->point[at] - g->point[0];
+        at = g->state[(ptrdiff_t)k * g->n + at].from;
+    }
+}
+
+static enum wsc_err cut_on_grid(struct cuts *c, const struct shape *s, const struct grid *g,
+                                struct answer *out)
+{
+    const int64_t total = g->point[g->n - 1] - g->point[0];
+    for (int i = 0; i < g->n; i++)
+        g->state[i] = (struct state){.most = i ? -1 : 0};
+    for (int k = 0; k < s->n_children; k++)
+        TRY(add_child(c, g, s, k, limit_of(c, s, k, total)));
+    read_ends(g, s, out);
+    return WSC_OK;
+}
+
+/* The answer of a kind of range; NULL without memory. */
+static struct answer *answer_of(const struct cuts *c, struct shape *s,
+                                const struct range_kind *kind)
+{
+    const int64_t n = c->n_levels + 1;
+    if (!s->answer) s->answer = wsc_alloc(WSC_MEM_STREAM, (size_t)(2 * n * n), sizeof *s->answer);
+    if (!s->answer) return NULL;
+    return &s->answer[(kind->left * n + kind->right) * 2 + kind->truncated];
+}
+
+static enum wsc_err best_cut(struct cuts *c, int shape, int64_t first, int64_t end,
+                             struct answer **out)
+{
+    struct shape *s = &c->shape[shape];
+    struct range_kind kind;
+    struct grid g;
+    WSC_CHECK(kind_of(c->n_items, first, end, &kind), "more than two subtrees");
+    struct answer *answer = *out = answer_of(c, s, &kind);
+    if (!answer) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "cut a batch");
+    if (answer->known) return WSC_OK;
+    if (!answer->end) TRY_NEW(answer->end, WSC_MEM_STREAM, s->n_children);
+    enum wsc_err rc = grid_create(&g, c, s->n_children, first, end);
+    if (!rc) rc = cut_on_grid(c, s, &g, answer);
+    grid_fini(&g);
+    answer->known = !rc;
+    return rc;
+}
+
+/* ---- the shares ------------------------------------------------------------------------------ */
+
+/* Write where the shares of all wafers below @p shape begin, from *@p to on. */
+static enum wsc_err write_cuts(struct cuts *c, int shape, int64_t first, int64_t end, int64_t **to)
+{
+    const struct shape *s = &c->shape[shape];
+    struct answer *answer = NULL;
+    int64_t begin = first;
+    if (!shape) {
+        *(*to)++ = first;
+        return WSC_OK;
+    }
+    if (first < end) TRY(best_cut(c, shape, first, end, &answer));
+    for (int k = 0; k < s->n_children; k++) {
+        const int64_t stop = answer ? first + answer->end[k] : end;
+        TRY(write_cuts(c, c->child[s->first_child + k], begin, stop, to));
+        begin = stop;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err cuts_create(struct cuts *c, const struct stream_topology *t,
+                                const struct stream_batch *b)
+{
+    enum { MICRO_SHAPES = 2 * 64 }; /* two sizes on each level */
+    const int64_t n_nodes = t->n_nodes + t->n_wafers;
+    *c = (struct cuts){
+        .n_items = b->n_micro_shards, .n_levels = root_level(b->n_micro_shards) + 1, .n_shapes = 1};
+    TRY_NEW(c->shape, WSC_MEM_STREAM, 1 + t->n_nodes + MICRO_SHAPES);
+    TRY_NEW(c->child, WSC_MEM_STREAM, n_nodes + (int64_t)MICRO_SHAPES * MICRO_FANOUT);
+    c->shape[0].n_wafers = 1;
+    return WSC_OK;
+}
+
+static void cuts_fini(struct cuts *c)
+{
+    const int n = c->n_levels + 1;
+    for (int i = 0; c->shape && i < c->n_shapes; i++) {
+        for (int k = 0; c->shape[i].answer && k < 2 * n * n; k++)
+            wsc_free(c->shape[i].answer[k].end);
+        wsc_free(c->shape[i].answer);
+    }
+    wsc_free(c->shape);
+    wsc_free(c->child);
+}
+
+enum wsc_err stream_cuts_make(const struct stream_topology *t, const struct stream_batch *b,
+                              int64_t *cut)
+{
+    struct cuts c;
+    int *of_node = NULL;
+    int64_t *to = cut;
+    enum wsc_err rc = cuts_create(&c, t, b);
+    if (!rc) of_node = wsc_alloc(WSC_MEM_STREAM, (size_t)t->n_nodes + 1, sizeof *of_node);
+    if (!rc && !of_node) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "cut a batch");
+    if (!rc) {
+        const int all = shape_of_micros(&c, shape_of_tree(&c, t, of_node), b->n_micro);
+        rc = write_cuts(&c, all, 0, b->n_micro_shards, &to);
+        *to = b->n_micro_shards;
+    }
+    wsc_free(of_node);
+    cuts_fini(&c);
+    return rc;
+}
+
+/* ---- which batches need it ------------------------------------------------------------------- */
+
+static bool is_within(const struct stream_batch *b, int64_t micro, int w_first, int w_end)
+{
+    struct num_nodes nodes;
+    stream_subtrees(b, micro, w_first, w_end, &nodes);
+    return nodes.n <= STREAM_CUT_VECTORS;
+}
+
+bool stream_cuts_hold(const struct stream_topology *t, const struct stream_batch *b)
+{
+    bool holds = true;
+    for (int64_t micro = 0; micro < b->n_micro && holds; micro++) {
+        holds = is_within(b, micro, 0, t->n_wafers);
+        for (int i = 0; i < t->n_nodes && holds; i++)
+            holds = is_within(b, micro, t->node[i].first_wafer, t->node[i].end_wafer);
+        for (int w = 0; w < t->n_wafers && holds; w++)
+            holds = is_within(b, micro, w, w + 1);
+    }
+    return holds;
+}
+
+enum wsc_err stream_cut_batch(struct stream_net *net, struct stream_batch *batch)
+{
+    const struct stream_topology *t = net->topology;
+    WSC_CHECK(t->n_wafers == batch->n_wafers, "a batch for %d of %d wafers", batch->n_wafers,
+              t->n_wafers);
+    batch->cut = NULL;
+    wsc_free(net->cut);
+    net->cut = NULL;
+    if (net->hw->cluster->stream.shares == HW_SHARES_EVEN || stream_cuts_hold(t, batch))
+        return WSC_OK;
+    TRY_NEW(net->cut, WSC_MEM_STREAM, batch->n_micro * batch->n_wafers + 1);
+    TRY(stream_cuts_make(t, batch, net->cut));
+    batch->cut = net->cut;
+    return WSC_OK;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* `wsc law`: a ladder of small sizes has the same law on any number of systems and ranks, continues
+ * where it was cut, and says so when its points support no law; points of a file. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The command without --out; steps are few, as a token for each parameter is too many here. */
+static const char *ladder(const char *sizes)
+{
+    static char command[1024];
+    (void)snprintf(command, sizeof command,
+                   "\"$WSC\" law --params configs/params/tiny.yaml --sizes %s "
+                   "--tokens 0.05xparams --set train_input.data_dir=%s/train "
+                   "--set eval_input.data_dir=%s/val",
+                   sizes, job_data(), job_data());
+    return command;
+}
+
+/* True when both files have the same bytes. */
+static bool same(const char *a, const char *b, const char *name)
+{
+    return spawn_ok("cmp %s/%s %s/%s", a, name, b, name);
+}
+
+TEST(law, a_ladder_is_the_same_on_any_number_of_systems_and_ranks)
+{
+    const char *one = job_path("law1"), *two = job_path("law2"), *three = job_path("law3");
+    const char *command = ladder("32x1,64x1,64x2");
+    CU_ASSERT(spawn_ok("%s --out %s", command, one));
+    CU_ASSERT(spawn_ok("%s --num_csx 2 --out %s", command, two));
+    CU_ASSERT(spawn_ok("mpirun --oversubscribe -n 3 %s --num_csx 2 --out %s", command, three));
+    CU_ASSERT(same(one, two, "law.csv"));
+    CU_ASSERT(same(one, three, "law.csv"));
+    /* 64x2 is tiny.yaml itself: 120,576 parameters, 0.05 tokens each in steps of 8 x 64. */
+    CU_ASSERT(spawn_ok("grep -q '^64x2,120576,6144,' %s/law.csv", one));
+    CU_ASSERT(spawn_ok("grep -q '\"step\": 12, \"eval_loss\"' %s/64x2/metrics.jsonl", one));
+}
+
+TEST(law, a_ladder_that_was_cut_continues)
+{
+    const char *whole = job_path("whole"), *cut = job_path("cut");
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok("%s --out %s", ladder("32x1,64x1,64x2"), whole));
+    CU_ASSERT(spawn_ok("%s --out %s", ladder("32x1,64x1"), cut));
+    spawn_run(&r, "%s --out %s", ladder("32x1,64x1,64x2"), cut);
+    T_EQ(r.status, 0);
+    const char *at = strstr(r.out, "nothing to train");
+    CU_ASSERT(at || strstr(r.err, "nothing to train"));
+    CU_ASSERT(same(whole, cut, "law.csv"));
+    spawn_free(&r);
+}
+
+TEST(law, points_of_a_file_and_predictions)
+{
+    const char *dir = job_path("points");
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s "
+              "--predict configs/params/gpt3_13b.yaml --num_csx 16 --target 1.6",
+              dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "on track"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "A loss of 1.6 takes "));
+    CU_ASSERT(spawn_ok("grep -q '^gpt3_13b,12853386240,16,' %s/predictions.csv", dir));
+    CU_ASSERT(spawn_ok("test -s %s/law.svg -a -s %s/law.png", dir, dir));
+    spawn_free(&r);
+}
+
+/* Wrong requests and files: one line that names what is wrong. */
+TEST(law, errors_name_their_place)
+{
+    static const struct {
+        const char *options, *file, *says;
+    } wrong[] = {
+        {"--sizes 64x2", "", "--params"},
+        {"--params configs/params/tiny.yaml --sizes 48x1", "",
+         "48x1: the width is no multiple of 32"},
+        {"--params configs/params/tiny.yaml --sizes 64", "", "expected WIDTHxDEPTH"},
+        {"--params configs/params/tiny.yaml --sizes 64x1,64x1", "", "stands twice"},
+        {"--params configs/params/tiny.yaml --sizes 64x1 --tokens 5M", "", "20xparams"},
+        {"--points FILE", "name,loss\na,2\n", "points.csv:1: expected columns"},
+        {"--points FILE", "name,flop,loss\na,x,2\n", "points.csv:2:3: flop: expected a number"},
+        {"--points FILE", "name,flop,loss\na,1e18,\n", "points.csv:2: a: FLOPs or loss"},
+        {"--points FILE", "name,flop,loss,use\na,1e18,2,no\n", "points.csv:2:10: use: expected"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct spawn_result r;
+        const char *dir = job_path("wrong");
+        CU_ASSERT(spawn_ok("mkdir %s && printf '%s' >%s/points.csv", dir, wrong[i].file, dir));
+        spawn_run(&r,
+                  "options='%s'; \"$WSC\" law $(echo $options | sed 's,FILE,%s/points.csv,') "
+                  "--out %s/out",
+                  wrong[i].options, dir, dir);
+        T_EQ(r.status, wrong[i].file[0] ? 1 : 2);
+        if (!strstr(r.err, wrong[i].says)) (void)printf("got: %s\n", r.err);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, wrong[i].says));
+        spawn_free(&r);
+    }
+}
+
+TEST(law, two_points_support_no_law)
+{
+    const char *dir = job_path("two");
+    struct spawn_result r;
+    CU_ASSERT(spawn_ok("mkdir %s && printf 'name,flop,loss\\na,1e17,3\\nb,1e18,2.5\\n' "
+                       ">%s/points.csv",
+                       dir, dir));
+    spawn_run(&r,
+              "\"$WSC\" law --points %s/points.csv --out %s/out --target 2 "
+              "--predict configs/params/gpt3_111m.yaml",
+              dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "The points support no law"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--predict: nothing is predicted"));
+    spawn_free(&r);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every constant of the machine, changed one at a time in several runs: where
+ * cluster_idle_why() has a reason, virtual time stays as it is; where it has none, the time changes
+ * in some run, or the constant is one of the bounds below that these small runs do not reach. */
+#include "../../support/small_run.h"
+#include "../../support/test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 4 };
+
+/* Limits that a run of a tiny model does not reach, settings of the host, and what is reported
+ * beside time. */
+static const char *const bounds[] = {"wafer.masked_scores",
+                                     "wafer.sram_per_pe",
+                                     "wafer.sram_reserved_per_pe",
+                                     "wafer.peak",
+                                     "wafer.system_power",
+                                     "wafer.io_rate",
+                                     "swarmx.node_power",
+                                     "memoryx.shard_power",
+                                     "memoryx.capacity",
+                                     "memoryx.bytes_per_parameter",
+                                     "stream.chunk",
+                                     "stream.chunks_in_flight",
+                                     "stream.keep",
+                                     "stream.shares",
+                                     "systems",
+                                     "stream.prefetch_window",
+                                     "input.rate",
+                                     "input.nodes",
+                                     "input.bytes_per_token",
+                                     "input.workers",
+                                     "input.worker_rate",
+                                     "input.workers_per_node",
+                                     "input.sample_time",
+                                     "activation.rate",
+                                     "activation.server_rate",
+                                     "activation.servers",
+                                     "activation.nodes",
+                                     "effects.input",
+                                     "effects.activation",
+                                     "reliability.restart",
+                                     "reliability.mtbf_hours",
+                                     "effects.restarts"};
+
+static bool is_bound(const char *path)
+{
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++)
+        if (!strcmp(bounds[i], path)) return true;
+    return false;
+}
+
+/* Runs that differ in what they use. */
+#define SPARSE  "sparsity={algorithm: set, sparsity: 0.75, update: {freq: 1}}"
+#define EFFECTS "cluster.effects."
+static const struct {
+    int64_t num_csx;
+    const char *sets[8];
+} runs[] = {
+    {6, {"cluster.jitter=0.01", "cluster.jitter_stage=0.01", "cluster.jitter_system=0.01"}},
+    {6,
+     {"model.mixed_precision=true", "model.fp16_type=bfloat16", SPARSE,
+      "runconfig.checkpoint_steps=2"}},
+    {6,
+     {SPARSE, "cluster.wafer.data_triggered=false", "cluster.swarmx.forwarding=packet",
+      "cluster.faults+=lossy_link:wafer=1,loss=0.2", "cluster.jitter=0.01"}},
+    {6,
+     {"cluster.faults+=lost_wafer:wafer=1,from=2", "cluster.faults+=lost_node:node=1,from=3",
+      "cluster.faults+=lost_planes:node=1,planes=1", "cluster.swarmx.forwarding=message"}},
+    {1, {"cluster.input.worker_rate=100", "cluster.input.sample_time=1 s"}},
+    {6,
+     {EFFECTS "boundary=off", EFFECTS "latency=off", EFFECTS "jitter=off", EFFECTS "input=off",
+      EFFECTS "activation=off", EFFECTS "network=off", EFFECTS "control=off"}}};
+enum { N_RUNS = sizeof runs / sizeof *runs };
+
+static void open_config(struct small_config *c, int run)
+{
+    T_OK(small_config_init(c, runs[run].num_csx, runs[run].sets));
+}
+
+/* End of the last step. */
+static int64_t end_of(const struct small_config *c)
+{
+    struct small_result r;
+    const enum wsc_err rc = small_run_alone(c, STEPS, NULL, &r);
+    CU_ASSERT_EQUAL_FATAL(rc, WSC_OK);
+    return r.batch[STEPS - 1].end.ps;
+}
+
+/* Another value of @p key, in its range. */
+static void change(const struct conf_key *key, struct hw_machine *m)
+{
+    void *field = (char *)m + key->offset;
+    struct hw_constant c;
+    if (key->type == CONF_T_BOOL) {
+        *(bool *)field = !*(bool *)field;
+    } else if (key->type == CONF_T_CHOICE) {
+        int *value = field;
+        *value = key->choices[*value == key->choices[0].value].value;
+    } else {
+        T_OK(hw_constant_find(key->path, &c));
+        const double value = hw_constant_get(&c, m);
+        const double other = value > 0 ? value / 2 : key->max / 2;
+        T_OK(hw_constant_set(&c, m, c.whole && value == 1 ? 2 : other));
+    }
+}
+
+/* Does virtual time depend on @p key?  It does not where there is a reason, which counts as one. */
+static bool changes(const struct small_config *c, const struct conf_key *key, int64_t before,
+                    int64_t num_csx)
+{
+    const struct cluster_use use = {
+        .params = &c->params, .machine = &c->cluster, .num_csx = num_csx};
+    struct small_config other = *c; /* a shallow copy: only numbers differ */
+    const char *why = cluster_idle_why(&use, key->path);
+    change(key, &other.cluster);
+    const bool changed = end_of(&other) != before;
+    if (changed && why) (void)fprintf(stderr, "%s: not \"%s\"\n", key->path, why);
+    CU_ASSERT(!changed || !why);
+    return changed || why;
+}
+
+TEST(cluster_idle, constants_change_the_time_or_there_is_a_reason)
+{
+    static struct small_config c[N_RUNS];
+    int64_t before[N_RUNS];
+    const struct conf_table *table = hw_machine_table();
+    for (int r = 0; r < N_RUNS; r++) {
+        open_config(&c[r], r);
+        before[r] = end_of(&c[r]);
+    }
+    for (int i = 0; i < table->n; i++) {
+        const struct conf_key *key = &table->key[i];
+        int n = 0;
+        if (!hw_key_is_constant(key) || is_bound(key->path)) continue;
+        for (int r = 0; r < N_RUNS; r++)
+            n += changes(&c[r], key, before[r], runs[r].num_csx);
+        if (!n) (void)fprintf(stderr, "%s: without effect and without a reason\n", key->path);
+        CU_ASSERT(n > 0);
+    }
+    for (int r = 0; r < N_RUNS; r++)
+        small_config_fini(&c[r]);
+}
