@@ -30,18 +30,30 @@ static void tensor_name(char name[32], int i)
     (void)snprintf(name, 32, "model.layers.%d.weight", i);
 }
 
-/* Tensors of one shape, so that any of them could stand for any other. */
+/* A mask with a third of the elements, others for each tensor. */
+static void fill_mask(unsigned char mask[ELEMS], int i)
+{
+    for (int k = 0; k < ELEMS; k++)
+        mask[k] = draw(7, (uint64_t)(i * ELEMS + k), 3) == 0;
+}
+
+/* Tensors of one shape, so that any of them could stand for any other, and their masks. */
 static enum wsc_err write_checkpoint(const char *path)
 {
     struct store_file *f = NULL;
-    char name[32];
+    char name[32], masked[40];
     float w[ELEMS];
+    unsigned char mask[ELEMS];
     TRY(store_create(&f, path, NULL));
     for (int i = 0; i < TENSORS; i++) {
         tensor_name(name, i);
         TRY(store_define(f, name, STORE_F32, 1, (const int64_t[]){ELEMS}));
         test_fill(w, ELEMS, (uint64_t)i);
         TRY(store_write(f, name, 0, ELEMS, w));
+        (void)snprintf(masked, sizeof masked, "%s_mask", name);
+        TRY(store_define(f, masked, STORE_BOOL, 1, (const int64_t[]){ELEMS}));
+        fill_mask(mask, i);
+        TRY(store_write(f, masked, 0, ELEMS, mask));
     }
     TRY(store_commit(&f));
     return WSC_OK;
@@ -74,6 +86,8 @@ static enum outcome read_checkpoint(const char *path)
     struct store_file *f = NULL;
     char name[32];
     float w[ELEMS], x[ELEMS];
+    unsigned char mask[ELEMS], y[ELEMS];
+    char masked[STORE_NAME_BYTES];
     int n_dims;
     int64_t shape[2];
     if (store_check(path) || store_open(&f, path)) return REFUSED;
@@ -86,6 +100,11 @@ static enum outcome read_checkpoint(const char *path)
         test_fill(w, ELEMS, (uint64_t)i);
         for (int k = 0; k < ELEMS; k++)
             if (w[k] != x[k]) return DIFFERENT;
+        const struct store_tensor tensor = {name, "", 1, (const int64_t[]){ELEMS}};
+        if (!store_find_mask(f, &tensor, masked)) return DIFFERENT;
+        if (store_read(f, masked, STORE_BOOL, 0, ELEMS, y)) return REFUSED;
+        fill_mask(mask, i);
+        if (memcmp(mask, y, sizeof mask) != 0) return DIFFERENT;
     }
     store_close(&f);
     return SAME;
