@@ -6,7 +6,9 @@
 
 #include <wsc/mem.h>
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { STEPS = 4, SAMPLES = 20 };
 
@@ -21,6 +23,14 @@ static bool same_values(const struct small_result *a, const struct small_result 
     return same;
 }
 
+/* A folder of its own: other tests leave samples of other lengths in the one of all. */
+static const char *data_dir(void)
+{
+    static char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s/early", test_tmpdir());
+    return dir;
+}
+
 /* @p clips, optimizer and shape. */
 static bool train(const char *clips, const char *const *sets, int num_csx, struct small_result *r)
 {
@@ -29,7 +39,7 @@ static bool train(const char *clips, const char *const *sets, int num_csx, struc
     for (int i = 0; i < 4 && sets[i]; i++)
         all[i + 1] = sets[i];
     const bool ok = small_config_init(&c, num_csx, all) == WSC_OK &&
-                    small_run_alone(&c, STEPS, test_tmpdir(), r) == WSC_OK;
+                    small_run_alone(&c, STEPS, data_dir(), r) == WSC_OK;
     small_config_fini(&c);
     return ok;
 }
@@ -41,7 +51,8 @@ TEST(memoryx_early, an_update_of_each_stage_has_the_bits_of_one_at_the_end)
         {"cluster.memoryx.shards=3", "model.share_embedding_weights=false", NULL},
         {"optimizer.optimizer_type=SGD", "optimizer.momentum=0.9", NULL},
         {"cluster.stream.granularity=matrix", "train_input.micro_batch_size=2", NULL}};
-    T_OK(small_data_write(test_tmpdir(), SAMPLES));
+    CU_ASSERT_FATAL(mkdir(data_dir(), 0700) == 0);
+    T_OK(small_data_write(data_dir(), SAMPLES));
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         struct small_result early, late;
         CU_ASSERT_FATAL(train("optimizer.max_gradient_norm=null", sets[i], 3, &early));
