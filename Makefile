@@ -1,12 +1,18 @@
 # wsc: an emulator of a wafer-scale cluster.  `make help` lists the targets.
 VARIANT ?= release
 BUILD   ?= build/$(VARIANT)
-CC      := mpicc
-PKGS    := hdf5-openmpi yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
+MPICC   ?= mpicc
+CC      := $(MPICC)
+# What was found on this host; each may be given instead (`make config` shows them).
+HDF5    := $(or $(HDF5),$(shell sh packaging/detect.sh hdf5 '$(CC)'))
+ONEDNN  := $(or $(ONEDNN),$(shell sh packaging/detect.sh onednn '$(CC)'))
+PKGS    := $(if $(findstring h5pcc,$(HDF5)),,$(HDF5)) yaml-0.1 jansson libxxhash zlib libzstd libdeflate liblz4
+h5pcc   := $(if $(findstring h5pcc,$(HDF5)),$(shell $(HDF5) -show))
 MODULES := base conf vtime num out hw mesh store zoo comm model data convert cycles host programs stream kernels memoryx swarmx wafer cluster job timeline scaling validation law report libwsc app
 NPS     ?= 1 2 3 5 8
 JOBS    ?= $(shell nproc)
 PREFIX  ?= /usr/local
+LIBDIR  ?= lib
 MAKEFLAGS += --no-print-directory
 
 Q   := $(if $(V),,@)
@@ -25,7 +31,7 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmis
 FP   := -ffp-contract=off -fno-math-errno
 # Files and other users are not trusted (SECURITY.md).
 HARD := -fstack-protector-strong -fPIE
-ARCH ?= x86-64-v3
+ARCH ?= $(if $(filter x86_64%,$(shell $(CC) -dumpmachine 2>/dev/null)),x86-64-v3)
 OPT.release := -O2 -D_FORTIFY_SOURCE=2
 OPT.debug   := -Og -DWSC_DEBUG
 OPT.asan    := -O1 -DWSC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -37,12 +43,14 @@ OPT.shared  := -O2 -D_FORTIFY_SOURCE=2 -fPIC -fno-semantic-interposition -fvisib
 ifeq ($(OPT.$(VARIANT)),)
   $(error VARIANT=$(VARIANT): choose release, shared, debug, asan, tsan, analyze, cov or fuzz)
 endif
-CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+# HDF5 1.12 renamed types and functions; the interface of 1.10 is in every later version.
+CPPFLAGS += -Iinclude -I$(BUILD)/gen -D_GNU_SOURCE -DH5_USE_110_API $(filter -I% -D%,$(h5pcc)) $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 CFLAGS   += -std=c17 -g -fopenmp $(WARN) $(FP) $(HARD) $(OPT.$(VARIANT)) $(if $(WERROR),-Werror)
 LDFLAGS  += -pie -Wl,-z,relro,-z,now,-z,noexecstack
-LDLIBS   += $(shell pkg-config --libs $(PKGS) 2>/dev/null) -ldnnl -lm
+products := $(if $(filter yes,$(ONEDNN)),-ldnnl)
+LDLIBS   += $(filter -L% -Wl%,$(h5pcc)) $(if $(h5pcc),-lhdf5) $(shell pkg-config --libs $(PKGS) 2>/dev/null) $(products) -lm
 
-lib.c   := $(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c)))
+lib.c   := $(filter-out $(if $(products),%/library_plain.c,%/library_onednn.c),$(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c))))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
 test.c  := $(filter-out $(if $(filter job,$(MODULES)),,%/small_run.c %/random_case.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/unit_main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
@@ -57,9 +65,9 @@ lib     := $(BUILD)/libwsc.a
 sources  = $(shell find src include tests benchmarks -name '*.[ch]')
 
 # Vector code: wide registers and -O3 where the loops are, never -ffast-math.
-$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 -march=$(ARCH))
+$(call obj,$(wildcard src/num/*.c src/mesh/*.c src/host/*.c src/programs/*.c src/memoryx/memoryx_optimizer.c src/store/sample_writer.c src/data/corpus.c)): CFLAGS += $(if $(filter release shared,$(VARIANT)),-O3 $(ARCH:%=-march=%))
 
-MPIRUN   = mpirun --timeout 1800
+MPIRUN   = $(shell sh packaging/detect.sh mpirun '$(CC)')
 SAN.asan = ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=0 \
            LSAN_OPTIONS=suppressions=$(CURDIR)/tests/lint/lsan.supp:print_suppressions=0
 # Archer reports to ThreadSanitizer what OpenMP orders; libraries without its calls are left out.
@@ -69,6 +77,8 @@ THREADED := num_ host. dropout mesh_threads mesh_watch memoryx_optimizers stream
 export OMPI_ALLOW_RUN_AS_ROOT := 1
 export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export OMPI_MCA_rmaps_base_oversubscribe := 1
+# The same for Open MPI 5.
+export PRTE_MCA_rmaps_default_mapping_policy := :oversubscribe
 export OMPI_MCA_mpi_yield_when_idle := 1
 export OMPI_MCA_orte_execute_quiet := 1
 # Idle worker threads sleep: on a shared machine spinning ones take the others' processor.
@@ -76,6 +86,10 @@ export OMP_WAIT_POLICY := passive
 
 ## all: build the program, build/wsc (default)
 all: build/wsc
+	$(if $(products),,@echo '  NOTE    no oneDNN: plain products, slower; losses have other last bits')
+## config: what the build uses, with the variables that choose something else; ends with 1 when something is missing
+config:
+	$(Q)sh packaging/detect.sh summary '$(CC)' '$(HDF5)' '$(ONEDNN)' '$(ARCH)' $(filter-out $(HDF5),$(PKGS))
 
 build/wsc: $(BUILD)/bin/wsc
 	$(Q)ln -sf $(BUILD:build/%=%)/bin/wsc $@
@@ -102,16 +116,18 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # So are the style sheet and the script of a page.
 $(call obj,src/report/html_assets.c): src/report/page.css src/report/page.js
-# Version and revision, where they are printed.
-$(call obj,src/out/out_file.c): CPPFLAGS += -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || echo unknown)"' \
-  -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || date -r Makefile +%F)"'
+# Version and revision, where they are printed; without git those that `make dist` wrote down.
+archived = cut -d' ' -f$(1) packaging/revision | grep -v '[$$%]'
+$(call obj,src/out/out_file.c): CPPFLAGS += \
+  -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)"' \
+  -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)"'
 
 # What the vector code is built for, which wsc doctor compares with the processor.
 $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH)' > $@.new; \
+	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH) $(HDF5) $(products)' > $@.new; \
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 -include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
@@ -139,6 +155,9 @@ check-library: all library
 check-browser: $(BUILD)/bin/wsc
 	$(Q)if command -v python3 >/dev/null; then PYTHONDONTWRITEBYTECODE=1 python3 tests/browser/page_check.py $<; \
 	else echo 'skipped: browser: python3 is not installed'; fi
+## check-packaging: recipes of packages against the sources: versions, dependencies, syntax
+check-packaging: $(BUILD)/bin/wsc
+	$(Q)sh tests/packaging.sh $<
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
 ## test-faults: kills, stops and damage many times over, with a table at the end; a few are in `test`
@@ -212,9 +231,15 @@ docs: all
 	$(Q)build/wsc --help-config > docs/CONFIG.md
 	$(Q)sh tests/lint/layer_picture.sh update
 	$(Q)command -v doxygen >/dev/null && doxygen -q docs/Doxyfile || echo 'doxygen is not installed: headers not checked'
+## site: the documents and the C reference as a searchable static site in build/site (mkdocs, doxygen)
+site:
+	$(Q)sh packaging/site.sh build/site
+## check-site: the site, with all its links
+check-site: site
+	$(Q)PYTHONDONTWRITEBYTECODE=1 python3 tests/site_check.py build/site
 ## install: to DESTDIR/PREFIX (default /usr/local); the folder may be moved
 install: all
-	$(Q)DESTDIR='$(DESTDIR)' PKGS='$(PKGS)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
+	$(Q)DESTDIR='$(DESTDIR)' LIBDIR='$(LIBDIR)' PKGS='$(PKGS)' LIBS='$(products)' sh packaging/install.sh install '$(PREFIX)' $(BUILD)
 ## uninstall: remove what install made there
 uninstall:
 	$(Q)DESTDIR='$(DESTDIR)' sh packaging/install.sh uninstall '$(PREFIX)'
@@ -223,6 +248,11 @@ VERSION = $(shell sed -n 's/.*define WSC_VERSION "\(.*\)".*/\1/p' src/out/out_fi
 dist:
 	$(Q)mkdir -p build && git archive --format=tar --prefix=wsc-$(VERSION)/ HEAD | gzip -9n >build/wsc-$(VERSION).tar.gz
 	$(Q)echo build/wsc-$(VERSION).tar.gz
+## deb: Debian packages of the committed tree in build/deb (dpkg-dev, debhelper, dh-python)
+deb: dist
+	$(Q)rm -rf build/deb && mkdir -p build/deb && cp build/wsc-$(VERSION).tar.gz build/deb/wsc_$(VERSION).orig.tar.gz
+	$(Q)tar xzf build/wsc-$(VERSION).tar.gz -C build/deb && cp -r packaging/debian build/deb/wsc-$(VERSION)/debian
+	$(Q)cd build/deb/wsc-$(VERSION) && env -u MAKEFLAGS -u MAKELEVEL GIT_CEILING_DIRECTORIES=$(CURDIR)/build/deb dpkg-buildpackage -us -uc && ls ../*.deb
 ## clean: remove build/
 clean:
 	$(Q)rm -rf build
@@ -230,7 +260,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all dist test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser \
+.PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
         bench benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

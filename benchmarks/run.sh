@@ -44,7 +44,7 @@ text() { printf '"%s"' "$(printf '%s' "$1" | tr -d '"\\\n')"; }
 
 provenance() {
     printf '"date": %s,\n' "$(text "$(date '+%Y-%m-%d %H:%M:%S %z')")"
-    printf '"program": %s,\n' "$(text "$("$wsc" --version)")"
+    printf '"program": %s,\n' "$(text "$("$wsc" --version | head -n 1)")"
     printf '"cpu": %s,\n' "$(text "$(first_line 'model name' /proc/cpuinfo)")"
     printf '"cpu_family_model": "%s/%s",\n' "$(first_line 'cpu family' /proc/cpuinfo)" \
         "$(first_line 'model	' /proc/cpuinfo)"
@@ -55,7 +55,7 @@ provenance() {
     printf '"load_before": %s,\n' "$(text "$load_before")"
     printf '"load_after": %s,\n' "$(text "$(cut -d ' ' -f 1-3 /proc/loadavg)")"
     printf '"versions": {"compiler": %s, "onednn": %s, "openmpi": %s, "pytorch": %s, ' \
-        "$(text "$(cc --version | head -n 1)")" "$(text "$(version_of libdnnl2)")" \
+        "$(text "$(cc --version | head -n 1)")" "$(text "$("$wsc" --version | tail -n 1)")" \
         "$(text "$(version_of libopenmpi3)")" "$(text "$(version_of python3-torch)")"
     printf '"blas": %s},\n' "$(text "$(readlink -f /usr/lib/"$(uname -m)"-linux-gnu/libblas.so.3)")"
 }

@@ -24,17 +24,22 @@ have() {
     command -v "$1" >/dev/null 2>&1
 }
 
+# What was chosen for the build is not asked for: MPICC and HDF5 name others, ONEDNN=no and
+# GNUPLOT=no do without (the Makefile passes on what is given to it).
+mpicc=${MPICC:-mpicc}
+products=oneapi/dnnl/dnnl.h
+[ "${ONEDNN:-}" != no ] || products=math.h
+
 # One run of the preprocessor shows whether compiler, C library, MPI and oneDNN headers are there.
 headers_work() {
-    have mpicc && printf '#include <mpi.h>\n#include <omp.h>\n#include <stdlib.h>\n%s\n' \
-        '#include <oneapi/dnnl/dnnl.h>' | mpicc -fopenmp -E -x c - >/dev/null 2>&1
+    have "${mpicc%% *}" && printf '#include <mpi.h>\n#include <omp.h>\n#include <stdlib.h>\n%s\n' \
+        "#include <$products>" | $mpicc -fopenmp -E -x c - >/dev/null 2>&1
 }
 
 check_modules() {
     while read -r module package; do
         pkg-config --exists "$module" 2>/dev/null || need "$module" "$package"
     done <<EOF
-hdf5-openmpi libhdf5-openmpi-dev
 yaml-0.1 libyaml-dev
 jansson libjansson-dev
 libxxhash libxxhash-dev
@@ -71,9 +76,11 @@ check() {
     { have gcc && have make; } || need compiler build-essential
     have pkg-config || need pkg-config pkg-config
     have mpirun || need mpirun openmpi-bin
-    headers_work || need 'mpicc oneapi/dnnl/dnnl.h' build-essential libopenmpi-dev libdnnl-dev
+    headers_work || need "$mpicc $products" build-essential libopenmpi-dev libdnnl-dev
+    [ -n "${HDF5:-$(sh "${0%/*}/../packaging/detect.sh" hdf5 "$mpicc")}" ] ||
+        need 'parallel HDF5' libhdf5-openmpi-dev
     check_modules
-    have gnuplot || need gnuplot gnuplot-nox
+    have gnuplot || [ "${GNUPLOT:-}" = no ] || need gnuplot gnuplot-nox
     # The text is a Debian package only; elsewhere `make run TEXT=file` takes any text.
     if [ ! -r "$jargon" ] && have apt-get; then need "$jargon" jargon-text; fi
     [ -z "$missing" ]

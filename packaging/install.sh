@@ -9,6 +9,8 @@ umask 022
 
 root=${DESTDIR:-}$2
 manifest=$root/share/wsc/manifest
+libdir=${LIBDIR:-lib} # below PREFIX: lib, lib64, lib/x86_64-linux-gnu
+up=$(echo "$libdir/pkgconfig" | sed 's|[^/][^/]*|..|g')
 
 # Make the folder PREFIX/$1 and what is missing above it, up to PREFIX.
 folder() {
@@ -43,25 +45,25 @@ put_tree() { # MODE-OF-FILES FOLDER SOURCE
 
 write_pkg_config() {
     cat <<EOF
-prefix=\${pcfiledir}/../..
+prefix=\${pcfiledir}/$up
 Name: wsc
 Description: emulator of a wafer-scale AI cluster
 Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
 Cflags: -I\${prefix}/include
-Libs: -L\${prefix}/lib/wsc -l:libwsc.a
-Libs.private: -ldnnl -lm
+Libs: -L\${prefix}/$libdir/wsc -l:libwsc.a
+Libs.private: $LIBS -lm
 Requires.private: $PKGS
 EOF
 }
 
 write_library_pkg_config() {
     cat <<EOF
-prefix=\${pcfiledir}/../..
+prefix=\${pcfiledir}/$up
 Name: libwsc
 Description: C interface of wsc, an emulator of a wafer-scale AI cluster
 Version: $("$build/bin/wsc" --version | awk '{ print $2; exit }')
 Cflags: -I\${prefix}/include
-Libs: -L\${prefix}/lib -lwsc
+Libs: -L\${prefix}/$libdir -lwsc
 EOF
 }
 
@@ -70,12 +72,12 @@ EOF
 install_library() {
     shared=${build%/*}/shared
     [ -f "$shared/libwsc.so.1" ] || return 0
-    put 755 lib "$shared/libwsc.so.1"
-    ln -sf libwsc.so.1 "$root/lib/libwsc.so"
-    echo "f lib/libwsc.so" >>"$list"
+    put 755 "$libdir" "$shared/libwsc.so.1"
+    ln -sf libwsc.so.1 "$root/$libdir/libwsc.so"
+    echo "f $libdir/libwsc.so" >>"$list"
     put 644 include include/libwsc.h
     write_library_pkg_config >"$made/libwsc.pc"
-    put 644 lib/pkgconfig "$made/libwsc.pc"
+    put 644 "$libdir/pkgconfig" "$made/libwsc.pc"
     put 644 share/wsc/python packaging/python/pyproject.toml
     put 644 share/wsc/python/wsc packaging/python/wsc/__init__.py
     put 644 share/doc/wsc/examples packaging/examples/*
@@ -91,10 +93,10 @@ install_all() {
         mpi_launch/pbs.sh mpi_launch/slurm.sbatch mpi_launch/slurm_sweep.sbatch
     put 644 share/wsc/mpi_launch mpi_launch/common.sh mpi_launch/hosts.example
     put 644 include/wsc include/wsc/*.h
-    put 644 lib/wsc "$build/libwsc.a"
+    put 644 "$libdir/wsc" "$build/libwsc.a"
     install_library
     write_pkg_config >"$made/wsc.pc"
-    put 644 lib/pkgconfig "$made/wsc.pc"
+    put 644 "$libdir/pkgconfig" "$made/wsc.pc"
     for page in $("$build/bin/wsc" help --man list); do
         "$build/bin/wsc" help --man "$page" >"$made/$page"
         put 644 "share/man/man${page##*.}" "$made/$page"

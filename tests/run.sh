@@ -5,7 +5,7 @@
 # usage: tests/run.sh [MAKE [PART...]]
 make=${1:-make}
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- check-unit check-mpi check-library check-browser check-program test-hosts
+[ $# -gt 0 ] || set -- check-unit check-mpi check-library check-browser check-packaging check-program test-hosts
 log=$(mktemp)
 trap 'rm -f "$log" "$log.part"' EXIT
 status=0

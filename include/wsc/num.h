@@ -68,12 +68,15 @@ struct num_product {
     int64_t lda, ldb, ldc;
     float beta; /**< 0 (C is only written) or 1 */
 };
-/** The product in fp32, on the calling thread, by oneDNN (sgemm).  The same shape and operands give
- *  the same bits on any thread of one kind of processor. */
+/** Name and version of the library that computes the products, as in "oneDNN 2.6.0"; bits of values
+ *  belong to it.  Static storage. */
+const char *num_library(void);
+/** The product in fp32, on the calling thread, by the product library.  The same shape and operands
+ *  give the same bits on any thread of one kind of processor. */
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
-/** The product of operands in a 16-bit format; sums and result are fp32.  bfloat16 by a oneDNN
- *  primitive that each thread keeps for its shape; other formats, and processors without it, by
- *  widening both operands.  Lack of memory for that is a check. */
+/** The product of operands in a 16-bit format; sums and result are fp32.  bfloat16 by the
+ *  product library (oneDNN: a primitive that each thread keeps for its shape); other formats, and
+ *  processors or libraries without it, by widening both operands.  Lack of memory for that is a check. */
 void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
                  const uint16_t *b, float *c);
 /** The product of operands of @p format (trans_a false) where an element's bits depend on its row

@@ -33,7 +33,7 @@ enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20 };
  *  not UTF-8, and control characters but tab and newline, become U+FFFD. */
 void out_text_html(struct wsc_text *t, const char *s);
 /** Append @p s as a JSON string with its quotes (RFC 8259); what is not UTF-8 becomes U+FFFD,
- *  control characters \uXXXX. */
+ *  control characters \\uXXXX. */
 void out_text_json(struct wsc_text *t, const char *s);
 /** Append @p s as a CSV field (RFC 4180): quoted when it has a comma, quote, newline or `#`, which
  *  out_csv_next() would take for a comment. */

@@ -18,6 +18,7 @@ static const struct {
 } checks[] = {
     {"program", app_doctor_program, false},
     {"processor", app_doctor_processor, false},
+    {"products", app_doctor_products, false},
     {"cores", app_doctor_cores, false},
     {"memory", app_doctor_memory, false},
     {"huge pages", app_doctor_huge_pages, false},

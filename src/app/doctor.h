@@ -23,6 +23,8 @@ void app_advise(struct app_finding *f, enum app_doctor_state state, const char *
 
 /** Version of the program, and whether the files that come with it are there. */
 void app_doctor_program(struct app_finding *f);
+/** Library of the matrix products: oneDNN, or our own loops. */
+void app_doctor_products(struct app_finding *f);
 /** Instruction set of the processor, and whether the program needs more. */
 void app_doctor_processor(struct app_finding *f);
 /** Processors of the host and those that this process may use. */

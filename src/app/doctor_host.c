@@ -6,6 +6,7 @@
 #include "shipped.h"
 
 #include <wsc/comm.h>
+#include <wsc/num.h>
 #include <wsc/out.h>
 #include <wsc/store.h>
 
@@ -55,6 +56,14 @@ void app_doctor_program(struct app_finding *f)
                    "%s%s%s are not %s: set WSC_DATA_DIR to PREFIX/share/wsc or a source tree",
                    params ? "" : "params ", machines ? "" : "machines ",
                    figures ? "" : "published figures", app_find_place());
+}
+
+void app_doctor_products(struct app_finding *f)
+{
+    app_found(f, "%s", num_library());
+    if (strncmp(num_library(), "oneDNN", 6) != 0)
+        app_advise(f, APP_DOCTOR_WARNING,
+                   "training is slower, losses have other last bits: install oneDNN, build again");
 }
 
 /* What the compiler was allowed to use, against what the processor has: an older one would stop

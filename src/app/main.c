@@ -228,7 +228,7 @@ static enum wsc_err dispatch(int argc, char **argv)
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         TRY(print_overview(stdout));
     else if (!strcmp(argv[1], "--version"))
-        (void)printf("%s\n", out_version());
+        (void)printf("%s\n%s\n", out_version(), num_library());
     else
         TRY(strcmp(argv[1], "--help-config") ? unknown_command(argv[1]) : print_keys());
     return check_stdout();

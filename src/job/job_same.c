@@ -9,16 +9,20 @@
 
 #include <wsc/data.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
+#include <wsc/out.h>
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- program and command line ---------------------------------------------------------------- */
 
-/* Version and words of the command line, each with its NUL. */
+/* Version with that of the products, which decides on bits, and words of the command line, each
+ * with its NUL. */
 static enum wsc_err write_words(int argc, char **argv, char **text, int64_t *n)
 {
-    const char *version = out_version();
+    char version[160];
+    (void)snprintf(version, sizeof version, "%s with %s", out_version(), num_library());
     size_t size = strlen(version) + 1, at = size;
     for (int i = 0; i < argc; i++)
         size += strlen(argv[i]) + 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fp32 matrix products by oneDNN on the calling thread alone: the same shapes give the same bits on
- * any number of threads.  gemm_16.c has those of 16-bit operands, rows.c those of our own loops. */
+/* fp32 matrix products by the product library on the calling thread alone: the same shapes give the
+ * same bits on any number of threads.  gemm_16.c has those of 16-bit operands, rows.c those whose
+ * bits do not depend on the number of rows. */
+#include "library.h"
 #include "num_impl.h"
 
 #include <wsc/check.h>
-
-#include <oneapi/dnnl/dnnl.h>
 
 #include <string.h>
 
@@ -30,10 +30,7 @@ bool num_product_prepare(const struct num_product *p, float *c)
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c)
 {
     if (!num_product_prepare(p, c)) return;
-    num_pin_library();
-    dnnl_status_t status = dnnl_sgemm(p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', p->m, p->n,
-                                      p->k, 1.0F, a, p->lda, b, p->ldb, p->beta, c, p->ldc);
-    WSC_CHECK(status == dnnl_success, "dnnl_sgemm returned %d", (int)status);
+    num_library_gemm(p, a, b, c);
 }
 
 /* One sum for each element, in the order of k: the definition. */

@@ -46,7 +46,7 @@ TEST(doctor, quick_starts_nothing_and_json_has_every_check)
     int n = 0;
     for (const char *at = r.out; (at = strstr(at, "\"check\"")); at++)
         n++;
-    T_EQ(n, 16);
+    T_EQ(n, 17);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"skipped\""));
     spawn_free(&r);
 }
@@ -69,7 +69,7 @@ TEST(doctor, without_mpirun_it_fails)
     expect_line(&r, "failed   MPI");
     expect_line(&r, "there is no mpirun in PATH");
     expect_line(&r, "load the MPI module");
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "2 of 16 checks failed"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "2 of 17 checks failed"));
     spawn_free(&r);
 }
 

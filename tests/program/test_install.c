@@ -61,7 +61,7 @@ TEST(install, a_program_is_built_with_headers_and_library)
                        ">%s/client.c && PKG_CONFIG_PATH=%s/p/lib/pkgconfig && "
                        "export PKG_CONFIG_PATH && mpicc -fopenmp %s/client.c -o %s/client "
                        "$(pkg-config --static --cflags --libs wsc) && "
-                       "test \"$(%s/client)\" = \"$(\"$WSC\" --version)\"",
+                       "test \"$(%s/client)\" = \"$(\"$WSC\" --version | head -n 1)\"",
                        out, p, out, out, out, out, out, out));
 }
 

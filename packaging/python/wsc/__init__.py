@@ -14,6 +14,7 @@ $WSC_LIBRARY, beside an installation of this module, in a source tree, and by th
 import ctypes
 import json
 import os
+import shutil
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
 __all__ = ["Error", "Machine", "Params", "Run", "Sweep", "configs", "run", "scale", "version"]
@@ -77,10 +78,11 @@ def _places():
         yield chosen, os.environ.get("WSC_PROGRAM")
         return
     prefix = os.path.normpath(os.path.join(here, "../../../.."))  # PREFIX/share/wsc/python/wsc
-    yield os.path.join(prefix, "lib/libwsc.so.1"), os.path.join(prefix, "bin/wsc")
+    for folder in ("lib", "lib64"):
+        yield os.path.join(prefix, folder, "libwsc.so.1"), os.path.join(prefix, "bin/wsc")
     tree = os.path.normpath(os.path.join(here, "../../.."))  # packaging/python/wsc
     yield os.path.join(tree, "build/shared/libwsc.so.1"), os.path.join(tree, "build/wsc")
-    yield "libwsc.so.1", None
+    yield "libwsc.so.1", shutil.which("wsc")
 
 
 def _load():

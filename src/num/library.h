@@ -1,0 +1,12 @@
+/** The product library behind <wsc/num.h>: oneDNN (library_onednn.c), or our own loops where it is
+ *  not installed (library_plain.c).  The Makefile compiles one of them. */
+#ifndef WSC_NUM_LIBRARY_H
+#define WSC_NUM_LIBRARY_H
+#include <wsc/num.h>
+
+/** The fp32 product of what num_product_prepare() left to do, on the calling thread. */
+void num_library_gemm(const struct num_product *p, const float *a, const float *b, float *c);
+/** The product of bfloat16 operands with fp32 sums; false where the library, or this processor, has
+ *  none, and then nothing is written. */
+bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c);
+#endif

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The product library oneDNN, versions 2 and 3, on the calling thread alone: sgemm, and bfloat16
+ * products by a primitive that is kept for its shapes.  Chosen by ONEDNN=yes of the Makefile;
+ * library_plain.c is what stands in for it.  Called by gemm.c and gemm_16.c. */
+#include "library.h"
+#include "num_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/hash.h>
+
+#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_version.h>
+
+#include <stdio.h>
+#include <string.h>
+
+const char *num_library(void)
+{
+    static char name[40];
+    const dnnl_version_t *v = dnnl_version();
+    (void)snprintf(name, sizeof name, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+    return name;
+}
+
+void num_library_gemm(const struct num_product *p, const float *a, const float *b, float *c)
+{
+    num_pin_library();
+    dnnl_status_t status = dnnl_sgemm(p->trans_a ? 'T' : 'N', p->trans_b ? 'T' : 'N', p->m, p->n,
+                                      p->k, 1.0F, a, p->lda, b, p->ldb, p->beta, c, p->ldc);
+    WSC_CHECK(status == dnnl_success, "dnnl_sgemm returned %d", (int)status);
+}
+
+/* Building a primitive costs more than a small product, so each thread keeps the ones it used:
+ * direct-mapped by shape, a newcomer evicts.  Per thread, because the library's scratchpad of a
+ * primitive belongs to the thread that made it. */
+enum { N_CACHED = 128 };
+
+struct built {
+    struct num_product shape; /**< m = 0: the place is free */
+    dnnl_primitive_t primitive;
+    dnnl_memory_t a, b, c;
+};
+
+static _Thread_local struct built cache[N_CACHED];
+
+/* The CPU as oneDNN sees it, one for each thread, never released: it lives as long as the thread.
+ */
+static dnnl_engine_t engine(void)
+{
+    static _Thread_local dnnl_engine_t cpu;
+    if (!cpu) {
+        dnnl_status_t status = dnnl_engine_create(&cpu, dnnl_cpu, 0);
+        WSC_CHECK(status == dnnl_success, "dnnl_engine_create returned %d", (int)status);
+    }
+    return cpu;
+}
+
+/* The stream of this thread, which executes in order. */
+static dnnl_stream_t stream(void)
+{
+    static _Thread_local dnnl_stream_t in_order;
+    if (!in_order) {
+        dnnl_status_t status = dnnl_stream_create(&in_order, engine(), dnnl_stream_default_flags);
+        WSC_CHECK(status == dnnl_success, "dnnl_stream_create returned %d", (int)status);
+    }
+    return in_order;
+}
+
+static bool same_shape(const struct num_product *s, const struct num_product *t)
+{
+    return s->trans_a == t->trans_a && s->trans_b == t->trans_b && s->m == t->m && s->n == t->n &&
+           s->k == t->k && s->lda == t->lda && s->ldb == t->ldb && s->ldc == t->ldc &&
+           s->beta == t->beta;
+}
+
+/* Slot of a shape in the cache. */
+static size_t place_of(const struct num_product *s)
+{
+    int64_t key[] = {s->trans_a, s->trans_b, s->m,   s->n,        s->k,
+                     s->lda,     s->ldb,     s->ldc, s->beta != 0};
+    return (size_t)(wsc_hash64(key, sizeof key, 0) % N_CACHED);
+}
+
+static void release(struct built *p)
+{
+    if (p->shape.m == 0) return;
+    dnnl_primitive_destroy(p->primitive);
+    dnnl_memory_destroy(p->a);
+    dnnl_memory_destroy(p->b);
+    dnnl_memory_destroy(p->c);
+    *p = (struct built){.shape = {.m = 0}};
+}
+
+/* A matrix op(X) (rows, cols) as it is stored: its transpose is the same memory with the strides
+ * exchanged. */
+struct stored {
+    int64_t rows, cols, ld;
+    bool transposed;
+    dnnl_data_type_t type;
+};
+
+/* The interface of the library changed from version 2 to 3; the primitive is the same. */
+#if DNNL_VERSION_MAJOR >= 3
+static dnnl_status_t describe(dnnl_memory_desc_t *desc, const struct stored *s)
+{
+    dnnl_dims_t dims = {s->rows, s->cols};
+    dnnl_dims_t strides = {s->transposed ? 1 : s->ld, s->transposed ? s->ld : 1};
+    return dnnl_memory_desc_create_with_strides(desc, 2, dims, s->type, strides);
+}
+
+static dnnl_status_t resolve(dnnl_primitive_desc_t *out, const dnnl_memory_desc_t desc[static 3],
+                             dnnl_primitive_attr_t attr)
+{
+    return dnnl_matmul_primitive_desc_create(out, engine(), desc[0], desc[1], NULL, desc[2], attr);
+}
+
+static dnnl_status_t create_memory(dnnl_memory_t *out, const dnnl_memory_desc_t *desc)
+{
+    return dnnl_memory_create(out, *desc, engine(), DNNL_MEMORY_NONE);
+}
+
+static void forget(dnnl_memory_desc_t desc[static 3])
+{
+    for (int i = 0; i < 3; i++)
+        if (desc[i]) dnnl_memory_desc_destroy(desc[i]);
+}
+
+static dnnl_status_t add_to_result(dnnl_post_ops_t after)
+{
+    return dnnl_post_ops_append_sum(after, 1.0F, 0, dnnl_data_type_undef);
+}
+
+/* Version 3.7 reads a bfloat16 vector, and writes one, as if its elements lay side by side. */
+static bool is_trusted(const struct num_product *p)
+{
+    const bool row_is_apart = p->m == 1 && p->trans_a && p->lda > 1;
+    const bool column_is_apart = p->n == 1 && ((!p->trans_b && p->ldb > 1) || p->ldc > 1);
+    return !row_is_apart && !column_is_apart;
+}
+#else
+static dnnl_status_t describe(dnnl_memory_desc_t *desc, const struct stored *s)
+{
+    dnnl_dims_t dims = {s->rows, s->cols};
+    dnnl_dims_t strides = {s->transposed ? 1 : s->ld, s->transposed ? s->ld : 1};
+    return dnnl_memory_desc_init_by_strides(desc, 2, dims, s->type, strides);
+}
+
+static dnnl_status_t resolve(dnnl_primitive_desc_t *out, const dnnl_memory_desc_t desc[static 3],
+                             dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t product;
+    dnnl_status_t status = dnnl_matmul_desc_init(&product, &desc[0], &desc[1], NULL, &desc[2]);
+    if (status) return status;
+    return dnnl_primitive_desc_create(out, &product, attr, engine(), NULL);
+}
+
+static dnnl_status_t create_memory(dnnl_memory_t *out, const dnnl_memory_desc_t *desc)
+{
+    return dnnl_memory_create(out, desc, engine(), DNNL_MEMORY_NONE);
+}
+
+static void forget(dnnl_memory_desc_t desc[static 3])
+{
+    (void)desc; /* plain structs */
+}
+
+static dnnl_status_t add_to_result(dnnl_post_ops_t after)
+{
+    return dnnl_post_ops_append_sum(after, 1.0F);
+}
+
+static bool is_trusted(const struct num_product *p)
+{
+    (void)p;
+    return true;
+}
+#endif
+
+/* C += A B is the product with a "sum" step after it. */
+static dnnl_status_t create_primitive(dnnl_primitive_t *out,
+                                      const dnnl_memory_desc_t desc[static 3], bool accumulate)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_post_ops_t after = NULL;
+    dnnl_primitive_desc_t resolved = NULL;
+    dnnl_status_t status = dnnl_primitive_attr_create(&attr);
+    if (!status) status = dnnl_post_ops_create(&after);
+    if (!status && accumulate) status = add_to_result(after);
+    if (!status) status = dnnl_primitive_attr_set_post_ops(attr, after);
+    if (!status) status = resolve(&resolved, desc, attr);
+    if (!status) status = dnnl_primitive_create(out, resolved);
+    if (resolved) dnnl_primitive_desc_destroy(resolved);
+    if (after) dnnl_post_ops_destroy(after);
+    if (attr) dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+/* Make the primitive and its memory objects for a shape; the data pointers are set at each call. */
+static dnnl_status_t build(struct built *p, const struct num_product *s)
+{
+    const struct stored stored[3] = {{s->m, s->k, s->lda, s->trans_a, dnnl_bf16},
+                                     {s->k, s->n, s->ldb, s->trans_b, dnnl_bf16},
+                                     {s->m, s->n, s->ldc, false, dnnl_f32}};
+    dnnl_memory_t *const memory[3] = {&p->a, &p->b, &p->c};
+    dnnl_memory_desc_t desc[3];
+    memset(desc, 0, sizeof desc);
+    dnnl_status_t status = dnnl_success;
+    for (int i = 0; i < 3 && !status; i++)
+        status = describe(&desc[i], &stored[i]);
+    if (!status) status = create_primitive(&p->primitive, desc, s->beta != 0);
+    for (int i = 0; i < 3 && !status; i++)
+        status = create_memory(memory[i], &desc[i]);
+    forget(desc);
+    if (!status) p->shape = *s;
+    return status;
+}
+
+/* NULL when the library has no such product on this processor. */
+static struct built *built_of(const struct num_product *s)
+{
+    struct built *p = &cache[place_of(s)];
+    if (same_shape(&p->shape, s)) return p;
+    release(p);
+    dnnl_status_t status = build(p, s);
+    if (status == dnnl_unimplemented) return NULL;
+    WSC_CHECK(status == dnnl_success,
+              "oneDNN returned %d for a bfloat16 product %lld x %lld x %lld", (int)status,
+              (long long)s->m, (long long)s->n, (long long)s->k);
+    return p;
+}
+
+/* The library's handles are not const, the operands are not written. */
+static void *writable(const uint16_t *x)
+{
+    void *p;
+    memcpy(&p, &x, sizeof p);
+    return p;
+}
+
+bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c)
+{
+    if (!is_trusted(p)) return false;
+    num_pin_library();
+    struct built *built = built_of(p);
+    if (!built) return false;
+    dnnl_exec_arg_t args[] = {
+        {DNNL_ARG_SRC, built->a}, {DNNL_ARG_WEIGHTS, built->b}, {DNNL_ARG_DST, built->c}};
+    dnnl_status_t status = dnnl_memory_set_data_handle(built->a, writable(a));
+    if (!status) status = dnnl_memory_set_data_handle(built->b, writable(b));
+    if (!status) status = dnnl_memory_set_data_handle(built->c, c);
+    if (!status) status = dnnl_primitive_execute(built->primitive, stream(), 3, args);
+    if (!status) status = dnnl_stream_wait(stream());
+    WSC_CHECK(status == dnnl_success, "a bfloat16 product returned %d", (int)status);
+    return true;
+}
