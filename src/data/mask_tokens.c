@@ -3,7 +3,7 @@
  * sample's tokens, of which the first ones that are no special tokens are taken, then for each a
  * number that says what replaces it.  All random numbers are functions of (seed, draw, element), so
  * a sample has the same mask on any number of systems and after a restart, and another one in the
- * next epoch.  encoder_samples.c calls it for dynamic masking, make_masked.c for static. */
+ * next epoch.  encoder_samples.c calls it for dynamic masking. */
 #include "mask_tokens.h"
 
 #include <wsc/rng.h>

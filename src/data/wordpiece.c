@@ -3,7 +3,7 @@
  * at white space, punctuation and Chinese characters, and a word the longest pieces of the
  * vocabulary from its start on, of which all but the first begin with "##"; a word without such
  * pieces is [UNK].  Lower case and the removal of accents cover Latin, Greek and Cyrillic letters.
- * encoder_samples.c reads tables with it, make_masked.c makes datasets. */
+ * encoder_samples.c reads tables with it. */
 #include "wordpiece.h"
 #include "utf8.h"
 #include "word_table.h"

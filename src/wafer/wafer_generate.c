@@ -107,7 +107,7 @@ static enum wsc_err load_texts(struct writer *g)
 {
     struct wafer *w = g->w;
     w->micro = (struct wafer_micro){.tokens = choose_positions(g)};
-    w->micro.n_samples = g->n_live;
+    w->micro.n_own = w->micro.n_samples = g->n_live;
     if (!g->n || !w->values) return WSC_OK;
     fill_batch(g);
     return kernels_begin_cached(w->values, w->batch, g->at);

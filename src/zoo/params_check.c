@@ -51,6 +51,9 @@ static void check_data(struct conf_parse *p, const struct zoo_input *in, const c
                         "required key is missing; hint: or mixture, a list of maps with data_dir "
                         "and weight");
     (void)snprintf(path, sizeof path, "%s.use_vsl", section);
+    if (in->use_vsl && in->samples != ZOO_SAMPLES_GPT)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "packed texts are of decoders; not with this data_processor");
     if (in->use_vsl && in->sink_tokens)
         conf_diag_error(p->diag, where(p, path, NULL), path,
                         "not with data_transforms: the texts of a sample have no common tokens");

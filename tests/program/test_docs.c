@@ -68,10 +68,23 @@ static bool is_dry(const char *words)
            strstr(words, "--dump_params") || strstr(words, "--print_placement");
 }
 
+/* Removes option @p name with its value, which a run that takes no step refuses. */
+static void drop_option(char *words, const char *name)
+{
+    char *at = strstr(words, name);
+    if (!at) return;
+    const char *rest = at + strlen(name);
+    rest += strspn(rest, " ");
+    rest += strcspn(rest, " ");
+    memmove(at, rest, strlen(rest) + 1);
+}
+
 static bool program_accepts(char *words)
 {
     cut_at_shell(words);
     bool ok = spawn_ok("\"$WSC\" %s --help", words);
+    drop_option(words, "--trace");
+    drop_option(words, "--goal");
     if (!strncmp(words, " run ", 5) && params_exist(words))
         ok = spawn_ok("\"$WSC\" %s %s", words, is_dry(words) ? "" : "--validate_only") && ok;
     return ok;
