@@ -25,7 +25,7 @@ check() { # WHAT COMMAND...
     fi
 }
 
-# FILE and what its version stands behind; every match in a file must be the program's version.
+# FILE and the text before its version; every match in a file must be the program's version.
 versions_agree() {
     bad=0
     while read -r file pattern; do

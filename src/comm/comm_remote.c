@@ -147,9 +147,29 @@ static enum wsc_err sent(struct comm_link *link)
     return link->outgoing.n ? post_send(link) : WSC_OK;
 }
 
-enum wsc_err comm_remote_go_on(struct comm_link *link)
+/* Send what is there, over the links that have begun to send the payload; wake who reads it when it
+ * is complete. */
+static enum wsc_err pass_on(struct comm_buf *buf)
 {
-    return post_send(link);
+    for (struct comm_link *link = buf->comm->links; link; link = link->next) {
+        if (link->outgoing.n && link->outgoing.head->msg.payload == buf) TRY(post_send(link));
+        if (buf->filled == buf->bytes && link->arrived.n && link->arrived.head->msg.payload == buf)
+            comm_link_wake(link);
+    }
+    return WSC_OK;
+}
+
+/* The first @p bytes of @p buf are there: wake who waits for them, send them on. */
+enum wsc_err comm_remote_filled(struct comm_buf *buf, int64_t bytes)
+{
+    WSC_CHECK(bytes >= buf->filled && bytes <= buf->bytes, "%lld of %lld bytes after %lld",
+              (long long)bytes, (long long)buf->bytes, (long long)buf->filled);
+    buf->filled = bytes;
+    if (buf->waiter && bytes >= buf->waited) {
+        comm_fiber_make_ready(buf->comm, buf->waiter);
+        buf->waiter = NULL;
+    }
+    return buf->passed_on ? pass_on(buf) : WSC_OK;
 }
 
 bool comm_remote_sending(const struct comm *comm)
@@ -160,6 +180,32 @@ bool comm_remote_sending(const struct comm *comm)
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
+
+static enum wsc_err begin_pieces(struct comm_link *link)
+{
+    link->piece_next = link->piece_posted = 0;
+    if (!link->early) return WSC_OK;
+    if (!link->piece_there) TRY_NEW(link->piece_there, WSC_MEM_COMM, link->comm->chunks_in_flight);
+    link->incoming->msg.payload->filled = 0;
+    return WSC_OK;
+}
+
+/* Pieces may complete in any order; the payload grows by those that follow each other. */
+static enum wsc_err piece_arrived(struct comm_link *link, int64_t piece)
+{
+    struct comm_buf *payload = link->incoming->msg.payload;
+    const int64_t n = link->comm->chunks_in_flight, before = link->piece_next;
+    if (!link->early) {
+        link->piece_next++;
+        return WSC_OK;
+    }
+    link->piece_there[piece % n] = true;
+    while (link->piece_there[link->piece_next % n])
+        link->piece_there[link->piece_next++ % n] = false;
+    if (link->piece_next == before) return WSC_OK;
+    const int64_t bytes = link->piece_next * link->comm->chunk_bytes;
+    return comm_remote_filled(payload, bytes < payload->bytes ? bytes : payload->bytes);
+}
 
 /* Over a network there is always a receive posted, so that no sender waits for a reader that
  * computes; what waits in memory is bounded by the credits of <wsc/stream.h>.  Inside a host one
@@ -245,7 +291,7 @@ static enum wsc_err received_header(struct comm_link *link)
     TRY(comm_buf_take(link->comm, &node->msg.payload, w->payload_bytes));
     if (link->keeps) TRY(comm_kept_put(&link->kept, link->comm->keep_bytes, 0, node->msg.payload));
     if (!w->payload_bytes) return received_all(link);
-    TRY(comm_pieces_begin(link));
+    TRY(begin_pieces(link));
     if (link->early) TRY(hand_over_early(link));
     return post_recv(link);
 }
@@ -253,7 +299,7 @@ static enum wsc_err received_header(struct comm_link *link)
 static enum wsc_err received_chunk(struct comm_link *link, int64_t piece)
 {
     link->recv_in_flight--;
-    TRY(comm_pieces_arrived(link, piece));
+    TRY(piece_arrived(link, piece));
     if (link->recv_posted_bytes < link->incoming->wire.payload_bytes) return post_recv(link);
     return link->recv_in_flight ? WSC_OK : received_all(link);
 }

@@ -208,10 +208,6 @@ static inline void comm_leave(struct comm *comm)
 enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t bytes);
 void comm_buf_give(struct comm_buf **buf);
 
-/* comm_pieces.c: payloads that are read and sent while they arrive */
-/* A receive of a payload begins; and its piece number @p piece has come. */
-enum wsc_err comm_pieces_begin(struct comm_link *link);
-enum wsc_err comm_pieces_arrived(struct comm_link *link, int64_t piece);
 /* True when the reader of the link may have its first message. */
 static inline bool comm_link_is_readable(const struct comm_link *link)
 {
@@ -246,9 +242,9 @@ void comm_links_destroy(struct comm *comm);
 enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node);
 /* Post the receive of the next header of a link from another rank. */
 enum wsc_err comm_remote_expect(struct comm_link *link);
+/* The first @p bytes of @p buf are there: wake who waits for them, send them on. */
+enum wsc_err comm_remote_filled(struct comm_buf *buf, int64_t bytes);
 /* Let MPI move; true when something arrived or left. */
-/* Post what may be sent of the link's first message now. */
-enum wsc_err comm_remote_go_on(struct comm_link *link);
 enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 /* True while messages are still on their way out. */
 bool comm_remote_sending(const struct comm *comm);

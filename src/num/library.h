@@ -1,4 +1,4 @@
-/** The product library behind <wsc/num.h>: oneDNN (library_onednn.c), or our own loops where it is
+/** The product library of <wsc/num.h>: oneDNN (library_onednn.c), or our own loops where it is
  *  not installed (library_plain.c).  The Makefile compiles one of them. */
 #ifndef WSC_NUM_LIBRARY_H
 #define WSC_NUM_LIBRARY_H

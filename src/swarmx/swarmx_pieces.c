@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cut-through of gradients on the host (docs/decisions/0033): a node takes the messages of its
+/* Cut-through of gradients on the host (docs/decisions/0035): a node takes the messages of its
  * children with their headers, sends its own at once, and adds each piece as soon as all children's
  * are there; what is added leaves while the rest still comes.
  *

@@ -76,7 +76,7 @@ static void apply_masks(const struct model *m, int stage, const struct model_wei
 
 struct masked {
     int every; /* of 0: no masks */
-    bool told; /* to the programs */
+    bool shown; /* to the programs */
 };
 
 /* As fixture_step, on the mesh; *cycles of all stages. */
@@ -107,7 +107,7 @@ static void mesh_step(const struct fixture *f, const struct fixture_run *run,
     for (int s = 0; s < m->n_stages; s++) {
         struct model_weights *w = new_masks(m, s, masked->every);
         apply_masks(m, s, w, f->stage_weights[s]);
-        programs_model_mask(k, masked->told ? w : NULL);
+        programs_model_mask(k, masked->shown ? w : NULL);
         ok(programs_model_forward(k, s, f->stage_weights[s], &one));
         *cycles += one;
         free_masks(m, s, w);
@@ -117,7 +117,7 @@ static void mesh_step(const struct fixture *f, const struct fixture_run *run,
     for (int s = m->n_stages - 1; s >= 0; s--) {
         out->grads[s] = new_floats(out->nodes.n * m->stage[s].n_elems);
         struct model_weights *w = new_masks(m, s, masked->every);
-        programs_model_mask(k, masked->told ? w : NULL);
+        programs_model_mask(k, masked->shown ? w : NULL);
         ok(programs_model_backward(k, s, f->stage_weights[s], out->grads[s], &one, &to_gradient));
         for (int i = 0; i < out->nodes.n; i++)
             apply_masks(m, s, w, out->grads[s] + i * m->stage[s].n_elems);
