@@ -28,11 +28,14 @@
     XX(row_sent, 0.8, "row_sent q_mean, a row in 32 bits, on the mesh", "contract_keys")           \
     XX(row_rounded, 1.1, "row_rounded q_mean, a row in 16 bits, on the mesh", "contract_keys")     \
     XX(row_relays, 1.85, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")  \
-    XX(key_start, 0.85, "max(start, key_start), keys that the first row passes on",                \
+    XX(key_start, 0.5, "max(start, key_start), keys that the first row passes on",                \
        "contract_features, contract_keys")                                                         \
     XX(row_ahead, 4, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")      \
     XX(turn_hidden, 0.35, "turns - 1 - turn_hidden, on the mesh", "waits")                         \
     XX(value_relay, 0.4, "value_relay (t - 1), AXPYs of two cycles, on the mesh",                  \
+       "grad by columns")                                                                          \
+    XX(value_relay_full, 1,                                                                        \
+       "value_relay_full (t - 1), AXPYs of one or two cycles without a pause, on the mesh",        \
        "grad by columns")                                                                          \
     XX(take, 0.5, "take + row_word k, a shared row of the table", "embed forward")                 \
     XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \

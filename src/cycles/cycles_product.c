@@ -214,10 +214,11 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
  * one for some of the words, or between two.  It costs a cycle of one that has no free slots. */
 static double first_column_relays(const struct cycles_layout *l, double held)
 {
-    enum { LATE = 4 };
+    enum { LATE = 4, PAIR = 2 };
     const double cycles = held / l->mac, comes = LATE - 0.5;
     if (!l->on_mesh || ceil(cycles) > cycles) return 0;
     if (cycles >= LATE) return 1;
+    if (cycles <= PAIR && !(l->start > 0)) return cycles_fit.value_relay_full;
     return fmod(comes, cycles + l->start) < cycles ? cycles_fit.value_relay : 0;
 }
 

@@ -301,7 +301,8 @@ struct way {
 /* Ranks take longest to start; these families have every feature among them. */
 static bool on_ranks_too(const struct family *f)
 {
-    static const char *const names[] = {"gpt_neox", "bloom", "gemma2", "mixtral", "moe_shared"};
+    static const char *const names[] = {"gpt_neox",   "bloom",      "gemma2",      "mixtral",
+                                        "moe_shared", "bert_pairs", "bert_tokens", "esm2"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(f->name, names[i])) return true;
     return false;
@@ -466,6 +467,9 @@ static void check_bits(const struct family *f)
     if (!strncmp(f->name, "f_", 2)) return;
     bool ok = same_everywhere(f, DROPOUT, on_ranks_too(f) ? rank_ways : ways, &dropped) &&
               same_everywhere(f, BF16, way, &bf16);
+    struct job_metrics time_alone;
+    ok = ok && train(f, "", "--num_csx 1 --numerics none " BF16, &time_alone) &&
+         job_same_times(&time_alone, &bf16);
     if (!ok) (void)fprintf(stderr, "in: %s\n", f->name);
     CU_ASSERT(ok);
     CU_ASSERT(strcmp(dropped.step[0].hash, bf16.step[0].hash) != 0);
