@@ -123,24 +123,30 @@ static void gradient(const struct law_fit *fit, double flop, double g[N_COEFFICI
     g[C] = fit->floor ? 1 : 0;
 }
 
+/* Row @p i less @p factor times row @p k, in both matrices. */
+static void eliminate(int n, double m[N_COEFFICIENTS][N_COEFFICIENTS],
+                      double inverse[N_COEFFICIENTS][N_COEFFICIENTS], int i, int k)
+{
+    const double factor = m[i][k];
+    for (int j = 0; j < n; j++) {
+        m[i][j] -= factor * m[k][j];
+        inverse[i][j] -= factor * inverse[k][j];
+    }
+}
+
 /* The inverse of the symmetric @p m of @p n rows by Gauss and Jordan; false when it is singular. */
 static bool invert(int n, double m[N_COEFFICIENTS][N_COEFFICIENTS])
 {
     double inverse[N_COEFFICIENTS][N_COEFFICIENTS] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     for (int k = 0; k < n; k++) {
-        if (!(fabs(m[k][k]) > 0)) return false;
         const double pivot = m[k][k];
+        if (!(fabs(pivot) > 0)) return false;
         for (int j = 0; j < n; j++) {
             m[k][j] /= pivot;
             inverse[k][j] /= pivot;
         }
-        for (int i = 0; i < n; i++) {
-            const double factor = m[i][k];
-            for (int j = 0; j < n && i != k; j++) {
-                m[i][j] -= factor * m[k][j];
-                inverse[i][j] -= factor * inverse[k][j];
-            }
-        }
+        for (int i = 0; i < n; i++)
+            if (i != k) eliminate(n, m, inverse, i, k);
     }
     memcpy(m, inverse, sizeof inverse);
     return true;

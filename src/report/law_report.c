@@ -30,7 +30,10 @@ static enum wsc_err print_points(const struct report_law *r)
     for (int i = 0; i < r->n_points; i++) {
         const struct law_point *p = &r->point[i];
         const double law = fitted ? law_loss(r->fit, p->flop) : NAN;
-        char params[32] = "", tokens[32] = "";
+        char params[32] = "", tokens[32] = "", expected[32] = "", difference[32] = "";
+        if (fitted) (void)snprintf(expected, sizeof expected, "%.4f", law);
+        if (fitted)
+            (void)snprintf(difference, sizeof difference, "%+.2f %%", 100 * (p->loss / law - 1));
         if (p->params) out_params(params, sizeof params, p->params);
         if (p->tokens) out_params(tokens, sizeof tokens, p->tokens);
         out_table_cell(table, "%s", p->name);
@@ -38,8 +41,8 @@ static enum wsc_err print_points(const struct report_law *r)
         out_table_cell(table, "%s", tokens);
         out_table_cell(table, "%.3g", p->flop);
         out_table_cell(table, "%.4f", p->loss);
-        out_table_cell(table, fitted ? "%.4f" : "", law);
-        out_table_cell(table, fitted ? "%+.2f %%" : "", 100 * (p->loss / law - 1));
+        out_table_cell(table, "%s", expected);
+        out_table_cell(table, "%s", difference);
         out_table_cell(table, "%s", verdict(r, p));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
