@@ -240,7 +240,7 @@ static enum wsc_err read_mnli(const struct sample *s)
     TRY(rc);
     TRY(field(s, 2, &text, &n));
     for (int k = 0; k < 3; k++) {
-        if (n != (int64_t)strlen(classes[k]) || memcmp(text, classes[k], (size_t)n)) continue;
+        if (n != (int64_t)strlen(classes[k]) || memcmp(text, classes[k], (size_t)n) != 0) continue;
         *s->target = (float)k;
         return WSC_OK;
     }

@@ -36,7 +36,7 @@ static void modules_of(const char *name, char *out, size_t size)
     for (size_t i = 0; i < sizeof modules / sizeof *modules && n < size; i++)
         if (!fnmatch(modules[i].names, name, 0))
             n += (size_t)snprintf(out + n, size - n, "%s ", modules[i].classes);
-    if (n < size) n += (size_t)snprintf(out + n, size - n, "%s ", name);
+    if (n < size) (void)snprintf(out + n, size - n, "%s ", name);
     for (size_t i = 0; i < size && out[i]; i++)
         if (out[i] == '.') out[i] = ' ';
 }
