@@ -19,7 +19,7 @@ enum { MAX_PREDICTIONS = 32 };
 
 /* The request, its machine, and what was found. */
 struct law_study {
-    const struct app_law *o;
+    struct app_law *o;
     struct comm *comm; /* borrowed */
     struct hw_machine cluster;
     struct law_point *point; /* owned: those of the file, then those of the ladder */
@@ -145,8 +145,22 @@ static enum wsc_err finish(struct law_study *s)
     return WSC_OK;
 }
 
+/* What asks for trainings or predictions has no effect where there are none. */
+static enum wsc_err check_use(const struct app_law *o)
+{
+    if (o->n_sizes) return WSC_OK;
+    if (!o->predict && o->tokens_per_param > 0)
+        WSC_WARNING("--tokens: has no effect without --sizes or --predict");
+    if (!o->predict && o->num_csx > 1)
+        WSC_WARNING("--num_csx: has no effect without --sizes or --predict");
+    return app_refuse_params_sets(&o->config);
+}
+
 static enum wsc_err study(struct law_study *s)
 {
+    const double usual_tokens_per_param = 20; /* Hoffmann et al. 2022, as Cerebras-GPT */
+    TRY(app_reported_once(s->comm, check_use(s->o)));
+    if (!(s->o->tokens_per_param > 0)) s->o->tokens_per_param = usual_tokens_per_param;
     TRY(app_load_cluster(s->comm, &s->o->config, &s->cluster, NULL));
     TRY(read_points(s));
     TRY(run_ladder(s));
@@ -156,10 +170,8 @@ static enum wsc_err study(struct law_study *s)
 enum wsc_err app_run_law(struct app_call *call)
 {
     struct app_law *o = call->request;
-    const double usual_tokens_per_param = 20; /* Hoffmann et al. 2022, as Cerebras-GPT */
     struct law_study *s;
     TRY_NEW(s, WSC_MEM_APP, 1);
-    if (!(o->tokens_per_param > 0)) o->tokens_per_param = usual_tokens_per_param;
     s->o = o;
     s->comm = call->comm;
     wsc_log_quiet(comm_rank(call->comm) != 0);

@@ -84,6 +84,7 @@ TEST(law, errors_name_their_place)
         {"--params configs/params/tiny.yaml --sizes 64", "", "expected WIDTHxDEPTH"},
         {"--params configs/params/tiny.yaml --sizes 64x1,64x1", "", "stands twice"},
         {"--params configs/params/tiny.yaml --sizes 64x1 --tokens 5M", "", "20xparams"},
+        {"--points FILE --set model.hidden_size=64", "", "--set model.hidden_size: has no effect"},
         {"--points FILE", "name,loss\na,2\n", "points.csv:1: expected columns"},
         {"--points FILE", "name,flop,loss\na,x,2\n", "points.csv:2:3: flop: expected a number"},
         {"--points FILE", "name,flop,loss\na,1e18,\n", "points.csv:2: a: FLOPs or loss"},
