@@ -62,6 +62,9 @@ struct cycles_layout {
     double seqs;         /**< sequences of which a PE holds tokens */
     double seq_rows;     /**< rows over which the tokens of a sequence spread */
     double q;            /**< tokens of a PE of one sequence */
+    int stack;           /**< of the model, whose tokens these are */
+    bool causal;         /**< its queries see the keys up to their own place, else all */
+    bool relative;       /**< relative positions are added to its scores */
     double q_mean;       /**< queries of a PE that see a key, on average over keys */
     double qkv;          /**< features of queries, keys and values for each of queries */
     /* Sparse weights. */

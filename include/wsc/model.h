@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What a tensor is for; also its position in a layer.  One row per kind in
+/** What a tensor is for.  One row per kind in
  *  src/model/model_tensors.c, which has names, shapes and initial values.  W: weight or gain, B:
  *  bias. */
 enum model_tensor_kind {
@@ -78,6 +78,26 @@ enum model_tensor_kind {
     /** Output layer, (V, C); absent when tied to MODEL_WTE. */
     MODEL_LM_HEAD_W,
     MODEL_LM_HEAD_B,
+    /* of an encoder with a decoder */
+    MODEL_RELATIVE_W, /**< relative positions, (buckets, H): added to the scores of all layers of a
+                           stack; it belongs to the stack's embedding */
+    /** Attention to the encoder's output: queries from the decoder, keys and values from there. */
+    MODEL_CROSS_Q_W,
+    MODEL_CROSS_Q_B,
+    MODEL_CROSS_K_W,
+    MODEL_CROSS_K_B,
+    MODEL_CROSS_V_W,
+    MODEL_CROSS_V_B,
+    MODEL_CROSS_O_W,
+    MODEL_CROSS_O_B,
+    /** Norm before the attention to the encoder's output, (C), and after the sum with it. */
+    MODEL_CROSS_NORM_W,
+    MODEL_CROSS_NORM_B,
+    MODEL_CROSS_POST_W,
+    MODEL_CROSS_POST_B,
+    /** Norm of the encoder's output, (C), where a decoder follows. */
+    MODEL_MEMORY_W,
+    MODEL_MEMORY_B,
     /** Kinds without adapters. */
     MODEL_N_KINDS,
     /** Low-rank adapter of a matrix of kind k: A (r, in) has kind MODEL_ADAPTER_A + k, B (out, r)
@@ -97,6 +117,8 @@ struct model_tensor {
     /** What it is for. */
     enum model_tensor_kind kind;
     int layer;       /**< 0 .. L-1; -1 outside the blocks */
+    int stack;       /**< whose it is; of a table that both stacks have 0 */
+    int first_stage; /**< the first one that streams it; a shared table is streamed again */
     int expert;      /**< routed ones first, then shared ones; -1 = no expert's */
     char name[128];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
     char alias[128]; /**< second Model Zoo name of the same tensor; "" = none */
@@ -117,12 +139,16 @@ struct model_tensor {
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
 enum model_part {
-    MODEL_PART_EMBED, /**< wte[token] + wpe[position], norm; encoders: token types */
-    MODEL_PART_QKV,   /**< norm1, q, k, v projections, rotation of q and k */
-    MODEL_PART_ATTN,  /**< attention, output projection, norm1_post, residual */
-    MODEL_PART_FFN0,  /**< norm3, router, first linear layers, nonlinearity */
-    MODEL_PART_FFN1,  /**< second linear, norm3_post, residual */
-    MODEL_PART_HEAD   /**< the heads one after the other: struct model_head */
+    MODEL_PART_EMBED,      /**< wte[token] + wpe[position], norm; encoders: token types */
+    MODEL_PART_QKV,        /**< norm1, q, k, v projections, rotation of q and k */
+    MODEL_PART_ATTN,       /**< attention, output projection, norm1_post, residual */
+    MODEL_PART_CROSS_QKV,  /**< norm, queries; keys and values of the encoder's output */
+    MODEL_PART_CROSS_ATTN, /**< attention to it, output projection, residual */
+    MODEL_PART_FFN0,       /**< norm3, router, first linear layers, nonlinearity */
+    MODEL_PART_FFN1,       /**< second linear, norm3_post, residual */
+    MODEL_PART_MEMORY,     /**< norm of the encoder's output, which stays until the backward pass */
+    MODEL_PART_HEAD,       /**< the heads one after the other: struct model_head */
+    MODEL_N_PARTS
 };
 
 /** A tensor inside a stage's streamed vector. */
@@ -131,10 +157,11 @@ struct model_view {
     int64_t offset; /**< elements from the start of the stage's vector */
 };
 /** Parts of a block. */
-enum { MODEL_MAX_PARTS = 4 };
+enum { MODEL_MAX_PARTS = 6 };
 /** What streams at once: the embedding, a block or one of its parts, the head. */
 struct model_stage {
     int layer; /**< -1 outside the blocks */
+    int stack; /**< whose tokens it computes; with MODEL_PART_MEMORY the last one */
     /** Parts of the stage, 1 to MODEL_MAX_PARTS. */
     int n_parts;
     enum model_part part[MODEL_MAX_PARTS]; /**< in forward order */
@@ -194,16 +221,35 @@ struct model_head {
     int64_t outputs;                /**< classes, or the vocabulary */
     bool bias;                      /**< of the output layer */
     enum model_loss_kind loss;
-    double weight; /**< of its loss in the sum */
+    double weight;    /**< of its loss in the sum */
+    double smoothing; /**< share of the uniform distribution in the labels, in training */
 };
+
+/** Blocks one after the other on one sequence of tokens.  Most models have one stack; an encoder
+ * and a decoder are two, the encoder first.  A sample of the batch has the tokens of the first
+ * stack, then those of the second one. */
+struct model_stack {
+    int64_t T;             /**< tokens of a sequence */
+    int64_t first, L;      /**< its blocks: first, first + 1, ..., first + L - 1 of the model's */
+    int64_t V;             /**< vocabulary */
+    int64_t table_rows;    /**< rows of the learned position table: T, or more */
+    bool causal;           /**< a token attends to itself and those before; else to all */
+    bool cross;            /**< its blocks attend to the output of the stack before */
+    double filter_dropout; /**< after the feed-forward network's nonlinearity, training */
+};
+/** Most stacks of a model. */
+enum { MODEL_MAX_STACKS = 2 };
 
 /** A model: sizes and features, the table of its tensors, its stages in forward order. Features
  *  that are off are 0 or false.  model_create() sets all members; nobody else writes them, but for
  *  tests and programs_layout_init(), which make small ones by hand. */
 struct model {
-    /** Sizes: layers, hidden, query heads, filter, vocabulary, T = max sequence length (MSL) in
-     *  tokens; each at least 1. */
+    /** Sizes: layers, hidden, query heads, filter, vocabulary of the output, T = max sequence
+     * length (MSL) in tokens; each at least 1.  L and T are those of all stacks together. */
     int64_t L, C, H, F, V, T;
+    int n_stacks; /**< 1, or 2 of an encoder with a decoder */
+    struct model_stack stack[MODEL_MAX_STACKS];
+    int64_t buckets;  /**< of relative positions, of each stack; 0: none */
     int64_t head_dim; /**< width of a head; C / H unless attention has its own width */
     int64_t kv_heads; /**< heads of keys and values, a divisor of H: H, or fewer
                            (grouped-query), or 1 (multi-query) */
@@ -225,7 +271,6 @@ struct model {
     enum zoo_norm norm;
     bool embed_norm;       /**< a norm in the embedding */
     int64_t token_types;   /**< rows of the table of token types, of an encoder; 0: none */
-    int64_t table_rows;    /**< rows of the learned position table: T, or more */
     bool padded_positions; /**< token t has row pad_token + 1 + t of the position table, padding
                                 row pad_token */
     int64_t pad_token;     /**< whose row of the token table lookups do not train; -1: none */
@@ -250,11 +295,12 @@ struct model {
     double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
     bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
     double embed_dropout, attention_dropout, residual_dropout; /**< probabilities, training */
-    double filter_dropout; /**< after the feed-forward network's nonlinearity, training */
+    double memory_dropout; /**< of the encoder's output, training */
     /** Heads, the one with most work first. */
     int n_heads;
     struct model_head head[MODEL_MAX_HEADS];
-    bool tied; /**< lm_head is wte: the head stage streams wte again */
+    bool tied;          /**< lm_head is wte: the head stage streams wte again */
+    bool shared_tokens; /**< both stacks have one wte: the second embedding streams it again */
     /** Added to the variance in norms. */
     double norm_eps;
     double qk_scale;        /**< 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha */
@@ -268,7 +314,7 @@ struct model {
     /** Tensors of the model, tied ones once. */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
-    /** Stages: 2 + L, or 2 + 4 L by matrix. */
+    /** Stages: 2 + L, or 2 + 4 L by matrix; of two stacks one or two more, and 6 a cross layer. */
     int n_stages;
     struct model_stage *stage; /**< owned, n_stages, in forward order */
     struct model_view *view;   /**< owned, the views of all stages */
@@ -335,6 +381,16 @@ static inline int64_t model_n_ffns(const struct model *m)
 static inline int64_t model_active_ffns(const struct model *m)
 {
     return m->experts ? m->active_experts + m->shared_experts : 1;
+}
+/** Most tokens of a sequence. */
+static inline int64_t model_longest(const struct model *m)
+{
+    return m->n_stacks > 1 && m->stack[1].T > m->stack[0].T ? m->stack[1].T : m->stack[0].T;
+}
+/** Ids of tokens that one of the stacks takes are below this. */
+static inline int64_t model_token_limit(const struct model *m)
+{
+    return m->n_stacks > 1 && m->stack[1].V > m->stack[0].V ? m->stack[1].V : m->stack[0].V;
 }
 /** The head whose output layer is @p output, NULL when there is none. */
 static inline const struct model_head *model_head_of(const struct model *m,
@@ -410,6 +466,9 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
                            : (struct model_transfer){2 * m->n_stages - 1 - k, true};
 }
 
+/** Share of the tokens of a sample that meet the matrix of tensor @p tensor: all, those of a head,
+ * of an expert, of a stack; 0 of vectors and of tables that are looked up. */
+double model_tokens_share(const struct model *model, int tensor);
 /** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights that
  *  a token meets, the head's for its share of the tokens) + 12 L T H d (attention over the full
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)

@@ -57,7 +57,10 @@ enum zoo_samples {
     ZOO_SAMPLES_SST2,        /**< TSV of sentences and labels */
     ZOO_SAMPLES_MNLI,        /**< TSV of pairs of sentences and labels */
     ZOO_SAMPLES_TOKENS,      /**< CSV of token ids with a label each */
-    ZOO_SAMPLES_SENTENCES    /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_SENTENCES,   /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_SEQ2SEQ,     /**< HDF5 of pairs of sequences, a dataset for each feature */
+    ZOO_SAMPLES_SPANS,       /**< lines of tokens, of which spans are left out when they are read */
+    ZOO_SAMPLES_TRANSLATION  /**< lines of tokens in two files, sources and targets */
 };
 /** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
  *  mixture is given. */
@@ -93,11 +96,15 @@ struct zoo_input {
     int64_t shuffle_seed;
     /** repeat: start again after the last sample; drop_last: leave out a last incomplete batch. */
     bool repeat, drop_last;
-    int64_t max_sequence_length; /**< for corpus files and encoders; CONF_NULL when absent */
+    /** Tokens of a sample, for corpus files and encoders; of seq2seq those of the source.  And of
+     *  the target.  CONF_NULL when absent. */
+    int64_t max_sequence_length, tgt_max_sequence_length;
     /** What the files hold; set from data_processor by the checks. */
     enum zoo_samples samples;
     char *vocab_file;       /**< vocab.txt of WordPiece, of texts; NULL: none; owned */
     char *label_vocab_file; /**< JSON object of labels to numbers; NULL: none; owned */
+    char *tgt_data_dir;     /**< directory of files of targets; NULL: data_dir; owned */
+    int64_t extra_ids;      /**< sentinels after the tokens of the vocabulary */
     bool do_lower;          /**< texts and vocabulary in lower case */
     bool mask_whole_word;   /**< dynamic masking masks all pieces of a word */
     double masked_lm_prob;  /**< share of the tokens that dynamic masking chooses */
@@ -160,17 +167,20 @@ enum zoo_family {
     ZOO_SANTACODER,
     ZOO_GEMMA2,
     ZOO_BERT,
-    ZOO_ESM2
+    ZOO_ESM2,
+    ZOO_T5 /**< T5 and the Transformer: one class of the Model Zoo */
 };
 /** Position embeddings.  FIXED: a table of sines (Vaswani et al. 2017); ROTARY: q and k are rotated
  *  (Su et al. 2021); ALIBI: a bias that falls with the distance (Press et al. 2022). The learned
- *  ones are a table of weights with one row per position. */
+ *  ones are a table of weights with one row per position, the relative ones (Raffel et al. 2020) a
+ *  weight for each head and bucket of distances, added to the scores of all layers. */
 enum zoo_position {
     ZOO_POSITION_LEARNED,
     ZOO_POSITION_NONE,
     ZOO_POSITION_FIXED,
     ZOO_POSITION_ROTARY,
-    ZOO_POSITION_ALIBI
+    ZOO_POSITION_ALIBI,
+    ZOO_POSITION_RELATIVE
 };
 /** Scaling of rotary frequencies for sequences longer than those of the training: positions divided
  *  by a factor; the rule of Llama 3; YaRN (Peng et al. 2023). */
@@ -184,7 +194,8 @@ enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
 enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
 /** Divisor of the summed loss: tokens that count, or sequences of the batch. */
 enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
-/** Training objective.  Those of encoders, all but the first, attend in both directions. */
+/** Training objective.  Those of encoders, all but the first and the last, attend in both
+ *  directions. */
 enum zoo_objective {
     ZOO_CAUSAL_LM,      /**< the next token, at every position */
     ZOO_MASKED_LM,      /**< masked tokens, at max_predictions_per_seq positions (BERT), and whether
@@ -193,6 +204,8 @@ enum zoo_objective {
     ZOO_REGRESSION,     /**< a number per sequence, from its first token */
     ZOO_TOKEN_CLASSIFICATION, /**< one of num_labels classes per token */
     ZOO_SUMMARIZATION,        /**< whether a sentence belongs to the summary, at its first token */
+    ZOO_SEQ2SEQ, /**< the next token of a target sequence, by a decoder that attends to the output
+                      of an encoder of the source sequence */
     ZOO_N_OBJECTIVES
 };
 /** Activation of the feed-forward network.  A gated one (Shazeer 2020) multiplies the first linear
@@ -309,7 +322,24 @@ struct zoo_model {
     bool use_final_layer_norm; /**< encoders: a norm after the last block */
     bool token_dropout;        /**< ESM-2: embeddings of mask_token_id are 0, others scaled up */
     int64_t mask_token_id;     /**< CONF_NULL: none */
-    struct zoo_patterns freeze;   /**< expressions that occur in the names of frozen tensors */
+    /* of seq2seq: vocab_size, num_hidden_layers and max_position_embeddings are those of the source
+     * and the encoder, CONF_NULL here: the same of target and decoder */
+    int64_t tgt_vocab_size, decoder_num_hidden_layers, tgt_max_position_embeddings;
+    int64_t extra_ids; /**< sentinels, beside the tokens of both vocabularies */
+    int64_t d_kv;      /**< width of a head; CONF_NULL: attention_inner_dim says it */
+    int64_t relative_attention_num_buckets; /**< of distances, with relative positions */
+    enum zoo_nonlinearity
+        decoder_nonlinearity;             /**< the same as nonlinearity, or ZOO_SAME_FUNCTION */
+    bool share_encoder_decoder_embedding; /**< one table of tokens for both */
+    double relu_dropout_rate;             /**< after the encoder's nonlinearity */
+    /** Dropout a second time after the embeddings; norms before the parts of a block, not after
+     *  them; dropout of the outputs of encoder and decoder. */
+    bool use_pre_encoder_decoder_dropout, use_pre_encoder_decoder_layer_norm;
+    bool use_dropout_outside_residual_path;
+    bool use_transformer_initialization; /**< and scores over the root of the head's width */
+    double initializer_factor;           /**< of the initial deviations of T5 */
+    double label_smoothing;     /**< share of the uniform distribution in the labels, in training */
+    struct zoo_patterns freeze; /**< expressions that occur in the names of frozen tensors */
     struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */
     struct zoo_dpo dpo;           /**< preference optimization */
 };

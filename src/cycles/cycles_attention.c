@@ -117,6 +117,13 @@ static double busiest_row(const struct cycles_layout *l)
     return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
 }
 
+/** Relative positions: the element of the head's table by distance to each score, and backward the
+ *  score's gradient to that of the table. */
+static double relative(const struct cycles_layout *l)
+{
+    return l->relative ? score_rows(l) * (l->setup_add + busiest_row(l) / l->add) : 0;
+}
+
 /** Two sums over the keys for each query, over the columns of a head. */
 static double key_sums(const struct cycles_layout *l, double sums)
 {
@@ -131,7 +138,8 @@ static double probabilities(const struct cycles_layout *l)
     const double q = busiest_row(l), words = l->heads_per_pe * l->q;
     const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
                        (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
-    return score_rows(l) * row + key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
+    return score_rows(l) * row + relative(l) + key_sums(l, 2) +
+           l->seqs * cycles_map(l, words, l->divide);
 }
 
 /** O = softmax(Q K') V. */
@@ -148,8 +156,9 @@ double cycles_attention_gradient(const struct cycles_layout *l, bool again)
     const double row = (l->setup_add + 2 * q / l->mul) + (l->setup_add + q / l->add) +
                        (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
                        (l->setup_add + q / l->mul) + 2;
-    double sum = contract_features(l) + score_rows(l) * row + key_sums(l, 1) + contract_keys(l) +
-                 2 * contract_queries(l) + l->seqs * cycles_copy(l, l->heads.k * l->q);
+    double sum = contract_features(l) + score_rows(l) * row + relative(l) + key_sums(l, 1) +
+                 contract_keys(l) + 2 * contract_queries(l) +
+                 l->seqs * cycles_copy(l, l->heads.k * l->q);
     if (again) sum += contract_features(l) + probabilities(l);
     return sum;
 }

@@ -102,7 +102,7 @@ static double seen(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double T = l->tokens, W = fmin((double)m->window + 1, T);
-    if (!m->window || !m->causal) return 1;
+    if (!m->window || !l->causal) return 1;
     const double within = (W * (W + 1) / 2 + (T - W) * W) / (T * (T + 1) / 2);
     return m->window_every_other ? (1 + within) / 2 : within;
 }
@@ -110,10 +110,9 @@ static double seen(const struct cycles_layout *l)
 /** From the tokens of a PE and of how many sequences they are. */
 static void set_sequences(struct cycles_layout *l)
 {
-    const struct model *m = l->model;
     l->q = ceil(l->t / l->seqs);
     l->seq_rows = fmin(l->rows, ceil(l->tokens / l->q));
-    const double seen_q = m->causal ? (l->q + 1) / 2 * seen(l) : l->q;
+    const double seen_q = l->causal ? (l->q + 1) / 2 * seen(l) : l->q;
     l->q_mean = seen_q + l->masked * (l->q - seen_q);
     set_room(l);
 }
@@ -126,7 +125,7 @@ void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
     /* Query i of the row of the last token is i rows before it, and keys up to it see it. */
-    if (l->model->causal) l->q_mean = l->q - l->rows * l->q * (l->q - 1) / (2 * l->tokens);
+    if (l->causal) l->q_mean = l->q - l->rows * l->q * (l->q - 1) / (2 * l->tokens);
 }
 
 /** Over the rows of a lane; @p head of a sequence's @p tokens go through the head. */
@@ -137,6 +136,27 @@ static void spread_tokens(struct cycles_layout *l, double tokens, double head)
     l->head_t = ceil(l->texts * head / l->rows);
     l->seqs = ceil(l->t / tokens);
     set_sequences(l);
+}
+
+void cycles_layout_stack(struct cycles_layout *l, int stack)
+{
+    const struct model *m = l->model;
+    const double room = l->room;
+    if (m->n_stacks < 2) return;
+    l->stack = stack;
+    l->causal = m->stack[stack].causal;
+    l->relative = m->buckets > 0;
+    spread_tokens(l, (double)m->stack[stack].T, (double)m->head[0].tokens);
+    l->room = room;
+}
+
+/* The stack with the longest sequences decides what fits a PE: its room is that of all stacks. */
+static void spread_longest(struct cycles_layout *l)
+{
+    const struct model *m = l->model;
+    const int longest = m->stack[1].T > m->stack[0].T ? 1 : 0;
+    cycles_layout_stack(l, longest);
+    set_room(l);
 }
 
 void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const struct model *model,
@@ -153,6 +173,11 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     l->filter = cycles_side_of(l, model->F);
     set_heads(l);
     l->texts = ceil((double)n_sequences / lanes);
+    if (model->n_stacks > 1) {
+        spread_longest(l);
+        return;
+    }
+    l->causal = model->causal;
     spread_tokens(l, (double)model->T, (double)model->head[0].tokens);
 }
 

@@ -14,6 +14,9 @@ void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
                              int64_t n_sequences, const struct model_density *density);
 
+/** Let the tokens be those of stack @p stack of a model that has two; the room stays. */
+void cycles_layout_stack(struct cycles_layout *l, int stack);
+
 /** Let the matrices have the densities @p density, borrowed; NULL, or 1 throughout: all are dense,
  *  and nothing changes. */
 void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density);

@@ -7,6 +7,8 @@
 
 #include "cycles_adapter.h"
 #include "cycles_cached.h"
+#include "cycles_cross.h"
+#include "cycles_layout.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"
 #include "cycles_sparse.h"
@@ -28,16 +30,18 @@ double cycles_total(const struct cycles_breakdown *c)
 }
 
 /** Rows of tables that a token's embedding comes from. */
-static double table_rows(const struct model *m)
+static double table_rows(const struct cycles_layout *l)
 {
-    return (double)m->V + (m->position == ZOO_POSITION_LEARNED ? (double)m->T : 0);
+    const struct model *m = l->model;
+    const double words = (double)(m->n_stacks > 1 ? m->stack[l->stack].V : m->V);
+    return words + (m->position == ZOO_POSITION_LEARNED ? l->tokens : 0);
 }
 
 static double embedding(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double tables = m->position == ZOO_POSITION_LEARNED ? 2 : 1;
-    double sum = cycles_gather(l, table_rows(m));
+    double sum = cycles_gather(l, table_rows(l));
     if (l->seqs > 1) sum += (tables - 1) * l->t * cycles_op(l->setup, l->hidden.k, l->mac);
     return sum + (m->embed_norm ? cycles_norm(l) : 0);
 }
@@ -344,7 +348,7 @@ static void embed_backward(const struct cycles_layout *l, struct cycles_breakdow
 {
     const struct model *m = l->model;
     c->elementwise =
-        cycles_scatter(l, table_rows(m)) + (m->embed_norm ? cycles_norm_gradient(l) : 0);
+        cycles_scatter(l, table_rows(l)) + (m->embed_norm ? cycles_norm_gradient(l) : 0);
 }
 
 static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -436,6 +440,11 @@ static const struct {
     [MODEL_PART_EMBED] = {embed_forward, embed_backward, embed_first},
     [MODEL_PART_QKV] = {qkv_forward, qkv_backward, qkv_first},
     [MODEL_PART_ATTN] = {attn_forward, attn_backward, attn_first},
+    [MODEL_PART_CROSS_QKV] = {cycles_cross_qkv_forward, cycles_cross_qkv_backward,
+                              cycles_cross_qkv_first},
+    [MODEL_PART_CROSS_ATTN] = {cycles_cross_attn_forward, cycles_cross_attn_backward,
+                               cycles_cross_attn_first},
+    [MODEL_PART_MEMORY] = {cycles_memory_forward, cycles_memory_backward, cycles_memory_first},
     [MODEL_PART_FFN0] = {ffn0_forward, ffn0_backward, ffn0_first},
     [MODEL_PART_FFN1] = {ffn1_forward, ffn1_backward, ffn1_first},
     [MODEL_PART_HEAD] = {head_forward, head_backward, head_first},
@@ -454,11 +463,14 @@ double cycles_part_again(const struct cycles_layout *l, enum model_part part, en
     const struct cycles_keep_row *row = &cycles_keep_rows[keep];
     struct cycles_breakdown c = {0};
     double saved = 0;
-    if (part == MODEL_PART_QKV && row->qkv) c = cycles_part_forward(l, part);
-    if (part == MODEL_PART_ATTN && row->output)
+    const bool qkv = part == MODEL_PART_QKV || part == MODEL_PART_CROSS_QKV;
+    const bool cross = part == MODEL_PART_CROSS_ATTN, attn = part == MODEL_PART_ATTN || cross;
+    const struct cycles_layout keys = cross ? cycles_cross_layout(l) : *l;
+    if (qkv && row->qkv) c = cycles_part_forward(l, part);
+    if (attn && row->output)
         c = cycles_part_forward(l, part);
-    else if (part == MODEL_PART_ATTN && row->attention)
-        c.attention = cycles_attention(l);
+    else if (attn && row->attention)
+        c.attention = cycles_attention(&keys);
     if (part == MODEL_PART_FFN0 && row->ffn0) {
         c = cycles_part_forward(l, part);
         saved = all_networks(l, activation); /* counted in the backward of the second product */
@@ -486,9 +498,11 @@ struct cycles_breakdown cycles_layout_stage(const struct cycles_layout *l,
                                             bool backward)
 {
     struct cycles_breakdown sum = {0};
+    struct cycles_layout own = *l;
+    cycles_layout_stack(&own, stage->stack);
     for (int i = 0; i < stage->n_parts; i++) {
-        struct cycles_breakdown c = backward ? cycles_part_backward(l, stage->part[i], keep)
-                                             : cycles_part_forward(l, stage->part[i]);
+        struct cycles_breakdown c = backward ? cycles_part_backward(&own, stage->part[i], keep)
+                                             : cycles_part_forward(&own, stage->part[i]);
         sum.products += c.products * l->factor;
         sum.attention += c.attention * l->factor;
         sum.elementwise += c.elementwise * l->factor;

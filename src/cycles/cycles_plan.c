@@ -41,6 +41,38 @@ static struct kept kept_values(const struct model *m, enum cycles_keep keep, dou
                          .filter = r->ffn0 ? 0 : p};
 }
 
+/** Values of a token of the decoder, and of the encoder in each of its layers, that attention
+ * between them keeps beside those: the stream after it, queries and a; keys and values.  The
+ * encoder's output stays, so that they can be computed again from it. */
+struct cross_kept {
+    double query, key;
+};
+
+static struct cross_kept cross_values(const struct model *m, enum cycles_keep keep, double hidden,
+                                      double heads)
+{
+    const struct cycles_keep_row *r = &cycles_keep_rows[keep];
+    const double both = 2 * (double)m->kv_heads / (double)m->H;
+    return (struct cross_kept){.query = (r->output ? 0 : hidden) + (r->qkv ? 0 : heads) +
+                                        (r->attention ? 0 : heads),
+                               .key = r->qkv ? 0 : both * heads};
+}
+
+/** Values that all blocks keep, for @p tokens tokens of each stack: @p each of every block's token.
+ */
+static double kept_of_stacks(const struct model *m, const double tokens[MODEL_MAX_STACKS],
+                             const struct kept *each, const struct cross_kept *cross)
+{
+    double sum = 0;
+    for (int i = 0; i < m->n_stacks; i++) {
+        const struct model_stack *s = &m->stack[i];
+        double block = tokens[i] * (each->rest + each->filter);
+        if (s->cross) block += tokens[i] * cross->query + tokens[i - 1] * cross->key;
+        sum += block * (double)s->L;
+    }
+    return sum;
+}
+
 static struct kept kept_on_pe(const struct cycles_layout *l, enum cycles_keep keep)
 {
     return kept_values(l->model, keep, l->hidden.k, l->heads.k, l->filter.k);
@@ -63,6 +95,24 @@ static double live_backward(const struct cycles_layout *l, enum cycles_keep keep
     return fmax(ffn, attention);
 }
 
+/** The encoder's output is always there, in training also the 32-bit sum of its gradients. */
+static void add_stacks(struct cycles_plan_bytes *b, const struct cycles_layout *l,
+                       enum cycles_keep keep, bool training)
+{
+    const struct model *m = l->model;
+    const double value = (double)num_format_bytes(m->format);
+    const struct kept kept = kept_on_pe(l, keep);
+    const struct cross_kept cross = cross_values(m, keep, l->hidden.k, l->heads.k);
+    double tokens[MODEL_MAX_STACKS];
+    for (int i = 0; i < m->n_stacks; i++) {
+        struct cycles_layout own = *l;
+        cycles_layout_stack(&own, i);
+        tokens[i] = own.t;
+    }
+    b->work += tokens[0] * l->hidden.k * (value + (training ? SUM_BYTES : 0));
+    b->kept = training ? value * kept_of_stacks(m, tokens, &kept, &cross) : 0;
+}
+
 struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
                                                   enum cycles_keep keep, bool training,
                                                   bool resident)
@@ -79,6 +129,7 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
     double live = training ? live_backward(l, keep, resident) : forward;
     b.work = l->t * (value * live + SUM_BYTES * cycles_sum_vectors(l));
     b.kept = training ? l->t * value * (kept.rest + kept.filter) * (double)l->model->L : 0;
+    if (l->model->n_stacks > 1) add_stacks(&b, l, keep, training);
     return b;
 }
 
@@ -87,8 +138,12 @@ static double kept_per_sequence(const struct model *m, enum cycles_keep keep)
 {
     const struct kept kept =
         kept_values(m, keep, (double)m->C, (double)model_q_features(m), (double)m->F);
-    return (kept.rest + kept.filter) * (double)m->L * (double)m->T *
-           (double)num_format_bytes(m->format);
+    const struct cross_kept cross =
+        cross_values(m, keep, (double)m->C, (double)model_q_features(m));
+    const double tokens[MODEL_MAX_STACKS] = {(double)m->stack[0].T, (double)m->stack[1].T};
+    const double value = (double)num_format_bytes(m->format);
+    if (m->n_stacks > 1) return value * kept_of_stacks(m, tokens, &kept, &cross);
+    return (kept.rest + kept.filter) * (double)m->L * (double)m->T * value;
 }
 
 static int64_t clamp_int(double x)
@@ -157,14 +212,14 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     const double latency = (double)hw_stage_latency_ps(hw->cluster, false) * cycles_per_ps;
     const double latency_backward = (double)hw_stage_latency_ps(hw->cluster, true) * cycles_per_ps;
     double sum = 0, weight = (double)num_format_bytes(model->format);
-    int per_layer = (model->n_stages - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
-    /* Blocks are alike: embedding, the stages of block 0 L times, head. */
-    for (int i = 0; i < per_layer + 2; i++) {
-        int stage = i <= per_layer ? i : model->n_stages - 1;
+    /* The blocks of a stack are alike: the stages of its first one, L times. */
+    for (int stage = 0; stage < model->n_stages; stage++) {
         const struct model_stage *s = &model->stage[stage];
-        double times = s->layer < 0 ? 1 : (double)model->L, n = (double)s->n_elems;
+        const struct model_stack *stack = &model->stack[s->stack];
+        if (s->layer > stack->first) continue;
+        double times = s->layer < 0 ? 1 : (double)stack->L, n = (double)s->n_elems;
         double spill = (double)cycles_spill_bytes(model, plan, stage, n_sequences);
         struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
         double io = fmax(hw_io_cycles(hw, n * weight), hw_spill_cycles(hw, spill));
@@ -304,6 +359,10 @@ static double part_share(const struct model *m, enum model_part part, enum cycle
         return h / all;
     case MODEL_PART_FFN1:
         return kept.filter / all;
+    case MODEL_PART_CROSS_QKV: /* what a decoder's block moves beside is in the other parts */
+    case MODEL_PART_CROSS_ATTN:
+    case MODEL_PART_MEMORY:
+    case MODEL_N_PARTS:
     case MODEL_PART_EMBED:
     case MODEL_PART_HEAD:
         break;

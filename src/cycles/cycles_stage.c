@@ -66,6 +66,7 @@ int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
     const struct model_stage *s = stage_of(model, stage);
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
+    cycles_layout_stack(&l, s->stack);
     double first = cycles_part_first_gradient(&l, s->part[s->n_parts - 1], plan->keep);
     /* What comes before the last part of a block: its input, or the filter, computed again. */
     bool all = cycles_keep_rows[plan->keep].output;

@@ -6,12 +6,15 @@
 #include "host_block.h"
 #include "host_buffers.h"
 #include "host_cache.h"
+#include "host_cross.h"
 #include "host_head.h"
 #include "host_head_input.h"
 #include "host_layout.h"
 #include "host_positions.h"
+#include "host_relative.h"
 #include "host_sparse.h"
 #include "host_squares.h"
+#include "host_stacks.h"
 #include "host_state.h"
 
 #include <wsc/check.h>
@@ -59,15 +62,14 @@ static enum wsc_err allocate_all(struct host *k)
     for (int s = 0; s < m->n_stages; s++)
         if (m->stage[s].n_views > n_views) n_views = m->stage[s].n_views;
     TRY_NEW(k->first_grad, WSC_MEM_KERNELS, n_views);
-    int64_t blocks_per_sample = (m->T + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
-    TRY_NEW(k->leaf, WSC_MEM_KERNELS, k->max_samples);
-    TRY_NEW(k->block, WSC_MEM_KERNELS, k->max_samples * blocks_per_sample);
+    TRY(host_stacks_create(k));
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
     if (m->mask_token >= 0) TRY_NEW(k->token_scale, WSC_MEM_KERNELS, k->max_samples + 1);
     TRY(host_head_rows_create(k));
     TRY(allocate_threads(k));
     host_positions(k);
+    host_relative_create(k);
     return WSC_OK;
 }
 
@@ -79,7 +81,7 @@ enum wsc_err host_create_limited(struct host **out, const struct model *model, i
     WSC_CHECK(max_samples >= 0 && limits->vocab_cols > 0, "%lld samples", (long long)max_samples);
     *out = NULL;
     int64_t max_rows;
-    if (__builtin_mul_overflow(max_samples, model->T, &max_rows))
+    if (__builtin_mul_overflow(max_samples, model_longest(model), &max_rows))
         return WSC_RAISE(WSC_NOMEM, "a micro-batch of %lld sequences of %lld tokens is too large",
                          (long long)max_samples, (long long)model->T);
     struct host *k;
@@ -128,8 +130,7 @@ void host_destroy(struct host **handle)
     for (int t = 0; k->thread_buffer && t < k->n_threads; t++)
         free_thread(k->thread_buffer + (ptrdiff_t)t * HOST_N_THREAD_BUFFERS, k->fp32);
     wsc_free(k->thread_buffer);
-    wsc_free(k->leaf);
-    wsc_free(k->block);
+    host_stacks_destroy(k);
     wsc_free(k->loss);
     wsc_free(k->wanted);
     wsc_free(k->wanted_logits);
@@ -141,37 +142,6 @@ void host_destroy(struct host **handle)
     wsc_free(k->first_grad);
     wsc_free(k);
     *handle = NULL;
-}
-
-/* Cut a leaf's rows into even blocks; a function of the leaf's size alone. */
-static void cut_leaf(struct host *k, const struct host_span *leaf)
-{
-    int64_t n_blocks = (leaf->n + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
-    int64_t rows = n_blocks > 0 ? (leaf->n + n_blocks - 1) / n_blocks : 0;
-    for (int64_t at = 0; at < leaf->n; at += rows) {
-        int64_t n = leaf->n - at < rows ? leaf->n - at : rows;
-        k->block[k->n_blocks++] = (struct host_span){.row = leaf->row + at, .n = n};
-    }
-}
-
-/* Leaves and blocks of the share, in the order of the samples. The last leaf of a batch may be
- * short; its blocks are then those of its own size. */
-static void cut_share(struct host *k)
-{
-    const struct data_share *s = &k->share;
-    k->n_leaves = k->n_blocks = k->n_samples = 0;
-    for (int64_t leaf = s->first_leaf; leaf < s->end_leaf; leaf++) {
-        int64_t first = leaf * s->leaf_samples, end = first + s->leaf_samples;
-        int64_t n = (end < s->batch_size ? end : s->batch_size) - first;
-        WSC_CHECK(n > 0 && k->n_samples + n <= k->max_samples,
-                  "leaf %lld of a micro-batch of at most %lld samples", (long long)leaf,
-                  (long long)k->max_samples);
-        struct host_span span = {.row = k->n_samples * k->model->T, .n = n * k->model->T};
-        k->leaf[k->n_leaves++] = span;
-        cut_leaf(k, &span);
-        k->n_samples += n;
-    }
-    k->n_rows = k->n_samples * k->model->T;
 }
 
 /* Types, and what the heads of sequences want. */
@@ -198,7 +168,7 @@ static void check_sequences(const struct host *k)
 static void scale_tokens(struct host *k)
 {
     const double kept = 1 - 0.15 * 0.8;
-    const int64_t T = k->model->T;
+    const int64_t T = k->T;
     for (int64_t s = 0; k->token_scale && s < k->n_samples; s++) {
         int64_t n = 0, n_masks = 0;
         for (int64_t i = s * T; i < s * T + T; i++) {
@@ -216,9 +186,9 @@ static void check_tokens(const struct host *k)
     const struct model_head *head = &k->model->head[0];
     const int64_t n_labels = head->rows == MODEL_ROWS_FIRST ? INT32_MAX : head->outputs;
     for (int64_t i = 0; i < k->n_rows; i++) {
-        WSC_CHECK(b->input_ids[i] >= 0 && b->input_ids[i] < k->model->V, "token %d of %lld",
-                  (int)b->input_ids[i], (long long)k->model->V);
-        WSC_CHECK(host_position(k, i) >= 0 && host_position(k, i) < k->model->T, "position %lld",
+        WSC_CHECK(b->input_ids[i] >= 0 && b->input_ids[i] < k->stack->V, "token %d of %lld",
+                  (int)b->input_ids[i], (long long)k->stack->V);
+        WSC_CHECK(host_position(k, i) >= 0 && host_position(k, i) < k->T, "position %lld",
                   (long long)host_position(k, i));
         WSC_CHECK(!b->mask[i] || (b->labels[i] >= 0 && b->labels[i] < n_labels), "label %d of %lld",
                   (int)b->labels[i], (long long)n_labels);
@@ -234,15 +204,18 @@ void host_begin(struct host *k, const struct data_share *share, const struct dat
               k->n_threads);
     WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
     k->share = *share;
-    k->batch = batch;
     k->cached = false;
     k->dropout_seed =
         wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0), (uint64_t)share->step);
-    cut_share(k);
+    host_stacks_cut(k, batch);
     WSC_CHECK(batch->n == k->n_samples && batch->T == k->model->T,
               "batch (%lld, %lld) for a share of %lld samples of %lld tokens", (long long)batch->n,
               (long long)batch->T, (long long)k->n_samples, (long long)k->model->T);
-    check_tokens(k);
+    for (int i = 0; i < k->model->n_stacks; i++) {
+        host_use_stack(k, i);
+        check_tokens(k);
+    }
+    host_relative_begin(k);
     scale_tokens(k);
     host_head_rows_cut(k);
     num_nodes_of_range(&k->nodes, share->first_leaf, share->end_leaf, share->n_leaves);
@@ -296,8 +269,11 @@ static void enter_stage(struct host *k, int stage, const struct arrived *a, floa
     const struct model_stage *plan = &m->stage[stage];
     struct host_stage *s = &k->stage;
     int64_t used = 0;
-    *s = (struct host_stage){
-        .plan = plan, .layer = plan->layer, .weights = a->weights, .grads = grads};
+    host_use_stack(k, plan->stack);
+    *s = (struct host_stage){.plan = plan,
+                             .layer = plan->layer < 0 ? -1 : plan->layer + plan->stack,
+                             .weights = a->weights,
+                             .grads = grads};
     for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
         s->view[i] = -1;
     for (int i = 0; i < plan->n_views; i++) {
@@ -320,6 +296,9 @@ static const struct part_row part_rows[] = {
     [MODEL_PART_EMBED] = {host_embed_forward, host_embed_backward},
     [MODEL_PART_QKV] = {host_qkv_forward, host_qkv_backward},
     [MODEL_PART_ATTN] = {host_attn_forward, host_attn_backward},
+    [MODEL_PART_CROSS_QKV] = {host_cross_qkv_forward, host_cross_qkv_backward},
+    [MODEL_PART_CROSS_ATTN] = {host_cross_attn_forward, host_cross_attn_backward},
+    [MODEL_PART_MEMORY] = {host_memory_forward, host_memory_backward},
     [MODEL_PART_FFN0] = {host_ffn0_forward, host_ffn0_backward},
     [MODEL_PART_FFN1] = {host_ffn1_forward, host_ffn1_backward},
     [MODEL_PART_HEAD] = {host_head_forward, host_head_backward},
@@ -401,10 +380,11 @@ static enum wsc_err allocate_logits(struct host *k)
 enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
                                const struct data_range *positions)
 {
-    const int64_t n = batch->n, T = k->model->T;
+    const int64_t n = batch->n, T = k->T;
     const struct data_share share = {
         .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
-    WSC_CHECK(!k->training && k->model->causal, "a cache of keys for training or of an encoder");
+    WSC_CHECK(!k->training && k->model->causal && k->model->n_stacks == 1,
+              "a cache of keys for training or of an encoder");
     TRY(host_cache_create(k));
     TRY(allocate_logits(k));
     host_begin(k, &share, batch);
@@ -417,7 +397,7 @@ enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
                   (long long)T);
         k->leaf[i] = (struct host_span){.row = i * T + p->first, .n = p->end - p->first};
         k->wanted[i] = p->end > p->first ? p->end - 1 : -1;
-        cut_leaf(k, &k->leaf[i]);
+        host_cut_leaf(k, &k->leaf[i]);
     }
     return WSC_OK;
 }
@@ -427,7 +407,7 @@ enum wsc_err host_want_logits(struct host *k, const int64_t *position_of_sample)
     TRY(allocate_logits(k));
     for (int64_t i = 0; i < k->n_samples; i++) {
         int64_t t = position_of_sample[i];
-        WSC_CHECK(t >= 0 && t < k->model->T, "logits of position %lld", (long long)t);
+        WSC_CHECK(t >= 0 && t < k->T, "logits of position %lld", (long long)t);
         k->wanted[i] = t;
     }
     k->any_wanted = true;

@@ -77,7 +77,7 @@ static void drop_row(const struct host *k, enum model_tensor_kind kind, int64_t 
     const double rate = k->model->adapter[kind].dropout, two_to_32 = 4294967296.0;
     const uint64_t below = (uint64_t)(rate * two_to_32);
     const float factor = (float)(1.0 / (1.0 - rate));
-    const int64_t T = k->model->T;
+    const int64_t T = k->T;
     const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / T);
     const uint64_t index =
         sample << (LAYER_BITS + KIND_BITS) | (uint64_t)k->stage.layer << KIND_BITS | (uint64_t)kind;

@@ -12,6 +12,7 @@
 #include "host_gradient.h"
 #include "host_operands.h"
 #include "host_positions.h"
+#include "host_relative.h"
 #include "host_row_blocks.h"
 #include "host_sparse.h"
 #include "host_state.h"
@@ -20,13 +21,38 @@
 
 #include <string.h>
 
+/* Attention of a stack to itself, and of a decoder to the encoder's output: where the results of
+ * the heads are, and what the output projection adds to. */
+struct kind {
+    enum host_buffer ctx, softmax;
+    enum model_tensor_kind weight;
+    enum host_place scores;
+    const struct host_branch *branch;
+};
+static const struct kind kinds[2] = {
+    {HOST_CTX, HOST_SOFTMAX, MODEL_O_W, HOST_DROP_SCORES, &host_attn_branch},
+    {HOST_CROSS_CTX, HOST_CROSS_SOFTMAX, MODEL_CROSS_O_W, HOST_DROP_CROSS_SCORES,
+     &host_cross_branch}};
+
+static const struct kind *kind_of(const struct host *k)
+{
+    return &kinds[k->crosses];
+}
+
+/* Number of the layer in the buffers of this kind of attention. */
+static int64_t layer_of(const struct host *k)
+{
+    return k->crosses ? host_cross_layer(k, k->stage.layer) : k->stage.layer;
+}
+
 /* One query head of one sample.  Queries come in blocks; a block sees the keys from the start of
  * its first query's window up to its own end, so that about half of the masked square is never
  * computed (Vaswani et al. 2017, eq. 1). */
 struct head {
     struct host *k;
     int thread;
-    int64_t d, T, h, row;      /**< row: first one of the sample */
+    int64_t d, T, h, row;      /**< T: keys; row: first one of the sample's queries */
+    int64_t key_row;           /**< first one of its keys */
     int64_t first, end;        /**< positions of the queries */
     int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
@@ -39,8 +65,12 @@ struct head {
     const void *q;           /**< (T, d) with row stride ld */
     const void *key, *value; /**< (T, d) with row stride ld_kv */
     const void *ctx, *dctx;  /**< (T, d) with the queries' row stride */
-    float *softmax;          /**< maximum and 1/sum per row */
-    bool adds;               /**< gradients of keys and values are added to what is there */
+    const float *relative;   /**< added to the score of key j for query t: element j - t; NULL */
+    void *dq, *dkv;          /**< rows of gradients of queries, of keys and values: `key_column` and
+                                  `value_column` of the latter */
+    int64_t key_column, value_column;
+    float *softmax; /**< maximum and 1/sum per row */
+    bool adds;      /**< gradients of keys and values are added to what is there */
 };
 /* A block of queries and the keys that it sees. */
 struct queries {
@@ -66,7 +96,7 @@ static void look_into_cache(struct head *head, int64_t sample)
 static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread)
 {
     const struct model *m = k->model;
-    const int64_t l = k->stage.layer, row = sample * m->T, kv = model_kv_features(m);
+    const int64_t l = k->stage.layer, row = sample * k->T, kv = model_kv_features(m);
     const int64_t column = h * m->head_dim, ld = model_qkv_features(m), q = model_q_features(m);
     const int64_t kv_column = h / (m->H / m->kv_heads) * m->head_dim;
     const void *qkv = host_const_at(k, host_kept_operands(k, HOST_QKV, l, ld), row * ld);
@@ -74,13 +104,14 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .k = k,
         .thread = thread,
         .d = m->head_dim,
-        .T = m->T,
+        .T = k->T,
         .h = h,
         .row = row,
+        .key_row = row,
         .column = column,
         .kv_column = kv_column,
-        .end = m->T,
-        .causal = m->causal,
+        .end = k->T,
+        .causal = k->stack->causal,
         .ld = ld,
         .ld_kv = ld,
         .window = model_window(m, l),
@@ -91,14 +122,64 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .q = host_const_at(k, qkv, column),
         .key = host_const_at(k, qkv, q + kv_column),
         .value = host_const_at(k, qkv, q + kv + kv_column),
+        .relative = host_relative_scores(k, h),
+        .dq = k->buffer[HOST_DQKV],
+        .dkv = k->buffer[HOST_DQKV],
+        .key_column = q + kv_column,
+        .value_column = q + kv + kv_column,
         .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
     if (k->cached) look_into_cache(&head, sample);
     if (k->batch->attention_span) head.span = k->batch->attention_span + row;
-    if (k->batch->attends) head.attends = k->batch->attends + row;
-    head.plain = !head.window && !head.span && !head.attends && !(head.cap > 0) && head.slope == 0;
+    if (k->batch->attends && !k->stack->causal) head.attends = k->batch->attends + row;
+    head.plain = !head.window && !head.span && !head.attends && !(head.cap > 0) &&
+                 head.slope == 0 && !head.relative;
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
+}
+
+/* Query head @p h of a sequence of the decoder, whose keys and values are the encoder's: all that
+ * are no padding. */
+static struct head cross_head_of(struct host *k, int64_t sample, int64_t h, int thread)
+{
+    const struct model *m = k->model;
+    const struct host_rows *memory = &k->of_stack[k->stack - m->stack - 1];
+    const int64_t layer = layer_of(k), q = model_q_features(m), kv = model_kv_features(m);
+    const int64_t T = k->stack[-1].T, row = sample * k->T, key_row = sample * T;
+    const int64_t column = h * m->head_dim, kv_column = h / (m->H / m->kv_heads) * m->head_dim;
+    const void *keys =
+        host_const_at(k, host_kept_operands(k, HOST_CROSS_KV, layer, 2 * kv), key_row * 2 * kv);
+    struct head head = {
+        .k = k,
+        .thread = thread,
+        .d = m->head_dim,
+        .T = T,
+        .h = h,
+        .row = row,
+        .key_row = key_row,
+        .column = column,
+        .kv_column = kv_column,
+        .end = k->T,
+        .ld = q,
+        .ld_kv = 2 * kv,
+        .scale = (float)m->qk_scale,
+        .attends = memory->batch->attends + key_row,
+        .q = host_const_at(k, host_kept_operands(k, HOST_CROSS_Q, layer, q), row * q + column),
+        .key = host_const_at(k, keys, kv_column),
+        .value = host_const_at(k, keys, kv + kv_column),
+        .dq = k->buffer[HOST_DQKV],
+        .dkv = k->buffer[HOST_DCROSS],
+        .key_column = kv_column,
+        .value_column = kv + kv_column,
+        .ctx = host_at(k, host_kept_operands(k, HOST_CROSS_CTX, layer, q), row * q + column),
+        .softmax = host_kept(k, HOST_CROSS_SOFTMAX, layer, 2 * m->H) + 2 * (h * k->max_rows + row)};
+    if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
+    return head;
+}
+
+static struct head any_head_of(struct host *k, int64_t sample, int64_t h, int thread)
+{
+    return k->crosses ? cross_head_of(k, sample, h, thread) : head_of(k, sample, h, thread);
 }
 
 /* Elements between rows of HOST_CTX. */
@@ -186,6 +267,7 @@ static void shape_row(const struct head *head, const struct queries *q, float *r
         for (int64_t j = 0; j < n; j++)
             row[j] -= slope * (nearest - (float)j);
     }
+    if (head->relative) num_add(row, head->relative + q->first_key - t, n);
 }
 
 /* Keys from the first one of the block that query t can see: those up to its own place, or with
@@ -214,8 +296,8 @@ static void hide_row(const struct head *head, const struct queries *q, float *ro
 static void drop_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                      int64_t n)
 {
-    const int64_t first = (head->h * head->T + t) * head->T + q->first_key;
-    host_drop(head->k, HOST_DROP_SCORES, head->row, first, row, n, head->thread);
+    const int64_t first = (head->h * head->k->T + t) * head->T + q->first_key;
+    host_drop(head->k, kind_of(head->k)->scores, head->row, first, row, n, head->thread);
 }
 
 /* Masked softmax without its division; the masked part becomes 0. */
@@ -243,7 +325,7 @@ static void attend_queries(const struct head *head, const struct queries *q)
     float *score = host_thread(k, head->thread, HOST_SCORE);
     void *weights = host_thread(k, head->thread, HOST_SCORE_OP);
     float *out = host_thread(k, head->thread, HOST_HEAD_OUT);
-    void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, k->stage.layer, width),
+    void *ctx = host_at(k, host_kept_operands(k, kind_of(k)->ctx, layer_of(k), width),
                         (head->row + q->first) * width + head->column);
     query_key_scores(head, q, score);
     for (int64_t i = 0; i < q->n; i++) {
@@ -262,7 +344,7 @@ static void attend_queries(const struct head *head, const struct queries *q)
 static void attend(void *ctx, int64_t item, int thread)
 {
     struct host *k = ctx;
-    struct head head = head_of(k, item / k->model->H, item % k->model->H, thread);
+    struct head head = any_head_of(k, item / k->model->H, item % k->model->H, thread);
     for (int64_t first = head.first; first < head.end;) {
         struct queries q = queries_from(&head, first);
         attend_queries(&head, &q);
@@ -270,33 +352,43 @@ static void attend(void *ctx, int64_t item, int thread)
     }
 }
 
-/* mid = x + ctx Wo' + bias for a block; a plain branch adds in the product itself (beta 1) and
- * needs no memory of its own. */
+/* The stream after the branch = that before + ctx Wo' + bias for a block; a plain branch adds in
+ * the product itself (beta 1) and needs no memory of its own. */
 static void project_rows(struct host *k, const struct host_span *b, int thread)
 {
+    const struct kind *kind = kind_of(k);
     int64_t C = k->model->C, l = k->stage.layer, width = model_q_features(k->model);
-    const float *x = host_x(k, l) + b->row * C, *bias = k->stage.vector[MODEL_O_B];
-    float *mid = host_mid(k, l) + b->row * C;
-    const void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, width), b->row * width);
+    const float *x = (k->crosses ? host_mid(k, l) : host_x(k, l)) + b->row * C;
+    const float *bias = k->stage.vector[kind->weight + 1];
+    float *mid = (k->crosses ? host_cross_mid(k, l) : host_mid(k, l)) + b->row * C;
+    const void *ctx =
+        host_at(k, host_kept_operands(k, kind->ctx, layer_of(k), width), b->row * width);
     struct num_product shape = host_linear_shape(b->n, width, C);
     const struct host_lines at = {b->row, thread};
     if (!host_plain_branch(k)) {
-        float *branch = host_branch_out(k, &host_attn_branch, b, thread);
-        host_linear(k, &shape, ctx, MODEL_O_W, 0, &at, branch);
-        host_add_branch(k, &host_attn_branch, b, branch, bias, thread);
+        float *branch = host_branch_out(k, kind->branch, b, thread);
+        host_linear(k, &shape, ctx, kind->weight, 0, &at, branch);
+        host_add_branch(k, kind->branch, b, branch, bias, thread);
         return;
     }
     shape.beta = 1;
     if (mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(mid + i * C, bias, C);
-    host_linear(k, &shape, ctx, MODEL_O_W, 0, &at, mid);
+    host_linear(k, &shape, ctx, kind->weight, 0, &at, mid);
 }
 
 void host_attn_forward(struct host *k)
 {
     num_parallel(k->n_samples * k->model->H, attend, k);
     host_each_block(k, project_rows);
+}
+
+void host_cross_attn_forward(struct host *k)
+{
+    k->crosses = true;
+    host_attn_forward(k);
+    k->crosses = false;
 }
 
 /* ---- backward */
@@ -308,8 +400,8 @@ static void project_rows_backward(struct host *k, const struct host_span *b, int
     float *wide = host_thread(k, thread, HOST_WIDE);
     struct num_product shape = host_linear_back_shape(b->n, width, C);
     const struct host_lines at = {b->row, thread};
-    host_linear(k, &shape, host_branch_gradient(k, &host_attn_branch, b, thread), MODEL_O_W, 0, &at,
-                wide);
+    host_linear(k, &shape, host_branch_gradient(k, kind_of(k)->branch, b, thread),
+                kind_of(k)->weight, 0, &at, wide);
     host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
 }
 
@@ -342,6 +434,19 @@ static void shaped_row_backward(const struct head *head, const struct queries *q
     }
 }
 
+/* Gradients of the scores of query t, without their scale, to the sums of their buckets. */
+static void sum_buckets(const struct head *head, const struct queries *q, const float *drow,
+                        int64_t t)
+{
+    const struct host *k = head->k;
+    const int64_t n = keys_of(head, q, t);
+    const int32_t *bucket = host_relative_buckets(k) + q->first_key - t;
+    double *sum = host_relative_sums(k, head->row / k->T, head->h);
+    const double per_scale = 1 / (double)head->scale;
+    for (int64_t j = 0; head->relative && j < n; j++)
+        sum[bucket[j]] += (double)drow[j] * per_scale;
+}
+
 /* Probabilities and gradients of the scores of a block of queries, again from the saved maxima. */
 static void scores_backward(const struct head *head, const struct queries *q)
 {
@@ -364,6 +469,7 @@ static void scores_backward(const struct head *head, const struct queries *q)
             softmax_row_backward(row, drow, head->softmax + 2 * t, head->scale, dot, n);
         else
             shaped_row_backward(head, q, row, drow, t, dot);
+        if (head->relative) sum_buckets(head, q, drow, t);
         drop_row(head, q, row, t, n);
         memset(row + n, 0, (size_t)(q->n_keys - n) * sizeof *row);
         memset(drow + n, 0, (size_t)(q->n_keys - n) * sizeof *drow);
@@ -384,20 +490,19 @@ static void gather(const struct head *head, const struct queries *q, const void 
                             .ldb = ld,
                             .ldc = head->d,
                             /* the last block comes first and has all keys, without a window */
-                            .beta = q->first + q->n == head->T && !head->adds ? 0 : 1};
+                            .beta = q->first + q->n == head->end && !head->adds ? 0 : 1};
     host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first * ld),
                  sum + q->first_key * head->d);
 }
 
-/* Columns of HOST_DQKV from @p column on; queries and keys are turned back. */
-static void store_dqkv(const struct head *head, int64_t column, bool turned, int64_t first,
-                       int64_t n, float *rows)
+/* Gradients (span, d) of queries, or of keys or values, to their columns @p to with row stride
+ * @p ld; queries and keys are turned back. */
+static void store_rows(const struct head *head, const struct host_span *span, bool turned,
+                       float *rows, void *to, int64_t ld)
 {
     struct host *k = head->k;
-    struct host_span span = {.row = head->row + first, .n = n};
-    if (turned && k->model->rotary_dim) host_rotate(k, &span, rows, head->d, true);
-    host_store_linear(k, &span, rows, head->d, NULL, host_at(k, k->buffer[HOST_DQKV], column),
-                      head->ld);
+    if (turned && k->model->rotary_dim) host_rotate(k, span, rows, head->d, true);
+    host_store_linear(k, span, rows, head->d, NULL, to, ld);
 }
 
 /* From the last block of queries to the first: the last block sees all keys, so the first product
@@ -409,14 +514,15 @@ static void attend_head_backward(const struct head *head)
     float *dq = host_thread(k, head->thread, HOST_HEAD_OUT);
     const void *p = host_thread(k, head->thread, HOST_SCORE_OP);
     const void *ds = host_thread(k, head->thread, HOST_DSCORE_OP);
-    int64_t last = (head->T - 1) / HOST_QUERY_ROWS * HOST_QUERY_ROWS;
+    int64_t last = (head->end - 1) / HOST_QUERY_ROWS * HOST_QUERY_ROWS;
     for (int64_t first = last; first >= 0; first -= HOST_QUERY_ROWS) {
         struct queries q = queries_from(head, first);
         scores_backward(head, &q);
         gather(head, &q, p, head->dctx, ld_ctx(head), dv);
         gather(head, &q, ds, head->q, head->ld, dk);
         mix(head, &q, ds, head->key, dq);
-        store_dqkv(head, head->column, true, first, q.n, dq);
+        const struct host_span span = {head->row + first, q.n};
+        store_rows(head, &span, true, dq, host_at(k, head->dq, head->column), head->ld);
     }
 }
 
@@ -427,31 +533,39 @@ static void attend_backward(void *ctx, int64_t item, int thread)
     struct host *k = ctx;
     const struct model *m = k->model;
     const int64_t sample = item / m->kv_heads, group = item % m->kv_heads;
-    const int64_t heads = m->H / m->kv_heads, bytes = m->T * m->head_dim * (int64_t)sizeof(float);
+    const int64_t heads = m->H / m->kv_heads, bytes = k->T * m->head_dim * (int64_t)sizeof(float);
     float *dk = host_thread(k, thread, HOST_DK), *dv = host_thread(k, thread, HOST_DV);
-    struct head head = head_of(k, sample, group * heads, thread);
+    struct head head = any_head_of(k, sample, group * heads, thread);
     const bool zeroed = head.window > 0;
     if (zeroed) memset(dk, 0, (size_t)bytes);
     if (zeroed) memset(dv, 0, (size_t)bytes);
     for (int64_t i = 0; i < heads; i++) {
-        head = head_of(k, sample, group * heads + i, thread);
+        head = any_head_of(k, sample, group * heads + i, thread);
         head.adds = zeroed || i > 0;
         attend_head_backward(&head);
     }
-    const int64_t q = model_q_features(m);
-    store_dqkv(&head, q + head.kv_column, true, 0, head.T, dk);
-    store_dqkv(&head, q + model_kv_features(m) + head.kv_column, false, 0, head.T, dv);
+    const struct host_span keys = {head.key_row, head.T};
+    store_rows(&head, &keys, true, dk, host_at(k, head.dkv, head.key_column), head.ld_kv);
+    store_rows(&head, &keys, false, dv, host_at(k, head.dkv, head.value_column), head.ld_kv);
 }
 
 void host_attn_backward(struct host *k)
 {
+    const struct kind *kind = kind_of(k);
     int64_t C = k->model->C, width = model_q_features(k->model);
     const void *dy = host_branch_gradients(k);
     host_each_block(k, project_rows_backward);
     struct host_grad grad[4] = {
-        host_linear_grad(MODEL_O_W, C, width, dy, C,
-                         host_kept_operands(k, HOST_CTX, k->stage.layer, width)),
-        host_bias_grad(MODEL_O_B, C, dy, C)};
-    host_sum_grads(k, grad, 2 + host_branch_norm_grads(k, &host_attn_branch, grad + 2));
+        host_linear_grad(kind->weight, C, width, dy, C,
+                         host_kept_operands(k, kind->ctx, layer_of(k), width)),
+        host_bias_grad(kind->weight + 1, C, dy, C)};
+    host_sum_grads(k, grad, 2 + host_branch_norm_grads(k, kind->branch, grad + 2));
     num_parallel(k->n_samples * k->model->kv_heads, attend_backward, k);
+}
+
+void host_cross_attn_backward(struct host *k)
+{
+    k->crosses = true;
+    host_attn_backward(k);
+    k->crosses = false;
 }

@@ -13,6 +13,7 @@
 #include "host_gradient.h"
 #include "host_operands.h"
 #include "host_positions.h"
+#include "host_relative.h"
 #include "host_row_blocks.h"
 #include "host_sparse.h"
 #include "host_state.h"
@@ -52,7 +53,7 @@ static void scale_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const struct model *m = k->model;
     if (m->embeddings_scale != 1) num_scale(x, (float)m->embeddings_scale, m->C);
-    host_drop(k, HOST_DROP_EMBED, row, row % m->T * m->C, x, m->C, thread);
+    host_drop(k, HOST_DROP_EMBED, row, row % k->T * m->C, x, m->C, thread);
 }
 
 /* x = (token row + position row, normed if the model says so) scale, then dropout. */
@@ -60,7 +61,7 @@ static void embed_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C;
     for (int64_t i = b->row; i < b->row + b->n; i++) {
-        float *x = host_x(k, 0) + i * C, *raw = host_thread(k, thread, HOST_ROW);
+        float *x = host_x(k, host_start(k)) + i * C, *raw = host_thread(k, thread, HOST_ROW);
         embedding_row(k, i, k->model->embed_norm ? raw : x, thread);
         if (k->model->embed_norm)
             host_norm_row(k, MODEL_NORME_W, x, raw, host_embed_stats(k) + 2 * i);
@@ -70,6 +71,7 @@ static void embed_rows(struct host *k, const struct host_span *b, int thread)
 
 void host_embed_forward(struct host *k)
 {
+    if (k->stage.weight[MODEL_RELATIVE_W]) host_relative_load(k);
     host_each_block(k, embed_rows);
 }
 
@@ -133,12 +135,13 @@ static void embed_rows_backward(struct host *k, const struct host_span *b, int t
 void host_embed_backward(struct host *k)
 {
     int64_t C = k->model->C;
-    enum { TABLES = 3 };
+    enum { TABLES = 4 };
     struct host_grad grad[TABLES + 2] = {
         {.kind = MODEL_WTE, .rows = k->stage.rows[MODEL_WTE], .leaf = token_leaf},
         {.kind = MODEL_WPE, .rows = k->stage.rows[MODEL_WPE], .leaf = position_leaf},
-        {.kind = MODEL_WTT, .rows = k->stage.rows[MODEL_WTT], .leaf = type_leaf}};
-    for (int i = 0; i < TABLES; i++) {
+        {.kind = MODEL_WTT, .rows = k->stage.rows[MODEL_WTT], .leaf = type_leaf},
+        host_relative_grad(k)};
+    for (int i = 0; i < TABLES - 1; i++) {
         grad[i].cols = C;
         grad[i].dy = k->buffer[HOST_DRES];
     }
@@ -313,7 +316,7 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
     int64_t C = k->model->C, F = k->model->F, l = k->stage.layer;
     int64_t width = model_ffn_features(k->model);
     void *act = host_thread(k, thread, HOST_OPERAND);
-    const float *mid = host_mid(k, l) + b->row * C, *bias = k->stage.vector[MODEL_FFN1_B];
+    const float *mid = host_cross_mid(k, l) + b->row * C, *bias = k->stage.vector[MODEL_FFN1_B];
     float *out = host_x(k, l + 1) + b->row * C;
     const struct host_lines at = {b->row, thread};
     struct num_product shape = host_linear_shape(b->n, F, C);

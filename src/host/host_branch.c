@@ -18,6 +18,12 @@ const struct host_branch host_attn_branch = {
     .kept = HOST_ATTN_OUT,
     .slot = HOST_NORM1_POST,
 };
+const struct host_branch host_cross_branch = {
+    .place = HOST_DROP_CROSS,
+    .norm = MODEL_CROSS_POST_W,
+    .kept = HOST_CROSS_OUT,
+    .slot = HOST_CROSS_POST,
+};
 const struct host_branch host_ffn_branch = {
     .place = HOST_DROP_FFN,
     .norm = MODEL_NORM3_POST_W,
@@ -42,25 +48,43 @@ bool host_plain_branch(const struct host *k)
     return !own_gradient(k) && !k->model->norm_last;
 }
 
-static double rate_of(const struct model *m, enum host_place place)
+static double rate_of(const struct host *k, enum host_place place)
 {
-    const double rate[] = {
-        [HOST_DROP_EMBED] = m->embed_dropout,   [HOST_DROP_SCORES] = m->attention_dropout,
-        [HOST_DROP_ATTN] = m->residual_dropout, [HOST_DROP_FFN] = m->residual_dropout,
-        [HOST_DROP_FILTER] = m->filter_dropout, [HOST_DROP_TASK] = m->head[0].dropout};
+    const struct model *m = k->model;
+    const double rate[] = {[HOST_DROP_EMBED] = m->embed_dropout,
+                           [HOST_DROP_SCORES] = m->attention_dropout,
+                           [HOST_DROP_ATTN] = m->residual_dropout,
+                           [HOST_DROP_FFN] = m->residual_dropout,
+                           [HOST_DROP_FILTER] = k->stack->filter_dropout,
+                           [HOST_DROP_TASK] = m->head[0].dropout,
+                           [HOST_DROP_CROSS_SCORES] = m->attention_dropout,
+                           [HOST_DROP_CROSS] = m->residual_dropout,
+                           [HOST_DROP_MEMORY] = m->memory_dropout};
     return rate[place];
 }
 
 enum { PLACE_BITS = 2, LAYER_BITS = 14 };
 
-/* Layer and place as a number of PLACE_BITS + LAYER_BITS.  There are at most 2^13 layers, and the
- * embedding has one: the further places take what these leave free. */
-static uint64_t place_number(int64_t layer, enum host_place place)
+/* Layer and place as a number of PLACE_BITS + LAYER_BITS.  There are at most 2^13 layers, 2^12
+ * where a decoder attends to an encoder, and an embedding has one: the further places take what
+ * these leave free. */
+static uint64_t place_number(const struct host *k, enum host_place place)
 {
-    if (place == HOST_DROP_FILTER)
-        return (uint64_t)(layer | 1 << (LAYER_BITS - 1)) << PLACE_BITS | HOST_DROP_FFN;
-    if (place == HOST_DROP_TASK) return 1U << PLACE_BITS | HOST_DROP_EMBED;
-    return (uint64_t)layer << PLACE_BITS | place;
+    enum { OF_FILTER = 1 << (LAYER_BITS - 1), OF_CROSS = 1 << (LAYER_BITS - 2), N_PLACES = 9 };
+    const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
+    const struct {
+        int64_t layer;
+        uint64_t place;
+    } as[N_PLACES] = {[HOST_DROP_EMBED] = {2 * (k->stack - k->model->stack), HOST_DROP_EMBED},
+                      [HOST_DROP_SCORES] = {layer, HOST_DROP_SCORES},
+                      [HOST_DROP_ATTN] = {layer, HOST_DROP_ATTN},
+                      [HOST_DROP_FFN] = {layer, HOST_DROP_FFN},
+                      [HOST_DROP_FILTER] = {layer | OF_FILTER, HOST_DROP_FFN},
+                      [HOST_DROP_TASK] = {1, HOST_DROP_EMBED},
+                      [HOST_DROP_CROSS_SCORES] = {layer | OF_CROSS, HOST_DROP_SCORES},
+                      [HOST_DROP_CROSS] = {layer | OF_CROSS, HOST_DROP_ATTN},
+                      [HOST_DROP_MEMORY] = {3, HOST_DROP_EMBED}};
+    return (uint64_t)as[place].layer << PLACE_BITS | as[place].place;
 }
 
 /* What is dropped depends on the seed, the step, the sample's place in the global batch, the layer,
@@ -68,13 +92,11 @@ static uint64_t place_number(int64_t layer, enum host_place place)
 void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t first, float *x,
                int64_t n, int thread)
 {
-    const double rate = rate_of(k->model, place);
+    const double rate = rate_of(k, place);
     if (!k->training || !(rate > 0)) return;
-    const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
-    const uint64_t sample =
-        (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->model->T);
+    const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->T);
     const uint64_t stream = wsc_rng_stream(WSC_RNG_DROPOUT, sample << (LAYER_BITS + PLACE_BITS) |
-                                                                place_number(layer, place));
+                                                                place_number(k, place));
     const double two_to_32 = 4294967296.0;
     const uint64_t below = (uint64_t)(rate * two_to_32);
     const float factor = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0;
@@ -84,13 +106,26 @@ void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t
         x[i] = word[i] < below ? 0 : x[i] * factor;
 }
 
+/* The input of the norm after a branch, all rows of the layer. */
+static float *kept_rows(const struct host *k, const struct host_branch *branch)
+{
+    const int64_t l = k->stage.layer;
+    return host_kept(k, branch->kept, branch->place == HOST_DROP_CROSS ? host_cross_layer(k, l) : l,
+                     k->model->C);
+}
+
+float *host_branch_kept(const struct host *k, const struct host_branch *branch)
+{
+    return kept_rows(k, branch);
+}
+
 /* The norm after the branch needs its input for the gradient, so that model keeps it. */
 float *host_branch_out(const struct host *k, const struct host_branch *branch,
                        const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C;
     if (!k->model->sandwich) return host_thread(k, thread, HOST_WIDE);
-    return host_kept(k, branch->kept, k->stage.layer, C) + b->row * C;
+    return kept_rows(k, branch) + b->row * C;
 }
 
 /* A row of the stream: its elements are numbered from position C on within its sample. */
@@ -98,17 +133,32 @@ static void drop_row(const struct host *k, const struct host_branch *branch, int
                      int thread)
 {
     const int64_t C = k->model->C;
-    host_drop(k, branch->place, row, row % k->model->T * C, x, C, thread);
+    host_drop(k, branch->place, row, row % k->T * C, x, C, thread);
 }
 
-/* mid = x + attention, x of the next layer = mid + FFN. */
+/* The stream before a branch: x, after attention mid, after that to the encoder's output its own.
+ */
+static const float *before(const struct host *k, const struct host_branch *branch)
+{
+    if (branch->place == HOST_DROP_ATTN) return host_x(k, k->stage.layer);
+    return branch->place == HOST_DROP_CROSS ? host_mid(k, k->stage.layer)
+                                            : host_cross_mid(k, k->stage.layer);
+}
+
+static float *after(const struct host *k, const struct host_branch *branch)
+{
+    if (branch->place == HOST_DROP_ATTN) return host_mid(k, k->stage.layer);
+    return branch->place == HOST_DROP_CROSS ? host_cross_mid(k, k->stage.layer)
+                                            : host_x(k, k->stage.layer + 1);
+}
+
+/* The branch plus what is before it. */
 void host_add_branch(const struct host *k, const struct host_branch *branch,
                      const struct host_span *b, float *out, const float *bias, int thread)
 {
-    const int64_t C = k->model->C, l = k->stage.layer;
-    const bool attention = branch->place == HOST_DROP_ATTN;
-    const float *from = attention ? host_x(k, l) : host_mid(k, l);
-    float *to = attention ? host_mid(k, l) : host_x(k, l + 1);
+    const int64_t C = k->model->C;
+    const float *from = before(k, branch);
+    float *to = after(k, branch);
     float *stats = host_norm_stats(k, k->stage.layer, branch->slot);
     float *normed = host_thread(k, thread, HOST_ROW);
     for (int64_t i = 0; i < b->n; i++) {
@@ -120,7 +170,7 @@ void host_add_branch(const struct host *k, const struct host_branch *branch,
             host_norm_row(k, branch->norm, normed, row, stats + 2 * (b->row + i));
             row = normed;
         }
-        float *sum = k->model->norm_last ? host_kept(k, branch->kept, l, C) + at : to + at;
+        float *sum = k->model->norm_last ? kept_rows(k, branch) + at : to + at;
         for (int64_t c = 0; c < C; c++)
             sum[c] = from[at + c] + row[c];
         if (k->model->norm_last)
@@ -135,7 +185,7 @@ static void sum_norm_backward(const struct host *k, const struct host_branch *br
     const int64_t C = k->model->C, l = k->stage.layer;
     float *dres = k->buffer[HOST_DRES], *dxn = k->buffer[HOST_DXN];
     memcpy(dxn + b->row * C, dres + b->row * C, (size_t)(b->n * C) * sizeof *dxn);
-    host_norm_backward(k, b, branch->norm, host_kept(k, branch->kept, l, C),
+    host_norm_backward(k, b, branch->norm, kept_rows(k, branch),
                        host_norm_stats(k, l, branch->slot), dres, true);
 }
 
@@ -152,8 +202,8 @@ const void *host_branch_gradient(const struct host *k, const struct host_branch 
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         void *to = host_at(k, k->buffer[HOST_DBRANCH], i * C);
         if (k->model->sandwich)
-            host_norm_row_backward(k, branch->norm, row, dres + i * C,
-                                   host_kept(k, branch->kept, l, C) + i * C, stats + 2 * i);
+            host_norm_row_backward(k, branch->norm, row, dres + i * C, kept_rows(k, branch) + i * C,
+                                   stats + 2 * i);
         else
             memcpy(row, dres + i * C, (size_t)C * sizeof *row);
         drop_row(k, branch, i, row, thread);

@@ -15,8 +15,11 @@ enum host_place {
     HOST_DROP_SCORES,
     HOST_DROP_ATTN,
     HOST_DROP_FFN,
-    HOST_DROP_FILTER, /**< after the nonlinearity of the feed-forward network */
-    HOST_DROP_TASK    /**< before a head's output layer */
+    HOST_DROP_FILTER,       /**< after the nonlinearity of the feed-forward network */
+    HOST_DROP_TASK,         /**< before a head's output layer */
+    HOST_DROP_CROSS_SCORES, /**< attention to the encoder's output */
+    HOST_DROP_CROSS,        /**< what it adds */
+    HOST_DROP_MEMORY        /**< the encoder's output */
 };
 /** A branch: after its last linear layer dropout, then a norm, then the sum with the stream; or the
  *  norm after the sum. */
@@ -26,7 +29,7 @@ struct host_branch {
     enum host_buffer kept; /**< input of the norm */
     int slot;              /**< of the norm's statistics */
 };
-extern const struct host_branch host_attn_branch, host_ffn_branch;
+extern const struct host_branch host_attn_branch, host_cross_branch, host_ffn_branch;
 /** Neither dropout nor norm: the last product adds to the stream itself. */
 bool host_plain_branch(const struct host *k);
 /** Where the last product of a branch that is not plain puts a block's rows. */
@@ -41,6 +44,8 @@ const void *host_branch_gradient(const struct host *k, const struct host_branch 
                                  const struct host_span *b, int thread);
 /** The buffer that it is in, (N, C). */
 const void *host_branch_gradients(const struct host *k);
+/** Input of the norm after a branch, all rows of the layer at hand. */
+float *host_branch_kept(const struct host *k, const struct host_branch *branch);
 /** Multiply n values by 0 or 1/(1 - rate of the place): those of row @p row (of the share) from
  *  @p first on.  Nothing without training. */
 void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t first, float *x,

@@ -37,7 +37,19 @@ static inline void *host_kept_operands(const struct host *k, enum host_buffer b,
 {
     return host_at(k, k->buffer[b], (k->training ? layer : 0) * k->max_rows * cols);
 }
-/** Residual stream at the start of block @p layer (L: at the head). */
+/** Place after that of the last block in the buffers that are kept: there is the stream at the
+ * head. Places are numbers of blocks; those of a second stack leave one free, for the end of the
+ * first. */
+static inline int64_t host_end(const struct model *m)
+{
+    return m->L + m->n_stacks - 1;
+}
+/** Place of the first block of the stack at hand. */
+static inline int64_t host_start(const struct host *k)
+{
+    return k->stack->first + (k->stack - k->model->stack);
+}
+/** Residual stream at the start of block @p layer (its place). */
 static inline float *host_x(const struct host *k, int64_t layer)
 {
     return host_kept(k, HOST_X, layer, k->model->C);
@@ -47,13 +59,33 @@ static inline float *host_mid(const struct host *k, int64_t layer)
 {
     return k->buffer[HOST_MID] ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
 }
+/** Number of a block among those of the decoder, by its place. */
+static inline int64_t host_cross_layer(const struct host *k, int64_t layer)
+{
+    return layer - host_start(k);
+}
+/** Residual stream after attention to the encoder's output; the same memory as host_mid where
+ *  nobody needs both, and without such attention. */
+static inline float *host_cross_mid(const struct host *k, int64_t layer)
+{
+    if (!k->stack->cross || !k->buffer[HOST_CROSS_MID]) return host_mid(k, layer);
+    return host_kept(k, HOST_CROSS_MID, host_cross_layer(k, layer), k->model->C);
+}
 /** What the FFN's norm takes: the stream after attention, or in a parallel block before it. */
 static inline float *host_ffn_input(const struct host *k, int64_t layer)
 {
-    return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
+    return k->model->parallel ? host_x(k, layer) : host_cross_mid(k, layer);
 }
 /** Norms of a block; those outside the blocks come after them. */
-enum host_norm { HOST_NORM1, HOST_NORM1_POST, HOST_NORM3, HOST_NORM3_POST, HOST_BLOCK_NORMS };
+enum host_norm {
+    HOST_NORM1,
+    HOST_NORM1_POST,
+    HOST_CROSS_NORM,
+    HOST_CROSS_POST,
+    HOST_NORM3,
+    HOST_NORM3_POST,
+    HOST_BLOCK_NORMS
+};
 enum { HOST_OUTER_NORMS = 3 };
 /** Mean and 1/std of every row of norm @p slot of block @p layer; mean 0 of an RMSNorm. */
 static inline float *host_norm_stats(const struct host *k, int64_t layer, int slot)
@@ -64,15 +96,15 @@ static inline float *host_norm_stats(const struct host *k, int64_t layer, int sl
  *  dense layer. */
 static inline float *host_head_stats(const struct host *k)
 {
-    return host_norm_stats(k, k->model->L, 0);
+    return host_norm_stats(k, host_end(k->model), 0);
 }
 static inline float *host_embed_stats(const struct host *k)
 {
-    return host_norm_stats(k, k->model->L, 1);
+    return host_norm_stats(k, host_end(k->model), 1);
 }
 static inline float *host_dense_stats(const struct host *k)
 {
-    return host_norm_stats(k, k->model->L, 2);
+    return host_norm_stats(k, host_end(k->model), 2);
 }
 /** A matrix of an expert (0 where there are none), a vector of it. */
 static inline const void *host_expert_weight(const struct host *k, enum model_tensor_kind kind,

@@ -89,7 +89,7 @@ int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])
 static void drop_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t F = k->model->F;
-    host_drop(k, HOST_DROP_FILTER, row, row % k->model->T * F, x, F, thread);
+    host_drop(k, HOST_DROP_FILTER, row, row % k->T * F, x, F, thread);
 }
 
 void host_ffn_activate(const struct host *k, const struct host_span *b, const float *pre, void *act,
@@ -134,7 +134,6 @@ int host_branch_norm_grads(const struct host *k, const struct host_branch *branc
     const bool last = k->model->norm_last;
     if (!k->model->sandwich && !last) return 0;
     host_norm_grads(k, out, branch->norm, k->buffer[last ? HOST_DXN : HOST_DRES],
-                    host_kept(k, branch->kept, l, k->model->C),
-                    host_norm_stats(k, l, branch->slot));
+                    host_branch_kept(k, branch), host_norm_stats(k, l, branch->slot));
     return 2;
 }

@@ -63,7 +63,7 @@ static int32_t label_of(const struct host *k, int64_t i)
 {
     const int64_t row = host_head_row(k, i);
     if (host_head(k)->rows != MODEL_ROWS_FIRST) return k->batch->labels[row];
-    return (int32_t)k->batch->targets[row / k->model->T];
+    return (int32_t)k->batch->targets[row / k->T];
 }
 
 static bool counts(const struct host *k, int64_t i)
@@ -107,10 +107,26 @@ static int32_t column_of(const float *row, float value, int32_t n)
     return lowest;
 }
 
+/* Labels are smoothed in training (Szegedy et al. 2016, section 7): this share of them is even. */
+static double smoothing(const struct host *k)
+{
+    return k->training ? host_head(k)->smoothing : 0;
+}
+
+/* The mean of the logits by the distribution of the labels. */
+static double expected_logit(const struct host *k, const struct host_token *t)
+{
+    const double even = smoothing(k);
+    if (!(even > 0)) return (double)t->label_logit;
+    return (1 - even) * (double)t->label_logit + even * t->logits / (double)host_head(k)->outputs;
+}
+
 /* Take a block of columns into the running statistics of a row. */
-static void absorb(struct host_token *t, const float *row, int64_t first, int64_t cols,
+static void absorb(const struct host *k, struct host_token *t, const float *row, int64_t first,
                    int32_t label, float *scratch)
 {
+    const bool smooth = smoothing(k) > 0;
+    const int64_t cols = block_cols(k, first);
     float max = num_max(row, cols);
     if (max > t->max) {
         t->sum *= (double)num_exp(t->max - max);
@@ -118,6 +134,8 @@ static void absorb(struct host_token *t, const float *row, int64_t first, int64_
         t->best = (int32_t)first + column_of(row, max, (int32_t)cols);
     }
     t->sum += (double)num_exp_row(scratch, row, t->max, cols);
+    for (int64_t i = 0; smooth && i < cols; i++)
+        t->logits += (double)row[i];
     if (label >= first && label < first + cols) t->label_logit = row[label - first];
 }
 
@@ -125,7 +143,7 @@ static void absorb(struct host_token *t, const float *row, int64_t first, int64_
 static void copy_wanted(const struct host *k, const struct host_span *b, int64_t first,
                         const float *logits)
 {
-    int64_t T = k->model->T, cols = block_cols(k, first);
+    int64_t T = k->T, cols = block_cols(k, first);
     for (int64_t i = 0; k->any_wanted && i < b->n; i++) {
         int64_t sample = (b->row + i) / T, t = (b->row + i) % T;
         if (k->wanted[sample] == t)
@@ -137,13 +155,12 @@ static void copy_wanted(const struct host *k, const struct host_span *b, int64_t
 /* Squared error of a sequence's only output. */
 static double square(const struct host *k, int64_t i, float output)
 {
-    const double error =
-        (double)output - (double)k->batch->targets[host_head_row(k, i) / k->model->T];
+    const double error = (double)output - (double)k->batch->targets[host_head_row(k, i) / k->T];
     return error * error;
 }
 
 /* Loss of a block of rows in one pass over the vocabulary: nats = max + log(sum of exp(logit -
- * max)) - logit of the label, with sum and logarithm in double precision. */
+ * max)) - expected_logit(), with sum and logarithm in double precision. */
 static void head_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t V = host_head(k)->outputs;
@@ -164,10 +181,10 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
         for (int64_t i = 0; squares && i < b->n; i++)
             token[i].nats = square(k, b->row + i, logits[i]);
         for (int64_t i = 0; !squares && i < b->n; i++)
-            absorb(&token[i], logits + i * cols, first, cols, label_of(k, b->row + i), scratch);
+            absorb(k, &token[i], logits + i * cols, first, label_of(k, b->row + i), scratch);
     }
     for (int64_t i = 0; !squares && i < b->n; i++)
-        token[i].nats = (double)token[i].max + log(token[i].sum) - (double)token[i].label_logit;
+        token[i].nats = (double)token[i].max + log(token[i].sum) - expected_logit(k, &token[i]);
 }
 
 /* Add a head's loss of a leaf, row after row in double precision, so the sum has one order. */
@@ -199,7 +216,7 @@ static void add_leaf_loss(const struct host *k, int64_t leaf, struct model_loss 
 static void last_row(void *ctx, int64_t i, int thread)
 {
     struct host *k = ctx;
-    const struct host_span row = {.row = i * k->model->T + k->wanted[i], .n = 1};
+    const struct host_span row = {.row = i * k->T + k->wanted[i], .n = 1};
     if (k->wanted[i] >= 0) head_rows(k, &row, thread);
 }
 
@@ -223,7 +240,7 @@ void host_head_forward(struct host *k)
 
 /* ---- backward */
 
-/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; where the logit is
+/* d(nats)/d(logit before its scale) = (softmax - labels) scale, in place; where the logit is
  * capped times the slope 1 - (its value over the cap)^2. */
 static void logits_backward(const struct host *k, float *row, const struct host_token *t,
                             int64_t first, int64_t cols, int32_t label)
@@ -235,17 +252,22 @@ static void logits_backward(const struct host *k, float *row, const struct host_
         return;
     }
     float max = t->max, factor = (float)(1.0 / t->sum) * scale;
+    const double even = smoothing(k);
+    const float all = (float)(even / (double)host_head(k)->outputs) * scale;
+    const float own = even > 0 ? (float)(1 - even) * scale : scale;
     const bool here = label >= first && label < first + cols;
     if (cap > 0) {
         for (int64_t c = 0; c < cols; c++) {
-            float share = row[c] / cap, hit = here && c == label - first ? scale : 0;
+            float share = row[c] / cap, hit = all + (here && c == label - first ? own : 0);
             row[c] = (num_exp(row[c] - max) * factor - hit) * (1.0F - share * share);
         }
         return;
     }
     for (int64_t c = 0; c < cols; c++)
         row[c] = num_exp(row[c] - max) * factor;
-    if (here) row[label - first] -= scale;
+    for (int64_t c = 0; even > 0 && c < cols; c++)
+        row[c] -= all;
+    if (here) row[label - first] -= own;
 }
 
 /* d(output - target)^2. */
@@ -253,7 +275,7 @@ static void squares_backward(const struct host *k, const struct host_span *b, fl
 {
     const double scale = 2 * k->model->logits_scale * k->gradient_scale * host_head(k)->weight;
     for (int64_t i = 0; i < b->n; i++) {
-        const int64_t sample = host_head_row(k, b->row + i) / k->model->T;
+        const int64_t sample = host_head_row(k, b->row + i) / k->T;
         outputs[i] = (float)(scale * ((double)outputs[i] - (double)k->batch->targets[sample]));
     }
 }

@@ -22,7 +22,7 @@
 
 enum wsc_err host_head_rows_create(struct host *k)
 {
-    const int64_t blocks = (k->model->T + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    const int64_t blocks = (model_longest(k->model) + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
     for (int i = 0; i < k->model->n_heads; i++) {
         struct host_head_rows *r = &k->head_rows[i];
         if (k->model->head[i].rows == MODEL_ROWS_ALL) continue;
@@ -49,7 +49,7 @@ static void cut_leaf(struct host *k, struct host_head_rows *r, enum model_rows r
 {
     const int64_t first = r->n;
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
-        const bool wanted = rows == MODEL_ROWS_FIRST ? i % k->model->T == 0 : k->batch->mask[i];
+        const bool wanted = rows == MODEL_ROWS_FIRST ? i % k->T == 0 : k->batch->mask[i];
         if (wanted) r->row[r->n++] = i;
     }
     const int64_t n = r->n - first, n_blocks = (n + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
@@ -88,7 +88,7 @@ void host_each_head_block(struct host *k,
 /* The rows that the head takes, by its own numbers; gathered where they are some. */
 static float *taken(const struct host *k)
 {
-    return host_head_rows(k)->row ? k->buffer[HOST_HEAD_X] : host_x(k, k->model->L);
+    return host_head_rows(k)->row ? k->buffer[HOST_HEAD_X] : host_x(k, host_end(k->model));
 }
 
 /* Elements are numbered from their row and column within the sample on. */
@@ -97,14 +97,14 @@ static void drop(const struct host *k, const struct host_span *b, float *x, int 
     const int64_t C = k->model->C;
     for (int64_t i = b->row; host_head(k)->dropout > 0 && i < b->row + b->n; i++) {
         const int64_t row = host_head_row(k, i);
-        host_drop(k, HOST_DROP_TASK, row, row % k->model->T * C, x + i * C, C, thread);
+        host_drop(k, HOST_DROP_TASK, row, row % k->T * C, x + i * C, C, thread);
     }
 }
 
 static void gather(const struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C;
-    const float *x = host_x(k, k->model->L);
+    const float *x = host_x(k, host_end(k->model));
     if (!host_head_rows(k)->row) return;
     for (int64_t i = b->row; i < b->row + b->n; i++)
         memcpy(taken(k) + i * C, x + host_head_row(k, i) * C, (size_t)C * sizeof *x);
@@ -130,6 +130,31 @@ static void dense_rows(struct host *k, const struct host_span *b, int thread)
     drop(k, b, k->buffer[HOST_HEAD_ACT], thread);
 }
 
+/* Dropout between the norm of a head of all rows and its output layer. */
+static bool drops_normed(const struct host *k)
+{
+    const struct model_head *head = host_head(k);
+    return k->training && head->dropout > 0 && !host_head_rows(k)->row && !head->dense;
+}
+
+static void drop_row(const struct host *k, int64_t row, float *x, int thread)
+{
+    const int64_t C = k->model->C;
+    host_drop(k, HOST_DROP_TASK, row, row % k->T * C, x, C, thread);
+}
+
+static void normed_dropped(struct host *k, const struct host_span *b, void *out, int thread)
+{
+    const int64_t C = k->model->C;
+    float *row = host_thread(k, thread, HOST_ROW), *stats = host_head_stats(k);
+    for (int64_t i = 0; i < b->n; i++) {
+        const int64_t at = b->row + i;
+        host_norm_row(k, host_head(k)->input_norm, row, taken(k) + at * C, stats + 2 * at);
+        drop_row(k, at, row, thread);
+        host_to_operands(k, host_at(k, out, i * C), row, C);
+    }
+}
+
 /* A norm's output, or the rows themselves, as operands. */
 static void normed(struct host *k, const struct host_span *b, enum model_tensor_kind norm,
                    const float *x, float *stats, void *out, int thread)
@@ -144,6 +169,10 @@ void host_head_input(struct host *k, const struct host_span *b, void *out, bool 
 {
     const struct model_head *head = host_head(k);
     const int64_t C = k->model->C;
+    if (drops_normed(k)) {
+        normed_dropped(k, b, out, thread);
+        return;
+    }
     if (!host_head_rows(k)->row && !head->dense && head->input_norm && again) {
         host_norm_again(k, b, head->input_norm, taken(k), host_head_stats(k), out, thread);
         return;
@@ -215,7 +244,9 @@ static void input_rows_backward(struct host *k, const struct host_span *b, int t
     const struct model_head *head = host_head(k);
     const bool some = host_head_rows(k)->row != NULL;
     const int64_t C = k->model->C;
-    float *dx = k->buffer[some ? HOST_HEAD_DACT : HOST_DRES];
+    float *dx = k->buffer[some ? HOST_HEAD_DACT : HOST_DRES], *dxn = k->buffer[HOST_DXN];
+    for (int64_t i = b->row; drops_normed(k) && i < b->row + b->n; i++)
+        drop_row(k, i, dxn + i * C, thread);
     if (head->input_norm)
         host_norm_backward(k, b, head->input_norm, taken(k), host_head_stats(k), dx, true);
     else

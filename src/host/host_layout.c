@@ -76,7 +76,7 @@ int64_t host_vocab_block(const struct model *m, const struct host_limits *limits
 
 bool host_keeps_logits(const struct model *m, int64_t n_samples, const struct host_limits *limits)
 {
-    return times(times(n_samples, m->T), times(m->V, 4)) <= limits->logits_bytes;
+    return times(times(n_samples, model_longest(m)), times(m->V, 4)) <= limits->logits_bytes;
 }
 
 /* The most elements that the one-dimensional tensors of a stage have together. */
@@ -103,7 +103,7 @@ struct sizes {
 
 static struct sizes sizes_of(const struct model *m, int64_t n_samples)
 {
-    const int64_t n = times(n_samples, m->T), active = model_active_ffns(m);
+    const int64_t n = times(n_samples, model_longest(m)), active = model_active_ffns(m);
     return (struct sizes){.rows = n,
                           .c = times(n, m->C),
                           .q = times(n, model_q_features(m)),
@@ -118,7 +118,7 @@ static struct sizes sizes_of(const struct model *m, int64_t n_samples)
 static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
                             const struct sizes *z, const struct host_limits *limits)
 {
-    int64_t n_samples = m->T > 0 ? z->rows / m->T : 0, op = z->op;
+    int64_t n_samples = model_longest(m) > 0 ? z->rows / model_longest(m) : 0, op = z->op;
     int64_t vocab = host_vocab_block(m, limits);
     bool keep = host_keeps_logits(m, n_samples, limits);
     bytes[HOST_LOGITS] = times(times(z->rows, keep ? m->V : vocab), 4);
@@ -147,9 +147,9 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
 static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
                         int64_t n_samples, bool training)
 {
-    const int64_t kept = training ? m->L : 1, op = z->op;
-    const int64_t norms = training ? HOST_BLOCK_NORMS * m->L + HOST_OUTER_NORMS : 1;
-    bytes[HOST_X] = times(times(z->c, 4), training ? m->L + 1 : 1);
+    const int64_t kept = training ? host_end(m) : 1, op = z->op;
+    const int64_t norms = training ? HOST_BLOCK_NORMS * kept + HOST_OUTER_NORMS : 1;
+    bytes[HOST_X] = times(times(z->c, 4), training ? kept + 1 : 1);
     if (training || m->parallel) bytes[HOST_MID] = times(times(z->c, 4), kept);
     bytes[HOST_NORMS] = times(times(z->rows, 8), norms);
     bytes[HOST_QKV] = times(times(z->qkv, op), kept);
@@ -164,6 +164,34 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
     bytes[HOST_ORDER] = times(times(z->places, 16), kept);
     if (m->experts)
         bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), kept);
+}
+
+/* Buffers of a decoder that attends to an encoder's output, and of relative positions.  The rows of
+ * both stacks have room for the longer one. */
+static void cross_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
+                         const struct sizes *z, int64_t n_samples, bool training)
+{
+    const struct model_stack *last = &m->stack[m->n_stacks - 1];
+    const int64_t kept = training ? last->L : 1, op = z->op;
+    const int64_t kv = times(times(z->rows, 2 * model_kv_features(m)), op);
+    const int64_t distances = times(m->n_stacks, 2 * model_longest(m));
+    if (m->buckets) {
+        bytes[HOST_BUCKETS] = times(distances, 4);
+        bytes[HOST_RELATIVE] = times(times(distances, m->H), 4);
+        if (training)
+            bytes[HOST_DRELATIVE] =
+                times(times(times(m->n_stacks, n_samples), times(m->H, m->buckets)), 8);
+    }
+    if (!last->cross) return;
+    bytes[HOST_MEMORY] = times(z->c, op);
+    if (training) bytes[HOST_CROSS_MID] = times(times(z->c, 4), kept);
+    bytes[HOST_CROSS_Q] = bytes[HOST_CROSS_CTX] = times(times(z->q, op), kept);
+    bytes[HOST_CROSS_KV] = times(kv, kept);
+    bytes[HOST_CROSS_SOFTMAX] = times(times(times(z->rows, m->H), 8), kept);
+    if (m->norm_last) bytes[HOST_CROSS_OUT] = times(times(z->c, 4), kept);
+    if (!training) return;
+    bytes[HOST_DMEMORY] = times(z->c, 4);
+    bytes[HOST_DCROSS] = kv;
 }
 
 /* Buffers of heads that take some rows, and of their dense layers. */
@@ -188,11 +216,13 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     for (int i = 0; i < HOST_N_BUFFERS; i++)
         bytes[i] = 0;
     kept_layout(bytes, m, &z, n_samples, training);
+    cross_layout(bytes, m, &z, n_samples, training);
     bytes[HOST_TOKENS] = times(times(z.rows, m->n_heads), (int64_t)sizeof(struct host_token));
     head_layout(bytes, m, &z, training);
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
-    bytes[HOST_TABLE] = times(times(m->T, m->rotary_dim), 4);
-    if (m->position == ZOO_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
+    bytes[HOST_TABLE] = times(times(model_longest(m), m->rotary_dim), 4);
+    if (m->position == ZOO_POSITION_FIXED)
+        bytes[HOST_TABLE] = times(times(model_longest(m), m->C), 4);
     bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
     if (training || m->experts) bytes[HOST_XN] = times(z.c, z.op);
     if (training) training_layout(bytes, m, &z, limits);
@@ -210,11 +240,12 @@ int64_t host_tree_levels(int64_t n)
 void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model *m,
                         int64_t n_samples, bool training, const struct host_limits *limits)
 {
-    int64_t rows = min64(HOST_BLOCK_ROWS, times(n_samples, m->T)), op = num_format_bytes(m->format);
-    int64_t queries = min64(HOST_QUERY_ROWS, m->T), vocab = host_vocab_block(m, limits);
+    const int64_t T = model_longest(m);
+    int64_t rows = min64(HOST_BLOCK_ROWS, times(n_samples, T)), op = num_format_bytes(m->format);
+    int64_t queries = min64(HOST_QUERY_ROWS, T), vocab = host_vocab_block(m, limits);
     int64_t pre = model_ffn_features(m), q = model_q_features(m);
     int64_t wide = max64(max64(max64(m->C, m->experts), pre), max64(vocab, q));
-    int64_t scores = times(queries, host_padded(m->T));
+    int64_t scores = times(queries, host_padded(T));
     for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++)
         bytes[i] = 0;
     bytes[HOST_OPERAND] = times(times(rows, max64(max64(m->C, m->F), q)), op);
@@ -230,11 +261,11 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     bytes[HOST_ADAPTED_IN] = times(times(rows, dropped), op);
     bytes[HOST_ADAPTED_WIDE] = times(times(rows, dropped), 4);
     bytes[HOST_ADAPTED_ROW] = times(dropped, 4);
-    bytes[HOST_WORDS] = times(max64(max64(m->C, m->F), host_padded(m->T)), 4);
+    bytes[HOST_WORDS] = times(max64(max64(m->C, m->F), host_padded(T)), 4);
     bytes[HOST_WORDS] = max64(bytes[HOST_WORDS], times(dropped, 4));
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
-    bytes[HOST_DK] = bytes[HOST_DV] = times(times(m->T, m->head_dim), 4);
+    bytes[HOST_DK] = bytes[HOST_DV] = times(times(T, m->head_dim), 4);
     bytes[HOST_TREE] = times(times(host_tree_levels(n_samples), host_grad_block_max(m)), 4);
 }
 

@@ -70,7 +70,7 @@ static void fill_rotary(const struct model *m, float *table)
     const double factor = length_factor(m);
     for (int64_t i = 0; i < m->rotary_dim / 2; i++) {
         const double frequency = frequency_of(m, i);
-        for (int64_t t = 0; t < m->T; t++) {
+        for (int64_t t = 0; t < model_longest(m); t++) {
             const double angle = (double)t * frequency;
             table[t * m->rotary_dim + 2 * i] = (float)(cos(angle) * factor);
             table[t * m->rotary_dim + 2 * i + 1] = (float)(sin(angle) * factor);
@@ -111,7 +111,7 @@ static void fill_sines(const struct model *m, float *table)
         const int64_t wave_of_column = c / 2;
         const double part = waves > 1 ? (double)wave_of_column / (double)(waves - 1) : 0;
         const double frequency = pow(longest, -part);
-        for (int64_t t = 0; t < m->T; t++) {
+        for (int64_t t = 0; t < model_longest(m); t++) {
             const double angle = (double)t * frequency;
             const double wave = c % 2 ? cos(angle) : sin(angle);
             table[t * m->C + c] = c < 2 * waves ? (float)wave : 0;

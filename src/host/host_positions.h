@@ -19,7 +19,7 @@ float host_slope(const struct model *m, int64_t h);
 /** Position of row @p row of the share in its text. */
 static inline int64_t host_position(const struct host *k, int64_t row)
 {
-    return k->batch->position_ids ? k->batch->position_ids[row] : row % k->model->T;
+    return k->batch->position_ids ? k->batch->position_ids[row] : row % k->T;
 }
 /** Row of the learned position table for row @p row of the share. */
 static inline int64_t host_table_row(const struct host *k, int64_t row)
@@ -35,7 +35,7 @@ static inline float host_token_factor(const struct host *k, int64_t row)
 {
     if (!k->token_scale) return 1;
     if (k->batch->input_ids[row] == k->model->mask_token) return 0;
-    return k->token_scale[row / k->model->T];
+    return k->token_scale[row / k->T];
 }
 /** Factor of row @p row's gradient in that of the token table, where padding counts for nothing. */
 static inline float host_token_gradient(const struct host *k, int64_t row)

@@ -38,49 +38,63 @@ struct host_limits {
 
 /** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
 enum host_buffer {
-    HOST_X,          /**< kept: residual stream at a block's start, and at the head */
-    HOST_MID,        /**< kept: residual stream between attention and FFN */
-    HOST_NORMS,      /**< kept: mean and 1/std of each norm's rows */
-    HOST_QKV,        /**< kept: operands (N, q, k and v features) */
-    HOST_CTX,        /**< kept: operands (N, q features), attention before its output projection */
-    HOST_SOFTMAX,    /**< kept: maximum and 1/sum of each row of scores */
-    HOST_PRE,        /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
-    HOST_NORMED,     /**< kept: operands (N, C), norm1's output where attention and FFN share it */
-    HOST_ATTN_OUT,   /**< kept: (N, C), what norm1_post takes */
-    HOST_FFN_OUT,    /**< kept: (N, C), what norm3_post takes */
-    HOST_ROUTED,     /**< kept: (N, E) probabilities of the experts */
-    HOST_CHOSEN,     /**< kept: struct host_chosen (N, S) */
-    HOST_ORDER,      /**< kept: row and slot (N S) in the order of leaves and experts */
-    HOST_RANGES,     /**< kept: first place of every leaf and expert */
-    HOST_TABLE,      /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
-    HOST_PLACES,     /**< experts: results (N S, C), then gradients of their input */
-    HOST_LOGITS,     /**< training: one block of logits or all */
-    HOST_TOKENS,     /**< struct host_token per row */
-    HOST_VECTORS,    /**< 16-bit: the stage's one-dimensional tensors as fp32 */
-    HOST_DRES,       /**< training: gradient of the residual stream */
-    HOST_DRES_OP,    /**< 16-bit training: the same as operands */
-    HOST_ACT,        /**< training: operands (N S, F) after the nonlinearity */
-    HOST_DPRE,       /**< training: operands (N S, F or 2F) */
-    HOST_DQKV,       /**< training: operands (N, q, k and v features) */
-    HOST_DCTX,       /**< training: operands (N, q features) */
-    HOST_XN,         /**< training: operands (N, C), output of the norm at hand */
-    HOST_DXN,        /**< training: its gradient, fp32 */
-    HOST_DLOGITS,    /**< 16-bit training: one block of operands */
-    HOST_DBRANCH,    /**< training: operands (N, C), gradient of a branch before dropout and norm */
-    HOST_DSIDE,      /**< training: (N, C), gradient of x through the FFN of a parallel block */
-    HOST_PLACES_XN,  /**< training: operands (N S, C), inputs of the experts */
-    HOST_PLACES_DY,  /**< training: operands (N S, C), gradients of their outputs */
-    HOST_DCHOSEN,    /**< training: (N, S) gradients of the chosen experts' weights */
-    HOST_DROUTED,    /**< training: operands (N, E), gradient of the router's output */
-    HOST_LOAD,       /**< training: doubles (samples, E), share of the tokens that an expert gets */
-    HOST_HEAD_X,     /**< heads of some rows: (N, C), those rows of the last block's output */
-    HOST_HEAD_IN,    /**< heads with a dense layer: operands (N, C), its input */
-    HOST_HEAD_PRE,   /**< (N, C), its result before the nonlinearity */
-    HOST_HEAD_ACT,   /**< (N, C), after it */
-    HOST_HEAD_DACT,  /**< training: (N, C), gradient of that, or of the head's rows */
-    HOST_HEAD_DPRE,  /**< training: operands (N, C), gradient of the dense layer's result */
-    HOST_ADAPTER_X,  /**< training: operands (N, ranks), s A x of each adapter */
-    HOST_ADAPTER_DY, /**< training: operands (N, ranks), s B' dy of each adapter */
+    HOST_X,         /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,       /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,       /**< kept: operands (N, q, k and v features) */
+    HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
+    HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
+    HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
+    HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
+    HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
+    HOST_ROUTED,    /**< kept: (N, E) probabilities of the experts */
+    HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
+    HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
+    HOST_RANGES,    /**< kept: first place of every leaf and expert */
+    HOST_TABLE,     /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
+    HOST_PLACES,    /**< experts: results (N S, C), then gradients of their input */
+    HOST_LOGITS,    /**< training: one block of logits or all */
+    HOST_TOKENS,    /**< struct host_token per row */
+    HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_DRES,      /**< training: gradient of the residual stream */
+    HOST_DRES_OP,   /**< 16-bit training: the same as operands */
+    HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
+    HOST_DPRE,      /**< training: operands (N S, F or 2F) */
+    HOST_DQKV,      /**< training: operands (N, q, k and v features) */
+    HOST_DCTX,      /**< training: operands (N, q features) */
+    HOST_XN,        /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,       /**< training: its gradient, fp32 */
+    HOST_DLOGITS,   /**< 16-bit training: one block of operands */
+    HOST_DBRANCH,   /**< training: operands (N, C), gradient of a branch before dropout and norm */
+    HOST_DSIDE,     /**< training: (N, C), gradient of x through the FFN of a parallel block */
+    HOST_PLACES_XN, /**< training: operands (N S, C), inputs of the experts */
+    HOST_PLACES_DY, /**< training: operands (N S, C), gradients of their outputs */
+    HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
+    HOST_DROUTED,   /**< training: operands (N, E), gradient of the router's output */
+    HOST_LOAD,      /**< training: doubles (samples, E), share of the tokens that an expert gets */
+    HOST_HEAD_X,    /**< heads of some rows: (N, C), those rows of the last block's output */
+    HOST_HEAD_IN,   /**< heads with a dense layer: operands (N, C), its input */
+    HOST_HEAD_PRE,  /**< (N, C), its result before the nonlinearity */
+    HOST_HEAD_ACT,  /**< (N, C), after it */
+    HOST_HEAD_DACT, /**< training: (N, C), gradient of that, or of the head's rows */
+    HOST_HEAD_DPRE, /**< training: operands (N, C), gradient of the dense layer's result */
+    HOST_MEMORY,    /**< encoder and decoder: operands (N, C), the encoder's output */
+    HOST_CROSS_MID, /**< kept by decoder layer: the stream after attention to the encoder's output
+                     */
+    HOST_CROSS_Q,   /**< kept by decoder layer: operands (N, q features) */
+    HOST_CROSS_KV,  /**< kept by decoder layer: operands (N, k and v features), rows of the encoder
+                     */
+    HOST_CROSS_CTX, /**< kept by decoder layer: operands (N, q features) */
+    HOST_CROSS_SOFTMAX,   /**< kept by decoder layer: maximum and 1/sum of each row of scores */
+    HOST_CROSS_OUT,       /**< kept by decoder layer: (N, C), what the norm after the sum takes */
+    HOST_DMEMORY,         /**< training: (N, C), gradient of the encoder's output */
+    HOST_DCROSS,          /**< training: operands (N, k and v features), rows of the encoder */
+    HOST_BUCKETS,         /**< relative positions: int32, the bucket of each distance, by stack */
+    HOST_RELATIVE,        /**< the table by distance instead of bucket, by stack and head */
+    HOST_DRELATIVE,       /**< training: doubles, its gradient by stack, sample, head and bucket */
+    HOST_ADAPTER_X,       /**< training: operands (N, ranks), s A x of each adapter */
+    HOST_ADAPTER_DY,      /**< training: operands (N, ranks), s B' dy of each adapter */
     HOST_ADAPTER_DROPPED, /**< training: operands (N, inputs) of adapters with dropout */
     HOST_N_BUFFERS
 };
@@ -110,7 +124,8 @@ enum host_thread_buffer {
 
 /** One row of the head: softmax statistics and loss. */
 struct host_token {
-    double sum; /**< of exp(logit - max) */
+    double sum;    /**< of exp(logit - max) */
+    double logits; /**< their sum, where labels are smoothed */
     double nats;
     float max, label_logit;
     int32_t best; /**< lowest column that holds max */
@@ -127,7 +142,7 @@ struct host_chosen {
 /** The stage at hand. */
 struct host_stage {
     const struct model_stage *plan; /**< borrowed */
-    int layer;
+    int layer; /**< place of the block in the buffers that are kept, see host_end(); -1: none */
     int64_t n_elems;
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
     const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
@@ -151,6 +166,14 @@ struct host_head_rows {
     int64_t n, n_blocks;
 };
 
+/** The rows of a stack: tokens of its sequences, cut into leaves and blocks. */
+struct host_rows {
+    const struct data_batch *batch; /**< of these tokens alone, borrowed or `own` */
+    struct data_batch *own;         /**< owned; NULL when there is one stack */
+    int64_t n_rows, n_blocks;
+    struct host_span *leaf, *block; /**< owned */
+};
+
 /** What stages with masks need, made on first use; host_sparse.c. */
 struct host_sparse;
 
@@ -167,9 +190,14 @@ struct host {
     void **thread_buffer; /**< owned, n_threads x HOST_N_THREAD_BUFFERS */
     /* the micro-batch */
     struct data_share share;
+    int64_t n_samples, n_leaves;
+    struct host_rows of_stack[MODEL_MAX_STACKS];
+    /* the stack at hand, see host_use_stack() */
+    const struct model_stack *stack;
+    int64_t T; /**< tokens of its sequences */
     const struct data_batch *batch;
-    int64_t n_samples, n_rows, n_leaves, n_blocks;
-    struct host_span *leaf, *block; /**< owned */
+    int64_t n_rows, n_blocks;
+    struct host_span *leaf, *block; /**< borrowed from of_stack */
     struct num_nodes nodes;
     struct model_loss *loss; /**< owned, one per leaf */
     int64_t *wanted;         /**< owned, position per sample; -1 = none */
@@ -182,6 +210,7 @@ struct host {
     struct host_sparse *sparse;        /**< owned; NULL unless a stage had a mask */
     int64_t *first_grad; /**< owned (views): where each view's gradients start in a vector */
     struct host_stage stage;
+    bool crosses; /**< the attention at hand is that to the encoder's output */
     struct host_head_rows head_rows[MODEL_MAX_HEADS];
     float *token_scale; /**< owned (max_samples), token dropout's factor; NULL: none */
     int head;           /**< index of the head at hand */

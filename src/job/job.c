@@ -64,8 +64,10 @@ static enum wsc_err open_data(struct job_state *s)
     const struct zoo_params *p = s->job->params;
     const struct model *m = s->cluster->model;
     if (!s->job->values || !has_local_wafer(s->cluster)) return WSC_OK;
-    if (trains(s)) TRY(data_source_open(&s->train_source, &p->train_input, m->T, m->V));
-    if (evaluates(s)) TRY(data_source_open(&s->eval_source, &p->eval_input, m->T, m->V));
+    if (trains(s))
+        TRY(data_source_open(&s->train_source, &p->train_input, m->T, model_token_limit(m)));
+    if (evaluates(s))
+        TRY(data_source_open(&s->eval_source, &p->eval_input, m->T, model_token_limit(m)));
     return WSC_OK;
 }
 

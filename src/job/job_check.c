@@ -45,7 +45,10 @@ static enum wsc_err check_modes(const struct job *job)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (mode != ZOO_GENERATE) return WSC_OK;
     if (p->model.objective != ZOO_CAUSAL_LM)
-        return WSC_RAISE(WSC_CONFIG, "%s: model.objective: encoders generate no text", p->file);
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model.objective: encoders generate no text, those with a decoder not "
+                         "in this release",
+                         p->file);
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the parameters are; the kinds of tensors stand in the order of the model (model.h), so that
- * ranges of them name a module. */
+/* Where the parameters are; the kinds of tensors of a module stand together (model.h). */
 static enum {
     EMBEDDING,
     ATTENTION,
@@ -22,8 +21,10 @@ static enum {
 } part_of(const struct model_tensor *t)
 {
     const enum model_tensor_kind kind = model_base_kind(t->kind);
+    if (kind == MODEL_RELATIVE_W) return EMBEDDING;
     if (t->layer < 0) return kind < MODEL_NORM1_W ? EMBEDDING : HEAD;
     if (kind >= MODEL_Q_W && kind <= MODEL_O_B) return ATTENTION;
+    if (kind >= MODEL_CROSS_Q_W && kind <= MODEL_CROSS_O_B) return ATTENTION;
     if (kind == MODEL_ROUTER_W) return ROUTER;
     return kind >= MODEL_FFN0_W && kind <= MODEL_FFN1_B ? FEED_FORWARD : NORMS;
 }

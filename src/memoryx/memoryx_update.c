@@ -50,15 +50,34 @@ static void update_stage_at(struct memoryx *mx, int stage, int64_t step, struct 
     mx->times.ready[stage] = mx->times.updating;
 }
 
+/* The first stage that streams a tensor of stage @p stage: an earlier one where that is a table of
+ * tokens that several stages use, else the stage itself. */
+static int shared_with(const struct model *model, int stage)
+{
+    const struct model_stage *s = &model->stage[stage];
+    int first = stage;
+    for (int v = 0; v < s->n_views; v++)
+        if (model->tensor[s->view[v].tensor].first_stage < first)
+            first = model->tensor[s->view[v].tensor].first_stage;
+    return first;
+}
+
 /* Without the boundary, weights are there as soon as their gradient is. */
 static void update_at_once(struct memoryx *mx)
 {
     const int n = mx->net->model->n_stages;
+    struct vtime_recorder *r = comm_recorder(mx->net->comm);
     for (int s = 0; s < n; s++)
         mx->times.ready[s] = mx->arrived[s];
-    if (mx->net->model->tied)
-        mx->times.ready[0] = mx->times.ready[n - 1] =
-            vtime_join(comm_recorder(mx->net->comm), mx->arrived[0], mx->arrived[n - 1]);
+    for (int s = 0; s < n; s++) {
+        const int first = shared_with(mx->net->model, s);
+        if (first < s)
+            mx->times.ready[first] = vtime_join(r, mx->times.ready[first], mx->arrived[s]);
+    }
+    for (int s = 0; s < n; s++) {
+        const int first = shared_with(mx->net->model, s);
+        if (first < s) mx->times.ready[s] = mx->times.ready[first];
+    }
 }
 
 /* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
@@ -71,9 +90,11 @@ static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime
         int stage = waits ? i : model->n_stages - 1 - i;
         update_stage_at(mx, stage, step, waits ? known : mx->arrived[stage]);
     }
-    if (model->tied) {
-        struct vtime *head = &mx->times.ready[model->n_stages - 1];
-        *head = vtime_join(comm_recorder(mx->net->comm), *head, mx->times.ready[0]);
+    for (int s = 0; s < model->n_stages; s++) {
+        const int first = shared_with(model, s);
+        if (first == s) continue;
+        struct vtime *ready = &mx->times.ready[s];
+        *ready = vtime_join(comm_recorder(mx->net->comm), *ready, mx->times.ready[first]);
     }
 }
 

@@ -32,6 +32,17 @@ static WSC_CHECKED enum wsc_err check_positive(const char *key, double value)
     return WSC_RAISE(WSC_CONFIG, "%s: %g is not a positive number", key, value);
 }
 
+/* Both stacks together have half as many blocks as other models may have: the numbers of dropout's
+ * streams have room for these (src/host/host_branch.c). */
+static WSC_CHECKED enum wsc_err check_decoder_sizes(const struct zoo_model *m)
+{
+    const int64_t most = MAX_LAYERS / 2 - 1 - m->num_hidden_layers;
+    TRY(check_size("decoder_num_hidden_layers", m->decoder_num_hidden_layers, most > 1 ? most : 1));
+    TRY(check_size("tgt_vocab_size", m->tgt_vocab_size + m->extra_ids, MAX_DIM));
+    TRY(check_size("src_vocab_size", m->vocab_size + m->extra_ids, MAX_DIM));
+    return check_size("tgt_max_position_embeddings", m->tgt_max_position_embeddings, MAX_DIM);
+}
+
 /* Sizes of the model, and heads that divide the width of attention. */
 static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
 {
@@ -41,6 +52,7 @@ static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
     TRY(check_size("filter_size", m->filter_size, MAX_DIM));
     TRY(check_size("vocab_size", m->vocab_size, MAX_DIM));
     TRY(check_size("max_position_embeddings", m->max_position_embeddings, MAX_DIM));
+    if (m->objective == ZOO_SEQ2SEQ) TRY(check_decoder_sizes(m));
     const bool own = m->attention_inner_dim > 0;
     const int64_t width = own ? m->attention_inner_dim : m->hidden_size;
     const char *key = own ? "attention_inner_dim" : "hidden_size";
@@ -60,19 +72,36 @@ static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
     return WSC_RAISE(WSC_CONFIG, "model.%s: not together with %s in this release", key, with);
 }
 
-/* Features that exist alone but not with each other. */
-static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
+/* What encoders lack in this release, alone and with a decoder. */
+static WSC_CHECKED enum wsc_err check_encoder(const struct zoo_model *m)
 {
-    const bool encoder = m->objective != ZOO_CAUSAL_LM;
-    const bool plain =
-        m->norm_type == ZOO_LAYERNORM && !m->norm_first_sandwich && !m->parallel_block &&
-        m->moe.num_experts == 0 && m->position_embedding_type != ZOO_POSITION_ALIBI &&
-        !(m->attention_sliding_window_length > 0) && !(m->attention_logit_softcapping > 0);
-    if (encoder && !plain)
+    const bool plain = !m->norm_first_sandwich && !m->parallel_block && m->moe.num_experts == 0 &&
+                       m->position_embedding_type != ZOO_POSITION_ALIBI &&
+                       !(m->attention_sliding_window_length > 0) &&
+                       !(m->attention_logit_softcapping > 0);
+    const bool grouped = m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads;
+    if (m->objective == ZOO_SEQ2SEQ) {
+        if (plain && !grouped && m->position_embedding_type != ZOO_POSITION_ROTARY &&
+            !m->scale_qk_dot_by_layer_idx && !(m->final_logit_softcapping > 0))
+            return WSC_OK;
+        return WSC_RAISE(WSC_CONFIG,
+                         "model.objective: an encoder with a decoder has sequential blocks, all "
+                         "heads of keys, relative, learned or fixed positions or none, and no "
+                         "windows, capped scores or logits, scores by layer or experts in this "
+                         "release");
+    }
+    if (!plain || m->norm_type != ZOO_LAYERNORM)
         return WSC_RAISE(WSC_CONFIG,
                          "model.objective: encoders have LayerNorm, sequential blocks, learned, "
                          "fixed or rotary positions or none, and no windows, capped scores or "
                          "experts in this release");
+    return WSC_OK;
+}
+
+/* Features that exist alone but not with each other. */
+static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
+{
+    if (m->objective != ZOO_CAUSAL_LM) TRY(check_encoder(m));
     if (m->parallel_block && m->norm_first_sandwich)
         return together("norm_first_sandwich", "parallel blocks");
     if (m->position_embedding_type == ZOO_POSITION_ALIBI && m->attention_logit_softcapping > 0)
@@ -85,13 +114,26 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
     return WSC_OK;
 }
 
+static const struct zoo_input *first_input(const struct zoo_params *params)
+{
+    return params->train_input.present ? &params->train_input : &params->eval_input;
+}
+
+/** Tokens of a target, as sequence_length() those of a source. */
+static int64_t target_length(const struct zoo_params *params)
+{
+    const struct zoo_input *in = first_input(params);
+    return in->present && in->tgt_max_sequence_length > 0
+               ? in->tgt_max_sequence_length
+               : params->model.tgt_max_position_embeddings;
+}
+
 /** Tokens of a sequence: those of the input where the file says so (the position table of an
  *  encoder may be longer), else as many as there are positions. */
 static int64_t sequence_length(const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    const struct zoo_input *in =
-        params->train_input.present ? &params->train_input : &params->eval_input;
+    const struct zoo_input *in = first_input(params);
     const bool said = in->present && in->max_sequence_length > 0;
     if (m->objective == ZOO_CAUSAL_LM || !said) return m->max_position_embeddings;
     return in->max_sequence_length;
@@ -108,6 +150,12 @@ static WSC_CHECKED enum wsc_err check_family(const struct zoo_params *params)
                          "max_sequence_length: %lld tokens, but model.max_position_embeddings is "
                          "%lld",
                          (long long)T, (long long)m->max_position_embeddings);
+    if (m->objective == ZOO_SEQ2SEQ && target_length(params) > m->tgt_max_position_embeddings)
+        return WSC_RAISE(WSC_CONFIG,
+                         "tgt_max_sequence_length: %lld tokens, but "
+                         "model.tgt_max_position_embeddings is %lld",
+                         (long long)target_length(params),
+                         (long long)m->tgt_max_position_embeddings);
     if (m->objective == ZOO_MASKED_LM && m->max_predictions_per_seq > T)
         return WSC_RAISE(WSC_CONFIG,
                          "model.max_predictions_per_seq: %lld is more than the %lld tokens of a "
@@ -119,32 +167,72 @@ static WSC_CHECKED enum wsc_err check_family(const struct zoo_params *params)
     return WSC_OK;
 }
 
+/** One stack; or those of an encoder and a decoder, the sizes of the model being their sums. */
+static void set_stacks(struct model *model, const struct zoo_params *params)
+{
+    const struct zoo_model *m = &params->model;
+    struct model_stack *s = model->stack;
+    model->n_stacks = m->objective == ZOO_SEQ2SEQ ? 2 : 1;
+    s[0] = (struct model_stack){.T = sequence_length(params),
+                                .L = m->num_hidden_layers,
+                                .V = m->vocab_size,
+                                .table_rows = m->max_position_embeddings,
+                                .causal = m->objective == ZOO_CAUSAL_LM};
+    if (model->n_stacks > 1) {
+        s[0].V += m->extra_ids;
+        s[0].filter_dropout = m->relu_dropout_rate;
+        s[1] = (struct model_stack){.T = target_length(params),
+                                    .first = s[0].L,
+                                    .L = m->decoder_num_hidden_layers,
+                                    .V = m->tgt_vocab_size + m->extra_ids,
+                                    .table_rows = m->tgt_max_position_embeddings,
+                                    .causal = true,
+                                    .cross = true,
+                                    .filter_dropout = m->dropout_rate};
+    }
+    model->L = s[0].L + s[1].L;
+    model->T = s[0].T + s[1].T;
+    model->V = s[model->n_stacks - 1].V;
+    model->causal = s[model->n_stacks - 1].causal;
+}
+
+/** What an encoder with a decoder has: T5 (Raffel et al. 2020) and the Transformer (Vaswani et al.
+ *  2017) differ in these.  Dropout twice in a row is dropout once with a higher rate. */
+static void set_seq2seq(struct model *model, const struct zoo_model *m)
+{
+    if (model->n_stacks < 2) return;
+    model->norm_last = !m->use_pre_encoder_decoder_layer_norm;
+    model->shared_tokens = m->share_encoder_decoder_embedding;
+    if (m->position_embedding_type == ZOO_POSITION_RELATIVE)
+        model->buckets = m->relative_attention_num_buckets;
+    if (m->use_pre_encoder_decoder_dropout)
+        model->embed_dropout = 1 - (1 - m->embedding_dropout_rate) * (1 - m->dropout_rate);
+    if (m->use_dropout_outside_residual_path) model->memory_dropout = m->dropout_rate;
+}
+
 /** What encoders have and decoders have not. */
 static void set_encoder(struct model *model, const struct zoo_model *m)
 {
-    model->causal = m->objective == ZOO_CAUSAL_LM;
+    struct model_stack *stack = &model->stack[0];
     model->pad_token = model->mask_token = -1;
     if (model->causal) return;
     model->norm_last = !m->norm_first;
     model->token_types = m->num_segments > 0 ? m->num_segments : 0;
     model->pad_token = m->pad_token_id;
     model->padded_positions = m->mask_padding_in_positional_embed;
-    if (model->padded_positions) model->table_rows += m->pad_token_id + 1;
+    if (model->padded_positions) stack->table_rows += m->pad_token_id + 1;
     if (m->token_dropout) model->mask_token = m->mask_token_id;
-    model->filter_dropout = m->dropout_rate;
+    stack->filter_dropout = m->dropout_rate;
 }
 
 /* Sizes and features of the blocks; a gated nonlinearity is its function and a flag. */
 static void set_sizes(struct model *model, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    model->L = m->num_hidden_layers;
     model->C = m->hidden_size;
     model->H = m->num_heads;
     model->F = m->filter_size;
-    model->V = m->vocab_size;
-    model->T = sequence_length(params);
-    model->table_rows = m->max_position_embeddings;
+    set_stacks(model, params);
     model->embed_norm = m->embedding_layer_norm;
     set_encoder(model, m);
     model->norm = m->norm_type;
@@ -159,6 +247,7 @@ static void set_sizes(struct model *model, const struct zoo_params *params)
     model->embed_dropout = m->embedding_dropout_rate;
     model->attention_dropout = m->attention_dropout_rate;
     model->residual_dropout = m->dropout_rate;
+    set_seq2seq(model, m);
 }
 
 /* Heads, positions, windows.  Without its own width attention has that of the hidden features. */
@@ -207,6 +296,8 @@ static void set_scales(struct model *model, const struct zoo_model *m)
 {
     model->embeddings_scale = m->embeddings_scale;
     model->logits_scale = m->output_logits_scale;
+    if (model->n_stacks > 1 && m->share_embedding_weights)
+        model->logits_scale /= sqrt((double)m->hidden_size); /* Raffel et al. 2020, tied output */
     model->logits_softcap = m->final_logit_softcapping;
     if (!(m->mup_base_hidden_size > 0)) return;
     const double ratio = (double)m->hidden_size / m->mup_base_hidden_size;
@@ -264,8 +355,25 @@ void model_destroy(struct model **model)
     *model = NULL;
 }
 
+/* Matrices with the share of the tokens that meet them; attention of each stack to itself, and of
+ * the second to the first. */
+static double flop_of_stacks(const struct model *model)
+{
+    const double Q = (double)model_q_features(model), T = (double)model->T;
+    double matrices = 0, pairs = 0;
+    for (int i = 0; i < model->n_tensors; i++)
+        matrices += model_tokens_share(model, i) * (double)model->tensor[i].n_elems;
+    for (int i = 0; i < model->n_stacks; i++) {
+        const struct model_stack *s = &model->stack[i];
+        const double keys = (double)s->T + (s->cross ? (double)s[-1].T : 0);
+        pairs += (double)s->L * (double)s->T * keys;
+    }
+    return 6 * matrices + 12 * pairs * Q / T;
+}
+
 double model_flop_per_token(const struct model *model)
 {
+    if (model->n_stacks > 1) return flop_of_stacks(model);
     double L = (double)model->L, C = (double)model->C, F = (double)model->F;
     double Q = (double)model_q_features(model), KV = (double)model_kv_features(model);
     double head = 0;

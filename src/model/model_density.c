@@ -124,16 +124,29 @@ static double head_share(const struct model *m, enum model_tensor_kind kind)
     return (double)m->head[0].tokens / (double)m->T; /* the table of a tied output layer */
 }
 
+/* True for a table of tokens that is the output layer too. */
+static bool is_output(const struct model *m, const struct model_tensor *t)
+{
+    return m->tied && (m->shared_tokens || t->stack == m->n_stacks - 1);
+}
+
 /* Share of the tokens that meet a matrix; 0 of tables that are looked up. */
 static double tokens_of(const struct model *m, const struct model_tensor *t)
 {
+    const double T = (double)m->T, own = (double)m->stack[t->stack].T / T;
     if (t->n_dims != 2) return 0;
     if (t->expert >= 0 && t->expert < m->experts)
         return (double)m->active_experts / (double)m->experts;
-    if (t->layer >= 0) return 1;
-    const bool table =
-        (t->kind == MODEL_WTE && !m->tied) || t->kind == MODEL_WPE || t->kind == MODEL_WTT;
+    if (t->kind == MODEL_CROSS_K_W || t->kind == MODEL_CROSS_V_W) return (double)m->stack[0].T / T;
+    if (t->layer >= 0) return own;
+    const bool table = (t->kind == MODEL_WTE && !is_output(m, t)) || t->kind == MODEL_WPE ||
+                       t->kind == MODEL_WTT || t->kind == MODEL_RELATIVE_W;
     return table ? 0 : head_share(m, t->kind);
+}
+
+double model_tokens_share(const struct model *model, int tensor)
+{
+    return tokens_of(model, &model->tensor[tensor]);
 }
 
 double model_useful_flop_per_token(const struct model *model, int64_t updates)

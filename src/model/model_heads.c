@@ -30,6 +30,7 @@ static const struct {
     [ZOO_CAUSAL_LM] = {1, {NEXT_TOKEN}},        [ZOO_MASKED_LM] = {2, {MASKED_TOKENS, POOLED}},
     [ZOO_CLASSIFICATION] = {1, {POOLED}},       [ZOO_REGRESSION] = {1, {POOLED}},
     [ZOO_TOKEN_CLASSIFICATION] = {1, {TOKENS}}, [ZOO_SUMMARIZATION] = {1, {SENTENCES}},
+    [ZOO_SEQ2SEQ] = {1, {NEXT_TOKEN}},
 };
 
 static enum zoo_nonlinearity function_or(enum zoo_nonlinearity given, const struct model *model)
@@ -50,12 +51,14 @@ static struct model_head head_of(enum role role, const struct model *model,
 {
     enum { IN_OR_OUT = 2 };
     struct model_head h = shapes[role];
-    h.tokens = model->T;
+    h.tokens = model->stack[model->n_stacks - 1].T;
     h.weight = 1;
     switch (role) {
     case NEXT_TOKEN:
         h.outputs = model->V;
         h.bias = m->use_bias_in_output;
+        h.smoothing = m->label_smoothing;
+        if (model->n_stacks > 1) h.dropout = model->memory_dropout;
         break;
     case MASKED_TOKENS:
         h.tokens = m->max_predictions_per_seq;
@@ -63,6 +66,7 @@ static struct model_head head_of(enum role role, const struct model *model,
         h.bias = m->use_bias_in_output;
         h.function = function_or(m->mlm_nonlinearity, model);
         h.weight = m->mlm_loss_weight;
+        h.smoothing = m->label_smoothing;
         break;
     case POOLED:
         h.tokens = 1;

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { MAX_KINDS = 12, N_PARTS = 6, PARTS_PER_BLOCK = 4 };
+enum { MAX_KINDS = 12, PARTS_PER_BLOCK = 6 };
 
 /** What one part streams, in order: first the kinds that it has once, then those of each expert,
  *  then what follows them.  Kinds that a model lacks are left out. */
@@ -19,10 +19,11 @@ struct part_row {
     enum model_tensor_kind kind[MAX_KINDS], ffn_kind[MAX_KINDS], last_kind[2];
 };
 
-static const struct part_row part_rows[N_PARTS] = {
+static const struct part_row part_rows[MODEL_N_PARTS] = {
     [MODEL_PART_EMBED] = {.name = "embed",
-                          .n_kinds = 5,
-                          .kind = {MODEL_WTE, MODEL_WPE, MODEL_WTT, MODEL_NORME_W, MODEL_NORME_B}},
+                          .n_kinds = 6,
+                          .kind = {MODEL_WTE, MODEL_WPE, MODEL_WTT, MODEL_RELATIVE_W, MODEL_NORME_W,
+                                   MODEL_NORME_B}},
     [MODEL_PART_QKV] = {.name = "qkv",
                         .n_kinds = 8,
                         .kind = {MODEL_NORM1_W, MODEL_NORM1_B, MODEL_Q_W, MODEL_Q_B, MODEL_K_W,
@@ -30,6 +31,18 @@ static const struct part_row part_rows[N_PARTS] = {
     [MODEL_PART_ATTN] = {.name = "attn",
                          .n_kinds = 4,
                          .kind = {MODEL_O_W, MODEL_O_B, MODEL_NORM1_POST_W, MODEL_NORM1_POST_B}},
+    [MODEL_PART_CROSS_QKV] = {.name = "cross_qkv",
+                              .n_kinds = 8,
+                              .kind = {MODEL_CROSS_NORM_W, MODEL_CROSS_NORM_B, MODEL_CROSS_Q_W,
+                                       MODEL_CROSS_Q_B, MODEL_CROSS_K_W, MODEL_CROSS_K_B,
+                                       MODEL_CROSS_V_W, MODEL_CROSS_V_B}},
+    [MODEL_PART_CROSS_ATTN] = {.name = "cross_attn",
+                               .n_kinds = 4,
+                               .kind = {MODEL_CROSS_O_W, MODEL_CROSS_O_B, MODEL_CROSS_POST_W,
+                                        MODEL_CROSS_POST_B}},
+    [MODEL_PART_MEMORY] = {.name = "memory",
+                           .n_kinds = 2,
+                           .kind = {MODEL_MEMORY_W, MODEL_MEMORY_B}},
     [MODEL_PART_FFN0] = {.name = "ffn0",
                          .n_kinds = 3,
                          .kind = {MODEL_NORM3_W, MODEL_NORM3_B, MODEL_ROUTER_W},
@@ -48,27 +61,37 @@ static const struct part_row part_rows[N_PARTS] = {
                                   MODEL_LM_HEAD_B}},
 };
 
-/** Where the tensors of each kind are: index = first + layer * stride + expert * expert_stride;
- *  -1 = no such tensor. */
+/** Where the tensors of each kind are in a stack: index = first + (layer - first_layer) stride +
+ *  expert * expert_stride; -1 = no such tensor. */
 struct where {
     int first[MODEL_N_TENSOR_KINDS];
-    int stride, expert_stride;
+    int first_layer, stride, expert_stride;
 };
 
-/* The first tensor of each kind, and how many tensors a layer and an expert have: tables are
- * regular, so that any tensor follows from these. */
-static void find_tensors(const struct model *model, struct where *where)
+/* The first tensor of each kind of stack @p stack, and how many tensors a layer and an expert have:
+ * tables are regular, so that any tensor follows from these. */
+static void find_tensors(const struct model *model, int stack, struct where *where)
 {
-    *where = (struct where){.stride = 0};
+    *where = (struct where){.first_layer = (int)model->stack[stack].first};
     for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++)
         where->first[kind] = -1;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
-        where->stride += t->layer == 0;
-        where->expert_stride += t->layer == 0 && t->expert == 0;
-        if (t->layer <= 0 && t->expert <= 0) where->first[t->kind] = i;
+        if (t->stack != stack) continue;
+        where->stride += t->layer == where->first_layer;
+        where->expert_stride += t->layer == where->first_layer && t->expert == 0;
+        if (t->layer <= where->first_layer && t->expert <= 0) where->first[t->kind] = i;
     }
-    if (model->tied) where->first[MODEL_LM_HEAD_W] = where->first[MODEL_WTE];
+}
+
+/* Both stacks: a table that they share is the first one's, and a tied head takes the last one's. */
+static void find_all(const struct model *model, struct where where[MODEL_MAX_STACKS])
+{
+    struct where *last = &where[model->n_stacks - 1];
+    for (int i = 0; i < model->n_stacks; i++)
+        find_tensors(model, i, &where[i]);
+    if (model->shared_tokens) last->first[MODEL_WTE] = where[0].first[MODEL_WTE];
+    if (model->tied) last->first[MODEL_LM_HEAD_W] = last->first[MODEL_WTE];
 }
 
 /* Append the tensor of @p kind to the stage's vector, if the model has it. */
@@ -77,7 +100,7 @@ static void add_view(struct model *model, const struct where *where, struct mode
 {
     int tensor = where->first[kind];
     if (tensor < 0) return;
-    if (s->layer > 0) tensor += s->layer * where->stride;
+    if (s->layer >= 0) tensor += (s->layer - where->first_layer) * where->stride;
     tensor += expert * where->expert_stride;
     s->view[s->n_views++] = (struct model_view){tensor, s->n_elems};
     s->n_elems += model->tensor[tensor].n_elems;
@@ -100,59 +123,101 @@ static void add_part(struct model *model, const struct where *where, struct mode
 {
     const struct part_row *row = &part_rows[part];
     s->part[s->n_parts++] = part;
+    where += part == MODEL_PART_MEMORY ? 0 : s->stack;
     add_views(model, where, s, row->kind, row->n_kinds, 0);
     for (int e = 0; e < (int)model_n_ffns(model); e++)
         add_views(model, where, s, row->ffn_kind, row->n_ffn_kinds, e);
     add_views(model, where, s, row->last_kind, row->n_last_kinds, 0);
 }
 
-/* The next stage, whose views begin where those of the last one end. */
-static struct model_stage *next_stage(struct model *model, int layer)
+/* The next stage, whose views begin where those of the last one end; its name is that of the stack,
+ * where there are two, the block and the part. */
+static struct model_stage *next_stage(struct model *model, int stack, int layer, const char *part)
 {
+    static const char *const name[MODEL_MAX_STACKS] = {"encoder.", "decoder."};
     struct model_stage *s = &model->stage[model->n_stages++];
     const struct model_stage *last = model->n_stages > 1 ? s - 1 : NULL;
+    const char *of = model->n_stacks > 1 ? name[stack] : "", *dot = *part ? "." : "";
     s->layer = layer;
+    s->stack = stack;
     s->view = last ? last->view + last->n_views : model->view;
+    if (layer < 0)
+        (void)snprintf(s->name, sizeof s->name, "%s%s", of, part);
+    else
+        (void)snprintf(s->name, sizeof s->name, "%slayers.%d%s%s", of,
+                       layer - (int)model->stack[stack].first, dot, part);
     return s;
 }
 
 /* A stage of one part. */
 static void add_single(struct model *model, const struct where *where, enum model_part part,
-                       int layer)
+                       int stack, int layer)
 {
-    struct model_stage *s = next_stage(model, layer);
-    if (layer < 0)
-        (void)snprintf(s->name, sizeof s->name, "%s", part_rows[part].name);
-    else
-        (void)snprintf(s->name, sizeof s->name, "layers.%d.%s", layer, part_rows[part].name);
-    add_part(model, where, s, part);
+    add_part(model, where, next_stage(model, stack, layer, part_rows[part].name), part);
 }
 
-/* A stage of all parts of a block. */
-static void add_block(struct model *model, const struct where *where, int layer)
+static bool is_in_block(const struct model_stack *stack, enum model_part part)
 {
-    struct model_stage *s = next_stage(model, layer);
-    (void)snprintf(s->name, sizeof s->name, "layers.%d", layer);
-    for (int part = MODEL_PART_QKV; part <= MODEL_PART_FFN1; part++)
-        add_part(model, where, s, (enum model_part)part);
+    const bool cross = part == MODEL_PART_CROSS_QKV || part == MODEL_PART_CROSS_ATTN;
+    return part >= MODEL_PART_QKV && part <= MODEL_PART_FFN1 && (!cross || stack->cross);
+}
+
+/* The parts of a block, in one stage or each in its own. */
+static void add_block(struct model *model, const struct where *where, int stack, int layer,
+                      bool whole)
+{
+    struct model_stage *s = whole ? next_stage(model, stack, layer, "") : NULL;
+    for (int part = 0; part < MODEL_N_PARTS; part++) {
+        if (!is_in_block(&model->stack[stack], (enum model_part)part)) continue;
+        if (whole)
+            add_part(model, where, s, (enum model_part)part);
+        else
+            add_single(model, where, (enum model_part)part, stack, layer);
+    }
+}
+
+/* The embedding of a stack; that of a decoder begins with the norm of the encoder's output. */
+static void add_embedding(struct model *model, const struct where *where, int stack, bool whole)
+{
+    struct model_stage *s = NULL;
+    if (!model->stack[stack].cross || !whole) {
+        if (model->stack[stack].cross) add_single(model, where, MODEL_PART_MEMORY, stack, -1);
+        add_single(model, where, MODEL_PART_EMBED, stack, -1);
+        return;
+    }
+    s = next_stage(model, stack, -1, part_rows[MODEL_PART_EMBED].name);
+    add_part(model, where, s, MODEL_PART_MEMORY);
+    add_part(model, where, s, MODEL_PART_EMBED);
+}
+
+/* Longest stage, and the first stage of each tensor. */
+static void measure(struct model *model)
+{
+    for (int i = model->n_stages - 1; i >= 0; i--) {
+        const struct model_stage *s = &model->stage[i];
+        if (s->n_elems > model->n_stage_elems_max) model->n_stage_elems_max = s->n_elems;
+        for (int v = 0; v < s->n_views; v++)
+            model->tensor[s->view[v].tensor].first_stage = i;
+    }
 }
 
 enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
 {
-    struct where where;
-    bool whole = granularity == HW_STREAM_BLOCK;
-    find_tensors(model, &where);
-    TRY_NEW(model->stage, WSC_MEM_MODEL, 2 + model->L * (whole ? 1 : PARTS_PER_BLOCK));
-    TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + model->tied);
-    add_single(model, &where, MODEL_PART_EMBED, -1);
-    for (int layer = 0; layer < (int)model->L; layer++) {
-        if (whole) add_block(model, &where, layer);
-        for (int part = MODEL_PART_QKV; part <= MODEL_PART_FFN1 && !whole; part++)
-            add_single(model, &where, (enum model_part)part, layer);
+    struct where where[MODEL_MAX_STACKS];
+    const bool whole = granularity == HW_STREAM_BLOCK;
+    enum { OUTSIDE = 4 };
+    find_all(model, where);
+    TRY_NEW(model->stage, WSC_MEM_MODEL, OUTSIDE + model->L * (whole ? 1 : PARTS_PER_BLOCK));
+    TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + model->tied + model->shared_tokens);
+    for (int stack = 0; stack < model->n_stacks; stack++) {
+        const struct model_stack *s = &model->stack[stack];
+        add_embedding(model, where, stack, whole);
+        for (int layer = 0; layer < (int)s->L; layer++)
+            add_block(model, where, stack, (int)s->first + layer, whole);
     }
-    add_single(model, &where, MODEL_PART_HEAD, -1);
-    for (int i = 0; i < model->n_stages; i++)
-        if (model->stage[i].n_elems > model->n_stage_elems_max)
-            model->n_stage_elems_max = model->stage[i].n_elems;
+    add_single(model, where, MODEL_PART_HEAD, model->n_stacks - 1, -1);
+    if (model->n_stacks > 1)
+        (void)snprintf(model->stage[model->n_stages - 1].name, sizeof model->stage->name, "head");
+    measure(model);
     return WSC_OK;
 }

@@ -28,6 +28,7 @@ enum init_rule {
     RULE_ROUTER,
     RULE_DENSE,
     RULE_CLASSIFIER,
+    RULE_RELATIVE,
     RULE_LM_HEAD
 };
 
@@ -61,7 +62,22 @@ enum presence {
     IF_MASKED,
     IF_POOLED,
     IF_CLASSES,
-    IF_CLASS_BIAS
+    IF_CLASS_BIAS,
+    IF_TOKENS,
+    IF_RELATIVE,
+    IF_MEMORY,
+    IF_MEMORY_BIAS,
+    IF_CROSS,
+    IF_CROSS_QKV_BIAS,
+    IF_CROSS_O_BIAS,
+    IF_CROSS_FIRST,
+    IF_CROSS_FIRST_BIAS,
+    IF_CROSS_LAST,
+    IF_CROSS_LAST_BIAS,
+    IF_ENCODER_NORM3_BIAS,
+    IF_NORM_LAST_BIAS,
+    IF_NORM2_LAST,
+    IF_NORM2_LAST_BIAS
 };
 
 /** Once in a model, in every block, in every feed-forward network of every block. */
@@ -69,7 +85,7 @@ enum place { ONCE, IN_BLOCKS, IN_FFNS };
 
 /** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>, A query features, G
  *  key features, E experts, S token types, P rows of
- *  the position table, K classes. */
+ *  the position table, K classes, R buckets of relative positions. */
 struct row {
     const char *name, *alias; /**< after "model." or "model.<stack>.layers.N." or the name of
                                   its feed-forward network, see ffn_name() */
@@ -84,11 +100,13 @@ struct row {
  * layers (attention, norms, feed-forward), head; routers and experts as in release 2.10. */
 static const struct row rows[] = {
     {"embedding_layer.word_embeddings.weight", "lm_head.weight", "VC", MODEL_WTE, ONCE,
-     RULE_EMBEDDING, ALWAYS},
+     RULE_EMBEDDING, IF_TOKENS},
     {"embedding_layer.position_embeddings.embed.weight", "", "PC", MODEL_WPE, ONCE, RULE_EMBEDDING,
      IF_LEARNED},
     {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
      IF_TOKEN_TYPES},
+    {"embedding_layer.position_embed_helper.relative_attention_bias.weight", "", "RH",
+     MODEL_RELATIVE_W, ONCE, RULE_RELATIVE, IF_RELATIVE},
     {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER_EMBED_NORM},
     {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER_EMBED_NORM},
     {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_EMBED_NORM},
@@ -99,6 +117,8 @@ static const struct row rows[] = {
      IF_CAUSAL_NORM_BIAS},
     {"transformer_encoder.norm.weight", "", "C", MODEL_NORMF_W, ONCE, RULE_ONES, IF_FINAL_NORM},
     {"transformer_encoder.norm.bias", "", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS, IF_FINAL_NORM},
+    {"transformer_encoder.norm.weight", "", "C", MODEL_MEMORY_W, ONCE, RULE_ONES, IF_MEMORY},
+    {"transformer_encoder.norm.bias", "", "C", MODEL_MEMORY_B, ONCE, RULE_ZEROS, IF_MEMORY_BIAS},
     {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
     {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
     {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
@@ -109,14 +129,36 @@ static const struct row rows[] = {
      RULE_ATTENTION_OUTPUT, ALWAYS},
     {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, RULE_ZEROS,
      IF_O_BIAS},
+    {"multihead_attn.proj_q_dense_layer.weight", "", "AC", MODEL_CROSS_Q_W, IN_BLOCKS,
+     RULE_ATTENTION, IF_CROSS},
+    {"multihead_attn.proj_q_dense_layer.bias", "", "A", MODEL_CROSS_Q_B, IN_BLOCKS, RULE_ZEROS,
+     IF_CROSS_QKV_BIAS},
+    {"multihead_attn.proj_k_dense_layer.weight", "", "GC", MODEL_CROSS_K_W, IN_BLOCKS,
+     RULE_ATTENTION, IF_CROSS},
+    {"multihead_attn.proj_k_dense_layer.bias", "", "G", MODEL_CROSS_K_B, IN_BLOCKS, RULE_ZEROS,
+     IF_CROSS_QKV_BIAS},
+    {"multihead_attn.proj_v_dense_layer.weight", "", "GC", MODEL_CROSS_V_W, IN_BLOCKS,
+     RULE_ATTENTION, IF_CROSS},
+    {"multihead_attn.proj_v_dense_layer.bias", "", "G", MODEL_CROSS_V_B, IN_BLOCKS, RULE_ZEROS,
+     IF_CROSS_QKV_BIAS},
+    {"multihead_attn.proj_output_dense_layer.weight", "", "CA", MODEL_CROSS_O_W, IN_BLOCKS,
+     RULE_ATTENTION_OUTPUT, IF_CROSS},
+    {"multihead_attn.proj_output_dense_layer.bias", "", "C", MODEL_CROSS_O_B, IN_BLOCKS, RULE_ZEROS,
+     IF_CROSS_O_BIAS},
     {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, IF_NORM_FIRST},
     {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_BIAS},
     {"norm1.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM_LAST},
-    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_LAST},
+    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_LAST_BIAS},
+    {"norm2.weight", "", "C", MODEL_CROSS_NORM_W, IN_BLOCKS, RULE_ONES, IF_CROSS_FIRST},
+    {"norm2.bias", "", "C", MODEL_CROSS_NORM_B, IN_BLOCKS, RULE_ZEROS, IF_CROSS_FIRST_BIAS},
+    {"norm2.weight", "", "C", MODEL_CROSS_POST_W, IN_BLOCKS, RULE_ONES, IF_CROSS_LAST},
+    {"norm2.bias", "", "C", MODEL_CROSS_POST_B, IN_BLOCKS, RULE_ZEROS, IF_CROSS_LAST_BIAS},
     {"norm2.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_ENCODER_NORM3},
-    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_ENCODER_NORM3},
-    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM_LAST},
-    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_LAST},
+    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_ENCODER_NORM3_BIAS},
+    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM2_LAST},
+    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM2_LAST_BIAS},
+    {"norm3.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_CROSS_LAST},
+    {"norm3.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_CROSS_LAST_BIAS},
     {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_NORM3},
     {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_NORM3_BIAS},
     {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_SANDWICH},
@@ -155,37 +197,54 @@ static bool decays(const struct row *row)
 }
 
 /* What each presence means for this model; biases of norms exist in LayerNorm alone. */
-static bool present(const struct row *row, const struct model *model, const struct zoo_model *m)
+static bool present(const struct row *row, const struct model *model, const struct zoo_model *m,
+                    const struct model_stack *stack)
 {
-    const bool bias = m->norm_type == ZOO_LAYERNORM;
+    const bool bias = m->norm_type == ZOO_LAYERNORM, both = model->n_stacks > 1;
+    const bool causal = stack->causal, cross = stack->cross, last = model->norm_last;
     const bool tokens = model->head[0].output == MODEL_LM_HEAD_W;
     const struct model_head *classes = model_head_of(model, MODEL_CLASS_W);
     const bool is[] = {
         [ALWAYS] = true,
         [IF_LEARNED] = m->position_embedding_type == ZOO_POSITION_LEARNED,
         [IF_TOKEN_TYPES] = model->token_types > 0,
-        [IF_EMBED_NORM] = model->embed_norm && model->causal,
-        [IF_EMBED_NORM_BIAS] = model->embed_norm && model->causal && bias,
-        [IF_ENCODER_EMBED_NORM] = model->embed_norm && !model->causal,
-        [IF_NORM_FIRST] = !model->norm_last,
-        [IF_NORM_LAST] = model->norm_last,
-        [IF_FINAL_NORM] = !model->causal && m->use_final_layer_norm,
+        [IF_EMBED_NORM] = model->embed_norm && causal,
+        [IF_EMBED_NORM_BIAS] = model->embed_norm && causal && bias,
+        [IF_ENCODER_EMBED_NORM] = model->embed_norm && !causal,
+        [IF_NORM_FIRST] = !last,
+        [IF_NORM_LAST] = last,
+        [IF_NORM_LAST_BIAS] = last && bias,
+        [IF_NORM2_LAST] = last && !cross,
+        [IF_NORM2_LAST_BIAS] = last && !cross && bias,
+        [IF_FINAL_NORM] = !causal && !both && m->use_final_layer_norm,
+        [IF_TOKENS] = !cross || !model->shared_tokens,
+        [IF_RELATIVE] = model->buckets > 0,
+        [IF_MEMORY] = both && !cross,
+        [IF_MEMORY_BIAS] = both && !cross && bias,
+        [IF_CROSS] = cross,
+        [IF_CROSS_QKV_BIAS] = cross && m->use_projection_bias_in_attention,
+        [IF_CROSS_O_BIAS] = cross && m->use_ffn_bias_in_attention,
+        [IF_CROSS_FIRST] = cross && !last,
+        [IF_CROSS_FIRST_BIAS] = cross && !last && bias,
+        [IF_CROSS_LAST] = cross && last,
+        [IF_CROSS_LAST_BIAS] = cross && last && bias,
         [IF_QKV_BIAS] = m->use_projection_bias_in_attention,
         [IF_O_BIAS] = m->use_ffn_bias_in_attention,
         [IF_FFN_BIAS] = m->use_ffn_bias,
         [IF_GATED] = model->gated,
         [IF_GATED_BIAS] = model->gated && m->use_ffn_bias,
-        [IF_NORM_BIAS] = bias && !model->norm_last,
-        [IF_NORM3] = model->norm3 && model->causal,
-        [IF_NORM3_BIAS] = model->norm3 && model->causal && bias,
-        [IF_ENCODER_NORM3] = !model->causal && !model->norm_last,
+        [IF_NORM_BIAS] = bias && !last,
+        [IF_NORM3] = model->norm3 && causal && !last,
+        [IF_NORM3_BIAS] = model->norm3 && causal && !last && bias,
+        [IF_ENCODER_NORM3] = !causal && !last,
+        [IF_ENCODER_NORM3_BIAS] = !causal && !last && bias,
         [IF_SANDWICH] = model->sandwich,
         [IF_SANDWICH_BIAS] = model->sandwich && bias,
         [IF_ROUTED] = model->experts > 0,
         [IF_UNTIED] = !m->share_embedding_weights && tokens,
         [IF_HEAD_BIAS] = model->head[0].bias && tokens,
-        [IF_CAUSAL] = model->causal,
-        [IF_CAUSAL_NORM_BIAS] = model->causal && bias,
+        [IF_CAUSAL] = causal,
+        [IF_CAUSAL_NORM_BIAS] = causal && bias,
         [IF_MASKED] = model->head[0].dense == MODEL_DENSE_W,
         [IF_POOLED] = classes && classes->dense == MODEL_POOL_W,
         [IF_CLASSES] = classes != NULL,
@@ -195,14 +254,19 @@ static bool present(const struct row *row, const struct model *model, const stru
 }
 
 /* A dimension of a shape; the missing second one of a vector is 1. */
-static int64_t size_of_letter(const struct model *model, char letter)
+static int64_t size_of_letter(const struct model *model, const struct model_stack *stack,
+                              char letter)
 {
     const struct model_head *classes = model_head_of(model, MODEL_CLASS_W);
     switch (letter) {
     case 'V':
-        return model->V;
+        return stack->V;
     case 'P':
-        return model->table_rows;
+        return stack->table_rows;
+    case 'R':
+        return model->buckets;
+    case 'H':
+        return model->H;
     case 'C':
         return model->C;
     case 'F':
@@ -272,6 +336,48 @@ static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_i
     return explicit_or(given, plain ? standard : scaled(standard, depth));
 }
 
+/* Uniform with a variance of @p scale over the mean of inputs and outputs (Glorot and Bengio 2010
+ * with 1). */
+static struct zoo_init glorot(double scale)
+{
+    return (struct zoo_init){.kind = ZOO_INIT_VARIANCE_SCALING,
+                             .value = scale,
+                             .fan = ZOO_FAN_AVG,
+                             .distribution = ZOO_INIT_UNIFORM};
+}
+
+/* The Model Zoo's class of T5: deviations of Raffel et al. 2020, or uniform weights as those of the
+ * Transformer in tensor2tensor. */
+static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_model *m)
+{
+    const bool uniform = m->use_transformer_initialization;
+    const bool query = row->kind == MODEL_Q_W || row->kind == MODEL_CROSS_Q_W;
+    const double d = (double)m->d_kv, C = (double)m->hidden_size, F = (double)m->filter_size;
+    struct zoo_init init = {.kind = ZOO_INIT_NORMAL, .std = m->initializer_factor};
+    switch (row->rule) {
+    case RULE_ATTENTION:
+    case RULE_ATTENTION_OUTPUT:
+        init.std /= sqrt(query ? C * d : C);
+        return uniform ? glorot(query ? 1 / (9 * d) : 1.0 / 9) : init;
+    case RULE_FFN:
+    case RULE_FFN_OUTPUT:
+        init.std /= sqrt(row->rule == RULE_FFN ? C : F);
+        return uniform ? glorot(1) : init;
+    case RULE_RELATIVE:
+        return glorot(1);
+    case RULE_EMBEDDING:
+        return uniform ? cut_normal(1) : init;
+    case RULE_LM_HEAD:
+    case RULE_ROUTER:
+    case RULE_DENSE:
+    case RULE_CLASSIFIER:
+    case RULE_ZEROS:
+    case RULE_ONES:
+        break;
+    }
+    return init;
+}
+
 /* The initial distribution of a row's tensor: the params' initializer of its group, else the
  * family's default, scaled by muP. */
 static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m)
@@ -280,7 +386,9 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     const struct zoo_init matrix = explicit_or(&m->initializer, standard);
     const struct mup mup = mup_of(m);
     const bool by_base = m->mup_base_hidden_size > 0;
+    if (m->objective == ZOO_SEQ2SEQ && decays(row)) return seq2seq_init(row, m);
     switch (row->rule) {
+    case RULE_RELATIVE:
     case RULE_ONES:
         return (struct zoo_init){.kind = ZOO_INIT_ONES};
     case RULE_EMBEDDING:
@@ -329,6 +437,7 @@ static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
     case RULE_ROUTER:
     case RULE_DENSE:
     case RULE_CLASSIFIER:
+    case RULE_RELATIVE:
     case RULE_LM_HEAD:
         break;
     }
@@ -403,6 +512,29 @@ static const char *encoder_name(const struct row *row, const struct model *model
     return row->name;
 }
 
+/* Where the Model Zoo's class of T5 has a tensor: embeddings and blocks are those of the encoder or
+ * the decoder, without the levels of other classes. */
+static const char *seq2seq_name(const struct row *row, bool decoder, const char **prefix)
+{
+    static const char embedding[] = "embedding_layer.", level[] = "transformer_";
+    if (!strncmp(row->name, embedding, sizeof embedding - 1)) {
+        *prefix = decoder ? "decoder_embeddings." : "encoder_embeddings.";
+        return row->name + sizeof embedding - 1;
+    }
+    return strncmp(row->name, level, sizeof level - 1) ? row->name : row->name + sizeof level - 1;
+}
+
+/* A table of tokens has the name of each use. */
+static void set_seq2seq_alias(struct model_tensor *t, const struct model *model)
+{
+    if (t->kind != MODEL_WTE) return;
+    const bool output = model->tied && (model->shared_tokens || t->stack > 0);
+    const char *name = output                 ? "model.lm_head.weight"
+                       : model->shared_tokens ? "model.decoder_embeddings.word_embeddings.weight"
+                                              : "";
+    (void)snprintf(t->alias, sizeof t->alias, "%s", name);
+}
+
 /* The second name of a tensor: that of release 2.0, or of the output layer that is tied to it. */
 static void set_alias(struct model_tensor *t, const struct row *row, const struct model *model)
 {
@@ -417,33 +549,49 @@ static void set_alias(struct model_tensor *t, const struct row *row, const struc
 /* Model Zoo name, and the second name. */
 static void set_names(struct model_tensor *t, const struct row *row, const struct model *model)
 {
-    const char *stack = model->causal ? "transformer_decoder" : "transformer_encoder";
+    const bool both = model->n_stacks > 1;
+    const char *stack =
+        model->stack[t->stack].causal ? "transformer_decoder" : "transformer_encoder";
     const char *prefix = "", *name = row->name;
     char ffn[48] = "";
     int n;
+    const int layer = t->layer - (int)model->stack[t->stack].first;
+    if (both) stack = t->stack ? "decoder" : "encoder";
+    if (both) name = seq2seq_name(row, t->stack > 0, &prefix);
     if (!model->causal) name = encoder_name(row, model, &prefix);
     if (row->place == IN_FFNS) ffn_name(ffn, model, t->expert);
     if (t->layer >= 0)
-        n = snprintf(t->name, sizeof t->name, "model.%s%s.layers.%d.%s%s", prefix, stack, t->layer,
+        n = snprintf(t->name, sizeof t->name, "model.%s%s.layers.%d.%s%s", prefix, stack, layer,
                      ffn, name);
     else
         n = snprintf(t->name, sizeof t->name, "model.%s%s", prefix, name);
     WSC_CHECK(n > 0 && n < (int)sizeof t->name, "tensor name of kind %d", (int)row->kind);
-    set_alias(t, row, model);
+    if (both)
+        set_seq2seq_alias(t, model);
+    else
+        set_alias(t, row, model);
 }
 
-/** Append the tensor of @p row in @p layer (-1: outside the blocks), @p expert (-1: no expert's).
- */
-static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *row, int layer,
-                                       int expert, const struct zoo_params *params)
+/** Where a tensor is: in stack `stack`, layer `layer` (-1: outside the blocks), expert `expert`
+ * (-1: no expert's). */
+struct tensor_place {
+    int stack, layer, expert;
+};
+
+/** Append the tensor of @p row at @p at. */
+static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *row,
+                                       const struct tensor_place *at,
+                                       const struct zoo_params *params)
 {
+    const struct model_stack *stack = &model->stack[at->stack];
     struct model_tensor *t = &model->tensor[model->n_tensors++];
     t->kind = row->kind;
-    t->layer = layer;
-    t->expert = expert;
+    t->stack = at->stack;
+    t->layer = at->layer;
+    t->expert = at->expert;
     t->n_dims = row->shape[1] ? 2 : 1;
-    t->shape[0] = size_of_letter(model, row->shape[0]);
-    t->shape[1] = size_of_letter(model, row->shape[1]);
+    t->shape[0] = size_of_letter(model, stack, row->shape[0]);
+    t->shape[1] = size_of_letter(model, stack, row->shape[1]);
     t->n_elems = t->shape[0] * t->shape[1];
     t->decay = decays(row);
     t->init = model_init_of_shape(resolve_init(row, &params->model), t->shape);
@@ -466,6 +614,7 @@ static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
     const int stem = (int)(strlen(base->name) - strlen(tail));
     *t = (struct model_tensor){.kind = base->kind + (b ? MODEL_ADAPTER_B : MODEL_ADAPTER_A),
                                .layer = base->layer,
+                               .stack = base->stack,
                                .expert = -1,
                                .n_dims = 2,
                                .shape = {b ? base->shape[0] : model->adapter[base->kind].r,
@@ -503,11 +652,11 @@ static void number_init_streams(struct model *model)
 
 /** Append the run of rows of the same place that starts at row @p from; returns its end. */
 static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zoo_params *params,
-                                            int from, int layer, int expert)
+                                            int from, const struct tensor_place *at)
 {
     for (int i = from; i < N_ROWS && rows[i].place == rows[from].place; i++)
-        if (present(&rows[i], model, &params->model)) {
-            TRY(append(model, &rows[i], layer, expert, params));
+        if (present(&rows[i], model, &params->model, &model->stack[at->stack])) {
+            TRY(append(model, &rows[i], at, params));
             TRY(append_adapter(model, params));
         }
     return WSC_OK;
@@ -522,41 +671,59 @@ static int end_of_run(int from)
     return i;
 }
 
-/* Tensors of one block, or of one network of a block, or outside. */
-static int64_t count(const struct model *model, const struct zoo_model *m, enum place place)
+/* Tensors of one block of a stack, or of one network of a block, or outside. */
+static int64_t count(const struct model *model, const struct zoo_model *m,
+                     const struct model_stack *stack, enum place place)
 {
     int64_t n = 0;
     for (int i = 0; i < N_ROWS; i++)
-        n += rows[i].place == place && present(&rows[i], model, m);
+        n += rows[i].place == place && present(&rows[i], model, m, stack);
     return n;
+}
+
+/* Room for the tensors of all stacks, each with its adapter. */
+static int64_t count_all(const struct model *model, const struct zoo_model *m)
+{
+    enum { ADAPTED = 3 };
+    int64_t n = 0;
+    for (int i = 0; i < model->n_stacks; i++) {
+        const struct model_stack *s = &model->stack[i];
+        n += count(model, m, s, ONCE) + s->L * (count(model, m, s, IN_BLOCKS) +
+                                                model_n_ffns(model) * count(model, m, s, IN_FFNS));
+    }
+    return n * (m->lora_params.n ? ADAPTED : 1);
 }
 
 /* The tensors of one block, its experts one after the other. */
 static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct zoo_params *params,
-                                             int first_row, int layer)
+                                             int first_row, struct tensor_place at)
 {
     const int ffn_row = end_of_run(first_row);
-    TRY(append_rows(model, params, first_row, layer, -1));
-    if (!model->experts) return append_rows(model, params, ffn_row, layer, -1);
-    for (int e = 0; e < (int)model_n_ffns(model); e++)
-        TRY(append_rows(model, params, ffn_row, layer, e));
+    TRY(append_rows(model, params, first_row, &at));
+    if (!model->experts) return append_rows(model, params, ffn_row, &at);
+    for (int e = 0; e < (int)model_n_ffns(model); e++) {
+        at.expert = e;
+        TRY(append_rows(model, params, ffn_row, &at));
+    }
     return WSC_OK;
 }
 
 enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    enum { ADAPTED = 3 };
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
     TRY(check_inits(m));
-    const int64_t in_block =
-        count(model, m, IN_BLOCKS) + model_n_ffns(model) * count(model, m, IN_FFNS);
-    const int64_t each = m->lora_params.n ? ADAPTED : 1; /* a matrix and its adapter */
-    TRY_NEW(model->tensor, WSC_MEM_MODEL, each * (count(model, m, ONCE) + in_block * model->L));
-    TRY(append_rows(model, params, 0, -1, -1));
-    for (int layer = 0; layer < (int)model->L; layer++)
-        TRY(append_block(model, params, block_row, layer));
-    TRY(append_rows(model, params, head_row, -1, -1));
+    TRY_NEW(model->tensor, WSC_MEM_MODEL, count_all(model, m));
+    struct tensor_place at = {.layer = -1, .expert = -1};
+    for (; at.stack < model->n_stacks; at.stack++) {
+        const struct model_stack *s = &model->stack[at.stack];
+        TRY(append_rows(model, params, 0, &at));
+        for (int layer = 0; layer < (int)s->L; layer++)
+            TRY(append_block(model, params, block_row,
+                             (struct tensor_place){at.stack, (int)s->first + layer, -1}));
+    }
+    at.stack = model->n_stacks - 1;
+    TRY(append_rows(model, params, head_row, &at));
     number_init_streams(model);
     return WSC_OK;
 }

@@ -17,7 +17,7 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {m->norm != ZOO_LAYERNORM, "norm_type"},
         {m->embed_norm, "embedding_layer_norm"},
         {m->parallel, "name"},
-        {!m->causal, "objective"},
+        {!m->causal || m->n_stacks > 1, "objective"},
         {m->sandwich, "norm_first_sandwich"},
         {m->kv_heads != m->H, "extra_attention_params.num_kv_groups"},
         {m->H * m->head_dim != m->C, "attention_inner_dim"},

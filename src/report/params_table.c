@@ -98,12 +98,20 @@ static void print_model(const struct job_description *r)
                  m->parallel_block ? "parallel" : "sequential", (long long)m->hidden_size,
                  norm_of(m), m->norm_first_sandwich ? ", sandwich norms" : "",
                  has_mup(m) ? "; muP" : "");
+    if (m->objective == ZOO_SEQ2SEQ) {
+        line("decoder");
+        (void)printf("%lld blocks more, which attend to the output of those above\n",
+                     (long long)m->decoder_num_hidden_layers);
+    }
     print_attention(r);
     print_feed_forward(m);
     line("tokens");
     (void)printf("%lld in the vocabulary, %s output layer; %lld in a sequence\n",
-                 (long long)m->vocab_size, m->share_embedding_weights ? "tied" : "untied",
-                 (long long)m->max_position_embeddings);
+                 (long long)r->model->V, m->share_embedding_weights ? "tied" : "untied",
+                 (long long)r->model->stack[0].T);
+    if (m->objective != ZOO_SEQ2SEQ) return;
+    line("targets");
+    (void)printf("%lld in a sequence\n", (long long)r->model->stack[1].T);
 }
 
 /* Global batch and micro-batch of an input. */
@@ -229,7 +237,8 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
         struct stream_amounts amounts;
         char bytes[32];
         /* Blocks are alike: the first one stands for all. */
-        if (c->model->stage[s].layer > 0) continue;
+        const struct model_stage *stage = &c->model->stage[s];
+        if (stage->layer > c->model->stack[stage->stack].first) continue;
         stream_amounts_of(&c->hw, c->model, s, MODEL_DENSEST, &amounts);
         const struct model_density *density = amounts.sparse ? &amounts.density : NULL;
         out_si_unit(bytes, sizeof bytes, (double)amounts.weight_bytes, "B");
@@ -336,6 +345,8 @@ static void json_model(struct out_json *j, const struct job_description *r)
     out_json_str(j, "name", r->family + (r->family[0] == ' '));
     out_json_int(j, "hidden_size", m->hidden_size);
     out_json_int(j, "num_hidden_layers", m->num_hidden_layers);
+    json_optional(j, "decoder_num_hidden_layers",
+                  m->objective == ZOO_SEQ2SEQ ? m->decoder_num_hidden_layers : CONF_NULL);
     out_json_int(j, "num_heads", m->num_heads);
     out_json_int(j, "num_kv_groups", m->num_kv_groups);
     out_json_int(j, "head_dim", r->model->head_dim);

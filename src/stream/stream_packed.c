@@ -36,7 +36,7 @@ bool stream_packs_tensor(const struct model *model, int tensor, int64_t n_kept)
 {
     const struct model_tensor *t = &model->tensor[tensor];
     const int64_t bytes = num_format_bytes(model->format);
-    if (model->tied && t->kind == MODEL_WTE) return false;
+    if ((model->tied || model->shared_tokens) && t->kind == MODEL_WTE) return false;
     return n_kept * bytes + (t->n_elems + WORD_BYTES - 1) / WORD_BYTES < t->n_elems * bytes;
 }
 

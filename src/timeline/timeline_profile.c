@@ -17,6 +17,9 @@ static const char *const part_name[] = {
     [MODEL_PART_EMBED] = "model.embedding_layer",
     [MODEL_PART_QKV] = "model.transformer_decoder.layers.*.self_attn.proj_qkv",
     [MODEL_PART_ATTN] = "model.transformer_decoder.layers.*.self_attn",
+    [MODEL_PART_CROSS_QKV] = "model.transformer_decoder.layers.*.multihead_attn.proj_qkv",
+    [MODEL_PART_CROSS_ATTN] = "model.transformer_decoder.layers.*.multihead_attn",
+    [MODEL_PART_MEMORY] = "model.encoder.norm",
     [MODEL_PART_FFN0] = "model.transformer_decoder.layers.*.ffn.0",
     [MODEL_PART_FFN1] = "model.transformer_decoder.layers.*.ffn.1",
     [MODEL_PART_HEAD] = "model.lm_head"};
@@ -50,12 +53,15 @@ static double part_cycles(const struct timeline *t, const struct cluster_record 
                                        d));
 }
 
-/* The stage of the model by parts that is part @p part of layer @p layer. */
-static int stage_of_part(const struct timeline *t, int layer, enum model_part part)
+/* The stage of the model by parts that is part @p part of stage @p stage. */
+static int stage_of_part(const struct timeline *t, const struct model_stage *stage,
+                         enum model_part part)
 {
-    for (int s = 0; s < t->by_part->n_stages; s++)
-        if (t->by_part->stage[s].layer == layer && t->by_part->stage[s].part[0] == part) return s;
-    WSC_CHECK(false, "no part %d in layer %d", (int)part, layer);
+    for (int i = 0; i < t->by_part->n_stages; i++) {
+        const struct model_stage *s = &t->by_part->stage[i];
+        if (s->layer == stage->layer && s->stack == stage->stack && s->part[0] == part) return i;
+    }
+    WSC_CHECK(false, "no part %d in layer %d", (int)part, stage->layer);
     return 0;
 }
 
@@ -68,7 +74,7 @@ static void add_visit(const struct timeline *t, const struct cluster_record *rec
     int64_t left_ps = v->compute_ps;
     int s[MODEL_MAX_PARTS] = {0};
     for (int i = 0; i < stage->n_parts; i++) {
-        s[i] = stage_of_part(t, stage->layer, stage->part[i]);
+        s[i] = stage_of_part(t, stage, stage->part[i]);
         cycles[i] = part_cycles(t, record, v, s[i]);
         all += cycles[i];
     }

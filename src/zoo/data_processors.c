@@ -24,6 +24,9 @@ static const struct processor processors[] = {
     {"MNLIDataProcessor", ZOO_SAMPLES_MNLI, ZOO_CLASSIFICATION},
     {"BertTokenClassifierDataProcessor", ZOO_SAMPLES_TOKENS, ZOO_TOKEN_CLASSIFICATION},
     {"BertSumCSVDataProcessor", ZOO_SAMPLES_SENTENCES, ZOO_SUMMARIZATION},
+    {"T5HDF5DataProcessor", ZOO_SAMPLES_SEQ2SEQ, ZOO_SEQ2SEQ},
+    {"T5DynamicDataProcessor", ZOO_SAMPLES_SPANS, ZOO_SEQ2SEQ},
+    {"TransformerDynamicDataProcessor", ZOO_SAMPLES_TRANSLATION, ZOO_SEQ2SEQ},
 };
 enum { N_PROCESSORS = sizeof processors / sizeof *processors };
 
@@ -55,7 +58,14 @@ void zoo_processor_check(struct conf_parse *p, struct zoo_input *in, const char 
         return;
     }
     in->samples = row->samples;
-    if (row->objective != ZOO_CAUSAL_LM && objective == ZOO_CAUSAL_LM)
+    if (row->objective == ZOO_SEQ2SEQ && objective != ZOO_SEQ2SEQ)
+        conf_diag_error(p->diag, pos, path,
+                        "%s makes data for an encoder and a decoder; hint: model.name t5",
+                        row->name);
+    else if (row->objective != ZOO_CAUSAL_LM && objective == ZOO_CAUSAL_LM)
         conf_diag_error(p->diag, pos, path, "%s makes data for encoders; hint: model.name bert",
                         row->name);
+    else if (row->objective != ZOO_SEQ2SEQ && objective == ZOO_SEQ2SEQ)
+        conf_diag_error(p->diag, pos, path,
+                        "%s makes no pairs of sequences; hint: T5HDF5DataProcessor", row->name);
 }

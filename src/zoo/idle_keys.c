@@ -72,7 +72,48 @@ static bool not_masked(const struct zoo_params *p)
 
 static bool decodes(const struct zoo_params *p)
 {
-    return p->model.objective == ZOO_CAUSAL_LM;
+    return p->model.objective == ZOO_CAUSAL_LM || p->model.objective == ZOO_SEQ2SEQ;
+}
+
+static bool not_seq2seq(const struct zoo_params *p)
+{
+    return p->model.objective != ZOO_SEQ2SEQ;
+}
+
+static bool neither_masked_nor_seq2seq(const struct zoo_params *p)
+{
+    return not_masked(p) && not_seq2seq(p);
+}
+
+static bool not_relative(const struct zoo_params *p)
+{
+    return p->model.position_embedding_type != ZOO_POSITION_RELATIVE;
+}
+
+static bool train_not_spans(const struct zoo_params *p)
+{
+    return p->train_input.samples != ZOO_SAMPLES_SPANS;
+}
+
+static bool eval_not_spans(const struct zoo_params *p)
+{
+    return p->eval_input.samples != ZOO_SAMPLES_SPANS;
+}
+
+static bool train_not_translation(const struct zoo_params *p)
+{
+    return p->train_input.samples != ZOO_SAMPLES_TRANSLATION;
+}
+
+static bool eval_not_translation(const struct zoo_params *p)
+{
+    return p->eval_input.samples != ZOO_SAMPLES_TRANSLATION;
+}
+
+/* What is drawn from the seed: the order of samples, spans, masks. */
+static bool draws_nothing(const struct zoo_input *in)
+{
+    return !in->shuffle && in->samples != ZOO_SAMPLES_SPANS;
 }
 
 static bool not_by_masked_sum(const struct zoo_params *p)
@@ -135,7 +176,8 @@ static bool eval_not_sentences(const struct zoo_params *p)
 
 static bool reads_no_vocabulary(const struct zoo_input *in)
 {
-    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_MASKED;
+    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_MASKED ||
+           in->samples == ZOO_SAMPLES_SEQ2SEQ;
 }
 
 static bool train_without_vocabulary(const struct zoo_params *p)
@@ -183,12 +225,12 @@ static bool not_both(const struct zoo_params *p)
 
 static bool train_in_order(const struct zoo_params *p)
 {
-    return !p->train_input.shuffle;
+    return draws_nothing(&p->train_input);
 }
 
 static bool eval_in_order(const struct zoo_params *p)
 {
-    return !p->eval_input.shuffle;
+    return draws_nothing(&p->eval_input);
 }
 
 static bool logs_no_sparsity(const struct zoo_params *p)
@@ -237,7 +279,8 @@ static const struct condition conditions[] = {
     {"model.disable_nsp", not_masked, "objective is not masked_lm", NULL},
     {"model.mlm_loss_weight", not_by_masked_sum, "no masked_lm by mlm_loss_scaling batch_size",
      NULL},
-    {"model.mlm_loss_scaling", not_masked, "objective is not masked_lm", NULL},
+    {"model.mlm_loss_scaling", neither_masked_nor_seq2seq,
+     "objective is neither masked_lm nor seq2seq", NULL},
     {"model.mlm_nonlinearity", not_masked, "objective is not masked_lm", NULL},
     {"model.pooler_nonlinearity", no_pooler, "there is no pooler", in_a_file},
     {"model.num_labels", no_labels, "objective has no labels", NULL},
@@ -250,6 +293,32 @@ static const struct condition conditions[] = {
     {"model.use_final_layer_norm", decodes, "the model is no encoder", NULL},
     {"model.token_dropout", decodes, "the model is no encoder", NULL},
     {"model.mask_token_id", no_token_dropout, "token_dropout is off", NULL},
+#define OF_SEQ2SEQ(key)                                                                            \
+    {                                                                                              \
+        "model." key, not_seq2seq, "objective is not seq2seq", NULL                                \
+    }
+    OF_SEQ2SEQ("tgt_vocab_size"),
+    OF_SEQ2SEQ("extra_ids"),
+    OF_SEQ2SEQ("decoder_num_hidden_layers"),
+    OF_SEQ2SEQ("tgt_max_position_embeddings"),
+    OF_SEQ2SEQ("d_kv"),
+    OF_SEQ2SEQ("decoder_nonlinearity"),
+    OF_SEQ2SEQ("share_encoder_decoder_embedding"),
+    OF_SEQ2SEQ("relu_dropout_rate"),
+    OF_SEQ2SEQ("use_pre_encoder_decoder_dropout"),
+    OF_SEQ2SEQ("use_pre_encoder_decoder_layer_norm"),
+    OF_SEQ2SEQ("use_dropout_outside_residual_path"),
+    OF_SEQ2SEQ("use_transformer_initialization"),
+    OF_SEQ2SEQ("initializer_factor"),
+#undef OF_SEQ2SEQ
+    {"model.relative_attention_num_buckets", not_relative,
+     "position_embedding_type is not relative", NULL},
+    {"train_input.tgt_max_sequence_length", not_seq2seq, "objective is not seq2seq", NULL},
+    {"train_input.tgt_data_dir", train_not_translation, "the loader reads no targets", NULL},
+    {"train_input.extra_ids", train_not_spans, "the loader leaves no spans out", NULL},
+    {"eval_input.tgt_max_sequence_length", not_seq2seq, "objective is not seq2seq", NULL},
+    {"eval_input.tgt_data_dir", eval_not_translation, "the loader reads no targets", NULL},
+    {"eval_input.extra_ids", eval_not_spans, "the loader leaves no spans out", NULL},
     {"train_input.masked_lm_prob", train_not_dynamic, "the loader masks nothing", NULL},
     {"train_input.mask_whole_word", train_not_dynamic, "the loader masks nothing", NULL},
     {"train_input.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},

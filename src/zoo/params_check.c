@@ -231,6 +231,125 @@ static void check_mup(struct conf_parse *p, struct zoo_model *m)
     if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;
 }
 
+/* Lengths of sources and targets: the data's and the position tables' are each other's defaults. */
+static void set_lengths(const struct conf_parse *p, struct zoo_params *params)
+{
+    struct zoo_model *m = &params->model;
+    struct zoo_input *const in[] = {&params->train_input, &params->eval_input};
+    const struct zoo_input *first = in[params->train_input.present ? 0 : 1];
+    if (!was_given(p, "model.max_position_embeddings") && first->max_sequence_length > 0)
+        m->max_position_embeddings = first->max_sequence_length;
+    if (m->tgt_max_position_embeddings == CONF_NULL)
+        m->tgt_max_position_embeddings = first->tgt_max_sequence_length > 0
+                                             ? first->tgt_max_sequence_length
+                                             : m->max_position_embeddings;
+    for (int i = 0; i < 2; i++) {
+        if (in[i]->max_sequence_length == CONF_NULL)
+            in[i]->max_sequence_length = m->max_position_embeddings;
+        if (in[i]->tgt_max_sequence_length == CONF_NULL)
+            in[i]->tgt_max_sequence_length = m->tgt_max_position_embeddings;
+    }
+}
+
+/* The width of attention is that of a head times the heads. */
+static void set_head_width(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *width = "model.d_kv", *inner = "model.attention_inner_dim";
+    enum { HEAD_WIDTH = 64 };
+    if (m->num_heads < 1) return;
+    if (m->d_kv == CONF_NULL)
+        m->d_kv = m->attention_inner_dim > 0 ? m->attention_inner_dim / m->num_heads : HEAD_WIDTH;
+    if (was_given(p, inner) && m->attention_inner_dim != m->d_kv * m->num_heads)
+        conf_diag_error(p->diag, where(p, width, inner), width,
+                        "times num_heads is %lld, but attention_inner_dim is %lld",
+                        (long long)(m->d_kv * m->num_heads), (long long)m->attention_inner_dim);
+    m->attention_inner_dim = m->d_kv * m->num_heads;
+}
+
+/* Features of T5's class that others of its keys decide. */
+static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
+{
+    const char *decoder = "model.decoder_nonlinearity", *bias = "model.use_ffn_bias",
+               *shared = "model.share_encoder_decoder_embedding";
+    if (m->decoder_nonlinearity == ZOO_SAME_FUNCTION) m->decoder_nonlinearity = m->nonlinearity;
+    if (m->decoder_nonlinearity != m->nonlinearity)
+        conf_diag_error(p->diag, where(p, decoder, NULL), decoder,
+                        "must be that of the encoder in this release");
+    if (m->nonlinearity == ZOO_GELU && m->use_ffn_bias) {
+        conf_diag_warn(p->diag, where(p, bias, NULL), bias, "taken as false with gelu");
+        m->use_ffn_bias = false;
+    }
+    if (m->share_encoder_decoder_embedding && m->tgt_vocab_size != m->vocab_size)
+        conf_diag_error(p->diag, where(p, shared, "model.tgt_vocab_size"), shared,
+                        "needs one vocabulary, but tgt_vocab_size is %lld and src_vocab_size %lld",
+                        (long long)m->tgt_vocab_size, (long long)m->vocab_size);
+    if (!was_given(p, "model.attention_type"))
+        m->attention_type =
+            m->use_transformer_initialization ? ZOO_SCALED_DOT_PRODUCT : ZOO_DOT_PRODUCT;
+    if (!was_given(p, "model.loss_scaling")) m->loss_scaling = m->mlm_loss_scaling;
+}
+
+/* Keys that need an encoder with a decoder, or that do not go with one. */
+static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *params)
+{
+    const struct zoo_model *m = &params->model;
+    const bool both = m->objective == ZOO_SEQ2SEQ;
+    const char *position = "model.position_embedding_type", *smoothing = "model.label_smoothing";
+    const struct {
+        const char *path;
+        bool given;
+    } refused[] = {{"model.embedding_layer_norm", m->embedding_layer_norm},
+                   {"model.lora_params", m->lora_params.n > 0},
+                   {"sparsity", params->sparsity.n > 0},
+                   {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale}};
+    if (m->position_embedding_type == ZOO_POSITION_RELATIVE && !both)
+        conf_diag_error(p->diag, where(p, position, NULL), position,
+                        "relative positions need objective seq2seq in this release");
+    if (m->label_smoothing > 0 && !both && m->objective != ZOO_CAUSAL_LM &&
+        m->objective != ZOO_MASKED_LM)
+        conf_diag_error(p->diag, where(p, smoothing, NULL), smoothing,
+                        "needs a head that predicts tokens");
+    for (size_t i = 0; both && i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].given)
+            conf_diag_error(p->diag, where(p, refused[i].path, NULL), refused[i].path,
+                            "not with an encoder and a decoder in this release");
+}
+
+/* Files of tokens that the loader of @p in needs beside data_dir. */
+static void check_pairs(struct conf_parse *p, const struct zoo_input *in, const char *section)
+{
+    char path[CONF_MAX_PATH], near[CONF_MAX_PATH];
+    const bool spans = in->samples == ZOO_SAMPLES_SPANS;
+    const bool translation = in->samples == ZOO_SAMPLES_TRANSLATION;
+    (void)snprintf(near, sizeof near, "%s.data_processor", section);
+    if (!in->present || (!spans && !translation)) return;
+    (void)snprintf(path, sizeof path, "%s.vocab_file", section);
+    if (!in->vocab_file)
+        conf_diag_error(p->diag, where(p, near, NULL), path,
+                        "required key is missing; hint: src_vocab_file, a token in each line");
+}
+
+/* What an encoder with a decoder needs; defaults depend on other keys. */
+static void check_seq2seq(struct conf_parse *p, struct zoo_params *params)
+{
+    const char *buckets = "model.relative_attention_num_buckets";
+    struct zoo_model *m = &params->model;
+    check_beside_seq2seq(p, params);
+    if (m->objective != ZOO_SEQ2SEQ) return;
+    if (m->tgt_vocab_size == CONF_NULL) m->tgt_vocab_size = m->vocab_size;
+    if (m->decoder_num_hidden_layers == CONF_NULL)
+        m->decoder_num_hidden_layers = m->num_hidden_layers;
+    set_lengths(p, params);
+    set_head_width(p, m);
+    check_t5_features(p, m);
+    check_pairs(p, &params->train_input, "train_input");
+    check_pairs(p, &params->eval_input, "eval_input");
+    if (m->relative_attention_num_buckets % 2)
+        conf_diag_error(p->diag, where(p, buckets, NULL), buckets,
+                        "must be an even number, got %lld",
+                        (long long)m->relative_attention_num_buckets);
+}
+
 /* A mean over masked tokens and one over sequences cannot share one divisor. */
 static void check_masked_loss(struct conf_parse *p, struct zoo_model *m)
 {
@@ -248,7 +367,7 @@ static void check_masked_loss(struct conf_parse *p, struct zoo_model *m)
 /* What encoders need beside the keys of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
-    if (m->objective == ZOO_CAUSAL_LM) return;
+    if (m->objective == ZOO_CAUSAL_LM || m->objective == ZOO_SEQ2SEQ) return;
     check_masked_loss(p, m);
     if (m->objective != ZOO_MASKED_LM) m->disable_nsp = true;
     if (m->num_segments == CONF_NULL)
@@ -345,8 +464,9 @@ static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
     const enum zoo_objective o = m->objective;
     in->n_labels = o == ZOO_TOKEN_CLASSIFICATION ? m->num_labels
                    : o == ZOO_SUMMARIZATION      ? PAIRS
+                   : o == ZOO_SEQ2SEQ            ? m->tgt_vocab_size + m->extra_ids
                                                  : m->vocab_size;
-    in->n_types = m->num_segments > 0 ? m->num_segments : 0;
+    in->n_types = o != ZOO_SEQ2SEQ && m->num_segments > 0 ? m->num_segments : 0;
     in->n_classes = o == ZOO_CLASSIFICATION ? m->num_labels : in->pairs ? PAIRS : 0;
 }
 
@@ -360,6 +480,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     params->model.max_cls_tokens = params->train_input.present ? params->train_input.max_cls_tokens
                                                                : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
+    check_seq2seq(p, params);
     check_model(p, &params->model);
     set_ranges(&params->train_input, &params->model);
     set_ranges(&params->eval_input, &params->model);

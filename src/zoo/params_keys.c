@@ -76,6 +76,16 @@
      DOC("tokens per sample, needed for corpus files")},                                           \
     {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
      DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
+    {FIELD(in.tgt_max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),         \
+     DOC("seq2seq: tokens of a target")},                                                          \
+    {KEY(#in ".tgt_vocab_file"), NO_EFFECT, DOC("the loader has vocab_file for targets too")},     \
+    {FIELD(in.tgt_data_dir), STRING, NULLABLE, DEFAULT("null"),                                    \
+     DOC("translation: directory of the files of targets; null: data_dir")},                       \
+    {FIELD(in.extra_ids), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 16),                          \
+     DOC("span corruption: sentinels after the tokens of vocab_file")},                            \
+    {KEY(#in ".pack_sequences"), ONLY(OFF), DOC("several documents in a sequence")},               \
+    {KEY(#in ".num_documents_to_concatenate"), NO_EFFECT, DOC("pack_sequences only")},             \
+    {KEY(#in ".dynamic_loss_weight"), NO_EFFECT, DOC("model.mlm_loss_scaling says it")},           \
     {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
      DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
     {FIELD(in.vocab_file), STRING, NULLABLE, DEFAULT("null"),                                      \
@@ -133,8 +143,9 @@ static const struct conf_key keys[] = {
      .choices = CONF_CHOICES({"causal_lm", ZOO_CAUSAL_LM}, {"masked_lm", ZOO_MASKED_LM},
                  {"classification", ZOO_CLASSIFICATION}, {"regression", ZOO_REGRESSION},
                  {"token_classification", ZOO_TOKEN_CLASSIFICATION},
-                 {"summarization", ZOO_SUMMARIZATION}),
-     DOC("what is trained; all but the first are encoders; the Model Zoo's files say it by their "
+                 {"summarization", ZOO_SUMMARIZATION}, {"seq2seq", ZOO_SEQ2SEQ}),
+     DOC("what is trained; the first is of decoders, seq2seq of an encoder and a decoder, the "
+         "others of encoders; the Model Zoo's files say it by their "
          "data loader")},
     {FIELD(model.max_predictions_per_seq), INT, DEFAULT("=train_input.max_predictions_per_seq"),
      RANGE(1, 1 << 20),
@@ -181,8 +192,39 @@ static const struct conf_key keys[] = {
      DOC("token that token_dropout sets to 0")},
     {KEY("model.use_ffn_bias_in_mlm"), ONLY({"null", 0}, {"true", 0}),
      DOC("bias before the output layer of masked_lm")},
-    {KEY("model.label_smoothing"), ONLY({"null", 0}, {"0.0", 0}, {"0", 0}),
-     DOC("labels mixed with the uniform distribution")},
+    {FIELD(model.label_smoothing), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1),
+     DOC("share of the uniform distribution in the labels, in training")},
+    {FIELD(model.tgt_vocab_size), INT, NULLABLE, DEFAULT("null"), RANGE(1, 512000),
+     DOC("seq2seq: tokens of the target's vocabulary; null: vocab_size")},
+    {FIELD(model.extra_ids), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 16),
+     DOC("seq2seq: sentinels after the tokens of each vocabulary")},
+    {FIELD(model.decoder_num_hidden_layers), INT, NULLABLE, DEFAULT("null"), RANGE(1, 10000),
+     DOC("seq2seq: blocks of the decoder; null: num_hidden_layers, those of the encoder")},
+    {FIELD(model.tgt_max_position_embeddings), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),
+     DOC("seq2seq: rows of the decoder's position table; null: tgt_max_sequence_length")},
+    {FIELD(model.d_kv), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),
+     DOC("seq2seq: width of a head; null: attention_inner_dim / num_heads")},
+    {FIELD(model.relative_attention_num_buckets), INT, NULLABLE, DEFAULT("32"), RANGE(4, 1 << 16),
+     DOC("relative positions: buckets of distances, an even number")},
+    {FIELD(model.decoder_nonlinearity), CHOICE, DEFAULT("null"),
+     .choices = CONF_CHOICES({"null", ZOO_SAME_FUNCTION}, {"gelu", ZOO_GELU}, {"relu", ZOO_RELU},
+                 {"reglu", ZOO_REGLU}, {"geglu", ZOO_GEGLU}, {"swiglu", ZOO_SWIGLU}),
+     DOC("seq2seq: activation of the decoder, the encoder's in this release")},
+    {FIELD(model.share_encoder_decoder_embedding), BOOL, DEFAULT("true"),
+     DOC("seq2seq: one table of tokens for encoder and decoder")},
+    {FIELD(model.use_pre_encoder_decoder_dropout), BOOL, DEFAULT("false"),
+     DOC("seq2seq: dropout twice after the embeddings")},
+    {FIELD(model.use_pre_encoder_decoder_layer_norm), BOOL, DEFAULT("true"),
+     DOC("seq2seq: norms before the parts of a block, not after the sums")},
+    {FIELD(model.use_dropout_outside_residual_path), BOOL, DEFAULT("true"),
+     DOC("seq2seq: dropout after the last norms of encoder and decoder")},
+    {FIELD(model.use_transformer_initialization), BOOL, DEFAULT("false"),
+     DOC("seq2seq: uniform initial weights, and scaled_dot_product instead of dot_product")},
+    {FIELD(model.initializer_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("seq2seq: factor of the initial deviations")},
+    {KEY("model.tie_encoder_decoder"), ONLY(OFF), DOC("one set of blocks for both")},
+    {KEY("model.use_cache"), ONLY(OFF), DOC("keys and values of earlier calls")},
+    {KEY("model.decoder_start_token_id"), NO_EFFECT, DOC("the samples have the decoder's input")},
     {FIELD(model.name), SPECIAL(family), .form = "family of the Model Zoo",
      DOC("what the file's other keys do not say, see docs/FAMILIES.md; without it gpt2, or gptj "
          "when residual_dropout_rate or use_untied_layer_norm are given")},
@@ -193,7 +235,8 @@ static const struct conf_key keys[] = {
     {FIELD(model.position_embedding_type), CHOICE, DEFAULT("learned"),
      .choices = CONF_CHOICES({"learned", ZOO_POSITION_LEARNED}, {"null", ZOO_POSITION_NONE},
                  {"fixed", ZOO_POSITION_FIXED}, {"rotary", ZOO_POSITION_ROTARY},
-                 {"alibi", ZOO_POSITION_ALIBI}),
+                 {"alibi", ZOO_POSITION_ALIBI}, {"relative", ZOO_POSITION_RELATIVE},
+                 {"learned_absolute", ZOO_POSITION_LEARNED}),
      DOC("how positions enter")},
     {FIELD(model.rotary_dim), INT, NULLABLE, DEFAULT("null"), RANGE(2, 1 << 20),
      DOC("rotary: rotated dimensions of a head, an even number; null: a quarter of the head")},
@@ -297,6 +340,8 @@ static const struct conf_key keys[] = {
      RANGE(0, 1), DOC("dropout of the embeddings")},
     {FIELD(model.residual_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),
      RANGE(0, 1), DOC("the GPT-J family's name of dropout_rate")},
+    {FIELD(model.relu_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"), RANGE(0, 1),
+     DOC("seq2seq: dropout after the encoder's nonlinearity")},
     {FIELD(model.task_dropout), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"), RANGE(0, 1),
      DOC("dropout before a classifier")},
     {FIELD(model.mixed_precision), BOOL, DEFAULT("false"), DOC("16-bit activations")},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Model Zoo files of models that are neither decoder-only language models nor encoders.  They have
+/* Model Zoo files of models that are no transformers, or that train another way.  They have
  * many keys of their own; instead of one error per key, the first mark of such a file in the table
  * below gives one error that says what the file is.  Marks with a value (the name of a model, of a
  * data loader) stand before those without, which say less.  Called by params.c before any key is
@@ -10,12 +10,11 @@
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind { T5, FC_MNIST, CLASSIFIER, DPO };
+enum kind { FC_MNIST, CLASSIFIER, DPO };
 
 static const struct {
     const char *what, *hint;
-} kinds[] = {[T5] = {"a file of T5 or the Transformer", ""},
-             [FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
+} kinds[] = {[FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
              [CLASSIFIER] = {"a file of a classifier of images", ""},
              [DPO] = {"preference optimisation (DPO)",
                       "; hint: the policy model alone, as a file of its family, is read"}};
@@ -32,9 +31,6 @@ static const struct {
              {"train_input.data_processor", "MNIST", FC_MNIST},
              {"eval_input.data_processor", "MNIST", FC_MNIST},
              {"train_input.data_processor", "HFData", CLASSIFIER},
-             {"model.src_vocab_size", NULL, T5},
-             {"model.encoder_num_hidden_layers", NULL, T5},
-             {"model.d_ff", NULL, T5},
              {"model.hidden_sizes", NULL, FC_MNIST},
              {"model.activation_fn", NULL, FC_MNIST},
              {"model.image_size", NULL, CLASSIFIER}};

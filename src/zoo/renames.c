@@ -39,6 +39,18 @@ static const struct rename renames[] = {
     {"model.encoder_nonlinearity", "model.nonlinearity", false, NULL, true},
     {"model.use_output_bias_in_mlm", "model.use_bias_in_output", false, NULL, true},
     {"model.num_classes", "model.num_labels", false, NULL, true},
+    {"model.src_vocab_size", "model.vocab_size", false, NULL, true},
+    {"model.d_model", "model.hidden_size", false, NULL, true},
+    {"model.d_ff", "model.filter_size", false, NULL, true},
+    {"model.encoder_num_hidden_layers", "model.num_hidden_layers", false, NULL, true},
+    {"model.src_max_position_embeddings", "model.max_position_embeddings", false, NULL, true},
+    {"model.lm_loss_weight", "model.loss_weight", false, NULL, true},
+    {"train_input.src_data_dir", "train_input.data_dir", false, NULL, true},
+    {"train_input.src_vocab_file", "train_input.vocab_file", false, NULL, true},
+    {"train_input.src_max_sequence_length", "train_input.max_sequence_length", false, NULL, true},
+    {"eval_input.src_data_dir", "eval_input.data_dir", false, NULL, true},
+    {"eval_input.src_vocab_file", "eval_input.vocab_file", false, NULL, true},
+    {"eval_input.src_max_sequence_length", "eval_input.max_sequence_length", false, NULL, true},
 };
 enum { N_RENAMES = sizeof renames / sizeof *renames };
 

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 /* Most defaults that a family changes. */
-enum { MAX_DEFAULTS = 6 };
+enum { MAX_DEFAULTS = 12 };
 
 /* What a name implies: parallel blocks, and defaults of keys. */
 struct family {
@@ -37,6 +37,20 @@ struct family {
     .encoder = true, .fallback = {{"model.embedding_layer_norm", "true"},                          \
                                   {"model.use_bias_in_output", "true"},                            \
                                   {"model.loss_scaling", "batch_size"}}
+
+/* The Model Zoo's class of T5, which is that of the Transformer too. */
+#define CLASS_OF_T5                                                                                \
+    .objective = ZOO_SEQ2SEQ, .fallback = {{"model.hidden_size", "512"},                           \
+                                           {"model.filter_size", "2048"},                          \
+                                           {"model.num_hidden_layers", "6"},                       \
+                                           {"model.num_heads", "8"},                               \
+                                           {"model.nonlinearity", "relu"},                         \
+                                           {"model.norm_type", "rmsnorm"},                         \
+                                           {"model.layer_norm_epsilon", "1e-6"},                   \
+                                           {"model.use_ffn_bias", "false"},                        \
+                                           {"model.use_ffn_bias_in_attention", "false"},           \
+                                           {"model.use_projection_bias_in_attention", "false"},    \
+                                           {"model.position_embedding_type", "relative"}}
 
 /* The first spelling of a family is the one that is written. */
 static const struct family families[] = {
@@ -70,6 +84,8 @@ static const struct family families[] = {
      .objective = ZOO_SUMMARIZATION,
      CLASS_OF_BERT},
     {.name = "esm2", .family = ZOO_ESM2, .norm_first = true, CLASS_OF_BERT},
+    {.name = "t5", .family = ZOO_T5, CLASS_OF_T5},
+    {.name = "transformer", .family = ZOO_T5, CLASS_OF_T5},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
@@ -124,6 +140,7 @@ static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *p
                                           "model.residual_dropout_rate"};
     const bool said = p->given[conf_keys_find(p->table, "model.objective")] != NULL;
     const enum zoo_objective objective = said ? params->model.objective : objective_of_data(params);
+    if (objective == ZOO_SEQ2SEQ) return ZOO_T5;
     if (objective != ZOO_CAUSAL_LM) return params->model.token_dropout ? ZOO_ESM2 : ZOO_BERT;
     for (int i = 0; i < 2; i++) {
         const struct conf_node *node = p->given[conf_keys_find(p->table, of_gptj[i])];
@@ -136,14 +153,15 @@ static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *p
     return ZOO_GPT2;
 }
 
-/* What an encoder is trained for: what the file says, else its name, else its data loader. */
+/* What an encoder, or one with a decoder, is trained for: what the file says, else its name, else
+ * its data loader. */
 static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
                               const struct family *family)
 {
     const int row = conf_keys_find(p->table, "model.objective");
     const struct conf_node *type = p->given[conf_keys_find(p->table, "model.problem_type")];
     struct zoo_model *m = &params->model;
-    if (family->encoder && !p->seen[row]) {
+    if ((family->encoder || family->objective == ZOO_SEQ2SEQ) && !p->seen[row]) {
         p->seen[row] = true;
         m->objective = family->objective;
         if (m->objective == ZOO_CAUSAL_LM) m->objective = objective_of_data(params);
@@ -154,18 +172,28 @@ static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
         m->objective = ZOO_REGRESSION;
 }
 
-/* Families are encoders or decoders. */
+static bool trains_for(const struct family *family, enum zoo_objective objective)
+{
+    if (family->objective == ZOO_SEQ2SEQ || objective == ZOO_SEQ2SEQ)
+        return family->objective == objective;
+    return family->encoder == (objective != ZOO_CAUSAL_LM);
+}
+
+/* Families are encoders, decoders, or both. */
 static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                             const struct family *family)
 {
-    const bool encodes = model->objective != ZOO_CAUSAL_LM;
+    const bool both = family->objective == ZOO_SEQ2SEQ;
     const struct conf_node *node = p->given[conf_keys_find(p->table, "model.objective")];
-    if (family->encoder == encodes || !node) return;
+    if (trains_for(family, model->objective) || !node) return;
     conf_diag_error(p->diag, node->pos, "model.objective", "%s is %s; supported: %s", family->name,
-                    family->encoder ? "an encoder" : "a decoder",
-                    family->encoder ? "masked_lm, classification, regression, "
-                                      "token_classification, summarization"
-                                    : "causal_lm");
+                    both              ? "an encoder and a decoder"
+                    : family->encoder ? "an encoder"
+                                      : "a decoder",
+                    both              ? "seq2seq"
+                    : family->encoder ? "masked_lm, classification, regression, "
+                                        "token_classification, summarization"
+                                      : "causal_lm");
 }
 
 /* The row with the spelling of the file, which may say more than the family. */

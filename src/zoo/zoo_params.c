@@ -135,6 +135,7 @@ static void input_fini(struct zoo_input *in)
     wsc_free(in->data_processor);
     wsc_free(in->vocab_file);
     wsc_free(in->label_vocab_file);
+    wsc_free(in->tgt_data_dir);
     for (int i = 0; i < in->n_data_dirs; i++)
         wsc_free(in->data_dir[i]);
 }

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Cycles between encoder and decoder.  Both stacks spread the sequences of a micro-batch evenly
+ * over the rows, so that a sequence lies on the same rows in both: keys pass its queries as those
+ * of attention within a stack do, only that their number is the encoder's and no mask hides them.
+ * Queries, keys and values are products in the layouts of their own tokens.  cycles_parts.c has the
+ * table of parts. */
+#include "cycles_cross.h"
+
+#include "cycles_layout.h"
+#include "cycles_product.h"
+#include "cycles_rows.h"
+#include "cycles_sparse.h"
+#include "cycles_vector.h"
+
+struct cycles_layout cycles_encoder_layout(const struct cycles_layout *l)
+{
+    struct cycles_layout e = *l;
+    cycles_layout_stack(&e, l->stack - 1);
+    return e;
+}
+
+struct cycles_layout cycles_cross_layout(const struct cycles_layout *l)
+{
+    struct cycles_layout x = *l;
+    x.tokens = (double)l->model->stack[l->stack - 1].T;
+    x.causal = false;
+    x.q_mean = x.q;
+    return x;
+}
+
+/* ---- the encoder's output -------------------------------------------------------------------- */
+
+void cycles_memory_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct cycles_layout e = cycles_encoder_layout(l);
+    c->elementwise = cycles_norm(&e);
+}
+
+void cycles_memory_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct cycles_layout e = cycles_encoder_layout(l);
+    c->elementwise = cycles_norm_gradient(&e);
+}
+
+double cycles_memory_first(const struct cycles_layout *l)
+{
+    const struct cycles_layout e = cycles_encoder_layout(l);
+    return cycles_norm_gradient(&e);
+}
+
+/* ---- queries, keys and values ---------------------------------------------------------------- */
+
+static struct cycles_side keys_and_values(const struct cycles_layout *l)
+{
+    const double both = l->qkv - 1;
+    return (struct cycles_side){l->heads.n * both, l->heads.k * both};
+}
+
+static double norm_before(const struct cycles_layout *l,
+                          double (*norm)(const struct cycles_layout *l))
+{
+    return l->model->norm_last ? 0 : norm(l);
+}
+
+void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    static const struct cycles_matrix matrix[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
+    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_side kv = keys_and_values(l);
+    c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
+                  cycles_products(&e, &e.hidden, kv.n, matrix, 2);
+    c->elementwise = norm_before(l, cycles_norm);
+    if (l->model->qkv_bias) c->elementwise += cycles_bias(l, l->heads.k) + cycles_bias(&e, kv.k);
+}
+
+/* The gradient of the encoder's output is added to that of the layers after this one. */
+void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_side kv = keys_and_values(l);
+    c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
+                  cycles_kind_gradient(l, &l->hidden, &l->heads, MODEL_CROSS_Q_W) +
+                  cycles_product(&e, &kv, e.hidden.n, cycles_density_of(l, MODEL_CROSS_K_W)) +
+                  cycles_kind_gradient(&e, &e.hidden, &kv, MODEL_CROSS_K_W);
+    c->elementwise = norm_before(l, cycles_norm_gradient) + cycles_residual(&e, e.hidden.k);
+    if (l->model->qkv_bias)
+        c->elementwise +=
+            cycles_bias_gradient(l, l->heads.k, 1) + cycles_bias_gradient(&e, kv.k, 2);
+}
+
+double cycles_cross_qkv_first(const struct cycles_layout *l)
+{
+    return norm_before(l, cycles_norm) +
+           cycles_first_rows(l, &l->hidden, &l->heads,
+                             cycles_gradient_density_of(l, MODEL_CROSS_Q_W));
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+void cycles_cross_attn_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct cycles_layout x = cycles_cross_layout(l);
+    c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_O_W));
+    c->attention = cycles_attention(&x);
+    c->elementwise = (l->model->o_bias ? cycles_bias(l, l->hidden.k) : 0) +
+                     (l->model->norm_last ? cycles_norm(l) : 0) + cycles_residual(l, l->hidden.k);
+}
+
+void cycles_cross_attn_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
+{
+    const struct cycles_layout x = cycles_cross_layout(l);
+    c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_O_W)) +
+                  cycles_kind_gradient(l, &l->heads, &l->hidden, MODEL_CROSS_O_W);
+    c->attention = cycles_attention_gradient(&x, true);
+    c->elementwise = (l->model->o_bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
+                     (l->model->norm_last ? cycles_norm_gradient(l) : 0);
+}
+
+double cycles_cross_attn_first(const struct cycles_layout *l)
+{
+    return cycles_first_rows(l, &l->heads, &l->hidden,
+                             cycles_gradient_density_of(l, MODEL_CROSS_O_W));
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Relative positions: distances, key minus query, fall into buckets (Raffel et al. 2020, 2.1), half
+ * of them exact, the others growing with the logarithm of the distance up to 128; of an encoder one
+ * half of the buckets is for later keys.  Tables by distance are made from the tensor when the
+ * stage of the embedding streams; host_attention.c adds them and sums their gradients, each sum by
+ * one thread in the order of layers, queries and keys. */
+#include "host_relative.h"
+#include "host_buffers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Every longer distance is in the last bucket. */
+enum { LONGEST_DISTANCE = 128 };
+
+static int64_t bucket_of(int64_t distance, bool causal, int64_t n)
+{
+    const int64_t later = !causal && distance > 0 ? n / 2 : 0;
+    if (!causal) n /= 2;
+    if (causal && distance > 0) distance = 0;
+    distance = llabs(distance);
+    const int64_t exact = n / 2;
+    if (distance < exact) return later + distance;
+    const float step = logf((float)distance / (float)exact) /
+                       (float)log((double)LONGEST_DISTANCE / (double)exact) * (float)(n - exact);
+    const int64_t bucket = exact + (int64_t)step;
+    return later + (bucket < n ? bucket : n - 1);
+}
+
+/* Elements of a table by distance. */
+static int64_t n_distances(const struct host *k)
+{
+    return 2 * model_longest(k->model);
+}
+
+static int64_t stack_number(const struct host *k)
+{
+    return k->stack - k->model->stack;
+}
+
+void host_relative_create(struct host *k)
+{
+    const struct model *m = k->model;
+    int32_t *bucket = k->buffer[HOST_BUCKETS];
+    for (int i = 0; m->buckets && i < m->n_stacks; i++)
+        for (int64_t d = 0; d < n_distances(k); d++)
+            bucket[i * n_distances(k) + d] =
+                (int32_t)bucket_of(d - model_longest(m), m->stack[i].causal, m->buckets);
+}
+
+void host_relative_begin(struct host *k)
+{
+    const struct model *m = k->model;
+    const int64_t n = (int64_t)m->n_stacks * k->max_samples * m->H * m->buckets;
+    if (k->buffer[HOST_DRELATIVE]) memset(k->buffer[HOST_DRELATIVE], 0, (size_t)n * sizeof(double));
+}
+
+const int32_t *host_relative_buckets(const struct host *k)
+{
+    const int32_t *bucket = k->buffer[HOST_BUCKETS];
+    return bucket + stack_number(k) * n_distances(k) + model_longest(k->model);
+}
+
+static float *table_of(const struct host *k, int64_t h)
+{
+    return (float *)k->buffer[HOST_RELATIVE] +
+           (stack_number(k) * k->model->H + h) * n_distances(k) + model_longest(k->model);
+}
+
+void host_relative_load(struct host *k)
+{
+    const struct model *m = k->model;
+    const int32_t *bucket = host_relative_buckets(k);
+    for (int64_t h = 0; h < m->H; h++) {
+        float *table = table_of(k, h);
+        for (int64_t d = -model_longest(m); d < model_longest(m); d++) {
+            const void *at =
+                host_const_at(k, k->stage.weight[MODEL_RELATIVE_W], bucket[d] * m->H + h);
+            if (k->fp32)
+                table[d] = *(const float *)at;
+            else
+                num_widen(m->format, &table[d], at, 1);
+        }
+    }
+}
+
+const float *host_relative_scores(const struct host *k, int64_t h)
+{
+    return k->model->buckets && !k->crosses ? table_of(k, h) : NULL;
+}
+
+double *host_relative_sums(const struct host *k, int64_t sample, int64_t h)
+{
+    const struct model *m = k->model;
+    const int64_t sequence = stack_number(k) * k->max_samples + sample;
+    return (double *)k->buffer[HOST_DRELATIVE] + (sequence * m->H + h) * m->buckets;
+}
+
+/* Rows [r0, r0 + n) of the table's gradient for one leaf, sample after sample. */
+static void relative_leaf(const struct host *k, const struct host_grad *g,
+                          const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
+{
+    const int64_t first = leaf->row / k->T, end = (leaf->row + leaf->n) / k->T;
+    for (int64_t b = 0; b < n; b++)
+        for (int64_t h = 0; h < g->cols; h++) {
+            double sum = 0;
+            for (int64_t sample = first; sample < end; sample++)
+                sum += host_relative_sums(k, sample, h)[r0 + b];
+            dst[b * g->cols + h] = (float)sum;
+        }
+}
+
+struct host_grad host_relative_grad(const struct host *k)
+{
+    return (struct host_grad){.kind = MODEL_RELATIVE_W,
+                              .rows = k->model->buckets,
+                              .cols = k->model->H,
+                              .leaf = relative_leaf};
+}
