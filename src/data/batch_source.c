@@ -222,7 +222,7 @@ static enum wsc_err list_set(struct data_source *s, const struct zoo_input *inpu
     for (int i = 0; i < input->n_data_dirs; i++) {
         if (input->data_set[i] != k) continue;
         dir = input->data_dir[i];
-        if (s->shared && input->samples != ZOO_SAMPLES_MASKED)
+        if (s->shared && !data_examples_are_h5(input))
             TRY(add_listed(s, input, dir));
         else
             TRY(add_directory(s, dir));
@@ -313,7 +313,9 @@ static enum wsc_err check_file(struct data_source *s, struct set *set, struct fi
 /* Sink tokens before a sample are part of what the model sees. */
 static enum wsc_err check_length(const struct data_source *s, const struct zoo_input *input)
 {
-    int64_t length = input->max_sequence_length;
+    const int64_t target =
+        input->samples >= ZOO_SAMPLES_SEQ2SEQ ? input->tgt_max_sequence_length : 0;
+    const int64_t length = input->max_sequence_length + (target > 0 ? target : 0);
     if (s->T < 1)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "data_transforms: %lld sink tokens leave no place for text, "
@@ -324,7 +326,7 @@ static enum wsc_err check_length(const struct data_source *s, const struct zoo_i
     if (s->sinks && s->sink_id >= s->vocab)
         return WSC_RAISE(WSC_CONFIG, "data_transforms: sink_token_id is %lld, expected 0 to %lld",
                          (long long)s->sink_id, (long long)s->vocab - 1);
-    if (length == CONF_NULL || length == s->T) return WSC_OK;
+    if (input->max_sequence_length == CONF_NULL || length == s->T) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG,
                      "max_sequence_length of the input is %lld, but model.max_position_embeddings "
                      "%sis %lld",

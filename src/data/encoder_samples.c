@@ -8,6 +8,8 @@
 #include "encoder_rows.h"
 #include "mask_tokens.h"
 #include "masked_samples.h"
+#include "pair_samples.h"
+#include "pair_texts.h"
 #include "table_file.h"
 
 #include <wsc/file.h>
@@ -27,7 +29,9 @@ struct label {
 struct data_examples_shared {
     const struct zoo_input *in;
     int64_t T, vocab;
-    struct data_wordpiece *words; /* NULL: the files have ids */
+    struct data_wordpiece *words;  /* NULL: the files have ids */
+    struct data_vocabulary tokens; /* of pairs from lines of tokens */
+    struct data_pair_rules pairs;
     struct label *label;
     int n_labels, label_room;
     int32_t *scratch; /* T numbers */
@@ -40,7 +44,9 @@ struct data_examples {
     char *path;
     struct data_table *table;
     struct data_masked *masked; /* HDF5 */
-    int column[MOST_COLUMNS];   /* of the layout's columns; -1: the file lacks it */
+    struct data_pairs *pairs;   /* HDF5 of sources and targets */
+    struct data_pair_texts *texts;
+    int column[MOST_COLUMNS]; /* of the layout's columns; -1: the file lacks it */
 };
 
 /* What is read of one sample. */
@@ -55,7 +61,7 @@ struct sample {
 /* How a loader's files are read.  Columns that end with '?' may be missing. */
 struct layout {
     const char *ending, *train, *eval; /* file names: fixed ones, or meta.dat's */
-    bool tabs, words;
+    bool tabs, words, lines;           /* lines: of tokens, by a vocabulary of one token a line */
     const char *columns[MOST_COLUMNS];
     enum wsc_err (*read)(const struct sample *s);
 };
@@ -308,7 +314,21 @@ static enum wsc_err read_masked(const struct sample *s)
     return data_masked_read(s->e->masked, s->i, s->row[DATA_ROW_IDS]);
 }
 
+static enum wsc_err read_pairs(const struct sample *s)
+{
+    return data_pairs_read(s->e->pairs, s->i, s->row[DATA_ROW_IDS]);
+}
+
+static enum wsc_err read_texts(const struct sample *s)
+{
+    data_pair_texts_read(s->e->texts, s->i, s->draw, s->row[DATA_ROW_IDS]);
+    return WSC_OK;
+}
+
 static const struct layout layouts[] = {
+    [ZOO_SAMPLES_SPANS] = {.lines = true, .read = read_texts},
+    [ZOO_SAMPLES_TRANSLATION] = {.lines = true, .read = read_texts},
+    [ZOO_SAMPLES_SEQ2SEQ] = {.ending = ".h5", .read = read_pairs},
     [ZOO_SAMPLES_MASKED] = {.ending = ".h5", .read = read_masked},
     [ZOO_SAMPLES_CSV_STATIC] = {.columns = {"input_ids", "attention_mask", "labels",
                                             "masked_lm_weights", "masked_lm_positions?",
@@ -389,11 +409,29 @@ static enum wsc_err read_words(struct data_examples_shared *s)
                      (long long)data_wordpiece_n(s->words), (long long)s->vocab);
 }
 
+/* The vocabulary of pairs, whose ids and sentinels the model has to have. */
+static enum wsc_err read_tokens_of_pairs(struct data_examples_shared *s)
+{
+    const struct zoo_input *in = s->in;
+    const int64_t extra = in->samples == ZOO_SAMPLES_SPANS ? in->extra_ids : 0;
+    TRY(data_vocabulary_open(&s->tokens, in->vocab_file, in->do_lower));
+    s->pairs = (struct data_pair_rules){.words = &s->tokens,
+                                        .T_source = in->max_sequence_length,
+                                        .T_target = in->tgt_max_sequence_length,
+                                        .extra_ids = extra,
+                                        .seed = (uint64_t)in->shuffle_seed};
+    if (data_vocabulary_n(&s->tokens) + extra <= s->vocab) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, with extra_ids %lld, but the model has %lld",
+                     in->vocab_file, (long long)data_vocabulary_n(&s->tokens),
+                     (long long)(data_vocabulary_n(&s->tokens) + extra), (long long)s->vocab);
+}
+
 static enum wsc_err fill_shared(struct data_examples_shared *s)
 {
     enum { LISTS = 3 };
     TRY_NEW(s->scratch, WSC_MEM_DATA, LISTS * s->T);
     if (layouts[s->in->samples].words) TRY(read_words(s));
+    if (layouts[s->in->samples].lines) TRY(read_tokens_of_pairs(s));
     if (s->in->samples == ZOO_SAMPLES_TOKENS) TRY(read_labels(s, s->in->label_vocab_file));
     return WSC_OK;
 }
@@ -419,6 +457,7 @@ void data_examples_unshare(struct data_examples_shared **shared)
     *shared = NULL;
     if (!s) return;
     data_wordpiece_close(&s->words);
+    data_vocabulary_close(&s->tokens);
     wsc_free(s->label);
     wsc_free(s->scratch);
     wsc_free(s);
@@ -442,11 +481,107 @@ static enum wsc_err find_columns(struct data_examples *e)
     return WSC_OK;
 }
 
+/* Word number @p k of a text that spaces separate; NULL after the last. */
+static enum wsc_err word_of(const char *text, int k, char **name)
+{
+    *name = NULL;
+    for (; *text; k--) {
+        const size_t n = strcspn(text, " ");
+        if (k == 0) {
+            TRY_MEM(*name, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)n, text));
+            return WSC_OK;
+        }
+        text += n + strspn(text + n, " ");
+    }
+    return WSC_OK;
+}
+
+/* Word number @p k of a line; NULL when it has fewer. */
+static enum wsc_err word_in(const char *line, int k, char **word)
+{
+    *word = NULL;
+    for (;; k--) {
+        line += strspn(line, " \t");
+        const size_t n = strcspn(line, " \t\r\n");
+        if (!n) return WSC_OK;
+        if (!k) break;
+        line += n;
+    }
+    TRY_MEM(*word, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)strcspn(line, " \t\r\n"), line));
+    return WSC_OK;
+}
+
+/* Word @p word of line @p k of meta.dat, where each line has a file and its number of samples, of
+ * translations a file of sources, one of targets and their number. */
+static enum wsc_err meta_name(const char *dir, int k, int word, char **name)
+{
+    enum { MOST = 1 << 26 };
+    char *path, *bytes = NULL;
+    size_t n = 0;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/meta.dat", dir));
+    enum wsc_err rc = wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n);
+    wsc_free(path);
+    *name = NULL;
+    for (const char *line = bytes; !rc && line && *line && k >= 0;) {
+        const size_t length = strcspn(line, "\r\n");
+        if (length && k-- == 0) {
+            rc = word_in(line, word, name);
+        }
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    wsc_free(bytes);
+    return rc;
+}
+
+/* The targets of translations: in tgt_data_dir, or beside the sources, under the name that meta.dat
+ * has after theirs. */
+static enum wsc_err target_path(const struct data_examples *e, char **path)
+{
+    const struct zoo_input *in = e->shared->in;
+    const char *slash = strrchr(e->path, '/');
+    char *dir, *name = NULL, *target = NULL;
+    TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)(slash - e->path), e->path));
+    enum wsc_err rc = WSC_OK;
+    bool found = false, more = true;
+    for (int k = 0; !rc && !found && more; k++) {
+        rc = meta_name(dir, k, 0, &name);
+        more = !rc && name;
+        found = more && !strcmp(name, slash + 1);
+        if (found) rc = meta_name(dir, k, 1, &target);
+        wsc_free(name);
+        name = NULL;
+    }
+    if (!rc && target)
+        *path =
+            wsc_asprintf(WSC_MEM_DATA, "%s/%s", in->tgt_data_dir ? in->tgt_data_dir : dir, target);
+    if (!rc && target && !*path) rc = WSC_NOMEM;
+    if (!rc && !target)
+        rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: no file of targets after %s", dir, slash + 1);
+    wsc_free(target);
+    wsc_free(dir);
+    return rc;
+}
+
+/* Spans of one file, or two files line by line. */
+static enum wsc_err open_lines(struct data_examples *e)
+{
+    char *targets = NULL;
+    if (e->shared->in->samples == ZOO_SAMPLES_TRANSLATION) TRY(target_path(e, &targets));
+    const enum wsc_err rc = data_pair_texts_open(&e->texts, e->path, targets, &e->shared->pairs);
+    wsc_free(targets);
+    return rc;
+}
+
 static enum wsc_err open_file(struct data_examples *e)
 {
     const struct data_examples_shared *s = e->shared;
     if (s->in->samples == ZOO_SAMPLES_MASKED)
         return data_masked_open(&e->masked, e->path, s->T, s->in->pairs);
+    if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ)
+        return data_pairs_open(&e->pairs, e->path, s->in->max_sequence_length,
+                               s->in->tgt_max_sequence_length);
+    if (e->layout->lines) return open_lines(e);
     TRY(data_table_open(&e->table, e->path, e->layout->tabs));
     return find_columns(e);
 }
@@ -473,12 +608,16 @@ void data_examples_close(struct data_examples **examples)
     if (!e) return;
     data_table_close(&e->table);
     data_masked_close(&e->masked);
+    data_pairs_close(&e->pairs);
+    data_pair_texts_close(&e->texts);
     wsc_free(e->path);
     wsc_free(e);
 }
 
 int64_t data_examples_n(const struct data_examples *e)
 {
+    if (e->pairs) return data_pairs_n(e->pairs);
+    if (e->texts) return data_pair_texts_n(e->texts);
     return e->masked ? data_masked_n(e->masked) : data_table_n(e->table);
 }
 
@@ -494,50 +633,17 @@ enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t dra
     return e->layout->read(&s);
 }
 
+bool data_examples_are_h5(const struct zoo_input *input)
+{
+    return layouts[input->samples].ending != NULL;
+}
+
 /* ---- folders ----------------------------------------------------------------------------------
  */
-
-/* Word number @p k of a text that spaces separate; NULL after the last. */
-static enum wsc_err word_of(const char *text, int k, char **name)
-{
-    *name = NULL;
-    for (; *text; k--) {
-        const size_t n = strcspn(text, " ");
-        if (k == 0) {
-            TRY_MEM(*name, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)n, text));
-            return WSC_OK;
-        }
-        text += n + strspn(text + n, " ");
-    }
-    return WSC_OK;
-}
-
-/* The first word of line @p k of meta.dat, where each line has a file and its number of samples. */
-static enum wsc_err meta_name(const char *dir, int k, char **name)
-{
-    enum { MOST = 1 << 26 };
-    char *path, *bytes = NULL;
-    size_t n = 0;
-    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/meta.dat", dir));
-    enum wsc_err rc = wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n);
-    wsc_free(path);
-    *name = NULL;
-    for (const char *line = bytes; !rc && line && *line && !*name;) {
-        const size_t length = strcspn(line, " \t\r\n");
-        if (length && k-- == 0) {
-            *name = wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)length, line);
-            if (!*name) rc = WSC_NOMEM;
-        }
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    wsc_free(bytes);
-    return rc;
-}
 
 enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k, char **name)
 {
     const struct layout *layout = &layouts[input->samples];
     if (layout->train) return word_of(input->trains ? layout->train : layout->eval, k, name);
-    return meta_name(dir, k, name);
+    return meta_name(dir, k, 0, name);
 }

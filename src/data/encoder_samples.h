@@ -7,6 +7,7 @@
 #include <wsc/err.h>
 #include <wsc/zoo.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** What the files of an input have in common. */
@@ -31,6 +32,8 @@ int64_t data_examples_n(const struct data_examples *e);
 enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t draw, int32_t *rows,
                                 float *target) WSC_CHECKED;
 
+/** True when the samples are those of all *.h5 files of a directory, which then has no list. */
+bool data_examples_are_h5(const struct zoo_input *input);
 /** The files of directory @p dir: number @p k of them as a name in *@p name, owned by the caller;
  *  NULL after the last one. */
 enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k,

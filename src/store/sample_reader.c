@@ -49,6 +49,10 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
         s->n = info->shape[0];
         s->rows = (int)(info->shape[1] > 5 ? 0 : info->shape[1]);
         s->T = info->shape[2];
+    } else if (info->n_dims == 2 && s->any_rows) {
+        s->n = info->shape[0];
+        s->rows = 1;
+        s->T = info->shape[1];
     }
     if (s->any_rows ? s->corpus || s->rows < 1 : s->rows != 3 && s->rows != 5)
         return WSC_RAISE(WSC_FORMAT,
@@ -102,9 +106,10 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     htri_t there = H5Lexists(s->file, s->name, H5P_DEFAULT);
     if (there <= 0)
         return wsc_err_hint(H5_RAISE(WSC_FORMAT, "%s: has no dataset `%s`", s->path, s->name),
-                            s->any_rows ? "a file of masked tokens holds `data` of shape (n, 2, T) "
-                                          "and `labels`"
-                                        : "a GPT sample file holds `data` of shape (n, 3, T)");
+                            s->any_rows
+                                ? "a file of masked tokens holds `data` of shape (n, 2, T) "
+                                  "and `labels`, one of pairs input_ids and so on, each (n, T)"
+                                : "a GPT sample file holds `data` of shape (n, 3, T)");
     TRY(store_h5_dataset(&s->dset, s->file, s->path, s->name, H5P_DEFAULT));
     TRY(store_h5_inspect(s->path, s->name, s->dset, info));
     TRY(set_layout(s, info, corpus_T));
@@ -117,7 +122,9 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     /* With a memory space of another rank HDF5 would copy element by element. */
     hsize_t tokens = (hsize_t)s->T + 1, box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
     s->file_space = H5Dget_space(s->dset);
-    s->mem_space = H5Screate_simple(s->corpus ? 1 : 3, s->corpus ? &tokens : box, NULL);
+    const bool flat = info->n_dims == 2;
+    if (flat) box[1] = box[2];
+    s->mem_space = H5Screate_simple(s->corpus ? 1 : flat ? 2 : 3, s->corpus ? &tokens : box, NULL);
     if (s->file_space < 0 || s->mem_space < 0)
         return H5_RAISE(WSC_FORMAT, "%s: dataset %s has no usable shape", s->path, s->name);
     return WSC_OK;
@@ -219,6 +226,7 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
     WSC_CHECK(i >= 0 && i < s->n, "sample %lld of %lld", (long long)i, (long long)s->n);
     if (s->corpus) return read_corpus(s, i, out);
     hsize_t first[3] = {(hsize_t)i, 0, 0}, count[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
+    if (s->info.n_dims == 2) count[1] = (hsize_t)s->T;
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, first, NULL, count, NULL);
     return read_selected(s, i, out);
 }

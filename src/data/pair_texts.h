@@ -1,0 +1,31 @@
+/** Pairs of sequences from lines of tokens: span corruption of one file's lines (the Model Zoo's
+ *  T5DynamicDataProcessor), or two files line by line (TransformerDynamicDataProcessor). */
+#ifndef WSC_DATA_PAIR_TEXTS_H
+#define WSC_DATA_PAIR_TEXTS_H
+#include "token_lines.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/** How samples are made of tokens; borrowed as long as the files. */
+struct data_pair_rules {
+    const struct data_vocabulary *words;
+    int64_t T_source, T_target; /**< tokens of a sample */
+    int64_t extra_ids;          /**< sentinels after the vocabulary */
+    uint64_t seed;              /**< of the spans */
+};
+struct data_pair_texts;
+/** Open the lines at @p path; @p targets: the file of targets, NULL: spans of the lines are the
+ *  targets.  WSC_CONFIG when targets of spans do not fit.  *@p out is NULL after an error. */
+enum wsc_err data_pair_texts_open(struct data_pair_texts **out, const char *path,
+                                  const char *targets,
+                                  const struct data_pair_rules *rules) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_pair_texts_close(struct data_pair_texts **texts);
+/** Samples: pieces of lines, or pairs of lines that both fit. */
+int64_t data_pair_texts_n(const struct data_pair_texts *t);
+/** Sample @p i as rows (DATA_ENCODER_ROWS, T_source + T_target), which are 0 before; @p draw
+ * numbers what is random in it. */
+void data_pair_texts_read(struct data_pair_texts *t, int64_t i, uint64_t draw, int32_t *rows);
+#endif
