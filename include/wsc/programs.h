@@ -52,6 +52,7 @@ struct programs_case {
     double density;      /**< share of the weights that are not zero, which alone stream; 0: all */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
+    const struct mesh_share *share; /**< borrowed: processes that run the fabric; NULL: one */
     /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */

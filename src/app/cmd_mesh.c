@@ -3,8 +3,10 @@
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
 #include "cmd.h"
+#include "mesh_ranks.h"
 #include "mesh_show.h"
 #include "option_parse.h"
+#include "process.h"
 #include "requests.h"
 #include "user_files.h"
 
@@ -168,7 +170,7 @@ static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
     TRY(app_show_begin(&o->show, o->c.w, o->c.h));
     o->c.watch = o->show.watch;
     enum wsc_err rc = kernels_row_run(k, &o->c, &r);
-    if (!rc) rc = show_result(o, name, &r);
+    if (!rc && (!o->c.share || !o->c.share->part)) rc = show_result(o, name, &r);
     app_show_fini(&o->show);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
     if (r.max_error <= kernels_row_tolerance(k, &o->c)) return WSC_OK;
@@ -262,9 +264,24 @@ static enum wsc_err run_points(const struct app_mesh *o, bool survey)
     return WSC_OK;
 }
 
+/* One kernel whose fabric the ranks share; rank 0 prints. */
+static enum wsc_err run_on_all(struct app_call *call)
+{
+    struct app_mesh *o = call->request;
+    struct mesh_share share;
+    TRY(app_mesh_check_ranks(o, call->comm));
+    app_mesh_share(&share, call->comm);
+    o->c.share = &share;
+    enum wsc_err rc = run_kernel(call);
+    o->c.share = NULL;
+    return rc;
+}
+
 enum wsc_err app_run_mesh(struct app_call *call)
 {
     const struct app_mesh *o = call->request;
+    if (call->comm && comm_size(call->comm) > 1)
+        return app_reported_once(call->comm, run_on_all(call));
     if (!strcmp(o->what, "survey")) return run_points(o, true);
     if (!strcmp(o->what, "calibration")) return run_points(o, false);
     if (strcmp(o->what, "list") != 0) return run_kernel(call);

@@ -297,6 +297,7 @@ static enum wsc_err make_queues(struct mesh *m)
     for (int64_t i = 0; i < m->n_pes; i++)
         lines += place_queues(m, &m->pe[i]);
     TRY(mesh_buffer_zero(&m->queues, lines * MESH_LINE));
+    m->queue_lines = lines;
     struct mesh_cache_line *line = m->queues.data;
     for (int64_t i = 0; i < m->n_pes; i++) {
         struct mesh_pe *pe = &m->pe[i];
@@ -343,7 +344,7 @@ static enum wsc_err link_sources(struct mesh *m)
 static enum wsc_err share_sources(struct mesh *m)
 {
     for (int i = 0; i < m->n_regions && m->n_sources; i++) {
-        struct mesh_region *r = &m->region[i];
+        struct mesh_region *r = &m->region[i]; /* also those of other processes */
         wsc_free(r->source);
         TRY_NEW(r->source, WSC_MEM_MESH, m->n_sources);
     }
