@@ -1,4 +1,5 @@
-/** One fabric on several MPI ranks: what `wsc mesh KERNEL` under mpirun hands to the mesh. */
+/** One fabric on several MPI ranks: what `wsc mesh KERNEL` under mpirun hands to the mesh, and what
+ *  it refuses then. */
 #ifndef WSC_APP_MESH_RANKS_H
 #define WSC_APP_MESH_RANKS_H
 #include "requests.h"

@@ -5,7 +5,6 @@
  * of a run. */
 #include "deadlock.h"
 #include "mesh_channel.h"
-#include "mesh_link.h"
 #include "mesh_queue.h"
 #include "mesh_share.h"
 #include "mesh_state.h"

@@ -4,6 +4,7 @@
  * filter) of every route and connects it to those of the neighbours, checking that each colour has
  * one sender. */
 #include "mesh_link.h"
+#include "mesh_channel.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
 #include "pool.h"
@@ -206,13 +207,6 @@ static void count_channels(struct mesh *m)
             if (m->cell[i * MESH_COLOURS + c].rx) r->colours |= 1U << c;
         m->n_channels += __builtin_popcount(r->colours);
     }
-}
-
-struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour)
-{
-    const struct mesh_router *r = &m->router[router];
-    if (!(r->colours >> colour & 1U)) return NULL;
-    return &m->channel[r->first + __builtin_popcount(r->colours & ((1U << colour) - 1U))];
 }
 
 /* The channels of the four neighbours for the same colour; at the edge, or without a route there,

@@ -6,10 +6,10 @@
  * process.  run.c and mesh_cycle.c call it. */
 #include "mesh_share.h"
 #include "mesh_channel.h"
-#include "mesh_link.h"
 #include "mesh_state.h"
 #include "region.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 
 enum side { NORTH, SOUTH, SIDES };
 enum letter_kind { WAVELET, WAKE, GATE };
-/* What one band tells the next: the channel (of the whole fabric), its column, the colour and the
+/* News of one band for the next: the channel (of the whole fabric), its column, the colour and the
  * entry of a wavelet, or the tail and the gate of a channel. */
 struct letter {
     int32_t channel;
@@ -121,7 +121,21 @@ static void write_letter(struct mesh_bytes *b, struct letter letter)
     b->n += (int64_t)sizeof letter;
 }
 
-/* What the own row sent to the routers of the neighbour's: the newest entry of each channel. */
+/* The newest entry of the channel of @p colour at router @p at, which the own row has sent there.
+ */
+static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
+{
+    const struct mesh_channel *ch = mesh_channel_of(m, at, colour);
+    WSC_CHECK(ch, "router %lld has no colour %d", (long long)at, colour);
+    const uint8_t newest = (uint8_t)(ch->tail - 1);
+    write_letter(&m->border->out[side], (struct letter){.channel = (int32_t)(ch - m->channel),
+                                                        .x = (int16_t)(at % m->config.w),
+                                                        .kind = WAVELET,
+                                                        .of = (uint8_t)colour,
+                                                        .bits = ch->entry[newest % MESH_FIFO]});
+}
+
+/* Mail of the own row to the routers of the neighbour's. */
 static void write_mail(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &inner(m, side)->mail[m->parity][side];
@@ -131,16 +145,8 @@ static void write_mail(struct mesh *m, int side)
         mail->word[x] = 0;
         if (word & MESH_MAIL_WAKE)
             write_letter(&m->border->out[side], (struct letter){.x = (int16_t)x, .kind = WAKE});
-        for (uint32_t set = word & ~(uint32_t)MESH_MAIL_WAKE; set; set &= set - 1) {
-            const int colour = mesh_direction((int)set);
-            const struct mesh_channel *ch = mesh_channel_of(m, row + x, colour);
-            write_letter(&m->border->out[side],
-                         (struct letter){.channel = (int32_t)(ch - m->channel),
-                                         .x = (int16_t)x,
-                                         .kind = WAVELET,
-                                         .of = (uint8_t)colour,
-                                         .bits = ch->entry[(uint8_t)(ch->tail - 1) % MESH_FIFO]});
-        }
+        for (uint32_t set = word & ~(uint32_t)MESH_MAIL_WAKE; set; set &= set - 1)
+            write_wavelet(m, side, row + x, mesh_direction((int)set));
     }
     mail->any = false;
 }
@@ -169,8 +175,8 @@ static void take_gate(struct mesh *m, int side, const struct letter *l)
     ch->gate = l->bits;
 }
 
-/* As if a thread of this process had run the neighbour's band: its regions take the mail in the
- * next cycle (mesh_take_mail). */
+/* A thread of this process that ran the neighbour's band would have left the same: the own regions
+ * take the mail in the next cycle (mesh_take_mail). */
 static void read_letters(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &outer(m, side)->mail[m->parity][1 - side];

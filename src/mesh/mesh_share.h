@@ -30,7 +30,7 @@ enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats);
 /* Every process gets the state of all PEs, routers and edges, so that what is left over can be
  * judged as one process would; memories stay where they are. */
 enum wsc_err mesh_share_state(struct mesh *m);
-/* Of @p host, @p bytes for each PE of @p rect, every process gets the rows of all bands. */
+/* Every process gets the rows of all bands in @p host, @p bytes for each PE of @p rect. */
 enum wsc_err mesh_share_rows(const struct mesh *m, struct mesh_rect rect, void *host,
                              int64_t bytes);
 #endif
