@@ -127,7 +127,7 @@ enum zoo_init_kind {
 };
 /** Divisor of variance scaling: inputs of a matrix (out, in), outputs, or the mean of both. */
 enum zoo_fan { ZOO_FAN_IN, ZOO_FAN_OUT, ZOO_FAN_AVG };
-/** An initializer of weights; src/model/init.c samples from it.  a and b are absolute bounds.
+/** An initializer of weights; src/model/model_init.c samples from it.  a and b are absolute bounds.
  *  Members that a kind does not use are 0 or their defaults. */
 struct zoo_init {
     enum zoo_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
