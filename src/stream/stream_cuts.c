@@ -240,6 +240,18 @@ static enum wsc_err try_child(struct cuts *c, const struct grid *g, const struct
     return WSC_OK;
 }
 
+/* The best state at t->to, from every point that is at most @p limit items before it. */
+static enum wsc_err try_points(struct cuts *c, const struct grid *g, const struct shape *s,
+                               struct trial *t, int64_t limit)
+{
+    t->after[t->to] = (struct state){.most = -1};
+    for (t->from = t->to; t->from >= 0; t->from--) {
+        if (g->point[t->to] - g->point[t->from] > limit) break;
+        TRY(try_child(c, g, s, t));
+    }
+    return WSC_OK;
+}
+
 /* Adds the states after child number @p k, which gets at most @p limit items. */
 static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct shape *s, int k,
                               int64_t limit)
@@ -247,13 +259,8 @@ static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct
     struct trial t = {.child = c->child[s->first_child + k],
                       .before = g->state + (ptrdiff_t)k * g->n,
                       .after = g->state + (ptrdiff_t)(k + 1) * g->n};
-    for (t.to = 0; t.to < g->n; t.to++) {
-        t.after[t.to] = (struct state){.most = -1};
-        for (t.from = t.to; t.from >= 0; t.from--) {
-            if (g->point[t.to] - g->point[t.from] > limit) break;
-            TRY(try_child(c, g, s, &t));
-        }
-    }
+    for (t.to = 0; t.to < g->n; t.to++)
+        TRY(try_points(c, g, s, &t, limit));
     return WSC_OK;
 }
 
