@@ -123,9 +123,10 @@ enum scanned { FIELD_BYTE, FIELD_END, RECORD_END };
 static enum scanned scan_next(struct scan *s, char *c)
 {
     const struct data_table *t = s->table;
+    const int separator = t->tabs ? '\t' : ',';
     while (s->at < s->end) {
         *c = t->bytes[s->at++];
-        const char next = s->at < s->end ? t->bytes[s->at] : '\0';
+        const int next = s->at < s->end ? t->bytes[s->at] : '\0';
         if (*c == '"' && !t->tabs) {
             const bool pair = s->quoted && next == '"';
             s->at += pair;
@@ -134,7 +135,7 @@ static enum scanned scan_next(struct scan *s, char *c)
             continue;
         }
         if (s->quoted) return FIELD_BYTE;
-        if (*c == (t->tabs ? '\t' : ',')) return FIELD_END;
+        if (*c == separator) return FIELD_END;
         return *c == '\n' || (*c == '\r' && next == '\n') ? RECORD_END : FIELD_BYTE;
     }
     return RECORD_END;

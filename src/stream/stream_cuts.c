@@ -373,21 +373,25 @@ static void cuts_fini(struct cuts *c)
     wsc_free(c->child);
 }
 
+/* The cuts of all micro-batches of @p b, and the end, to @p cut. */
+static enum wsc_err cut_batch(struct cuts *c, const struct stream_topology *t,
+                              const struct stream_batch *b, int64_t *cut)
+{
+    int *of_node;
+    TRY_NEW(of_node, WSC_MEM_STREAM, t->n_nodes + 1);
+    const int all = shape_of_micros(c, shape_of_tree(c, t, of_node), b->n_micro);
+    enum wsc_err rc = write_cuts(c, all, 0, b->n_micro_shards, &cut);
+    *cut = b->n_micro_shards;
+    wsc_free(of_node);
+    return rc;
+}
+
 enum wsc_err stream_cuts_make(const struct stream_topology *t, const struct stream_batch *b,
                               int64_t *cut)
 {
     struct cuts c;
-    int *of_node = NULL;
-    int64_t *to = cut;
     enum wsc_err rc = cuts_create(&c, t, b);
-    if (!rc) of_node = wsc_alloc(WSC_MEM_STREAM, (size_t)t->n_nodes + 1, sizeof *of_node);
-    if (!rc && !of_node) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "cut a batch");
-    if (!rc) {
-        const int all = shape_of_micros(&c, shape_of_tree(&c, t, of_node), b->n_micro);
-        rc = write_cuts(&c, all, 0, b->n_micro_shards, &to);
-        *to = b->n_micro_shards;
-    }
-    wsc_free(of_node);
+    if (!rc) rc = cut_batch(&c, t, b, cut);
     cuts_fini(&c);
     return rc;
 }
