@@ -263,7 +263,7 @@ static enum wsc_err read_tokens(const struct sample *s)
 {
     const char *text = NULL;
     char label[LABEL_BYTES];
-    int64_t n_ids, n = 0, at = 0, t = 0;
+    int64_t n_ids = 0, n = 0, at = 0, t = 0;
     TRY(token_ids(s, 0, &n_ids));
     set_padding(s, n_ids);
     for (int64_t i = 0; i < s->T; i++)

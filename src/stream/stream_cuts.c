@@ -378,6 +378,7 @@ static enum wsc_err cut_batch(struct cuts *c, const struct stream_topology *t,
                               const struct stream_batch *b, int64_t *cut)
 {
     int *of_node;
+    WSC_CHECK(c->shape && c->child, "cuts without room for shapes");
     TRY_NEW(of_node, WSC_MEM_STREAM, t->n_nodes + 1);
     const int all = shape_of_micros(c, shape_of_tree(c, t, of_node), b->n_micro);
     enum wsc_err rc = write_cuts(c, all, 0, b->n_micro_shards, &cut);
