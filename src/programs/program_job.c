@@ -52,6 +52,16 @@ void programs_job_fini(struct programs_job *j)
     }
 }
 
+enum wsc_err programs_job_do(const struct programs_case *c, struct programs_result *r,
+                             enum wsc_err (*work)(struct programs_job *j))
+{
+    struct programs_job j;
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = work(&j);
+    programs_job_fini(&j);
+    return rc;
+}
+
 enum wsc_err programs_job_run(struct programs_job *j)
 {
     double start = wsc_clock_s();
