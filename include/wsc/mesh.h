@@ -65,6 +65,9 @@ struct mesh_config {
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
     void *user;         /**< for tasks: mesh_user() */
     int threads;        /**< of the host, at most 64; 0 or 1: the caller's alone */
+    /** Called by one thread now and then while the fabric runs, with the cycle; NULL: never. */
+    void (*progress)(void *ctx, int64_t cycle);
+    void *progress_ctx;
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
 struct mesh_rect {

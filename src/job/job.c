@@ -331,6 +331,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     TRY(count_eval_batches(s, &n));
     if (!trains(s)) job_record_plan(s, 0, n);
     memset(&s->eval, 0, sizeof s->eval);
+    s->eval.n_planned = n;
     job_stop_restart(s);
     while (at < n && !s->stop_signal) {
         const int64_t k = n - at < s->steps_per_look ? n - at : s->steps_per_look;
@@ -528,7 +529,7 @@ static enum wsc_err train(struct job_state *s)
     if (s->step == s->last_step)
         WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
                     (long long)s->step);
-    if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
+    out_progress_at(job_progress_name(s, "train"), 0, s->last_step - s->first_step, NULL);
     s->loop_end = s->step;
     if (s->eval_due && evaluates(s)) TRY(repeat_evaluation(s));
     job_record_plan(s, s->step, s->last_step);
@@ -541,7 +542,7 @@ static enum wsc_err train(struct job_state *s)
         if (s->stop_signal && s->step < s->last_step) return job_stop_here(s);
         TRY(after_training(s));
     }
-    out_progress_end();
+    out_progress_hide();
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
@@ -581,7 +582,7 @@ static enum wsc_err work(struct job_state *s)
 /* After success and failure, at any point: everything is closed only if it was opened. */
 static void tear_down(struct job_state *s)
 {
-    out_progress_end();
+    out_progress_hide();
     job_metrics_close(&s->metrics);
     job_events_close(s);
     data_source_close(&s->train_source);

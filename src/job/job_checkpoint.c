@@ -112,6 +112,7 @@ enum wsc_err job_save(struct job_state *s)
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     char *path = path_of_step(s, s->step);
     enum wsc_err err = path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
+    out_progress(s->step - s->first_step, "saving a checkpoint");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->step);
     if (!err && s->in_group) err = write_checkpoint(s, path);
     err = agree(s, err);

@@ -152,12 +152,21 @@ static bool failed(const struct mesh *m)
     return false;
 }
 
+/* Rare beside the work of a cycle, frequent beside a person's patience. */
+static void tell_progress(const struct mesh *m)
+{
+    enum { EVERY = 256 };
+    const int64_t now = m->region->now;
+    if (m->config.progress && now % EVERY == 0) m->config.progress(m->config.progress_ctx, now);
+}
+
 /* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
  * are skipped: the next one is that of the first timer, and without one the run has ended. */
 bool mesh_next_cycle(struct mesh *m)
 {
     int64_t timer = INT64_MAX, next = m->region->now + 1;
     if (failed(m)) return false;
+    tell_progress(m);
     if (!somebody_is_active(m) && !source_can_send(m)) {
         for (int i = 0; i < m->n_regions; i++) {
             int64_t first = mesh_next_timer(&m->region[i]);

@@ -30,7 +30,9 @@ enum wsc_err programs_job_init(struct programs_job *j, const struct programs_cas
                                                  .arch = c->arch,
                                                  .half = c->half,
                                                  .user = j,
-                                                 .threads = c->threads}));
+                                                 .threads = c->threads,
+                                                 .progress = c->progress,
+                                                 .progress_ctx = c->progress_ctx}));
     mesh_watch_attach(j->m, c->watch);
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
     for (int i = 0; i < 4; i++) {
