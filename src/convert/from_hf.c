@@ -8,10 +8,10 @@
 #include "hf_key.h"
 #include "hf_source.h"
 #include "json_file.h"
-#include "safetensors.h"
-#include "safetensors_shards.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
+#include "weight_files.h"
+#include "weight_shards.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>

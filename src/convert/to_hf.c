@@ -5,10 +5,10 @@
 #include "hf_families.h"
 #include "hf_key.h"
 #include "json_file.h"
-#include "safetensors.h"
 #include "safetensors_writer.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
+#include "weight_files.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>

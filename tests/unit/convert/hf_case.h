@@ -3,7 +3,7 @@
 #define HF_CASE_H
 #include "../../../src/convert/hf_config.h"
 #include "../../../src/convert/hf_families.h"
-#include "../../../src/convert/safetensors_shards.h"
+#include "../../../src/convert/weight_shards.h"
 #include "../../../src/convert/safetensors_writer.h"
 #include "../../../src/convert/tensor_map.h"
 
