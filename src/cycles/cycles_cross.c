@@ -70,7 +70,8 @@ void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_break
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
                   cycles_products(&e, &e.hidden, kv.n, matrix, 2);
     c->elementwise = norm_before(l, cycles_norm);
-    if (l->model->qkv_bias) c->elementwise += cycles_bias(l, l->heads.k) + cycles_bias(&e, kv.k);
+    if (l->model->zoo.use_projection_bias_in_attention)
+        c->elementwise += cycles_bias(l, l->heads.k) + cycles_bias(&e, kv.k);
 }
 
 /* The gradient of the encoder's output is added to that of the layers after this one. */
@@ -83,7 +84,7 @@ void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_brea
                   cycles_product(&e, &kv, e.hidden.n, cycles_density_of(l, MODEL_CROSS_K_W)) +
                   cycles_kind_gradient(&e, &e.hidden, &kv, MODEL_CROSS_K_W);
     c->elementwise = norm_before(l, cycles_norm_gradient) + cycles_residual(&e, e.hidden.k);
-    if (l->model->qkv_bias)
+    if (l->model->zoo.use_projection_bias_in_attention)
         c->elementwise +=
             cycles_bias_gradient(l, l->heads.k, 1) + cycles_bias_gradient(&e, kv.k, 2);
 }
@@ -102,7 +103,7 @@ void cycles_cross_attn_forward(const struct cycles_layout *l, struct cycles_brea
     const struct cycles_layout x = cycles_cross_layout(l);
     c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_O_W));
     c->attention = cycles_attention(&x);
-    c->elementwise = (l->model->o_bias ? cycles_bias(l, l->hidden.k) : 0) +
+    c->elementwise = (l->model->zoo.use_ffn_bias_in_attention ? cycles_bias(l, l->hidden.k) : 0) +
                      (l->model->norm_last ? cycles_norm(l) : 0) + cycles_residual(l, l->hidden.k);
 }
 
@@ -112,8 +113,9 @@ void cycles_cross_attn_backward(const struct cycles_layout *l, struct cycles_bre
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_O_W)) +
                   cycles_kind_gradient(l, &l->heads, &l->hidden, MODEL_CROSS_O_W);
     c->attention = cycles_attention_gradient(&x, true);
-    c->elementwise = (l->model->o_bias ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
-                     (l->model->norm_last ? cycles_norm_gradient(l) : 0);
+    c->elementwise =
+        (l->model->zoo.use_ffn_bias_in_attention ? cycles_bias_gradient(l, l->hidden.k, 1) : 0) +
+        (l->model->norm_last ? cycles_norm_gradient(l) : 0);
 }
 
 double cycles_cross_attn_first(const struct cycles_layout *l)
