@@ -122,6 +122,7 @@ struct model_tensor {
     int expert;      /**< routed ones first, then shared ones; -1 = no expert's */
     char name[128];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
     char alias[128]; /**< second Model Zoo name of the same tensor; "" = none */
+    char also[128];  /**< third one; "" = none */
     /** 1 or 2. */
     int n_dims;
     int64_t shape[2]; /**< row-major; linear weights are (out, in) */
@@ -450,9 +451,6 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
                            : (struct model_transfer){2 * m->n_stages - 1 - k, true};
 }
 
-/** Share of the tokens of a sample that meet the matrix of tensor @p tensor: all, those of a head,
- * of an expert, of a stack; 0 of vectors and of tables that are looked up. */
-double model_tokens_share(const struct model *model, int tensor);
 /** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights that
  *  a token meets, the head's for its share of the tokens) + 12 L T H d (attention over the full
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)

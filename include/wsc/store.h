@@ -247,12 +247,13 @@ struct store_tensor {
     /** Rank, 1 or 2, and extents. */
     int n_dims;
     const int64_t *shape;
+    const char *also; /**< a third name; "" when there is none */
 };
 /** Room for a name with its NUL; digits of a step in the name of a checkpoint. */
 enum { STORE_NAME_BYTES = 192, STORE_STEP_DIGITS = 18 };
 /** The largest step of a checkpoint: STORE_STEP_DIGITS digits of its file's name. */
 #define STORE_LAST_STEP INT64_C(999999999999999999)
-/** Add the tensor as STORE_F32 under both names, and under both below the "model." level that a
+/** Add the tensor as STORE_F32 under all its names, and under all below the "model." level that a
  *  state dict adds.  Collective. */
 enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
 /** Add the mask of the tensor as STORE_BOOL under the names of the tensor with `_mask` after them,
@@ -262,8 +263,9 @@ enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *
  *  optimizer of masks of releases 1.8 to 2.1; false when under none. */
 bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
                      char name[STORE_NAME_BYTES]);
-/** Find under which name the file holds a tensor: the first, the second, that of release 2.0, or
- *  one of them below the "model." level that a flattened state dict adds; false when under none. */
+/** Find under which name the file holds a tensor: the first, the second, the third, that of release
+ *  2.0, or one of them below the "model." level that a flattened state dict adds; false when under
+ * none. */
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES]);
 /** Fails unless dataset @p name has the tensor's shape; the error has both. */

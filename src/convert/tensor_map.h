@@ -43,7 +43,7 @@ void convert_map_fini(struct convert_map *map);
 /** What a checkpoint holds of @p t. */
 static inline struct store_tensor convert_tensor_of(const struct model_tensor *t)
 {
-    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape, t->also};
 }
 /** Shape of the Hugging Face tensor. */
 void convert_pair_shape(const struct convert_pair *pair, int64_t shape[2]);

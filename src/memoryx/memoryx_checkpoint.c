@@ -100,7 +100,7 @@ static void state_name(char *name, int64_t label, const char *what)
 
 static struct store_tensor tensor_of(const struct model_tensor *t)
 {
-    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape, t->also};
 }
 
 static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_file *file)
@@ -269,7 +269,7 @@ static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int
         const struct memoryx_state s =
             memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
         if (!s.name) continue;
-        const struct store_tensor shape = {name, "", s.n_dims, s.shape};
+        const struct store_tensor shape = {name, "", s.n_dims, s.shape, ""};
         const bool by_element = s.extent == MEMORYX_ELEMENTS;
         state_name(name, label, s.name);
         if (!store_has(file, name))

@@ -17,7 +17,7 @@ enum { NAME_BYTES = 48, PIECE = 1 << 16 };
 static struct store_tensor tensor_of(const struct memoryx *mx, int i)
 {
     const struct model_tensor *t = &mx->net->model->tensor[i];
-    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape};
+    return (struct store_tensor){t->name, t->alias, t->n_dims, t->shape, t->also};
 }
 
 /* ---- counters -------------------------------------------------------------------------------- */

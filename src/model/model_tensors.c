@@ -527,12 +527,13 @@ static const char *seq2seq_name(const struct row *row, bool decoder, const char 
 /* A table of tokens has the name of each use. */
 static void set_seq2seq_alias(struct model_tensor *t, const struct model *model)
 {
-    if (t->kind != MODEL_WTE) return;
     const bool output = model->tied && (model->shared_tokens || t->stack > 0);
-    const char *name = output                 ? "model.lm_head.weight"
-                       : model->shared_tokens ? "model.decoder_embeddings.word_embeddings.weight"
-                                              : "";
-    (void)snprintf(t->alias, sizeof t->alias, "%s", name);
+    const char *decoder =
+        model->shared_tokens ? "model.decoder_embeddings.word_embeddings.weight" : "";
+    const char *head = output ? "model.lm_head.weight" : "";
+    if (t->kind != MODEL_WTE) return;
+    (void)snprintf(t->alias, sizeof t->alias, "%s", *decoder ? decoder : head);
+    (void)snprintf(t->also, sizeof t->also, "%s", *decoder ? head : "");
 }
 
 /* The second name of a tensor: that of release 2.0, or of the output layer that is tied to it. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tensors of a model in a checkpoint: two names each, and the levels that trainers add.  A state
- * dict of a trainer has its model below "model.", a plain one at the root; tied tensors stand under
- * either of their names.  So a tensor is looked for under each of them, and written under all. */
+/* Tensors of a model in a checkpoint: up to three names each, and the levels that trainers add.  A
+ * state dict of a trainer has its model below "model.", a plain one at the root; tied tensors stand
+ * under either of their names.  So a tensor is looked for under each of them, and written under
+ * all. */
 #include "checkpoint_entries.h"
 #include "h5_info.h"
 
@@ -33,10 +34,10 @@ static const char mask_state[] = "optimizer.sparsity.state.%s.mask";
 
 static enum wsc_err define(struct store_file *f, const struct store_tensor *t, enum store_type type)
 {
-    const char *const base[2] = {t->name, t->alias};
+    const char *const base[3] = {t->name, t->alias, t->also};
     char below[STORE_NAME_BYTES];
     TRY(store_define(f, t->name, type, t->n_dims, t->shape));
-    for (int i = 0; i < 2 && base[i][0]; i++) {
+    for (int i = 0; i < 3 && base[i][0]; i++) {
         (void)snprintf(below, sizeof below, "%s%s", level, base[i]);
         if (i) TRY(store_link(f, t->name, base[i]));
         TRY(store_link(f, t->name, below));
@@ -55,7 +56,7 @@ static struct store_tensor mask_of(const struct store_tensor *t, char name[2][ST
     const char *const base[2] = {t->name, t->alias};
     for (int i = 0; i < 2; i++)
         (void)snprintf(name[i], STORE_NAME_BYTES, "%s%s", base[i], base[i][0] ? mask_suffix : "");
-    return (struct store_tensor){name[0], name[1], t->n_dims, t->shape};
+    return (struct store_tensor){name[0], name[1], t->n_dims, t->shape, ""};
 }
 
 enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *t)
@@ -102,9 +103,9 @@ bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES])
 {
     char before[STORE_NAME_BYTES];
-    const char *const base[3] = {t->name, t->alias, before};
+    const char *const base[4] = {t->name, t->alias, t->also, before};
     older_name(t, before);
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 8; i++) {
         if (!base[i / 2][0]) continue;
         (void)snprintf(name, STORE_NAME_BYTES, "%s%s", i % 2 ? level : "", base[i / 2]);
         if (store_has(f, name)) return true;
@@ -168,10 +169,11 @@ enum wsc_err store_count_unknown(const struct store_file *f, const struct store_
     size_t n_known = 0;
     *first = NULL;
     *n_unknown = 0;
-    TRY_NEW(known, WSC_MEM_STORE, 2 * n);
+    TRY_NEW(known, WSC_MEM_STORE, 3 * n);
     for (int i = 0; i < n; i++) {
         known[n_known++] = t[i].name;
         if (t[i].alias[0]) known[n_known++] = t[i].alias;
+        if (t[i].also[0]) known[n_known++] = t[i].also;
     }
     if (n_known) qsort(known, n_known, sizeof *known, by_text);
     for (int i = 0; i < f->n_entries; i++) {

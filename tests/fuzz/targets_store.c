@@ -32,7 +32,7 @@ bool fuzz_samples(const uint8_t *bytes, size_t n)
  * counters of all releases. */
 static void read_mask(struct store_file *f, const struct store_item *item)
 {
-    const struct store_tensor tensor = {item->name, "", item->n_dims, item->shape};
+    const struct store_tensor tensor = {item->name, "", item->n_dims, item->shape, ""};
     unsigned char truth[4];
     char name[STORE_NAME_BYTES];
     if (item->n_dims < 1 || item->n_dims > 2 || !store_find_mask(f, &tensor, name)) return;

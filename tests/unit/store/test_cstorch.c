@@ -151,7 +151,7 @@ TEST(cstorch, older_names_and_buffers_are_known)
                                        "model.accuracy_metric.total_num_tokens", "model.model.new"};
     static const int64_t shape[2] = {2, 1};
     const struct store_tensor table = {"model.embedding_layer.position_embeddings.embed.weight", "",
-                                       2, shape};
+                                       2, shape, ""};
     const char *path = path_of("older.mdl"), *first = NULL;
     const float x[2] = {1, 2};
     char found[STORE_NAME_BYTES];
@@ -330,7 +330,7 @@ TEST(cstorch, turned_bytes_never_crash)
 static enum wsc_err write_state(const char *path)
 {
     static const int64_t shape[2] = {2, 3}, one = 1;
-    const struct store_tensor w = {"model.w.weight", "model.tied.weight", 2, shape};
+    const struct store_tensor w = {"model.w.weight", "model.tied.weight", 2, shape, ""};
     const float x[6] = {1, 2, 3, 4, 5, 6}, power = 0.5F;
     const int64_t step = 41, time = 5;
     struct store_file *f = NULL;

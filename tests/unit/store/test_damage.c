@@ -85,7 +85,7 @@ static enum outcome read_mask(struct store_file *f, const char *name, int i)
 {
     unsigned char mask[ELEMS], y[ELEMS];
     char masked[STORE_NAME_BYTES];
-    const struct store_tensor tensor = {name, "", 1, (const int64_t[]){ELEMS}};
+    const struct store_tensor tensor = {name, "", 1, (const int64_t[]){ELEMS}, ""};
     if (!store_find_mask(f, &tensor, masked)) return DIFFERENT;
     if (store_read(f, masked, STORE_BOOL, 0, ELEMS, y)) return REFUSED;
     fill_mask(mask, i);
