@@ -338,7 +338,7 @@ struct zoo_model {
     int64_t d_kv;      /**< width of a head; CONF_NULL: attention_inner_dim says it */
     int64_t relative_attention_num_buckets; /**< of distances, with relative positions */
     enum zoo_nonlinearity
-        decoder_nonlinearity;             /**< the same as nonlinearity, or ZOO_SAME_FUNCTION */
+        decoder_nonlinearity;             /**< after the checks that of the encoder */
     bool share_encoder_decoder_embedding; /**< one table of tokens for both */
     double relu_dropout_rate;             /**< after the encoder's nonlinearity */
     /** Dropout a second time after the embeddings; norms before the parts of a block, not after

@@ -12,7 +12,8 @@
 #include "cycles_sparse.h"
 #include "cycles_vector.h"
 
-struct cycles_layout cycles_encoder_layout(const struct cycles_layout *l)
+/* The layout of the stack before that of @p l, the encoder. */
+static struct cycles_layout encoder_layout(const struct cycles_layout *l)
 {
     struct cycles_layout e = *l;
     cycles_layout_stack(&e, l->stack - 1);
@@ -32,19 +33,19 @@ struct cycles_layout cycles_cross_layout(const struct cycles_layout *l)
 
 void cycles_memory_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_layout e = encoder_layout(l);
     c->elementwise = cycles_norm(&e);
 }
 
 void cycles_memory_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_layout e = encoder_layout(l);
     c->elementwise = cycles_norm_gradient(&e);
 }
 
 double cycles_memory_first(const struct cycles_layout *l)
 {
-    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_layout e = encoder_layout(l);
     return cycles_norm_gradient(&e);
 }
 
@@ -65,7 +66,7 @@ static double norm_before(const struct cycles_layout *l,
 void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     static const struct cycles_matrix matrix[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
-    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_layout e = encoder_layout(l);
     const struct cycles_side kv = keys_and_values(l);
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
                   cycles_products(&e, &e.hidden, kv.n, matrix, 2);
@@ -77,7 +78,7 @@ void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_break
 /* The gradient of the encoder's output is added to that of the layers after this one. */
 void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    const struct cycles_layout e = cycles_encoder_layout(l);
+    const struct cycles_layout e = encoder_layout(l);
     const struct cycles_side kv = keys_and_values(l);
     c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
                   cycles_kind_gradient(l, &l->hidden, &l->heads, MODEL_CROSS_Q_W) +

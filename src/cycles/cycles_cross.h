@@ -4,8 +4,6 @@
 #define WSC_CYCLES_CROSS_H
 #include <wsc/cycles_ops.h>
 
-/** The layout of the stack before that of @p l, the encoder. */
-struct cycles_layout cycles_encoder_layout(const struct cycles_layout *l);
 /** Queries as in @p l, keys those of the encoder, all of which a query sees. */
 struct cycles_layout cycles_cross_layout(const struct cycles_layout *l);
 

@@ -7,7 +7,7 @@
 
 void host_attn_forward(struct host *k);
 void host_attn_backward(struct host *k);
-/** The same of a decoder to the encoder's output: HOST_CROSS_Q, HOST_CROSS_KV, HOST_CROSS_CTX. */
+/** Attention of a decoder to the encoder's output: HOST_CROSS_Q, HOST_CROSS_KV, HOST_CROSS_CTX. */
 void host_cross_attn_forward(struct host *k);
 void host_cross_attn_backward(struct host *k);
 #endif

@@ -144,9 +144,44 @@ static double tokens_of(const struct model *m, const struct model_tensor *t)
     return table ? 0 : head_share(m, t->kind);
 }
 
-double model_tokens_share(const struct model *model, int tensor)
+/* Matrices with the share of the tokens that meet them; attention of each stack to itself, and of
+ * the second to the first. */
+static double flop_of_stacks(const struct model *model)
 {
-    return tokens_of(model, &model->tensor[tensor]);
+    const double Q = (double)model_q_features(model), T = (double)model->T;
+    double matrices = 0, pairs = 0;
+    for (int i = 0; i < model->n_tensors; i++)
+        matrices += tokens_of(model, &model->tensor[i]) * (double)model->tensor[i].n_elems;
+    for (int i = 0; i < model->n_stacks; i++) {
+        const struct model_stack *s = &model->stack[i];
+        const double keys = (double)s->T + (s->cross ? (double)s[-1].T : 0);
+        pairs += (double)s->L * (double)s->T * keys;
+    }
+    return 6 * matrices + 12 * pairs * Q / T;
+}
+
+double model_flop_per_token(const struct model *model)
+{
+    if (model->n_stacks > 1) return flop_of_stacks(model);
+    double L = (double)model->L, C = (double)model->C, F = (double)model->F;
+    double Q = (double)model_q_features(model), KV = (double)model_kv_features(model);
+    double head = 0;
+    for (int i = 0; i < model->n_heads; i++) {
+        const struct model_head *h = &model->head[i];
+        head += ((double)h->outputs * C + (h->dense ? C * C : 0)) * (double)h->tokens /
+                (double)model->T;
+    }
+    double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
+    double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
+    for (int i = 0; i < model->n_tensors; i++)
+        if (model->tensor[i].kind >= MODEL_N_KINDS) matrices += (double)model->tensor[i].n_elems;
+    return 6 * matrices + 12 * L * (double)model->T * Q;
+}
+
+double model_flop_per_token_hoffmann(const struct model *model)
+{
+    const double L = (double)model->L, H = (double)model->H, T = (double)model->T;
+    return model_flop_per_token(model) + 6 * (double)model->V * (double)model->C + 9 * L * H * T;
 }
 
 double model_useful_flop_per_token(const struct model *model, int64_t updates)
