@@ -90,6 +90,9 @@ struct mesh_config {
     /** The other processes that run it, borrowed until mesh_destroy(); NULL: none.  A watch sees
      *  one process alone, so mesh_run() refuses one together with several. */
     const struct mesh_share *share;
+    /** Called by one thread now and then while the fabric runs, with the cycle; NULL: never. */
+    void (*progress)(void *ctx, int64_t cycle);
+    void *progress_ctx;
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
 struct mesh_rect {

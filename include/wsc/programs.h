@@ -56,6 +56,9 @@ struct programs_case {
     /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
+    /** As in struct mesh_config; a case may run several programs, each from cycle 0. */
+    void (*progress)(void *ctx, int64_t cycle);
+    void *progress_ctx;
 };
 /** What a run of a program gave. */
 struct programs_result {

@@ -121,13 +121,13 @@ static void absorb(struct host_token *t, const float *row, int64_t first, int64_
     if (label >= first && label < first + cols) t->label_logit = row[label - first];
 }
 
-/* Keep the logits of the one position of a sample that was asked for. */
+/* Keep the first head's logits of the one position of a sample that was asked for. */
 static void copy_wanted(const struct host *k, const struct host_span *b, int64_t first,
                         const float *logits)
 {
     int64_t T = k->model->T, cols = block_cols(k, first);
-    for (int64_t i = 0; k->any_wanted && i < b->n; i++) {
-        int64_t sample = (b->row + i) / T, t = (b->row + i) % T;
+    for (int64_t i = 0; k->any_wanted && !k->head && i < b->n; i++) {
+        const int64_t row = host_head_row(k, b->row + i), sample = row / T, t = row % T;
         if (k->wanted[sample] == t)
             memcpy(k->wanted_logits + sample * k->model->V + first, logits + i * cols,
                    (size_t)cols * sizeof *logits);

@@ -333,6 +333,7 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     TRY(count_eval_batches(s, &n));
     if (!trains(s)) job_record_plan(s, 0, n);
     memset(&s->log.eval, 0, sizeof s->log.eval);
+    s->log.eval.n_planned = n;
     job_stop_restart(s);
     while (at < n && !s->stop.signal) {
         const int64_t k = n - at < s->stop.steps_per_look ? n - at : s->stop.steps_per_look;
@@ -530,7 +531,7 @@ static enum wsc_err train(struct job_state *s)
     if (s->at.step == s->run.last_step)
         WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
                     (long long)s->at.step);
-    if (comm_rank(s->comm) == 0) out_progress_start("train", s->run.last_step - s->run.first_step);
+    out_progress_at(job_progress_name(s, "train"), 0, s->run.last_step - s->run.first_step, NULL);
     s->log.loop_end = s->at.step;
     if (s->at.eval_due && evaluates(s)) TRY(repeat_evaluation(s));
     job_record_plan(s, s->at.step, s->run.last_step);
@@ -543,7 +544,7 @@ static enum wsc_err train(struct job_state *s)
         if (s->stop.signal && s->at.step < s->run.last_step) return job_stop_here(s);
         TRY(after_training(s));
     }
-    out_progress_end();
+    out_progress_hide();
     WSC_INFO("Training completed successfully!");
     const double host_s = wsc_clock_s() - s->log.host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
@@ -583,7 +584,7 @@ static enum wsc_err work(struct job_state *s)
 /* After success and failure, at any point: everything is closed only if it was opened. */
 static void tear_down(struct job_state *s)
 {
-    out_progress_end();
+    out_progress_hide();
     job_metrics_close(&s->log.metrics);
     job_events_close(s);
     data_source_close(&s->train.source);

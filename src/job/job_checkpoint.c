@@ -112,6 +112,7 @@ enum wsc_err job_save(struct job_state *s)
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     char *path = path_of_step(s, s->at.step);
     enum wsc_err err = path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
+    out_progress(s->at.step - s->run.first_step, "saving a checkpoint");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->at.step);
     if (!err && s->checkpoint.in_group) err = write_checkpoint(s, path);
     err = agree(s, err);

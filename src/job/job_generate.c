@@ -129,6 +129,7 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
     }
     TRY(wsc_text_check(out));
     if (s->job->json) return WSC_OK;
+    out_progress_hide();
     (void)fwrite(out->bytes, 1, out->n, stdout);
     (void)fflush(stdout);
     wsc_text_free(out);

@@ -79,6 +79,11 @@ static void account(struct job_state *s, const struct memoryx_batch *b)
     job_rate_update(&s->log.rate, s->train.batch.batch_size, b->time_ps);
 }
 
+const char *job_progress_name(const struct job_state *s, const char *by_mode)
+{
+    return s->job->title ? s->job->title : by_mode;
+}
+
 static void show_progress(const struct job_state *s, const struct memoryx_batch *b)
 {
     char note[64];
@@ -86,7 +91,8 @@ static void show_progress(const struct job_state *s, const struct memoryx_batch 
         (void)snprintf(note, sizeof note, "loss %.4f", b->loss);
     else
         (void)snprintf(note, sizeof note, "%.3f ms/step", (double)b->time_ps * 1e-9);
-    out_progress(b->step - s->run.first_step, note);
+    out_progress_at(job_progress_name(s, "train"), b->step - s->run.first_step,
+                    s->run.last_step - s->run.first_step, note);
 }
 
 static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_batch *b)
@@ -125,11 +131,25 @@ static struct job_payload payload_of(const struct job_state *s)
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
+/* An evaluation between steps is part of the training, which is what takes the time. */
+static void show_eval_progress(const struct job_state *s)
+{
+    const long long n = s->log.eval.n_batches;
+    char note[64];
+    (void)snprintf(note, sizeof note, "evaluation, batch %lld of %lld", n,
+                   (long long)s->log.eval.n_planned);
+    if (s->job->params->runconfig.mode == ZOO_EVAL)
+        out_progress_at("evaluate", n, s->log.eval.n_planned, NULL);
+    else
+        out_progress(s->at.step - s->run.first_step, note);
+}
+
 static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
 {
     struct job_eval_sums *e = &s->log.eval;
     const int64_t every = s->job->params->runconfig.log_steps;
     e->n_batches++;
+    show_eval_progress(s);
     e->loss += b->loss;
     e->sums.loss_sum += b->sums.loss_sum;
     e->sums.n_tokens += b->sums.n_tokens;
@@ -212,6 +232,7 @@ static void on_generated(struct job_state *s, const struct memoryx_batch *b)
 {
     struct job_generated *g = &s->result.generated;
     if (!g->steps++) g->first_ps = b->time_ps;
+    out_progress_at("generate", g->steps, s->job->max_new_tokens, "tokens of a text");
     g->total_ps += b->time_ps;
     vtime_breakdown_add(&g->breakdown, &b->breakdown);
 }

@@ -16,7 +16,7 @@
 struct job_eval_sums {
     double loss; /* of batch losses */
     struct stream_loss sums;
-    int64_t n_batches;
+    int64_t n_batches, n_planned;
     struct job_rate rate;
 };
 

@@ -177,11 +177,20 @@ static enum wsc_err find_next(struct mesh *m, int64_t *next)
     return *next < INT64_MAX ? mesh_share_cycle(m) : WSC_OK;
 }
 
+/* Rare beside the work of a cycle, frequent beside a person's patience. */
+static void tell_progress(const struct mesh *m)
+{
+    enum { EVERY = 256 };
+    const int64_t now = m->region->now;
+    if (m->config.progress && now % EVERY == 0) m->config.progress(m->config.progress_ctx, now);
+}
+
 /* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
  * are skipped; the run has ended when nobody ever will have. */
 bool mesh_next_cycle(struct mesh *m)
 {
     int64_t next = INT64_MAX;
+    tell_progress(m);
     m->share_rc = find_next(m, &next);
     if (m->share_rc || next == INT64_MAX) return false;
     mesh_begin_cycle(m, next);

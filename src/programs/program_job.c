@@ -31,7 +31,9 @@ enum wsc_err programs_job_init(struct programs_job *j, const struct programs_cas
                                                  .half = c->half,
                                                  .user = j,
                                                  .threads = c->threads,
-                                                 .share = c->share}));
+                                                 .share = c->share,
+                                                 .progress = c->progress,
+                                                 .progress_ctx = c->progress_ctx}));
     mesh_watch_attach(j->m, c->watch);
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
     for (int i = 0; i < 4; i++) {
