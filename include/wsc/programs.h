@@ -56,7 +56,7 @@ struct programs_case {
     /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
-    /** As in struct mesh_config; a case may run several programs, each from cycle 0. */
+    /** Called while the fabric runs (struct mesh_config); each program of a case counts from 0. */
     void (*progress)(void *ctx, int64_t cycle);
     void *progress_ctx;
 };

@@ -420,9 +420,9 @@ enum zoo_optimizer_type {
 
 /** Factors on the learning rate of groups of tensors, adjust_learning_rate; 1 otherwise. */
 struct zoo_lr_scale {
-    /** All matrices of the blocks; the embeddings. */
+    /** Matrices of the blocks; embeddings. */
     double decoder_kernel, embedding;
-    /** Of the matrices of the blocks: projections of attention, first and second feed-forward
+    /** Among the matrices of the blocks: projections of attention, first and second feed-forward
      *  layer. */
     double decoder_attention, decoder_input_ffn, decoder_output_ffn;
 };
