@@ -347,7 +347,7 @@ enum zoo_scheduler {
     ZOO_SCHEDULE_MULTI_STEP,
     /** One listed value between two milestones. */
     ZOO_SCHEDULE_PIECEWISE_CONSTANT,
-    /** A cosine between initial and end that goes on after T_max; the second one starts again at
+    /** A cosine between initial and end that continues after T_max; the second one starts again at
      *  initial after T_0, T_0 t_mult ... steps (Loshchilov and Hutter 2017). */
     ZOO_SCHEDULE_COSINE_ANNEALING,
     ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS,

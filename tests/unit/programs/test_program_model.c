@@ -75,7 +75,7 @@ static void apply_masks(const struct model *m, int stage, const struct model_wei
 }
 
 struct masked {
-    int every; /* of 0: no masks */
+    int every;  /* of 0: no masks */
     bool shown; /* to the programs */
 };
 
