@@ -87,7 +87,7 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .sinks = m->sink_tokens,
         .scale = (float)(m->qk_scale / (m->qk_scale_by_layer ? (double)(l + 1) : 1.0)),
         .cap = (float)m->attention_softcap,
-        .slope = host_slope(m, h),
+        .slope = model_alibi_slope(m, h),
         .q = host_const_at(k, qkv, column),
         .key = host_const_at(k, qkv, q + kv_column),
         .value = host_const_at(k, qkv, q + kv + kv_column),
