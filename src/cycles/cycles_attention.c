@@ -91,7 +91,7 @@ static double contract_keys(const struct cycles_layout *l)
 /** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
 static double contract_queries(const struct cycles_layout *l)
 {
-    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    const struct cycles_side sent = {.n = l->tokens, .k = ceil(l->tokens / l->head_cols)};
     const double held = l->heads.k / l->heads_per_pe;
     const double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
@@ -99,7 +99,7 @@ static double contract_queries(const struct cycles_layout *l)
 
 bool cycles_keys_arrive(const struct cycles_layout *l)
 {
-    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    const struct cycles_side sent = {.n = l->tokens, .k = ceil(l->tokens / l->head_cols)};
     return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
 }
 

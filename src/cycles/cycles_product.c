@@ -111,7 +111,7 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
                              double n_out, double density)
 {
-    const struct cycles_side part = {in->n / l->slices, ceil(in->k / l->slices)};
+    const struct cycles_side part = {.n = in->n / l->slices, .k = ceil(in->k / l->slices)};
     return l->slices * cycles_product(l, &part, n_out, density);
 }
 
