@@ -16,6 +16,18 @@
 #include <stdint.h>
 #include <string.h>
 
+/** Before a function of vector loops: the compiler makes it for several vector units, and the
+ *  loader takes the one for the widest unit that the processor has (GNU function multiversioning;
+ *  docs/decisions/0040-vector-units.md).  The Makefile defines WSC_CLONES where it applies.  All
+ *  give the same bits: a lane is one element or one of the 16 partial sums whatever the registers,
+ *  and nothing is contracted. */
+#if defined(WSC_CLONES) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&     \
+    __GNUC__ >= 12
+#    define NUM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#    define NUM_CLONES
+#endif
+
 /** Interleaved partial sums of a reduction: lane j takes the elements j, j + 16, j + 32, ... */
 enum { NUM_LANES = 16 };
 
@@ -264,8 +276,18 @@ static inline float num_max(const float *x, int64_t n)
  *  denominator of a softmax; @p max is that of num_max(). */
 static inline float num_exp_row(float *out, const float *x, float max, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
+    float lane[NUM_LANES] = {0};
+    int64_t i = 0;
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++) {
+            out[i + j] = num_exp(x[i + j] - max);
+            lane[j] += out[i + j];
+        }
+    }
+    for (int j = 0; i < n; i++, j++) {
         out[i] = num_exp(x[i] - max);
-    return num_sum(out, n);
+        lane[j] += out[i];
+    }
+    return num_lanes_sum(lane);
 }
 #endif
