@@ -80,8 +80,8 @@ enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
  *  this rank should print its message), and so is WSC_INTERRUPTED; later ones end the job with
  *  comm_abort() after printing, when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
-/** Step and loss of the last evaluation that the metrics.jsonl of @p dir has; step -1 where there is
- *  none, or no file.  WSC_IO, WSC_NOMEM. */
+/** Step and loss of the last evaluation that the metrics.jsonl of @p dir has; step -1 where there
+ * is none, or no file.  WSC_IO, WSC_NOMEM. */
 enum wsc_err job_last_evaluation(const char *dir, int64_t *step, double *loss) WSC_CHECKED;
 /** Parameters of one module of a model. */
 struct job_module {
@@ -111,6 +111,7 @@ struct job_description {
     struct job_module module[JOB_MODULES];
     struct job_sparse *sparse; /**< owned, n_sparse: the sparse tensors by kind; NULL: none */
     int n_sparse;
+    bool evaluates;          /**< with a plan: it is that of an evaluation, the mode's only work */
     struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
     /** With a plan: how the global batch is cut. */
     struct stream_batch batch;
