@@ -68,6 +68,8 @@ struct job {
     /** Print which role lives on which rank, before the first step. */
     bool print_placement;
     const char *command; /**< the command line, for provenance */
+    /** Of a run that is part of a larger work: what its progress is called; NULL: by its mode. */
+    const char *title;
 };
 /** Check that all ranks run the same version with the same command line.  WSC_CONFIG names the
  *  first rank that does not, and the word that differs.  To be called before anything else that

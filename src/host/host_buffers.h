@@ -13,6 +13,17 @@ static inline int64_t host_padded(int64_t n)
 {
     return (n + HOST_PAD - 1) / HOST_PAD * HOST_PAD;
 }
+/** Most keys of a tile of attention scores. */
+static inline int64_t host_tile_keys(const struct host_limits *limits)
+{
+    return limits->keys ? limits->keys : HOST_KEYS;
+}
+/** Elements between its rows, with sequences of @p T tokens. */
+static inline int64_t host_tile_width(const struct host_limits *limits, int64_t T)
+{
+    const int64_t keys = host_tile_keys(limits);
+    return host_padded(T < keys ? T : keys);
+}
 /** Element @p i of a buffer of operands. */
 static inline void *host_at(const struct host *k, void *operands, int64_t i)
 {
@@ -50,7 +61,7 @@ static inline float *host_mid(const struct host *k, int64_t layer)
 /** What the FFN's norm takes: the stream after attention, or in a parallel block before it. */
 static inline float *host_ffn_input(const struct host *k, int64_t layer)
 {
-    return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
+    return k->model->zoo.parallel_block ? host_x(k, layer) : host_mid(k, layer);
 }
 /** Norms of a block; those outside the blocks come after them. */
 enum host_norm { HOST_NORM1, HOST_NORM1_POST, HOST_NORM3, HOST_NORM3_POST, HOST_BLOCK_NORMS };

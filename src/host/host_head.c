@@ -76,7 +76,7 @@ static void logits_of(const struct host *k, const struct host_span *b, int64_t f
                       const void *xn, float *out)
 {
     int64_t C = k->model->C, cols = block_cols(k, first);
-    float scale = (float)k->model->logits_scale, cap = (float)k->model->logits_softcap;
+    float scale = (float)k->model->logits_scale, cap = (float)k->model->zoo.final_logit_softcapping;
     const float *bias = k->stage.vector[head_bias(k)];
     struct num_product shape = host_linear_shape(b->n, C, cols);
     host_product(k, &shape, xn, host_const_at(k, k->stage.weight[head_weight(k)], first * C), out);
@@ -108,8 +108,8 @@ static int32_t column_of(const float *row, float value, int32_t n)
 }
 
 /* Take a block of columns into the running statistics of a row. */
-static void absorb(struct host_token *t, const float *row, int64_t first, int64_t cols,
-                   int32_t label, float *scratch)
+NUM_CLONES static void absorb(struct host_token *t, const float *row, int64_t first, int64_t cols,
+                              int32_t label, float *scratch)
 {
     float max = num_max(row, cols);
     if (max > t->max) {
@@ -121,13 +121,13 @@ static void absorb(struct host_token *t, const float *row, int64_t first, int64_
     if (label >= first && label < first + cols) t->label_logit = row[label - first];
 }
 
-/* Keep the logits of the one position of a sample that was asked for. */
+/* Keep the first head's logits of the one position of a sample that was asked for. */
 static void copy_wanted(const struct host *k, const struct host_span *b, int64_t first,
                         const float *logits)
 {
     int64_t T = k->model->T, cols = block_cols(k, first);
-    for (int64_t i = 0; k->any_wanted && i < b->n; i++) {
-        int64_t sample = (b->row + i) / T, t = (b->row + i) % T;
+    for (int64_t i = 0; k->any_wanted && !k->head && i < b->n; i++) {
+        const int64_t row = host_head_row(k, b->row + i), sample = row / T, t = row % T;
         if (k->wanted[sample] == t)
             memcpy(k->wanted_logits + sample * k->model->V + first, logits + i * cols,
                    (size_t)cols * sizeof *logits);
@@ -223,29 +223,40 @@ void host_head_forward(struct host *k)
 
 /* ---- backward */
 
-/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; where the logit is
- * capped times the slope 1 - (its value over the cap)^2. */
+/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; @p factor is the scale
+ * over the sum, @p hit the column of the label or -1. */
+NUM_CLONES static void softmax_minus_hit(float *row, float max, float factor, int64_t cols,
+                                         int64_t hit, float scale)
+{
+    for (int64_t c = 0; c < cols; c++)
+        row[c] = num_exp(row[c] - max) * factor;
+    if (hit >= 0) row[hit] -= scale;
+}
+
+/* Where the logit is capped, times the slope 1 - (its value over the cap)^2. */
+NUM_CLONES static void capped_softmax_minus_hit(float *row, float max, float factor, int64_t cols,
+                                                int64_t hit, float scale, float cap)
+{
+    for (int64_t c = 0; c < cols; c++) {
+        float share = row[c] / cap, at_hit = c == hit ? scale : 0;
+        row[c] = (num_exp(row[c] - max) * factor - at_hit) * (1.0F - share * share);
+    }
+}
+
 static void logits_backward(const struct host *k, float *row, const struct host_token *t,
                             int64_t first, int64_t cols, int32_t label)
 {
-    const float cap = host_head(k)->outputs == k->model->V ? (float)k->model->logits_softcap : 0;
+    const float cap =
+        host_head(k)->outputs == k->model->V ? (float)k->model->zoo.final_logit_softcapping : 0;
     const float scale = (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight);
-    if (!t->counts) {
+    const float factor = (float)(1.0 / t->sum) * scale;
+    const int64_t hit = label >= first && label < first + cols ? label - first : -1;
+    if (!t->counts)
         memset(row, 0, (size_t)cols * sizeof *row);
-        return;
-    }
-    float max = t->max, factor = (float)(1.0 / t->sum) * scale;
-    const bool here = label >= first && label < first + cols;
-    if (cap > 0) {
-        for (int64_t c = 0; c < cols; c++) {
-            float share = row[c] / cap, hit = here && c == label - first ? scale : 0;
-            row[c] = (num_exp(row[c] - max) * factor - hit) * (1.0F - share * share);
-        }
-        return;
-    }
-    for (int64_t c = 0; c < cols; c++)
-        row[c] = num_exp(row[c] - max) * factor;
-    if (here) row[label - first] -= scale;
+    else if (cap > 0)
+        capped_softmax_minus_hit(row, t->max, factor, cols, hit, scale, cap);
+    else
+        softmax_minus_hit(row, t->max, factor, cols, hit, scale);
 }
 
 /* d(output - target)^2. */

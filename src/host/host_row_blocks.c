@@ -8,6 +8,7 @@
 #include "host_state.h"
 
 #include <wsc/host_rows.h>
+#include <wsc/num_math.h>
 
 struct each_block {
     struct host *k;
@@ -39,8 +40,8 @@ static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind
 {
     const struct model *m = k->model;
     return (struct host_row_norm){.n = m->C,
-                                  .eps = (float)m->norm_eps,
-                                  .rms = m->norm == ZOO_RMSNORM,
+                                  .eps = (float)m->zoo.layer_norm_epsilon,
+                                  .rms = m->zoo.norm_type == ZOO_RMSNORM,
                                   .gain = k->stage.vector[weight],
                                   .bias = k->stage.vector[weight + 1]};
 }
@@ -100,7 +101,7 @@ void host_norm_backward(const struct host *k, const struct host_span *b,
         host_row_norm_gradient(&norm, x + i * C, stats + 2 * i, dxn + i * C, dx + i * C);
 }
 
-static void add_bias(float *out, const float *in, const float *bias, int64_t n)
+NUM_CLONES static void add_bias(float *out, const float *in, const float *bias, int64_t n)
 {
     for (int64_t c = 0; c < n; c++)
         out[c] = in[c] + bias[c];

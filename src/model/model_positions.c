@@ -12,7 +12,7 @@
  * alone, those between are mixed. */
 static double llama3(const struct model *m, double frequency)
 {
-    const struct zoo_rope_args *a = &m->rope;
+    const struct zoo_rope_args *a = &m->zoo.pos_scaling_extra_args;
     const double length = (double)a->original_max_position_embeddings;
     const double turns = length * frequency / (2 * M_PI);
     if (turns > a->high_freq_factor) return frequency;
@@ -25,25 +25,26 @@ static double llama3(const struct model *m, double frequency)
  * original length. */
 static double yarn_pair(const struct model *m, double turns)
 {
-    const double length = (double)m->rope.original_max_position_embeddings;
-    return (double)m->rotary_dim * log(length / (turns * 2 * M_PI)) / (2 * log(m->rope_theta));
+    const double length = (double)m->zoo.pos_scaling_extra_args.original_max_position_embeddings;
+    return (double)m->rotary_dim * log(length / (turns * 2 * M_PI)) / (2 * log(m->zoo.rope_theta));
 }
 
 /* A ramp from the frequency itself (fast pairs) to the scaled one (slow pairs). */
 static double yarn(const struct model *m, double frequency, int64_t pair)
 {
-    double low = fmax(floor(yarn_pair(m, m->rope.beta_fast)), 0);
-    double high = fmin(ceil(yarn_pair(m, m->rope.beta_slow)), (double)m->rotary_dim - 1);
+    double low = fmax(floor(yarn_pair(m, m->zoo.pos_scaling_extra_args.beta_fast)), 0);
+    double high = fmin(ceil(yarn_pair(m, m->zoo.pos_scaling_extra_args.beta_slow)),
+                       (double)m->rotary_dim - 1);
     if (low == high) high += 0.001;
     const double ramp = fmin(fmax(((double)pair - low) / (high - low), 0), 1);
-    const double kept = (1 - ramp) * m->rope.extrapolation_factor;
+    const double kept = (1 - ramp) * m->zoo.pos_scaling_extra_args.extrapolation_factor;
     return frequency / m->position_scale * (1 - kept) + frequency * kept;
 }
 
 double model_rotary_frequency(const struct model *m, int64_t pair)
 {
-    const double plain = pow(m->rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
-    switch (m->rope_scaling) {
+    const double plain = pow(m->zoo.rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
+    switch (m->zoo.pos_scaling_type) {
     case ZOO_ROPE_LLAMA3:
         return llama3(m, plain);
     case ZOO_ROPE_YARN:
@@ -57,8 +58,9 @@ double model_rotary_frequency(const struct model *m, int64_t pair)
 /* Eq. 22 in the form of its authors. */
 double model_rotary_factor(const struct model *m)
 {
-    if (m->rope_scaling != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
-    return m->rope.mscale_a * log(m->position_scale) + m->rope.mscale_b;
+    if (m->zoo.pos_scaling_type != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
+    return m->zoo.pos_scaling_extra_args.mscale_a * log(m->position_scale) +
+           m->zoo.pos_scaling_extra_args.mscale_b;
 }
 
 /* ---- a table of sines, Vaswani et al. 2017, section 3.5: sine and cosine of every wave side by
@@ -85,7 +87,7 @@ static double slope_of(int64_t heads, int64_t h)
 float model_alibi_slope(const struct model *m, int64_t h)
 {
     int64_t power = 1;
-    if (m->position != ZOO_POSITION_ALIBI) return 0;
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return 0;
     while (2 * power <= m->H)
         power *= 2;
     const double slope = h < power ? slope_of(power, h) : slope_of(2 * power, 2 * (h - power));

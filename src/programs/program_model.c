@@ -38,9 +38,9 @@ static enum wsc_err reserve_features(struct programs_model *k, struct programs_l
     const int64_t scores = programs_score_words(g, &k->heads) * g->max_samples;
     if (m->gated) TRY(programs_reserve_tile(g, &l->gate, &k->filter, "the gate"));
     if (!m->norm3) TRY(programs_reserve_tile(g, &l->normed, &k->hidden, "the output of a norm"));
-    if (m->attention_softcap > 0)
+    if (m->zoo.attention_logit_softcapping > 0)
         TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "capped scores", &l->capped));
-    for (int i = 0; i < 2 && m->sandwich; i++) {
+    for (int i = 0; i < 2 && m->zoo.norm_first_sandwich; i++) {
         TRY(programs_reserve_tile(g, &l->branch[i], &k->hidden, "a branch before its norm"));
         TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                    "statistics of a norm", &l->stats_post[i]));
@@ -79,12 +79,12 @@ static enum wsc_err reserve_once(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
     const struct model *m = k->model;
-    if (m->embed_norm) {
+    if (m->zoo.embedding_layer_norm) {
         TRY(programs_reserve_tile(g, &k->raw, &k->hidden, "embeddings before their norm"));
         TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                    "statistics of a norm", &k->stats_embed));
     }
-    if (m->logits_softcap > 0)
+    if (m->zoo.final_logit_softcapping > 0)
         TRY(programs_reserve_tile(g, &k->capped, &k->vocab, "capped logits"));
     if (!m->rotary_dim) return WSC_OK;
     TRY(programs_reserve_tile(g, &k->cosine, &k->heads, "cosines of positions"));
@@ -131,7 +131,7 @@ static enum wsc_err reserve_backward(struct programs_model *k)
     TRY(programs_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
     if (k->model->gated)
         TRY(programs_reserve_tile(g, &k->dgate, &k->filter, "the gradient of the gate"));
-    if (k->model->parallel || k->model->sandwich)
+    if (k->model->zoo.parallel_block || k->model->zoo.norm_first_sandwich)
         TRY(programs_reserve_tile(g, &k->dside, &k->hidden, "the gradient of a branch"));
     TRY(programs_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
     TRY(programs_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
@@ -172,9 +172,9 @@ static int64_t longest_stage(const struct model *m)
 static enum wsc_err allocate_heads(struct programs_model *k)
 {
     const struct model *m = k->model;
-    k->table_scale = m->embed_norm ? 1 : (float)m->embeddings_scale;
+    k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
     if (m->kv_heads < m->H) TRY_NEW(k->shared, WSC_MEM_KERNELS, k->heads.n * larger((int)m->C, 3));
-    if (m->position != ZOO_POSITION_ALIBI) return WSC_OK;
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return WSC_OK;
     TRY_NEW(k->slope, WSC_MEM_KERNELS, m->H);
     for (int64_t h = 0; h < m->H; h++)
         k->slope[h] = model_alibi_slope(m, h);

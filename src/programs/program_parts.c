@@ -65,7 +65,7 @@ static enum wsc_err norm_embeddings(struct programs_model *k)
 {
     const struct programs_tile *x = programs_x(k, 0);
     const struct programs_stage_norm norm = norm_of_embeddings(k);
-    const double scale = k->model->embeddings_scale;
+    const double scale = k->model->zoo.embeddings_scale;
     TRY(programs_stage_norm(k, &norm, x));
     if (scale >= 1 && scale <= 1) return WSC_OK;
     return on_hidden(k, MESH_FMULS, x, programs_tile_view(x), programs_number((float)scale));
@@ -74,7 +74,7 @@ static enum wsc_err norm_embeddings(struct programs_model *k)
 /* The rows of the token table, then those of the position table are added. */
 static enum wsc_err embed(struct programs_model *k)
 {
-    const struct programs_tile *x = k->model->embed_norm ? &k->raw : programs_x(k, 0);
+    const struct programs_tile *x = k->model->zoo.embedding_layer_norm ? &k->raw : programs_x(k, 0);
     TRY(programs_write_angles(k));
     for (int i = 0; i < 2; i++) {
         const struct programs_table t = table_of(k, i, x);
@@ -82,18 +82,18 @@ static enum wsc_err embed(struct programs_model *k)
         TRY(programs_run_table_gather(&k->grid, &t, k->weight[tables[i]]));
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING, k->grid.stats.cycles);
     }
-    if (k->model->position == ZOO_POSITION_FIXED) TRY(programs_add_sines(k, x));
+    if (k->model->zoo.position_embedding_type == ZOO_POSITION_FIXED) TRY(programs_add_sines(k, x));
     programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING,
                           cycles_part_forward(&k->layout, MODEL_PART_EMBED).elementwise -
-                              (k->model->embed_norm ? cycles_norm(&k->layout) : 0));
-    return k->model->embed_norm ? norm_embeddings(k) : WSC_OK;
+                              (k->model->zoo.embedding_layer_norm ? cycles_norm(&k->layout) : 0));
+    return k->model->zoo.embedding_layer_norm ? norm_embeddings(k) : WSC_OK;
 }
 
 /* The gradient of the embeddings before their norm, in place of that after it. */
 static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 {
     const struct programs_stage_norm norm = norm_of_embeddings(k);
-    const struct programs_view scale = programs_number((float)k->model->embeddings_scale);
+    const struct programs_view scale = programs_number((float)k->model->zoo.embeddings_scale);
     TRY(on_hidden(k, MESH_FMULS, &k->dxn, programs_tile_view(&k->dres), scale));
     TRY(clear(k, &k->dres));
     return programs_stage_norm_backward(k, &norm, &k->dres);
@@ -102,7 +102,7 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 /* Leaf by leaf and table by table, so that each leaf's gradient is a sum of its own. */
 static enum wsc_err embed_backward(struct programs_model *k)
 {
-    if (k->model->embed_norm) TRY(norm_embeddings_backward(k));
+    if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
     for (int j = 0; j < 2 * k->n_leaves; j++) {
         const int i = j % 2, leaf = j / 2;
         struct programs_table t = table_of(k, i, &k->dres);
@@ -132,7 +132,8 @@ static struct programs_stage_norm norm1(struct programs_model *k)
 static struct programs_stage_norm norm3(struct programs_model *k)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
-    const struct programs_tile *x = k->model->parallel ? programs_x(k, k->l) : &layer->mid;
+    const struct programs_tile *x =
+        k->model->zoo.parallel_block ? programs_x(k, k->l) : &layer->mid;
     return (struct programs_stage_norm){MODEL_NORM3_W, x, layer->stats3};
 }
 
@@ -164,7 +165,7 @@ static enum wsc_err add_branch(struct programs_model *k, const struct branch *b,
                                const struct programs_tile *residual)
 {
     const struct programs_stage_norm norm = norm_after(k, b);
-    if (!k->model->sandwich) {
+    if (!k->model->zoo.norm_first_sandwich) {
         TRY(programs_stage_linear(k, b->weight, in, to));
         return programs_stage_bias(k, b->bias, to, residual);
     }
@@ -180,8 +181,8 @@ static enum wsc_err branch_gradient(struct programs_model *k, const struct branc
                                     const struct programs_tile **dy)
 {
     const struct programs_stage_norm norm = norm_after(k, b);
-    *dy = k->model->sandwich ? &k->dside : &k->dres;
-    if (!k->model->sandwich) return WSC_OK;
+    *dy = k->model->zoo.norm_first_sandwich ? &k->dside : &k->dres;
+    if (!k->model->zoo.norm_first_sandwich) return WSC_OK;
     TRY(on_hidden(k, MESH_FMOVS, &k->dxn, programs_tile_view(&k->dres), none));
     TRY(clear(k, &k->dside));
     return programs_stage_norm_backward(k, &norm, &k->dside);
@@ -246,7 +247,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
         TRY(programs_stage_weight_gradient(k, qkv_weight[i], dy[i], normed(k)));
     TRY(programs_stage_bias_gradients(k, qkv_bias, dy, 3));
     TRY(programs_stage_norm_backward(k, &norm, &k->dres));
-    return k->model->parallel && k->model->norm3 ? add_to(k, &k->dres, &k->dside) : WSC_OK;
+    return k->model->zoo.parallel_block && k->model->norm3 ? add_to(k, &k->dres, &k->dside)
+                                                           : WSC_OK;
 }
 
 /* The attention of one sample: scores of the samples lie one after the other, gradients share
@@ -255,7 +257,7 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
     const int words = (int)programs_score_words(&k->grid, &k->heads);
-    const double by_layer = k->model->qk_scale_by_layer ? k->l + 1 : 1;
+    const double by_layer = k->model->zoo.scale_qk_dot_by_layer_idx ? k->l + 1 : 1;
     return (struct programs_attention){.sample = sample,
                                        .scores = layer->scores + 4 * sample * words,
                                        .dscores = k->dscores,
@@ -384,7 +386,7 @@ static enum wsc_err ffn0_norm_backward(struct programs_model *k)
 {
     const struct programs_stage_norm norm = norm3(k);
     if (!k->model->norm3) return WSC_OK;
-    if (!k->model->parallel) return programs_stage_norm_backward(k, &norm, &k->dres);
+    if (!k->model->zoo.parallel_block) return programs_stage_norm_backward(k, &norm, &k->dres);
     TRY(clear(k, &k->dside));
     return programs_stage_norm_backward(k, &norm, &k->dside);
 }
@@ -441,7 +443,7 @@ static struct programs_loss loss_of(const struct programs_model *k)
                                   .labels = k->batch->labels,
                                   .mask = k->batch->mask,
                                   .scale = (float)k->model->logits_scale,
-                                  .cap = (float)k->model->logits_softcap,
+                                  .cap = (float)k->model->zoo.final_logit_softcapping,
                                   .capped = &k->capped,
                                   .tmp = &k->tmp};
 }
@@ -450,7 +452,8 @@ static struct programs_loss loss_of(const struct programs_model *k)
 static enum wsc_err copy_wanted(struct programs_model *k)
 {
     const int64_t V = k->model->V;
-    const float scale = (float)k->model->logits_scale, cap = (float)k->model->logits_softcap;
+    const float scale = (float)k->model->logits_scale,
+                cap = (float)k->model->zoo.final_logit_softcapping;
     if (!k->any_wanted) return WSC_OK;
     TRY(programs_tile_out(&k->grid, &k->logits, k->all_logits));
     for (int i = 0; i < k->grid.n_samples; i++) {

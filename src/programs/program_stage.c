@@ -188,8 +188,8 @@ static struct programs_norm norm_of(const struct programs_model *k,
                                   .bias = programs_stage_vector(k, n->gain + 1) ? k->vector[1] : -1,
                                   .stats = n->stats,
                                   .sums = k->sums,
-                                  .eps = (float)k->model->norm_eps,
-                                  .rms = k->model->norm == ZOO_RMSNORM};
+                                  .eps = (float)k->model->zoo.layer_norm_epsilon,
+                                  .rms = k->model->zoo.norm_type == ZOO_RMSNORM};
 }
 
 /* Gain and bias come in from the north edge before the norm's steps. */

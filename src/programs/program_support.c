@@ -17,9 +17,9 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
         {m->experts > 0, "moe.num_experts"},
         {adapters > 0, "lora_params"},
-        {training && m->residual_dropout > 0, "dropout_rate"},
-        {training && m->attention_dropout > 0, "attention_dropout_rate"},
-        {training && m->embed_dropout > 0, "embedding_dropout_rate"},
+        {training && m->zoo.dropout_rate > 0, "dropout_rate"},
+        {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
+        {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
