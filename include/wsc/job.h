@@ -113,6 +113,7 @@ struct job_description {
     struct job_module module[JOB_MODULES];
     struct job_sparse *sparse; /**< owned, n_sparse: the sparse tensors by kind; NULL: none */
     int n_sparse;
+    bool evaluates;          /**< with a plan: it is that of an evaluation, the mode's only work */
     struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
     /** With a plan: how the global batch is cut. */
     struct stream_batch batch;
