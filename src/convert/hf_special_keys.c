@@ -430,8 +430,8 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
 enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
 {
     const struct model *m = cs->model;
-    if (!m->experts || m->shared_experts || m->routing != ZOO_ROUTING_LEARNED ||
-        !m->normalise_experts || m->null_expert != 0)
+    if (!m->experts || m->shared_experts || m->zoo.moe.routing_algorithm != ZOO_ROUTING_LEARNED ||
+        !m->zoo.moe.expert_weighting_normalization || m->zoo.moe.null_expert_bias != 0)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
                                       cs->params->file, cs->family->name),
                             "it has a learned router, normalised weights, no shared experts");

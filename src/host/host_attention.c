@@ -86,8 +86,9 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .ld_kv = ld,
         .window = model_window(m, l),
         .sinks = m->sink_tokens,
-        .shape = {.scale = (float)(m->qk_scale / (m->qk_scale_by_layer ? (double)(l + 1) : 1.0)),
-                  .cap = (float)m->attention_softcap,
+        .shape = {.scale = (float)(m->qk_scale /
+                                   (m->zoo.scale_qk_dot_by_layer_idx ? (double)(l + 1) : 1.0)),
+                  .cap = (float)m->zoo.attention_logit_softcapping,
                   .slope = host_slope(m, h)},
         .q = host_const_at(k, qkv, column),
         .key = host_const_at(k, qkv, q + kv_column),

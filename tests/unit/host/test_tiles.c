@@ -31,17 +31,17 @@ static void sinks(struct fixture *f)
 
 static void capped(struct fixture *f)
 {
-    f->model.attention_softcap = 0.5;
+    f->model.zoo.attention_logit_softcapping = 0.5;
 }
 
 static void alibi(struct fixture *f)
 {
-    f->model.position = ZOO_POSITION_ALIBI;
+    f->model.zoo.position_embedding_type = ZOO_POSITION_ALIBI;
 }
 
 static void dropped(struct fixture *f)
 {
-    f->model.attention_dropout = 0.3;
+    f->model.zoo.attention_dropout_rate = 0.3;
     f->model.seed = 3;
 }
 
