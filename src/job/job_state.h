@@ -29,6 +29,8 @@ struct job_generated {
         texts; /* owned; with --json: prompts and what follows them, each with its NUL */
 };
 
+struct job_scoring;
+
 struct job_state {
     struct comm *comm;        /* borrowed */
     const struct job *job;    /* borrowed */
@@ -42,6 +44,7 @@ struct job_state {
     bool in_eval;                     /* the pass in progress evaluates */
     bool eval_due;                    /* the evaluation after this step was stopped */
     struct data_tokenizer *tokenizer; /* owned; while it generates */
+    struct job_scoring *scoring;      /* owned; NULL without requests */
 
     int64_t step, last_step;           /* finished, and where to stop */
     int64_t planned_last_step;         /* of the run that a restart continues, or -1 */
