@@ -432,8 +432,8 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
 enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs)
 {
     const struct model *m = cs->model;
-    if (!m->experts || m->shared_experts || m->routing != ZOO_ROUTING_LEARNED ||
-        !m->normalise_experts || m->null_expert != 0)
+    if (!m->experts || m->shared_experts || m->zoo.moe.routing_algorithm != ZOO_ROUTING_LEARNED ||
+        !m->zoo.moe.expert_weighting_normalization || m->zoo.moe.null_expert_bias != 0)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
                                       cs->params->file, cs->family->name),
                             "it has a learned router, normalised weights, no shared experts");
@@ -558,7 +558,7 @@ enum wsc_err convert_mpt_attention_to_hf(json_t *config, const struct convert_si
 {
     json_t *attention =
         json_pack("{s:s, s:b, s:i, s:f}", "attn_type", "multihead_attention", "alibi", 1,
-                  "alibi_bias_max", 8, "attn_pdrop", cs->model->attention_dropout);
+                  "alibi_bias_max", 8, "attn_pdrop", cs->model->zoo.attention_dropout_rate);
     return convert_config_set(config, "attn_config", attention);
 }
 

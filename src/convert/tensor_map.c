@@ -100,12 +100,12 @@ static double key_factor(const struct model *m)
 
 bool convert_unties(const struct model *model)
 {
-    return model->tied && (model->embeddings_scale != 1 || model->logits_scale != 1);
+    return model->tied && (model->zoo.embeddings_scale != 1 || model->logits_scale != 1);
 }
 
 bool convert_has_factors(const struct model *model)
 {
-    return model->embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
+    return model->zoo.embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
 }
 
 /* What a tensor of kind @p kind is multiplied by on the way to a folder, which has no key for the
@@ -116,7 +116,7 @@ static double factor_of(const struct model *m, enum model_tensor_kind kind)
                norm = kind == MODEL_NORME_W || kind == MODEL_NORME_B,
                key = kind == MODEL_K_W || kind == MODEL_K_B,
                head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B;
-    if (m->embed_norm ? norm : embedding) return m->embeddings_scale;
+    if (m->zoo.embedding_layer_norm ? norm : embedding) return m->zoo.embeddings_scale;
     if (key) return key_factor(m);
     return head ? m->logits_scale : 1;
 }

@@ -65,11 +65,12 @@ static enum wsc_err check_plain(const struct export *ex)
         bool has;
         const char *key;
     } feature[] = {
-        {m->attention_softcap != 0, "attention_logit_softcapping"},
-        {m->logits_softcap != 0, "final_logit_softcapping"},
+        {m->zoo.attention_logit_softcapping != 0, "attention_logit_softcapping"},
+        {m->zoo.final_logit_softcapping != 0, "final_logit_softcapping"},
         {m->sink_tokens != 0, "attention_sink_tokens"},
-        {m->window_every_other, "sliding_window_every_other_decoder_layer"},
-        {m->norm == ZOO_BIASLESS_LAYERNORM && !has_row(ex->cs.family, "norm_type"),
+        {m->zoo.sliding_window_every_other_decoder_layer,
+         "sliding_window_every_other_decoder_layer"},
+        {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM && !has_row(ex->cs.family, "norm_type"),
          "norm_type: biasless-layernorm"},
         {m->H * m->head_dim != m->C, "attention_inner_dim"},
     };

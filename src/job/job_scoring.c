@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 struct job_scoring {
-    struct score_requests requests;
+    struct job_score_requests requests;
     int64_t *request_of;           /* owned, of each sample; -1: padding of the last batch */
     int64_t n_samples;             /* whole batches */
     struct stream_score *in_order; /* owned, of the samples of a batch */
@@ -34,7 +34,7 @@ struct job_scoring {
 /* The last batch is filled with samples that have no token to score. */
 static enum wsc_err fill_batches(struct job_scoring *g, int64_t batch)
 {
-    struct score_requests *q = &g->requests;
+    struct job_score_requests *q = &g->requests;
     g->n_samples = (q->n_samples + batch - 1) / batch * batch;
     TRY_GROW(q->sample, WSC_MEM_RUN, q->sample_room, g->n_samples * 3 * q->T);
     TRY_NEW(g->request_of, WSC_MEM_RUN, g->n_samples);
@@ -50,13 +50,13 @@ static enum wsc_err fill_batches(struct job_scoring *g, int64_t batch)
 static enum wsc_err read_requests(struct job_state *s, struct job_scoring *g)
 {
     const struct job *job = s->job;
-    struct score_tokens tokens = {
+    struct job_score_tokens tokens = {
         .T = s->cluster->model->T, .V = s->cluster->model->V, .prefix = job->eos_id};
     TRY(data_tokenizer_open(&tokens.tokenizer, job->tokenizer ? job->tokenizer : "byte", job->vocab,
                             job->merges));
-    const enum wsc_err rc = score_requests_read(&g->requests, job->requests, &tokens);
+    const enum wsc_err rc = job_score_requests_read(&g->requests, job->requests, &tokens);
     data_tokenizer_close(&tokens.tokenizer);
-    return rc ? rc : fill_batches(g, s->eval_batch.batch_size);
+    return rc ? rc : fill_batches(g, s->eval.batch.batch_size);
 }
 
 enum wsc_err job_scoring_create(struct job_state *s)
@@ -79,7 +79,7 @@ void job_scoring_destroy(struct job_scoring **scoring)
     struct job_scoring *g = *scoring;
     if (!g) return;
     if (g->folder) remove_folder(g->folder);
-    score_requests_fini(&g->requests);
+    job_score_requests_fini(&g->requests);
     wsc_free(g->request_of);
     wsc_free(g->in_order);
     wsc_free(g->folder);
@@ -114,7 +114,7 @@ enum wsc_err job_scoring_open_data(struct job_state *s, struct data_source **out
 
 int64_t job_scoring_batches(const struct job_state *s)
 {
-    return s->scoring->n_samples / s->eval_batch.batch_size;
+    return s->scoring->n_samples / s->eval.batch.batch_size;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -125,14 +125,14 @@ enum wsc_err job_on_scores(void *ctx, int64_t step, const struct stream_score *s
 {
     struct job_state *s = ctx;
     struct job_scoring *g = s->scoring;
-    const int64_t first = step * s->eval_batch.batch_size;
+    const int64_t first = step * s->eval.batch.batch_size;
     g->done = true;
     for (int64_t i = 0; i < n; i++)
         g->in_order[(int64_t)score[i].sample] = score[i];
     for (int64_t i = 0; i < n; i++) {
         const int64_t request = g->request_of[first + i];
         if (request < 0) continue;
-        struct score_request *q = &g->requests.request[request];
+        struct job_score_request *q = &g->requests.request[request];
         q->nats += g->in_order[i].nats;
         q->n_tokens += (int64_t)g->in_order[i].n_tokens;
         q->n_correct += (int64_t)g->in_order[i].n_correct;
@@ -143,18 +143,18 @@ enum wsc_err job_on_scores(void *ctx, int64_t step, const struct stream_score *s
 /* A metric: its mean over documents with the standard error of it, or a perplexity. */
 struct metric {
     const char *name;
-    enum score_kind kind;
+    enum job_score_kind kind;
     double value, error; /* error NAN: none */
 };
 
 /* The first choice with the largest log-likelihood, per character or not. */
-static int best_choice(const struct score_requests *q, const struct score_document *d,
+static int best_choice(const struct job_score_requests *q, const struct job_score_document *d,
                        bool per_char)
 {
     int best = 0;
     double most = -INFINITY;
     for (int i = 0; i < d->n; i++) {
-        const struct score_request *r = &q->request[d->first + i];
+        const struct job_score_request *r = &q->request[d->first + i];
         const double value = -r->nats / (per_char ? (double)r->n_chars : 1);
         if (value > most) {
             most = value;
@@ -164,13 +164,13 @@ static int best_choice(const struct score_requests *q, const struct score_docume
     return best;
 }
 
-static bool is_greedy(const struct score_request *r)
+static bool is_greedy(const struct job_score_request *r)
 {
     return r->n_correct == r->n_tokens;
 }
 
 /* Is the document solved, in terms of metric @p m? */
-static bool is_right(const struct score_requests *q, const struct score_document *d,
+static bool is_right(const struct job_score_requests *q, const struct job_score_document *d,
                      const struct metric *m)
 {
     if (d->kind == SCORE_CONTINUATION) return is_greedy(&q->request[d->first]);
@@ -178,7 +178,7 @@ static bool is_right(const struct score_requests *q, const struct score_document
 }
 
 /* Mean of zeros and ones with the standard error of a sample. */
-static void fill_fraction(const struct score_requests *q, struct metric *m)
+static void fill_fraction(const struct job_score_requests *q, struct metric *m)
 {
     double n = 0, right = 0;
     for (int i = 0; i < q->n_documents; i++) {
@@ -191,11 +191,11 @@ static void fill_fraction(const struct score_requests *q, struct metric *m)
 }
 
 /* exp of the nats over documents, words or bytes; bits of a byte. */
-static void fill_perplexity(const struct score_requests *q, struct metric *m)
+static void fill_perplexity(const struct job_score_requests *q, struct metric *m)
 {
     double nats = 0, documents = 0, words = 0, bytes = 0;
     for (int i = 0; i < q->n_documents; i++) {
-        const struct score_request *r = &q->request[q->document[i].first];
+        const struct job_score_request *r = &q->request[q->document[i].first];
         if (q->document[i].kind != m->kind) continue;
         nats += r->nats;
         documents++;
@@ -213,8 +213,8 @@ static void fill_perplexity(const struct score_requests *q, struct metric *m)
 
 static const struct {
     const char *name;
-    enum score_kind kind;
-    void (*fill)(const struct score_requests *q, struct metric *m);
+    enum job_score_kind kind;
+    void (*fill)(const struct job_score_requests *q, struct metric *m);
 } metrics[] = {{"acc", SCORE_CHOICES, fill_fraction},
                {"acc_norm", SCORE_CHOICES, fill_fraction},
                {"acc", SCORE_CONTINUATION, fill_fraction},
@@ -228,7 +228,7 @@ static const char *const kind_name[SCORE_N_KINDS] = {[SCORE_CHOICES] = "multiple
                                                      [SCORE_TEXT] = "loglikelihood_rolling"};
 
 /* The metrics of the kinds that the file has; how many. */
-static int fill_metrics(const struct score_requests *q, struct metric *m)
+static int fill_metrics(const struct job_score_requests *q, struct metric *m)
 {
     int n = 0;
     for (int i = 0; i < N_METRICS; i++) {
@@ -239,7 +239,7 @@ static int fill_metrics(const struct score_requests *q, struct metric *m)
     return n;
 }
 
-static enum wsc_err print_metrics(const struct score_requests *q, const struct metric *m, int n)
+static enum wsc_err print_metrics(const struct job_score_requests *q, const struct metric *m, int n)
 {
     static const char *const head[] = {"requests", "documents", "metric", "value", "stderr"};
     struct out_table *t;
@@ -260,7 +260,7 @@ static enum wsc_err print_metrics(const struct score_requests *q, const struct m
 }
 
 /* One document with the log-likelihood of each of its requests. */
-static json_t *document_json(const struct score_requests *q, const struct score_document *d)
+static json_t *document_json(const struct job_score_requests *q, const struct job_score_document *d)
 {
     json_t *of = json_array(), *greedy = json_array();
     for (int i = d->first; i < d->first + d->n; i++) {
@@ -271,7 +271,7 @@ static json_t *document_json(const struct score_requests *q, const struct score_
                      kind_name[d->kind], "loglikelihood", of, "is_greedy", greedy);
 }
 
-static json_t *scores_json(const struct job *job, const struct score_requests *q,
+static json_t *scores_json(const struct job *job, const struct job_score_requests *q,
                            const struct metric *m, int n)
 {
     json_t *results = json_array(), *documents = json_array();
@@ -301,7 +301,7 @@ static enum wsc_err write_scores(const struct job *job, json_t *scores)
 
 enum wsc_err job_scoring_end(struct job_state *s)
 {
-    const struct score_requests *q = &s->scoring->requests;
+    const struct job_score_requests *q = &s->scoring->requests;
     struct metric m[N_METRICS];
     if (!s->scoring->done) return WSC_OK; /* another rank has shard 0, or there are no values */
     const int n = fill_metrics(q, m);

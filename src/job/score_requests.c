@@ -25,8 +25,8 @@ enum { MAX_CHOICES = 1024 };
 
 /* A line while it is read. */
 struct reader {
-    struct score_requests *out;
-    const struct score_tokens *tokens;
+    struct job_score_requests *out;
+    const struct job_score_tokens *tokens;
     const char *path;
     int64_t line;
 };
@@ -43,7 +43,7 @@ static enum wsc_err bad(const struct reader *r, const char *what)
 static enum wsc_err add_sample(const struct reader *r, const int32_t *id, int64_t n,
                                int64_t n_scored)
 {
-    struct score_requests *q = r->out;
+    struct job_score_requests *q = r->out;
     const int64_t T = q->T;
     if (n > T + 1) {
         id += n - (T + 1);
@@ -159,15 +159,15 @@ static enum wsc_err add_samples(const struct reader *r, const char *context,
 
 /* A request with two texts, or one; @p kind is checked against the number of them. */
 static enum wsc_err add_request(const struct reader *r, const json_t *first, const json_t *second,
-                                enum score_kind *kind)
+                                enum job_score_kind *kind)
 {
-    struct score_requests *q = r->out;
+    struct job_score_requests *q = r->out;
     const char *context = json_string_value(first), *continuation = json_string_value(second);
     if (!context || (second && !continuation)) return bad(r, "arguments: expected texts");
     if (second ? !*continuation : !*context) return bad(r, "arguments: an empty text");
     if (!second) *kind = SCORE_TEXT;
     TRY_GROW(q->request, WSC_MEM_RUN, q->request_room, q->n_requests + 1);
-    struct score_request request = {.first_sample = q->n_samples};
+    struct job_score_request request = {.first_sample = q->n_samples};
     if (second) {
         request.n_chars = count_chars(continuation + (*continuation == ' '));
     } else {
@@ -182,7 +182,7 @@ static enum wsc_err add_request(const struct reader *r, const json_t *first, con
 
 /* Entry @p i of `arguments`, as a list or as the object that the harness' files have. */
 static enum wsc_err add_argument(const struct reader *r, const json_t *arguments, size_t i,
-                                 enum score_kind *kind)
+                                 enum job_score_kind *kind)
 {
     char name[32];
     (void)snprintf(name, sizeof name, "gen_args_%zu", i);
@@ -209,17 +209,17 @@ static enum wsc_err read_gold(const struct reader *r, const json_t *target, int 
 
 static enum wsc_err add_document(const struct reader *r, const json_t *line)
 {
-    struct score_requests *q = r->out;
+    struct job_score_requests *q = r->out;
     const json_t *arguments = json_object_get(line, "arguments"),
                  *id = json_object_get(line, "doc_id");
     const size_t n =
         json_is_array(arguments) ? json_array_size(arguments) : json_object_size(arguments);
-    struct score_document d = {.kind = n > 1 ? SCORE_CHOICES : SCORE_CONTINUATION,
-                               .id = json_is_integer(id) ? json_integer_value(id) : r->line - 1,
-                               .first = q->n_requests,
-                               .n = (int)n};
+    struct job_score_document d = {.kind = n > 1 ? SCORE_CHOICES : SCORE_CONTINUATION,
+                                   .id = json_is_integer(id) ? json_integer_value(id) : r->line - 1,
+                                   .first = q->n_requests,
+                                   .n = (int)n};
     if (!n || n > MAX_CHOICES) return bad(r, "arguments: expected 1 to 1024 requests");
-    const enum score_kind expected = d.kind;
+    const enum job_score_kind expected = d.kind;
     for (size_t i = 0; i < n; i++)
         TRY(add_argument(r, arguments, i, &d.kind));
     if (d.kind != expected && n > 1) return bad(r, "arguments: several texts without a context");
@@ -248,14 +248,14 @@ static enum wsc_err read_line(struct reader *r, const char *text, size_t n)
     return rc;
 }
 
-enum wsc_err score_requests_read(struct score_requests *q, const char *path,
-                                 const struct score_tokens *tokens)
+enum wsc_err job_score_requests_read(struct job_score_requests *q, const char *path,
+                                     const struct job_score_tokens *tokens)
 {
     struct reader r = {q, tokens, path, 0};
     char *bytes = NULL;
     size_t n = 0;
     enum wsc_err rc = WSC_OK;
-    *q = (struct score_requests){.T = tokens->T};
+    *q = (struct job_score_requests){.T = tokens->T};
     TRY(wsc_file_read(WSC_MEM_RUN, path, most_bytes, &bytes, &n));
     for (size_t at = 0; at < n && !rc;) {
         const char *end = memchr(bytes + at, '\n', n - at);
@@ -269,10 +269,10 @@ enum wsc_err score_requests_read(struct score_requests *q, const char *path,
     return rc;
 }
 
-void score_requests_fini(struct score_requests *q)
+void job_score_requests_fini(struct job_score_requests *q)
 {
     wsc_free(q->document);
     wsc_free(q->request);
     wsc_free(q->sample);
-    *q = (struct score_requests){0};
+    *q = (struct job_score_requests){0};
 }
