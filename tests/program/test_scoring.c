@@ -88,11 +88,10 @@ TEST(scoring, a_hundred_requests_have_the_scores_of_pytorch)
 /* Batches do not divide by three; windows of a text fall into different batches. */
 TEST(scoring, scores_have_the_same_bits_on_any_systems_and_ranks)
 {
-    static const char *const how[] = {"", "--num_csx 3",
-                                      "--num_csx 4 --set eval_input.batch_size=4",
-                                      "--set eval_input.batch_size=64 "
-                                      "--set eval_input.micro_batch_size=2",
-                                      "--num_csx 2 --set runconfig.num_wgt_servers=3"};
+    static const char *const how[] = {
+        "", "--num_csx 3", "--num_csx 4 --set eval_input.batch_size=4",
+        "--set eval_input.batch_size=64 --set eval_input.micro_batch_size=2",
+        "--num_csx 2 --set runconfig.num_wgt_servers=3"};
     static const char *const ranks[] = {"", "mpirun --quiet -n 3", "", "mpirun --quiet -n 2",
                                         "mpirun --quiet -n 5"};
     char first[200];
