@@ -129,7 +129,8 @@ struct kernels_shapes {
 
 /** One operation: everything that the project knows about it.  `wsc mesh`, `wsc validate --mesh`,
  *  the tests and the benchmarks of the mesh walk the rows; nothing else lists operations.  A
- *  collective has @c collective alone and checks itself; it is no part of a model.
+ *  collective has @c collective alone and checks itself; it is no part of a model.  One with shapes
+ *  has a sparse matrix and is sampled with those.
  *
  *      {.name = "silu", .summary = "elementwise", .options = "--features --pass",
  *       .parts = 1 << MODEL_PART_FFN1, .tolerance = 1e-4, .gradient = true, .sizes = row_sizes,
@@ -212,8 +213,8 @@ enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pa
 enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
                              int i, struct kernels_pair *pair) WSC_CHECKED;
 
-/** Compare @p n products and weight gradients with sparse matrices, densities of 1 to 0.05, that
- *  @p seed samples, as kernels_pairs() does operations with dense ones. */
+/** Compare @p n products and weight gradients with sparse matrices, streamed or in tiles, densities
+ *  of 1 to 0.05, that @p seed samples, as kernels_pairs() does operations with dense ones. */
 enum wsc_err kernels_sparse_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
                                   void *ctx) WSC_CHECKED;
 /** An operation of a published model's plan on a strip of the wafer: simulated cycles beside the
