@@ -177,8 +177,11 @@ enum wsc_err kernels_row_run(const struct kernels_row *row, const struct program
                              struct programs_result *r) WSC_CHECKED;
 /** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
  *  format four roundings to it, since results pass through sums, products and a map that round
- *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more, the
- *  deviation of so many roundings five times. */
+ *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more.
+ *  That is 5.3 deviations of the sum of n roundings: of a product m 2^e the rounding is uniform up
+ *  to u 2^e, whose deviation is u / sqrt(3) times 0.74 |product| (1 / m in root mean square, m
+ *  spread as a logarithm), and products of two uniform numbers in (-1, 1) have 1 / 3 in root mean
+ *  square: 0.142 u sqrt(n).  A result of 10^5 then is beyond it once in a hundred cases. */
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c);
 /** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
  * the reference; WSC_USAGE when the row has no host column. */
