@@ -57,7 +57,8 @@ enum zoo_samples {
     ZOO_SAMPLES_SST2,        /**< TSV of sentences and labels */
     ZOO_SAMPLES_MNLI,        /**< TSV of pairs of sentences and labels */
     ZOO_SAMPLES_TOKENS,      /**< CSV of token ids with a label each */
-    ZOO_SAMPLES_SENTENCES    /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_SENTENCES,   /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_PAIRS        /**< HDF5 of pairs, (n, 6, T), or six datasets (n, T) */
 };
 /** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
  *  mixture is given. */
