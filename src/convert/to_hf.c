@@ -83,9 +83,11 @@ static enum wsc_err read_dtypes(struct export *ex)
 }
 
 /* A tied embedding with factors becomes two tensors: one takes that of the embeddings, the other
- * that of the logits. */
+ * that of the logits.  Of the two models of preference optimization the policy goes out: a model
+ * alone finds its tensors in such a checkpoint. */
 static enum wsc_err make_model(struct export *ex)
 {
+    ex->params.model.dpo.on = false;
     TRY(model_create(&ex->model, &ex->params, HW_STREAM_BLOCK));
     ex->cs.fold = convert_has_factors(ex->model);
     if (!convert_unties(ex->model)) return WSC_OK;

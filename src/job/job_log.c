@@ -9,6 +9,7 @@
 #include "fault_table.h"
 #include "job_events.h"
 #include "job_kernel_table.h"
+#include "job_rewards.h"
 
 #include <wsc/clock.h>
 #include <wsc/host.h>
@@ -47,13 +48,13 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .loss_scale = b->loss_scale,
                                     .skipped = b->skipped,
                                     .tokens = (s->first_samples + (b->step - s->first_step) * n) *
-                                              c->model->T,
+                                              model_tokens(c->model),
                                     .virtual_time_ps = b->end.ps,
                                     .step_time_ps = b->time_ps,
                                     .samples_per_s = r.samples_per_s,
                                     .tokens_per_s = r.tokens_per_s,
                                     .host_samples_per_s = host_rate,
-                                    .host_tokens_per_s = host_rate * (double)c->model->T,
+                                    .host_tokens_per_s = host_rate * (double)model_tokens(c->model),
                                     .layer_grad_norm = b->layer_grad_norm,
                                     .n_layers = c->model->L,
                                     .params_norm = b->params_norm,
@@ -96,7 +97,9 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     show_progress(s, b);
     /* The last step is logged whatever log_steps says: its line has the result of the run. */
     if (b->step % every && b->step != s->last_step) return WSC_OK;
-    const struct job_logged_step step = step_report(s, b);
+    struct job_logged_step step = step_report(s, b);
+    if (b->has_values)
+        step.n_rewards = job_rewards_trained(s->cluster->model, &b->sums, step.reward);
     s->host_logged_s = wsc_clock_s();
     s->host_logged_step = b->step;
     const struct job_pace pace =
@@ -104,6 +107,7 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
                     s->last_step - b->step, s->eval_events != NULL);
     job_print_train(&step, &pace);
     job_print_noise(&step);
+    job_print_rewards(&step);
     TRY(job_metrics_step(s->metrics, &step));
     return job_events_train(s, &step, &pace);
 }
@@ -136,6 +140,7 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     e->sums.nats += b->sums.nats;
     e->sums.n_sequences += b->sums.n_sequences;
     e->sums.n_sequences_correct += b->sums.n_sequences_correct;
+    job_rewards_add(&e->sums.rewards, &b->sums.rewards);
     job_rate_update(&e->rate, s->eval_batch.batch_size, b->time_ps);
     if (!b->has_values || e->n_batches % every) return;
     job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
@@ -151,6 +156,10 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
 {
     const struct stream_loss *sums = &s->eval.sums;
     const struct model *m = s->cluster->model;
+    if (m->dpo.on) {
+        if (s->job->values) r->n_scores = job_rewards_evaluated(m, sums, r->score);
+        return;
+    }
     const double n = s->job->values ? (double)sums->n_tokens : NAN;
     const double accuracy = (double)sums->n_correct / n, perplexity = exp(sums->nats / n);
     if (m->head[0].loss == MODEL_SQUARED_ERROR) {
@@ -248,8 +257,8 @@ void job_log_start(const struct job_state *s)
     WSC_INFO("Effective batch size is %lld.", (long long)b);
     const struct cycles_plan *p = &s->train_plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
-             p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train_batch.n_micro,
-             p->recompute ? "on" : "off");
+             p->lanes == 1 ? "" : "s", (long long)(p->micro_batch / model_sequences(c->model)),
+             (long long)s->train_batch.n_micro, p->recompute ? "on" : "off");
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
@@ -295,7 +304,7 @@ static struct job_performance performance(const struct job_state *s)
         cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, s->step);
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train_batch.batch_size;
-    p.micro_batch_size = s->train_plan.micro_batch;
+    p.micro_batch_size = s->train_plan.micro_batch / model_sequences(c->model);
     p.steps = steps;
     p.virtual_time_ps = time_ps;
     p.rate = s->rate.rate;
@@ -304,7 +313,8 @@ static struct job_performance performance(const struct job_state *s)
     p.tokens_per_s = r.tokens_per_s;
     p.mfu = r.mfu;
     p.joules_per_token = r.joules_per_token;
-    if (p.host_seconds > 0) p.host_tokens_per_s = (double)(samples * c->model->T) / p.host_seconds;
+    if (p.host_seconds > 0)
+        p.host_tokens_per_s = (double)(samples * model_tokens(c->model)) / p.host_seconds;
     p.breakdown = s->total;
     p.recovery_ps = s->recovery_ps;
     p.fault = s->fault;
@@ -312,8 +322,8 @@ static struct job_performance performance(const struct job_state *s)
     if (s->job->params->optimizer.gradient_noise_scale && s->job->values)
         p.noise_scale = &s->noise_scale;
     if (s->job->numerics == KERNELS_HOST)
-        p.wafer_activation_bytes =
-            host_act_bytes(c->model, stream_max_samples(&s->train_batch), true);
+        p.wafer_activation_bytes = host_act_bytes(
+            c->model, stream_max_samples(&s->train_batch) * model_sequences(c->model), true);
     return p;
 }
 

@@ -501,6 +501,39 @@ static void number_init_streams(struct model *model)
     }
 }
 
+enum { NAME_BYTES = sizeof((struct model_tensor *)0)->name };
+
+/* Put the name of a model before that of its tensor; "" stays. */
+static void put_below(char name[NAME_BYTES], const char *model)
+{
+    char text[2 * NAME_BYTES];
+    if (!name[0]) return;
+    const int n = snprintf(text, sizeof text, "%s.%s", model, name);
+    WSC_CHECK(n > 0 && n < NAME_BYTES, "tensor name %s", text);
+    memcpy(name, text, (size_t)n + 1);
+}
+
+/** Preference optimization: the tensors are those of the policy model, and a frozen copy of each,
+ *  initial values too, is one of the reference model, which begins as the policy does. */
+static void append_reference(struct model *model)
+{
+    const int n = model->n_tensors;
+    for (int i = 0; i < n; i++) {
+        struct model_tensor *policy = &model->tensor[i], *copy = &model->tensor[n + i];
+        if (!model->dpo.reference_free) {
+            *copy = *policy;
+            copy->reference = true;
+            put_below(copy->name, "ref_model");
+            put_below(copy->alias, "ref_model");
+        }
+        put_below(policy->name, "policy_model");
+        put_below(policy->alias, "policy_model");
+    }
+    if (model->dpo.reference_free) return;
+    model->n_tensors = 2 * n;
+    model->n_reference = model->n_params;
+}
+
 /** Append the run of rows of the same place that starts at row @p from; returns its end. */
 static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zoo_params *params,
                                             int from, int layer, int expert)
@@ -546,17 +579,19 @@ static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct z
 enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    enum { ADAPTED = 3 };
+    enum { ADAPTED = 3, WITH_REFERENCE = 2 };
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
     TRY(check_inits(m));
     const int64_t in_block =
         count(model, m, IN_BLOCKS) + model_n_ffns(model) * count(model, m, IN_FFNS);
-    const int64_t each = m->lora_params.n ? ADAPTED : 1; /* a matrix and its adapter */
+    const int64_t each = (m->lora_params.n ? ADAPTED : 1) * /* a matrix and its adapter */
+                         (m->dpo.on ? WITH_REFERENCE : 1);
     TRY_NEW(model->tensor, WSC_MEM_MODEL, each * (count(model, m, ONCE) + in_block * model->L));
     TRY(append_rows(model, params, 0, -1, -1));
     for (int layer = 0; layer < (int)model->L; layer++)
         TRY(append_block(model, params, block_row, layer));
     TRY(append_rows(model, params, head_row, -1, -1));
     number_init_streams(model);
+    if (m->dpo.on) append_reference(model);
     return WSC_OK;
 }

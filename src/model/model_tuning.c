@@ -145,8 +145,8 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
     model->n_trained = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
-        t->frozen =
-            (adapters && t->kind < MODEL_N_KINDS) || zoo_patterns_find(freeze, t->name) >= 0;
+        t->frozen = t->reference || (adapters && t->kind < MODEL_N_KINDS) ||
+                    zoo_patterns_find(freeze, t->name) >= 0;
         model->n_trained += t->frozen ? 0 : t->n_elems;
     }
     if (!model->n_trained)

@@ -372,8 +372,21 @@ static const struct conf_key keys[] = {
      .form = "map with r, alpha, dropout, merge_weights, target_modules, or list of them",
      DOC("low-rank adapters of linear layers of the blocks; all other tensors are frozen")},
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
-    {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
-    {KEY("model.policy_model"), ONLY({"null", 0}), DOC("the model of preference optimisation")},
+    {FIELD(model.dpo.beta), DOUBLE, NULLABLE, DEFAULT("0.1"), ABOVE_0,
+     DOC("preference optimization: factor of the log-ratios; with this section the other keys of "
+         "`model`, or `policy_model` below it, describe the policy model")},
+    {FIELD(model.dpo.reference_free), BOOL, DEFAULT("false"),
+     DOC("without reference model: all texts have the same probability there")},
+    {FIELD(model.dpo.loss_type), CHOICE, DEFAULT("sigmoid"),
+     .choices = CONF_CHOICES({"sigmoid", ZOO_DPO_SIGMOID}, {"hinge", ZOO_DPO_HINGE},
+                             {"ipo", ZOO_DPO_IPO}),
+     DOC("loss of a pair: -log sigmoid(beta m); max(0, 1 - beta m); (m - 1 / (2 beta))^2 on mean "
+         "log-probabilities; m: margin of the log-ratios")},
+    {FIELD(model.dpo.disable_dropout), BOOL, DEFAULT("true"), DOC("no dropout in the policy model")},
+    {FIELD(model.dpo.label_smoothing), DOUBLE, NULLABLE, DEFAULT("0.0"), RANGE(0, 0.5),
+     DOC("sigmoid: share of the pairs whose labels are taken the other way; not in the Model Zoo")},
+    {KEY("model.policy_model"), ONLY({"null", 0}),
+     DOC("or a map of keys of `model`, which are read as if they stood there")},
 
     {FIELD(sparsity), SPECIAL(sparsity), NULLABLE, DEFAULT("null"),
      .form = "number, map with an algorithm, or list of them",
