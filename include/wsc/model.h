@@ -109,6 +109,9 @@ struct model_tensor {
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
     /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
     double lr_scale;
+    /** Entries of the optimizer's tagged schedules that it takes, of learning rate and of weight
+     *  decay, from 1 on; 0: those of all. */
+    int tagged_rate, tagged_decay;
     /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
     int sparsity;
     bool frozen;         /**< it streams down, but has no gradient and no optimizer state */

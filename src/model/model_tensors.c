@@ -448,6 +448,8 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->decay = decays(row);
     t->init = model_init_of_shape(resolve_init(row, &params->model), t->shape);
     set_names(t, row, model);
+    t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
+    t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
     t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
                   mup_rate_scale(row, &params->model);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
@@ -458,6 +460,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
 /** Append one matrix of the adapter of @p base: A (r, in), which starts as PyTorch's linear layers
  * do (He et al. 2015, with the gain of a slope of sqrt 5), or B (out, r), which starts from 0. */
 static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
+                                                      const struct zoo_params *params,
                                                       const struct model_tensor *base, bool b)
 {
     static const char tail[] = ".weight";
@@ -476,6 +479,8 @@ static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
     t->init = (struct zoo_init){.kind = b ? ZOO_INIT_ZEROS : ZOO_INIT_UNIFORM};
     if (!b) t->init.b = -(t->init.a = -bound);
     (void)snprintf(t->name, sizeof t->name, "%.*s.lora_%c", stem, base->name, b ? 'B' : 'A');
+    t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
+    t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;
@@ -487,8 +492,8 @@ static WSC_CHECKED enum wsc_err append_adapter(struct model *model, const struct
     const struct model_tensor *base = &model->tensor[model->n_tensors - 1];
     if (base->layer <= 0) TRY(model_take_adapter(model, params, base));
     if (!model->adapter[base->kind].r) return WSC_OK;
-    TRY(append_adapter_matrix(model, base, false));
-    return append_adapter_matrix(model, base, true);
+    TRY(append_adapter_matrix(model, params, base, false));
+    return append_adapter_matrix(model, params, base, true);
 }
 
 /* Random initial values do not depend on adapters: these have numbers of their own. */

@@ -5,6 +5,7 @@
  * What the real cluster would refuse but the emulator can compute is a warning.  Called by
  * zoo_params.c; keys without effect are in idle_keys.c. */
 #include "params_passes.h"
+#include "params_values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -399,6 +400,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     set_ranges(&params->eval_input, &params->model);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
     check_clipping(p, &params->optimizer);
+    zoo_groups_check(p, &params->optimizer.groups);
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);

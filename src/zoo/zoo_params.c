@@ -150,6 +150,7 @@ void zoo_params_fini(struct zoo_params *params)
     wsc_free(params->optimizer.optimizer_type);
     zoo_sparsities_fini(&params->sparsity);
     zoo_tuning_fini(&params->model);
+    zoo_groups_fini(&params->optimizer.groups);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);
     wsc_free(params->runconfig.load_checkpoint_states);
