@@ -8,6 +8,8 @@
 #   STEPS    steps of every training run (10; the first 3 warm up)
 #   WAIT     most seconds to wait for an idle machine before a training run (30)
 #   MESH_ROUNDS  rounds of every mesh case (3)
+#   BENCH_PROGRESS_SECONDS  between lines of progress (1 on a terminal, where they replace each
+#            other, else 30)
 #   CASES    one training case, as train.py names it (all)
 set -eu
 build=${1:?usage: sh benchmarks/run.sh BUILD}
@@ -24,13 +26,40 @@ left() {
     if [ "$seconds" -gt 0 ]; then echo "$seconds"; else echo 0; fi
 }
 
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# What runs, for how long, and how long at most: in place on a terminal, else a line each half minute.
+show_progress() { # NAME
+    started=$(date +%s)
+    trap 'kill "$!" 2>/dev/null; exit 0' TERM
+    while sleep "${BENCH_PROGRESS_SECONDS:-$([ -t 2 ] && echo 1 || echo 30)}" & wait "$!"; do
+        text="$1: part $n_parts of $all_parts, $(clock $(($(date +%s) - started))) so far, at most $(clock "$(left)") left for all parts"
+        if [ -t 2 ]; then printf '%s\033[K\r' "$text" >&2; else echo "$text" >&2; fi
+    done
+}
+
+# Rows are printed when they are known, also into a file.
+n_parts=0
+all_parts=6
+by_line=$(command -v stdbuf >/dev/null && echo 'stdbuf -oL' || true)
+
 # A part of the benchmarks, for as long as there is time.
 part() { # NAME COMMAND...
     name=$1
+    n_parts=$((n_parts + 1))
     shift
     seconds=$(left)
     status=124
-    [ "$seconds" -eq 0 ] || { status=0; timeout "$seconds" "$@" || status=$?; }
+    if [ "$seconds" -gt 0 ]; then
+        show_progress "$name" &
+        shown_by=$!
+        status=0
+        # shellcheck disable=SC2086 # a command and its option
+        timeout "$seconds" $by_line "$@" || status=$?
+        kill "$shown_by" 2>/dev/null
+        wait "$shown_by" 2>/dev/null || true
+        [ ! -t 2 ] || printf '\033[K' >&2
+    fi
     case $status in
     0) ;;
     124) echo "$name: skipped what does not fit BENCH_MINUTES=${BENCH_MINUTES:-5}" ;;

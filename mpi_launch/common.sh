@@ -97,8 +97,20 @@ last_value() { # NAME FILE
     sed -n "s/.*\"$1\": *\\([-+0-9.eE]*\\).*/\1/p" "$2" | tail -n 1
 }
 
-# mpirun's words that give the program's variables to ranks on other hosts too.
+# mpirun as a list of words, into $mpirun.  Open MPI's needs some to be quiet and to let an idle
+# rank's core do other work, which is the difference between minutes and hours where ranks outnumber
+# cores; MPICH's needs none.
+find_mpirun() {
+    case $(mpirun --version 2>&1) in
+    *HYDRA*) mpirun=mpirun ;;
+    *) mpirun='mpirun --quiet --mca mpi_yield_when_idle 1' ;;
+    esac
+}
+is_open_mpi() { [ "$mpirun" != mpirun ]; }
+
+# mpirun's words that give the program's variables to ranks on other hosts too; MPICH's gives all.
 forwarded_variables() {
+    is_open_mpi || return 0
     env | sed -n 's/^\(WSC_[A-Z_]*\|OMP_[A-Z_]*\)=.*/-x \1/p'
 }
 
@@ -231,9 +243,10 @@ run_in_slurm_job() { # HOME OPTION...
     shift
     roles=$(count_ranks "$program" "$@") || exit
     id=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-$$}}-${SLURM_ARRAY_TASK_ID:-0}
-    run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet \
-        -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" --mca mpi_yield_when_idle 1 \
-        "$program" run --run_id "$id" "$@"
+    find_mpirun
+    # shellcheck disable=SC2086 # a list of words
+    run_with_restarts "${WSC_MAX_RESTARTS:-3}" $mpirun \
+        -n "$(smaller "$roles" "${SLURM_NTASKS:-$roles}")" "$program" run --run_id "$id" "$@"
     [ -n "${SLURM_JOB_ID:-}" ] && comes_back "$status" || return 0
     scontrol requeue "$SLURM_JOB_ID" && exit 0
 }

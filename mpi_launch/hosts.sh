@@ -138,6 +138,11 @@ if [ ! -r "$hostfile" ]; then
     echo "$0: $hostfile: cannot be read" >&2
     exit 2
 fi
+find_mpirun
+is_open_mpi || {
+    echo "$0: mpirun is MPICH's, and this script works with Open MPI's: start mpirun -f HOSTFILE -n RANKS $program run ..." >&2
+    exit 2
+}
 own_folder
 [ -n "${shared:-}" ] || {
     echo "$0: no folder for shared memory in ${WSC_SHM:-/dev/shm}" >&2

@@ -34,14 +34,17 @@ program=$(find_wsc "$home") || exit 2
 [ "$max_restarts" -eq 0 ] || set -- --run_id "local-$(hostname)-$$-$(date +%s)" "$@"
 
 set -- "$program" run "$@"
-# An idle rank gives its core to the others; where ranks outnumber cores that is what makes the
-# difference between minutes and hours.
 if [ "$ranks" -gt 1 ]; then
     set -- -n "$ranks" "$@"
-    [ "$ranks" -le "$(nproc)" ] || set -- --oversubscribe "$@"
-    [ "$(id -u)" -ne 0 ] || set -- --allow-run-as-root "$@"
+    find_mpirun
+    if is_open_mpi; then
+        [ "$ranks" -le "$(nproc)" ] || set -- --oversubscribe "$@"
+        [ "$(id -u)" -ne 0 ] || set -- --allow-run-as-root "$@"
+        set -- --bind-to none "$@"
+    fi
     own_folder
-    set -- mpirun --quiet --bind-to none --mca mpi_yield_when_idle 1 "$@"
+    # shellcheck disable=SC2086 # a list of words
+    set -- $mpirun "$@"
 fi
 # shellcheck disable=SC2086 # no word where there is no setsid
 run_with_restarts "$max_restarts" $apart "$@"

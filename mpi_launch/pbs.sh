@@ -36,11 +36,13 @@ set -- ${WSC_ARGS:?set WSC_ARGS to the options of wsc run}
 program=$(find_wsc "$home") || exit 2
 roles=$(count_ranks "$program" "$@") || exit
 slots=$(wc -l <"${PBS_NODEFILE:?not inside a PBS job}")
+find_mpirun
+hosts=--hostfile
+is_open_mpi || hosts=-f
 stop_before_limit $$ "$(seconds_of_job)" "${WSC_STOP_SECONDS:-120}" &
 timer=$!
-# shellcheck disable=SC2046 # a list of words
-run_with_restarts "${WSC_MAX_RESTARTS:-3}" mpirun --quiet $(forwarded_variables) \
-    --hostfile "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" --mca mpi_yield_when_idle 1 \
-    "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
+# shellcheck disable=SC2046,SC2086 # lists of words
+run_with_restarts "${WSC_MAX_RESTARTS:-3}" $mpirun $(forwarded_variables) \
+    "$hosts" "$PBS_NODEFILE" -n "$(smaller "$roles" "$slots")" "$program" run --run_id "pbs-${PBS_JOBID:-$$}" "$@"
 kill -KILL "$timer" 2>/dev/null
 exit "$status"

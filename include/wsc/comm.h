@@ -95,6 +95,18 @@ enum wsc_err comm_subgroup_max(struct comm *comm, int64_t *x) WSC_CHECKED;
  *  which is exact in any order; collective over those.  WSC_MPI. */
 enum wsc_err comm_subgroup_sum(struct comm *comm, uint64_t *x, int n) WSC_CHECKED;
 
+/** Collectives of ranks that work on one thing together, each on a band of it, after every step of
+ *  the work; without MPI nothing happens. */
+/** Send bytes to the ranks before ([0]) and after ([1]) this one and take theirs: @p n_in are the
+ *  capacities of @p in, afterwards what came, 0 where there is no rank.  Collective.  WSC_MPI. */
+enum wsc_err comm_swap(struct comm *comm, const void *const out[2], const int64_t n_out[2],
+                       void *const in[2], int64_t n_in[2]) WSC_CHECKED;
+/** Replace each of @p n values by the least of all ranks.  Collective.  WSC_MPI. */
+enum wsc_err comm_least(struct comm *comm, int64_t *value, int n) WSC_CHECKED;
+/** Give every rank the bytes that one of them has: rank r those from first[r] up to first[r + 1] of
+ *  @p bytes; @p first has one entry more than there are ranks.  Collective.  WSC_MPI. */
+enum wsc_err comm_spread(struct comm *comm, void *bytes, const int64_t *first) WSC_CHECKED;
+
 /* ---- buffers --------------------------------------------------------------------------------- */
 
 /** A payload with a reference count: a broadcast inside one process copies nothing.  Who receives a

@@ -1,7 +1,7 @@
 /** Checkpoints of other programs: Hugging Face folders to `.mdl` files and back.
  *
  *  A Hugging Face model is a folder with config.json and model.safetensors, or shards of it with
- *  model.safetensors.index.json.  Here a model is a checkpoint with the Model Zoo's tensor names
+ *  model.safetensors.index.json; pytorch_model.bin and its shards are read as well.  Here a model is a checkpoint with the Model Zoo's tensor names
  *  and a params file.  One table per family (src/convert/hf_families.c) says which tensors and
  *  which configuration keys belong together; the same table serves both directions, and a folder
  *  that went through both has the same bytes in every tensor.

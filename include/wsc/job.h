@@ -68,6 +68,8 @@ struct job {
     /** Print which role lives on which rank, before the first step. */
     bool print_placement;
     const char *command; /**< the command line, for provenance */
+    /** Of a run that is part of a larger work: what its progress is called; NULL: by its mode. */
+    const char *title;
 };
 /** Check that all ranks run the same version with the same command line.  WSC_CONFIG names the
  *  first rank that does not, and the word that differs.  To be called before anything else that
@@ -80,8 +82,8 @@ enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
  *  this rank should print its message), and so is WSC_INTERRUPTED; later ones end the job with
  *  comm_abort() after printing, when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
-/** Step and loss of the last evaluation that the metrics.jsonl of @p dir has; step -1 where there is
- *  none, or no file.  WSC_IO, WSC_NOMEM. */
+/** Step and loss of the last evaluation that the metrics.jsonl of @p dir has; step -1 where there
+ * is none, or no file.  WSC_IO, WSC_NOMEM. */
 enum wsc_err job_last_evaluation(const char *dir, int64_t *step, double *loss) WSC_CHECKED;
 /** Parameters of one module of a model. */
 struct job_module {

@@ -174,6 +174,9 @@ enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) 
  *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;
+/** Cycles of case @p c by the row's analytical model; negative for a collective, whose program
+ *  computes them. */
+double kernels_row_cycles(const struct kernels_row *row, const struct programs_case *c);
 /** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
  *  format four roundings to it, since results pass through sums, products and a map that round
  *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more, the

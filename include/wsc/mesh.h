@@ -55,6 +55,28 @@ enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH =
 struct mesh;
 /** One PE, as its tasks see it. */
 struct mesh_pe;
+/** Bytes that go from one process to another: borrowed memory for @c capacity of them, @c n used.
+ */
+struct mesh_bytes {
+    void *data;
+    int64_t n, capacity;
+};
+/** What several processes need to run one fabric together, each a band of its rows.  All of them
+ *  make the same calls of this header in the same order, with the same arguments, and get the same
+ *  results; tasks run in the process that has their PE.  The functions are collective: every
+ *  process calls them in the same order.  An error of theirs ends the run. */
+struct mesh_share {
+    int part, parts; /**< this process and how many there are; band 0 is the northernmost */
+    void *ctx;       /**< for the functions; borrowed */
+    /** Give the neighbouring bands `out` and take what they give, north in [0] and south in [1].
+     *  Capacities of @p in are those of the fabric's rows; its `n` is what came, 0 at an edge. */
+    enum wsc_err (*swap)(void *ctx, const struct mesh_bytes out[2], struct mesh_bytes in[2]);
+    /** Replace each of @p n values by the least of all processes. */
+    enum wsc_err (*least)(void *ctx, int64_t *value, int n);
+    /** Give every process the bytes that one of them has: process p those from first[p] up to
+     *  first[p + 1] of @p bytes. */
+    enum wsc_err (*spread)(void *ctx, void *bytes, const int64_t *first);
+};
 /** A fabric before it is made: size, generation and 16-bit format, for mesh_create(). */
 struct mesh_config {
     int w, h; /**< PEs; at most 2048 each */
@@ -65,6 +87,12 @@ struct mesh_config {
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
     void *user;         /**< for tasks: mesh_user() */
     int threads;        /**< of the host, at most 64; 0 or 1: the caller's alone */
+    /** The other processes that run it, borrowed until mesh_destroy(); NULL: none.  A watch sees
+     *  one process alone, so mesh_run() refuses one together with several. */
+    const struct mesh_share *share;
+    /** Called by one thread now and then while the fabric runs, with the cycle; NULL: never. */
+    void (*progress)(void *ctx, int64_t cycle);
+    void *progress_ctx;
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
 struct mesh_rect {

@@ -211,33 +211,29 @@ struct model_head {
     double weight; /**< of its loss in the sum */
 };
 
-/** A model: sizes and features, the table of its tensors, its stages in forward order. Features
- *  that are off are 0 or false.  model_create() sets all members; nobody else writes them, but for
- *  tests and programs_layout_init(), which make small ones by hand. */
+/** A model: its section of the params file, what follows from it, the table of its tensors, its
+ *  stages in forward order. Features that are off are 0 or false.  model_create() sets all members;
+ *  nobody else writes them, but for tests and programs_layout_init(), which make small ones by
+ * hand.
+ *
+ *  What the file says is read from `zoo`.  The other members are sizes under the symbols of the
+ *  equations, and what takes a computation or a rule: where a member here and a key of `zoo` speak
+ *  of the same thing (nonlinearity, rotary_dim, window, pad_token), the member counts. */
 struct model {
+    /** Section `model` after its defaults and checks.  Without its lists: `freeze` and
+     *  `lora_params` are empty, tensor[].frozen and adapter[] have their effect. */
+    struct zoo_model zoo;
     /** Sizes: layers, hidden, query heads, filter, vocabulary, T = max sequence length (MSL) in
      *  tokens; each at least 1. */
     int64_t L, C, H, F, V, T;
-    int64_t head_dim; /**< width of a head; C / H unless attention has its own width */
-    int64_t kv_heads; /**< heads of keys and values, a divisor of H: H, or fewer
-                           (grouped-query), or 1 (multi-query) */
-    bool causal;      /**< a token attends to itself and those before; else to all */
-    /** How positions enter. */
-    enum zoo_position position;
+    int64_t head_dim;      /**< width of a head; C / H unless attention has its own width */
+    int64_t kv_heads;      /**< heads of keys and values, a divisor of H: H, or fewer
+                                (grouped-query), or 1 (multi-query) */
+    bool causal;           /**< a token attends to itself and those before; else to all */
     int64_t rotary_dim;    /**< rotated dimensions of a head; 0 = none */
-    double rope_theta;     /**< base of the frequencies */
     double position_scale; /**< positions are divided by it (rotary, ALiBi) */
-    /** Rule for longer sequences, and its arguments below. */
-    enum zoo_rope_scaling rope_scaling;
-    struct zoo_rope_args rope;
-    int64_t window;           /**< a token sees itself and that many before; 0 = all before */
-    bool window_every_other;  /**< the window holds in layers 0, 2, 4, ... only */
-    int64_t sink_tokens;      /**< first tokens that are seen beside the window */
-    double attention_softcap; /**< c of c tanh(score / c); 0 = none */
-    double logits_softcap;    /**< c of c tanh(logit / c); 0 = none */
-    /** Kind of all norms. */
-    enum zoo_norm norm;
-    bool embed_norm;       /**< a norm in the embedding */
+    int64_t window;        /**< a token sees itself and that many before; 0 = all before */
+    int64_t sink_tokens;   /**< first tokens that are seen beside the window */
     int64_t token_types;   /**< rows of the table of token types, of an encoder; 0: none */
     int64_t table_rows;    /**< rows of the learned position table: T, or more */
     bool padded_positions; /**< token t has row pad_token + 1 + t of the position table, padding
@@ -245,40 +241,28 @@ struct model {
     int64_t pad_token;     /**< whose row of the token table lookups do not train; -1: none */
     int64_t mask_token;    /**< whose embedding is 0, and the others' scaled up by the share of
                                 tokens that it took (ESM-2, token dropout); -1: none */
-    bool parallel;         /**< attention and feed-forward network read the same x */
     bool norm3;            /**< the feed-forward network has a norm of its own; else norm1's */
-    bool sandwich;         /**< norms after attention and feed-forward network as well */
     bool norm_last;        /**< instead of norms before them: norms after each residual sum */
-    /** Biases of projections, attention output, feed-forward layers and output layer. */
-    bool qkv_bias, o_bias, ffn_bias;
-    bool gated;             /**< F features times the nonlinearity of F others */
+    bool gated;            /**< F features times the nonlinearity of F others */
+    enum zoo_nonlinearity nonlinearity; /**< without ZOO_GATED */
     int64_t experts;        /**< feed-forward networks that a token chooses from; 0 = one for
                                  all, no router */
     int64_t active_experts; /**< of them, how many a token chooses */
     int64_t shared_experts; /**< further ones that take every token */
-    /** How a token's experts are chosen. */
-    enum zoo_routing routing;
-    bool normalise_experts; /**< weights of the chosen divided by their sum + null_expert */
-    /** Added to the sum that the weights of the chosen are divided by; 0: none. */
-    double null_expert;
     double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
     bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
-    double embed_dropout, attention_dropout, residual_dropout; /**< probabilities, training */
-    double filter_dropout; /**< after the feed-forward network's nonlinearity, training */
+    double filter_dropout;  /**< after the feed-forward network's nonlinearity, training */
     /** Heads, the one with most work first. */
     int n_heads;
     struct model_head head[MODEL_MAX_HEADS];
     bool tied; /**< lm_head is wte: the head stage streams wte again */
-    /** Added to the variance in norms. */
-    double norm_eps;
-    double qk_scale;        /**< 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha */
-    bool qk_scale_by_layer; /**< additionally 1/(layer + 1) */
-    /** Factors on embeddings and logits (muP); 1 otherwise. */
-    double embeddings_scale, logits_scale;
-    enum zoo_nonlinearity nonlinearity; /**< without ZOO_GATED */
-    uint64_t seed;                      /**< of dropout */
-    enum num_format format;             /**< of weights on the wire and operands of products */
-    bool softmax_16; /**< attention scores are rounded to format; else they stay fp32 */
+    /** Of all layers: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
+    double qk_scale;
+    /** Factor on logits (muP); 1 otherwise. */
+    double logits_scale;
+    uint64_t seed;          /**< of dropout */
+    enum num_format format; /**< of weights on the wire and operands of products */
+    bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
     /** Tensors of the model, tied ones once. */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
@@ -289,8 +273,6 @@ struct model {
     /** Entries of the params' `sparsity`, owned, without their patterns; NULL: none. */
     struct zoo_sparsity *sparsity;
     struct model_adapter adapter[MODEL_N_KINDS];
-    /** Preference optimization: a sample is a pair of sequences, chosen and rejected. */
-    struct zoo_dpo dpo;
     int first_policy;    /**< stages before it are those of the reference model; 0: there is none */
     int64_t n_reference; /**< parameters of the reference model, not in n_params */
     int first_trained;   /**< lowest stage with a tensor that trains: backward ends there */
@@ -365,7 +347,7 @@ static inline const struct model_head *model_head_of(const struct model *m,
 /** Sequences of T tokens in a sample: 2 in a pair of preference optimization. */
 static inline int64_t model_sequences(const struct model *m)
 {
-    return m->dpo.on ? 2 : 1;
+    return m->zoo.dpo.on ? 2 : 1;
 }
 /** Tokens of a sample. */
 static inline int64_t model_tokens(const struct model *m)
@@ -375,7 +357,7 @@ static inline int64_t model_tokens(const struct model *m)
 /** Window of layer @p layer; 0 = a token sees all before it. */
 static inline int64_t model_window(const struct model *m, int64_t layer)
 {
-    return m->window_every_other && layer % 2 ? 0 : m->window;
+    return m->zoo.sliding_window_every_other_decoder_layer && layer % 2 ? 0 : m->window;
 }
 
 /* ---- sparse weights -------------------------------------------------------------------------- */

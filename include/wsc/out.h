@@ -204,14 +204,21 @@ void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int 
 enum wsc_err out_trace_close(struct out_trace **t) WSC_CHECKED;
 
 /* ---- progress -------------------------------------------------------------------------------- */
-/** Begin to show progress of @p what, with @p total units (0: unknown): on a terminal (stderr, TERM
- *  not dumb) one line that is redrawn at most ten times a second, elsewhere nothing.  One at a
- *  time: an earlier line ends.  Log lines are printed above it (wsc_log_set_hook()). */
+/** Begin to show progress of @p what, with @p total units (0: unknown), on stderr: on a terminal
+ *  (TERM not dumb) one line that is redrawn in place, elsewhere plain lines, the first after five
+ *  seconds of work, later ones every thirty (WSC_PROGRESS_SECONDS: other seconds, 0: none).  A
+ *  thread keeps the display alive between two reports.  One at a time: an earlier one ends.  Log
+ *  lines are printed above it (wsc_log_set_hook()). */
 void out_progress_start(const char *what, int64_t total);
 /** Show that @p done units of the total are done, with the rate since the first call and the time
- *  left; @p note (may be NULL) stands at the end of the line.  Cheap when nothing is to be redrawn.
- */
+ *  left; @p note (may be NULL) stands at the end of the line.  Cheap when nothing is to be shown.
+ *  Nothing happens when no work was begun, as on ranks that print nothing. */
 void out_progress(int64_t done, const char *note);
+/** The same for work of several parts: the part @p what takes the place of the one in progress,
+ *  unless it is that one with that @p total, and @p done units of it are done. */
+void out_progress_at(const char *what, int64_t done, int64_t total, const char *note);
+/** Remove the line of a terminal until the next report, before something is printed on stdout. */
+void out_progress_hide(void);
 /** Remove the line; nothing happens when none is shown. */
 void out_progress_end(void);
 

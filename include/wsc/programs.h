@@ -52,9 +52,13 @@ struct programs_case {
     double density;      /**< share of the weights that are not zero, which alone stream; 0: all */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
+    const struct mesh_share *share; /**< borrowed: processes that run the fabric; NULL: one */
     /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
+    /** As in struct mesh_config; a case may run several programs, each from cycle 0. */
+    void (*progress)(void *ctx, int64_t cycle);
+    void *progress_ctx;
 };
 /** What a run of a program gave. */
 struct programs_result {

@@ -119,8 +119,9 @@ struct scaling_sweep {
     int64_t global_batch;  /**< of every point, whatever the scaling; 0: by the scaling */
     /** The machine, with its effects and faults. */
     const struct hw_machine *cluster;
-    /** Called before each point of this rank; may be NULL. */
-    void (*progress)(void *ctx, int done, int total, const char *what);
+    /** Called before each point of this rank, and by the studies before each of their items: the
+     *  part of the work, items done of a total, the item (may be NULL).  May be NULL. */
+    void (*progress)(void *ctx, const char *part, int done, int total, const char *what);
     void *progress_ctx;
     /** Shares the points over its ranks, which all make the same calls; NULL: this process alone.
      */

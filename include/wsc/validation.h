@@ -263,7 +263,9 @@ struct validation_comparison {
     const struct conf_set *sets; /**< of all models and machines */
     int n_sets;
     struct comm *comm; /**< shares the rows over its ranks, all of which call; NULL: all here */
-    void (*progress)(void *ctx, int done, int total, const char *what); /**< may be NULL */
+    /** Called before each item of a part of the work, items done of a total (0: unknown), with the
+     *  name of the item (may be NULL).  May be NULL. */
+    void (*progress)(void *ctx, const char *part, int done, int total, const char *what);
     void *progress_ctx;
 };
 /** Predictions of every row that says enough to be predicted, of all kinds. */

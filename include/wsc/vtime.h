@@ -20,9 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A point in virtual time. Compared and added by @c ps alone; @c event never takes part in a time,
- *  so that a recorded run has the times of one that is not. Compared and added by @c ps alone; @c
- *  event never takes part in a time, so that a recorded run has the times of one that is not. */
+/** A point in virtual time.  Compared and added by @c ps alone; @c event never takes part in a
+ *  time, so that a recorded run has the times of one that is not. */
 struct vtime {
     /** Picoseconds since the start of the run's virtual time, 0 .. VTIME_END. */
     int64_t ps;
@@ -32,10 +31,8 @@ struct vtime {
 /** The end of time, 2^63 - 1 ps. */
 #define VTIME_END INT64_MAX
 
-/** When the first and the last byte of something are there. Messages and results have two times,
- *  because a receiver can begin with the first byte (cut-through). first <= last. Messages and
- *  results have two times, because a receiver can begin with the first byte (cut-through).  first
- *  <= last. */
+/** When the first and the last byte of something are there, first <= last.  Messages and results
+ *  have two times, because a receiver can begin with the first byte (cut-through). */
 struct vtime_span {
     struct vtime first, last;
 };
@@ -64,8 +61,8 @@ static inline struct vtime_span vtime_at(struct vtime t)
     return (struct vtime_span){t, t};
 }
 /** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 is no limit
- *  and takes no time. VTIME_END when it takes longer. Exact integer arithmetic in 128 bits: the
- *  same on every host. Exact integer arithmetic in 128 bits: the same on every host. */
+ *  and takes no time.  VTIME_END when it takes longer.  Exact integer arithmetic in 128 bits: the
+ *  same on every host. */
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -92,13 +89,12 @@ enum vtime_part {
 /** Name of a part for tables, e.g. "weights on a link"; static. */
 const char *vtime_part_name(enum vtime_part part);
 
-/** Wait for @p from, then let @p delay_ps pass. An event has one edge for each event that it waits
- *  for; the one that determines its time is on the critical path. An event has one edge for each
- *  event that it waits for; the one that determines its time is on the critical path. */
+/** Wait for @c from, then let @c delay_ps pass.  An event has one edge for each event that it waits
+ *  for; the one that determines its time is on the critical path. */
 struct vtime_edge {
-    struct vtime from;
-    int64_t delay_ps;
-    enum vtime_part part;
+    struct vtime from;    /**< event 0: the origin of time, or one before the record */
+    int64_t delay_ps;     /**< at least 0 */
+    enum vtime_part part; /**< what takes the delay */
 };
 /** An event of a record; its edges follow those of the event before it. */
 struct vtime_event {
@@ -133,11 +129,9 @@ struct vtime_bar {
     int64_t n_new, n_cached;
 };
 
-/** Events of one sequential program in the order in which it made them. One for each program of a
- *  role (comm_recorder()); the graph of a pass is all of them together (<wsc/timeline.h>). Arrays
- *  grow as events come; 32 bytes an event, 32 an edge. One for each program of a role
- *  (comm_recorder()); the graph of a pass is all of them together (<wsc/timeline.h>).  Arrays grow
- *  as events come; 24 bytes an event, 32 an edge. */
+/** Events of one sequential program in the order in which it made them.  One for each program of a
+ *  role (comm_recorder()); the graph of a pass is all of them together (<wsc/timeline.h>).  Arrays
+ *  grow as events come; 24 bytes an event, 32 an edge. */
 struct vtime_recorder {
     int32_t id;   /**< of the program: unique in the machine, whoever runs it */
     int64_t step; /**< label of the events that come, and transfer */
@@ -150,8 +144,8 @@ struct vtime_recorder {
     int64_t events_size, edges_size, bars_size; /**< room */
     enum wsc_err rc;                            /**< the first failure; nothing is kept after it */
 };
-/** Start to record program @p id; the recorder is the caller's. Nothing is allocated before the
- *  first event. Nothing is allocated before the first event. */
+/** Start to record program @p id; the recorder is the caller's.  Nothing is allocated before the
+ *  first event. */
 void vtime_recorder_init(struct vtime_recorder *r, int32_t id);
 /** Free what the recorder keeps. */
 void vtime_recorder_fini(struct vtime_recorder *r);
@@ -189,15 +183,9 @@ struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, 
 /** Append a bar with the present label; NULL @p r allowed. */
 void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar);
 
-/** The time at which all of @p in (@p n >= 1) have happened and their delays have passed. Recorded
- *  as one event, unless it is the only one of @p in without a delay. The example is a stage that
+/** The time at which all of @p in (@p n >= 1) have happened and their delays have passed.  Recorded
+ *  as one event, unless it is the only one of @p in without a delay.  The example is a stage that
  *  begins when its weights and the stage before are there, a latency later:
- *
- *      const struct vtime_edge in[] = {{weights.first, latency_ps, VTIME_STAGE},
- *      {end_of_last, latency_ps, VTIME_STAGE}};
- *      struct vtime begin = vtime_latest(r, in, 2);
- *  The example is a stage that begins when its weights and the stage before are there, a latency
- *  later:
  *
  *      const struct vtime_edge in[] = {{weights.first, latency_ps, VTIME_STAGE},
  *                                      {end_of_last, latency_ps, VTIME_STAGE}};
@@ -273,10 +261,8 @@ struct vtime_loss {
     uint64_t seed, stream; /**< of the random numbers, see <wsc/rng.h> */
 };
 
-/** One direction of a link. The sender owns and advances it; the receiver uses rate and latency
- *  alone. Zero it, then set rate, latency, loss, part and ends. The sender owns and advances it;
- *  the receiver uses rate and latency alone.  Zero it, then set rate, latency, loss, part and ends.
- */
+/** One direction of a link.  The sender owns and advances it; the receiver uses rate and latency
+ *  alone.  Zero it, then set rate, latency, loss, part and ends. */
 struct vtime_link {
     int64_t rate_bytes_per_s; /**< 0: no limit */
     int64_t latency_ps;

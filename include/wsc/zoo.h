@@ -129,7 +129,7 @@ enum zoo_init_kind {
 };
 /** Divisor of variance scaling: inputs of a matrix (out, in), outputs, or the mean of both. */
 enum zoo_fan { ZOO_FAN_IN, ZOO_FAN_OUT, ZOO_FAN_AVG };
-/** An initializer of weights; src/model/init.c samples from it.  a and b are absolute bounds.
+/** An initializer of weights; src/model/model_init.c samples from it.  a and b are absolute bounds.
  *  Members that a kind does not use are 0 or their defaults. */
 struct zoo_init {
     enum zoo_init_kind kind; /**< DEFAULT: the family's rule with initializer_range */
@@ -245,39 +245,47 @@ struct zoo_model {
     /** Rotated dimensions of a head, an even number; after the checks never CONF_NULL with rotary
      *  positions: a quarter of the head by default. */
     int64_t rotary_dim;
+    /** Rotary: base of the frequencies; factor of sequences longer than those of the training. */
     double rope_theta, pos_scaling_factor;
+    /** Rule for the longer sequences; its arguments are those below. */
     enum zoo_rope_scaling pos_scaling_type;
+    /** Arguments of the rule, by the names of its paper. */
     struct zoo_rope_args {
         double low_freq_factor, high_freq_factor;                              /**< llama3 */
         double beta_fast, beta_slow, extrapolation_factor, mscale_a, mscale_b; /**< yarn */
         int64_t original_max_position_embeddings; /**< CONF_NULL when absent */
     } pos_scaling_extra_args;
-    enum zoo_nonlinearity nonlinearity;
-    enum zoo_norm norm_type;
-    bool embedding_layer_norm;
+    enum zoo_nonlinearity nonlinearity; /**< of the feed-forward networks */
+    enum zoo_norm norm_type;            /**< of all norms */
+    bool embedding_layer_norm;          /**< a norm in the embedding */
     enum zoo_attention_module attention_module;
     /** Heads of k and v, a divisor of num_heads; set by the checks from attention_module when the
      *  file has none. */
     int64_t num_kv_groups;
     int64_t attention_inner_dim;             /**< heads x head width; CONF_NULL: hidden_size */
     int64_t attention_sliding_window_length; /**< CONF_NULL: all earlier tokens */
-    bool sliding_window_every_other_decoder_layer;
-    int64_t attention_sink_tokens; /**< first tokens that every token sees */
-    double attention_logit_softcapping, final_logit_softcapping; /**< 0 = off */
+    bool sliding_window_every_other_decoder_layer; /**< the window holds in layers 0, 2, 4 ... */
+    int64_t attention_sink_tokens;                 /**< first tokens that every token sees */
+    /** c of c tanh(score / c) for scores and logits; 0: none. */
+    double attention_logit_softcapping, final_logit_softcapping;
     /** Mixture of experts; num_experts 0: none.  One expert in all is a dense model. */
     struct zoo_moe {
         /** Experts that tokens choose from, further ones that take every token, and experts of a
          *  token (1 to num_experts). */
         int64_t num_experts, num_shared_experts, top_k;
+        /** Factor of the load-balancing loss; what is added to the sum of the chosen weights
+         *  before they are divided by it. */
         double load_balancing_loss_coef, null_expert_bias;
         enum zoo_routing routing_algorithm;
-        bool expert_weighting_normalization;
-        struct zoo_init gate_initializer;
+        bool expert_weighting_normalization; /**< weights of the chosen experts add up to 1 */
+        struct zoo_init gate_initializer;    /**< of the router */
     } moe;
-    double layer_norm_epsilon;
+    double layer_norm_epsilon; /**< added to the variance in norms */
+    /** The output layer has the embedding's weights; it has a bias. */
     bool share_embedding_weights, use_bias_in_output;
+    /** Biases of the feed-forward layers, of the output and of the q, k and v of attention. */
     bool use_ffn_bias, use_ffn_bias_in_attention, use_projection_bias_in_attention;
-    /** Probabilities, 0 to 1, in training alone. */
+    /** Probabilities, 0 to 1, in training alone; dropout_rate: of the residual branches. */
     double dropout_rate, attention_dropout_rate, embedding_dropout_rate, residual_dropout_rate;
     bool mixed_precision;
     enum zoo_fp16_type fp16_type;
@@ -291,6 +299,7 @@ struct zoo_model {
     struct zoo_init ffn_initializer, ffn_output_layer_initializer;
     double embeddings_scale, output_logits_scale; /**< muP; 1 = off */
     enum zoo_attention_type attention_type;
+    /** Scores are divided by the width of a head instead of its root; also by layer + 1. */
     bool scale_qk_dot_by_d, scale_qk_dot_by_layer_idx;
     double mup_base_hidden_size, mup_base_filter_size; /**< 0 = no muP by base sizes */
     double output_logits_alpha, attention_logits_alpha;

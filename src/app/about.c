@@ -30,6 +30,8 @@ const struct app_variable app_variables[] = {
     {"WSC_STOP_SECONDS", "pbs.sh: seconds before the time limit at which a run is asked to stop "
                          "(default 120)"},
     {"WSC_SHM", "launch scripts: folder of shared memory (default /dev/shm)"},
+    {"WSC_PROGRESS_SECONDS", "where stderr is no terminal: work so long is reported by a line of "
+                             "progress, later lines come at six times that (default 5; 0: none)"},
     {"WSC_TRACE", "1: errors name the place in the program where they arose"},
     {"TMPDIR", "folder of temporary files (default /tmp)"},
     {"OMP_NUM_THREADS", "threads of a rank; results do not depend on it"},

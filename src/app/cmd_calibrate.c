@@ -103,9 +103,12 @@ static enum wsc_err calibrate(const struct app_call *call, struct app_comparison
     struct app_calibrate *o = call->request;
     TRY(app_agree(call->comm, prepare(o, c)));
     c->comparison.comm = call->comm;
+    if (!app_leads(call->comm)) c->comparison.progress = NULL;
+    if (app_leads(call->comm)) out_progress_start("fit", 0);
     TRY(validation_calibrate(&c->comparison, o->path, o->n_paths, fit));
     if (o->leave_one_out)
         TRY(validation_leave_one_out(&c->comparison, o->path, o->n_paths, protocol));
+    out_progress_end();
     return app_agree(call->comm, app_leads(call->comm) ? finish(o, c, fit, protocol) : WSC_OK);
 }
 
@@ -117,6 +120,7 @@ enum wsc_err app_run_calibrate(struct app_call *call)
     wsc_log_quiet(!app_leads(call->comm));
     TRY_NEW(c, WSC_MEM_APP, 1);
     enum wsc_err rc = app_reported_once(call->comm, calibrate(call, c, &fit, &protocol));
+    out_progress_end();
     validation_protocol_fini(&protocol);
     validation_calibration_fini(&fit);
     app_comparison_fini(c);

@@ -10,18 +10,11 @@
 
 #include <stdio.h>
 
-/* What progress needs to know. */
-struct display {
-    bool started;
-};
-
-/* Progress in bytes of the input's values. */
-static void show_progress(void *ctx, int64_t done, int64_t total)
+/* Progress in values of the input. */
+static void show_progress(void *unused, int64_t done, int64_t total)
 {
-    struct display *d = ctx;
-    if (!d->started) out_progress_start("convert", total);
-    d->started = true;
-    out_progress(done, "values");
+    (void)unused;
+    out_progress_at("convert", done, total, "values");
 }
 
 /* Make a checkpoint and its params, from a Hugging Face folder or by merging adapters, and print
@@ -54,9 +47,8 @@ enum wsc_err app_run_convert(struct app_call *call)
 {
     enum { HF };
     struct app_convert *o = call->request;
-    struct display display = {0};
     o->job.progress = show_progress;
-    o->job.progress_ctx = &display;
+    out_progress_start("convert", 0);
     o->job.dtype = app_given(call, "dtype") ? (enum convert_dtype)o->dtype : CONVERT_OTHER;
     o->job.set = o->config.set;
     o->job.n_sets = o->config.n_sets;

@@ -59,14 +59,13 @@ enum wsc_err app_run_data(struct app_call *call)
     struct app_data *o = call->request;
     const bool bpe = o->tokenizer;
     struct data_made made;
-    struct app_text_display display = {0};
     struct data_tokenizer *tokenizer = NULL;
     if (!o->chat_template) TRY(app_check_text_input(call, &o->text));
     TRY(data_tokenizer_open(&tokenizer, bpe ? "bpe" : "byte", o->vocab, o->merges));
     o->make.tokenizer = tokenizer;
     o->make.progress = app_show_text_progress;
-    o->make.progress_ctx = &display;
     fill_in(call, o, bpe);
+    out_progress_start("read", 0);
     enum wsc_err rc = o->chat_template ? data_make_chats(&o->make, o->chat_template, &made)
                                        : data_make_dataset(&o->make, &made);
     out_progress_end();

@@ -49,8 +49,10 @@ static void run_check(int i, const struct app_doctor *o, struct out_json *j, int
         app_found(&f, "not tried");
         f.state = APP_DOCTOR_SKIPPED;
     } else {
+        out_progress(i, checks[i].name);
         checks[i].look(&f);
     }
+    out_progress_hide();
     count[f.state]++;
     if (o->json) {
         out_json_open(j, NULL);
@@ -72,8 +74,10 @@ enum wsc_err app_run_doctor(struct app_call *call)
     struct out_json j = {.pretty = true};
     int count[4] = {0};
     out_json_open_list(&j, NULL);
+    out_progress_start("checks", N_CHECKS);
     for (int i = 0; i < N_CHECKS; i++)
         run_check(i, o, &j, count);
+    out_progress_end();
     out_json_close_list(&j);
     enum wsc_err rc = out_json_check(&j, "the checks");
     if (!rc && o->json) (void)printf("%s\n", j.text.bytes);

@@ -105,7 +105,12 @@ static enum wsc_err inspect_hdf5(const char *path)
     TRY(store_open(&file, path));
     enum wsc_err rc = inspect_tensors(file, path);
     store_close(&file);
-    return rc ? rc : store_check(path);
+    if (rc) return rc;
+    (void)fflush(stdout);
+    out_progress_start("check", 0);
+    rc = store_check(path);
+    out_progress_end();
+    return rc;
 }
 
 /* ---- YAML ------------------------------------------------------------------------------------ */

@@ -129,6 +129,7 @@ static enum wsc_err predict_all(struct law_study *s)
 /* What rank 0 does once all points are known. */
 static enum wsc_err finish(struct law_study *s)
 {
+    out_progress_at("predict", 0, 0, NULL);
     TRY(law_fit(s->point, s->n_points, &s->fit));
     TRY(predict_all(s));
     const struct report_law r = {.point = s->point,
@@ -138,6 +139,7 @@ static enum wsc_err finish(struct law_study *s)
                                  .prediction = s->prediction,
                                  .n_predictions = s->n_predictions,
                                  .target = s->o->target};
+    out_progress_hide();
     TRY(report_law_print(&r));
     TRY(report_law_write(s->o->out, &r));
     (void)printf("\nWrote %s/law.csv, predictions.csv%s\n", s->o->out,
@@ -175,7 +177,9 @@ enum wsc_err app_run_law(struct app_call *call)
     s->o = o;
     s->comm = call->comm;
     wsc_log_quiet(comm_rank(call->comm) != 0);
+    if (comm_rank(call->comm) == 0) out_progress_start("set up", 0);
     const enum wsc_err rc = study(s);
+    out_progress_end();
     hw_machine_fini(&s->cluster);
     wsc_free(s->point);
     wsc_free(s);

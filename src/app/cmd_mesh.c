@@ -3,17 +3,19 @@
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
 #include "cmd.h"
+#include "mesh_ranks.h"
 #include "mesh_show.h"
 #include "option_parse.h"
+#include "process.h"
 #include "requests.h"
 #include "user_files.h"
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Points of a survey that were printed. */
 struct points {
@@ -158,6 +160,24 @@ static enum wsc_err show_result(const struct app_mesh *o, const char *name,
     return app_show_files(&o->show, o->c.w, o->c.h, title);
 }
 
+/* A kernel that runs: the cycles of its programs that are over, and of the one that runs. */
+struct running {
+    const struct kernels_row *row;
+    const struct programs_case *c;
+    int64_t over, newest, total; /* total: by the analytical model, 0 where it has none */
+};
+
+/* Each program of a kernel starts at cycle 0 again.  What runs has sizes that were accepted, so the
+ * analytical model may be asked. */
+static void show_cycle(void *ctx, int64_t cycle)
+{
+    struct running *r = ctx;
+    if (!r->newest) r->total = (int64_t)fmax(kernels_row_cycles(r->row, r->c), 0);
+    if (cycle < r->newest) r->over += r->newest;
+    r->newest = cycle;
+    out_progress_at(r->row->name, r->over + cycle, r->total, "cycles");
+}
+
 /* Run the kernel on its fabric, watched when something is to be shown. */
 static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
                            const struct hw *machine)
@@ -167,8 +187,14 @@ static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
     o->c.hw = machine;
     TRY(app_show_begin(&o->show, o->c.w, o->c.h));
     o->c.watch = o->show.watch;
+    struct running running = {.row = k, .c = &o->c};
+    const bool shows = !o->c.share || !o->c.share->part; /* the first of the ranks does */
+    o->c.progress = shows ? show_cycle : NULL;
+    o->c.progress_ctx = &running;
+    if (shows) out_progress_start(name, 0);
     enum wsc_err rc = kernels_row_run(k, &o->c, &r);
-    if (!rc) rc = show_result(o, name, &r);
+    out_progress_end();
+    if (!rc && shows) rc = show_result(o, name, &r);
     app_show_fini(&o->show);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
     if (r.max_error <= kernels_row_tolerance(k, &o->c)) return WSC_OK;
@@ -225,12 +251,12 @@ static void point_json(const struct points *o, const struct programs_point *p, d
     (void)printf("}");
 }
 
-/* Progress for a terminal, while the table goes elsewhere. */
+/* Points so far, after the row of the newest one. */
 static void show_progress(const struct points *o, const struct programs_point *p)
 {
-    if (!isatty(STDERR_FILENO) || isatty(STDOUT_FILENO)) return;
-    (void)fprintf(stderr, "\r%d points, %s %s, P = %d        ", o->n_points, p->what, p->algo,
-                  p->p);
+    char note[128];
+    (void)snprintf(note, sizeof note, "%s %s, P = %d", p->what, p->algo, p->p);
+    out_progress(o->n_points, note);
 }
 
 /* Called for each point; those that do not hold are counted. */
@@ -240,6 +266,7 @@ static enum wsc_err print_point(void *ctx, const struct programs_point *p)
     double error = p->form > 0 ? 100 * ((double)p->cycles - p->form) / p->form : 0;
     o->n_points++;
     o->n_outside += !programs_point_holds(p);
+    out_progress_hide();
     (o->json ? point_json : point_text)(o, p, error);
     o->first = false;
     show_progress(o, p);
@@ -250,10 +277,11 @@ static enum wsc_err print_point(void *ctx, const struct programs_point *p)
 static enum wsc_err run_points(const struct app_mesh *o, bool survey)
 {
     struct points all = {.json = o->json, .first = true};
-    if (survey)
-        TRY(programs_survey((int)o->max_p, o->max_words, print_point, &all));
-    else
-        TRY(programs_calibration(print_point, &all));
+    out_progress_start(survey ? "survey" : "calibration", 0);
+    enum wsc_err rc = survey ? programs_survey((int)o->max_p, o->max_words, print_point, &all)
+                             : programs_calibration(print_point, &all);
+    out_progress_end();
+    TRY(rc);
     if (o->json)
         (void)printf("%s]\n", all.first ? "[" : "");
     else
@@ -262,9 +290,24 @@ static enum wsc_err run_points(const struct app_mesh *o, bool survey)
     return WSC_OK;
 }
 
+/* One kernel whose fabric the ranks share; rank 0 prints. */
+static enum wsc_err run_on_all(struct app_call *call)
+{
+    struct app_mesh *o = call->request;
+    struct mesh_share share;
+    TRY(app_mesh_check_ranks(o, call->comm));
+    app_mesh_share(&share, call->comm);
+    o->c.share = &share;
+    enum wsc_err rc = run_kernel(call);
+    o->c.share = NULL;
+    return rc;
+}
+
 enum wsc_err app_run_mesh(struct app_call *call)
 {
     const struct app_mesh *o = call->request;
+    if (call->comm && comm_size(call->comm) > 1)
+        return app_reported_once(call->comm, run_on_all(call));
     if (!strcmp(o->what, "survey")) return run_points(o, true);
     if (!strcmp(o->what, "calibration")) return run_points(o, false);
     if (strcmp(o->what, "list") != 0) return run_kernel(call);

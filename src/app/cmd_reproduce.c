@@ -57,10 +57,9 @@ static enum wsc_err reproduce(const struct app_call *call, struct app_comparison
     const struct app_reproduce *o = call->request;
     TRY(agree(call, open_exhibits(o, c, e)));
     if (!leads(call)) c->comparison.progress = NULL;
-    if (leads(call)) out_progress_start("reproduce", c->comparison.n_refs);
-    enum wsc_err rc = validation_reproduce(&c->comparison, e, call->comm, r);
-    out_progress_end();
-    TRY(rc);
+    if (leads(call)) out_progress_start("predict", c->comparison.n_refs);
+    TRY(validation_reproduce(&c->comparison, e, call->comm, r));
+    out_progress_hide();
     r->command = app_command_line();
     return agree(call, leads(call) ? write(o, r) : WSC_OK);
 }
@@ -73,6 +72,7 @@ enum wsc_err app_run_reproduce(struct app_call *call)
     TRY_NEW(c, WSC_MEM_APP, 1);
     wsc_log_quiet(!leads(call));
     enum wsc_err rc = app_reported_once(call->comm, reproduce(call, c, &e, &r));
+    out_progress_end();
     validation_reproduction_fini(&r);
     validation_exhibits_fini(&e);
     app_comparison_fini(c);

@@ -316,5 +316,8 @@ enum wsc_err app_run_job(struct app_call *call)
     complete(o);
     if (o->job.json) wsc_log_to_stderr();
     wsc_log_quiet(comm_rank(call->comm) != 0);
-    return load_and_run(call, o);
+    if (comm_rank(call->comm) == 0) out_progress_start("set up", 0);
+    enum wsc_err rc = load_and_run(call, o);
+    out_progress_end();
+    return rc;
 }

@@ -124,11 +124,11 @@ static enum wsc_err select_points(const struct scale *c, const struct scaling_ro
     return validation_points_select(point, n, &c->sweep, row, dir, warn_of_skipped);
 }
 
-/* The point that is being simulated. */
-static void show_progress(void *ctx, int done, int total, const char *what)
+/* The point, variant or constant that is being simulated. */
+static void show_progress(void *ctx, const char *part, int done, int total, const char *what)
 {
-    (void)ctx, (void)total;
-    out_progress(done, what);
+    (void)ctx;
+    out_progress_at(part, done, total, what);
 }
 
 /* A trace and a schedule are of the step that is taken apart. */
@@ -186,6 +186,7 @@ static enum wsc_err find_trainings(const struct scale *c, struct study *s)
     TRY_NEW(s->training, WSC_MEM_APP, r->n_rows);
     for (int i = 0; i < r->n_rows; i++) {
         const struct scaling_model *model = &c->model[i / c->sweep.n_counts];
+        out_progress_at("whole trainings", i, r->n_rows, model->name);
         struct scaling_row mean = s->row[i];
         const double tokens = c->o->tokens_per_param > 0
                                   ? c->o->tokens_per_param * (double)mean.params
@@ -322,8 +323,9 @@ static enum wsc_err prepare(const struct scale *c, struct study *s)
 static enum wsc_err finish(const struct scale *c, struct study *s)
 {
     if (c->o->tokens > 0 || c->o->tokens_per_param > 0) TRY(find_trainings(c, s));
+    out_progress_at("write", 0, 0, shows_step(c->o) ? "record of a step" : NULL);
     if (shows_step(c->o)) TRY(take_apart(c, s));
-    out_progress_end();
+    out_progress_hide();
     TRY(report_scaling_print(&s->report));
     TRY(report_scaling_write(c->o->out, &s->report));
     print_files(c);

@@ -13,7 +13,6 @@ enum wsc_err app_run_train_bpe(struct app_call *call)
     struct app_train_bpe *o = call->request;
     struct data_train_bpe *r = &o->request;
     struct data_trained made;
-    struct app_text_display display = {0};
     TRY(app_check_text_input(call, &o->text));
     r->input = o->text.path.item;
     r->n_inputs = o->text.path.n;
@@ -22,7 +21,7 @@ enum wsc_err app_run_train_bpe(struct app_call *call)
     r->errors = (enum data_errors)o->text.errors; /* strict comes first */
     r->out_dir = o->text.out;
     r->progress = app_show_text_progress;
-    r->progress_ctx = &display;
+    out_progress_start("read", 0);
     enum wsc_err rc = data_train_bpe(r, &made);
     out_progress_end();
     TRY(rc);

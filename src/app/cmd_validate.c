@@ -78,14 +78,16 @@ static enum wsc_err compare(const struct app_call *call, struct app_comparison *
     TRY(app_agree(call->comm, app_comparison_open(c, &o->config, &o->figures)));
     c->comparison.comm = call->comm;
     if (!app_leads(call->comm)) c->comparison.progress = NULL;
-    if (app_leads(call->comm)) out_progress_start("validate", c->comparison.n_refs);
-    enum wsc_err rc = validation_run(&c->comparison, v);
-    out_progress_end();
-    TRY(rc);
+    if (app_leads(call->comm)) out_progress_start("predict", c->comparison.n_refs);
+    TRY(validation_run(&c->comparison, v));
     struct products p = {0};
-    rc = WSC_OK;
-    if (app_leads(call->comm)) rc = find_products(c, &p);
-    if (!rc && app_leads(call->comm)) rc = report(o, v, &p);
+    enum wsc_err rc = WSC_OK;
+    if (app_leads(call->comm)) {
+        out_progress_at("products", 0, 0, NULL);
+        rc = find_products(c, &p);
+        out_progress_hide();
+        if (!rc) rc = report(o, v, &p);
+    }
     wsc_free(p.row);
     return app_agree(call->comm, rc);
 }
@@ -103,6 +105,7 @@ static enum wsc_err validate(const struct app_call *call)
     }
     TRY_NEW(c, WSC_MEM_APP, 1);
     enum wsc_err rc = compare(call, c, &v);
+    out_progress_end();
     validation_result_fini(&v);
     app_comparison_fini(c);
     wsc_free(c);

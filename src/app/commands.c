@@ -108,14 +108,17 @@ const struct app_command app_commands[] = {
               "wsc mesh KERNEL [options]",
      .about = "Runs a kernel on the emulated dataflow mesh, wavelet by wavelet, checks its result "
               "against the host and prints the cycles it took. survey compares simulated cycles "
-              "with the analytical models of the literature, calibration with published counts.",
+              "with the analytical models of the literature, calibration with published counts. "
+              "Under mpirun the ranks share the fabric of a kernel, each a band of its rows; the "
+              "result is the same.",
      .examples =
          "  wsc mesh allreduce --fabric 64x1 --words 256 --algo two-phase\n"
          "  wsc mesh gemm --fabric 8x8 --m 64 --n 32 --k 40 --algo stream --density 0.5 --json\n"
          "  wsc mesh allreduce --fabric 32x32 --words 64 --heatmap heat.png --explain\n"
          "  wsc mesh attention --fabric 16x8 --tokens 32 --heads 4 --head_dim 16 --pass backward\n"
-         "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n",
-     .ranks = APP_RANKS_ONE,
+         "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n"
+         "  mpirun -n 4 wsc mesh allreduce --fabric 750x994 --words 1024 --threads 1\n",
+     .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_mesh),
      .run = app_run_mesh},
     {.name = "data",
@@ -152,7 +155,8 @@ const struct app_command app_commands[] = {
      .usage = "convert --from hf --to cs --input DIR --out DIR [options]\n"
               "wsc convert --from cs --to hf --input FILE --params FILE --model FAMILY --out DIR",
      .about = "Makes a checkpoint and params of a Hugging Face folder (config.json and "
-              "safetensors, one file or shards), or such a folder of a checkpoint and its params.",
+              "safetensors or pytorch_model.bin, one file or shards), or a folder with safetensors "
+              "of a checkpoint and its params.",
      .examples =
          "  wsc convert --from hf --to cs --input gpt2 --out out/gpt2\n"
          "  wsc run --params out/gpt2/params.yaml --mode generate --prompt 'Once'\n"

@@ -61,11 +61,11 @@ static enum wsc_err need_folder(const char *given, enum app_shipped folder, cons
         option);
 }
 
-/* The published row that is being predicted. */
-static void show_progress(void *ctx, int done, int total, const char *what)
+/* The published row that is being predicted, or what a part of the work is at. */
+static void show_progress(void *ctx, const char *part, int done, int total, const char *what)
 {
-    (void)ctx, (void)total;
-    out_progress(done, what);
+    (void)ctx;
+    out_progress_at(part, done, total, what);
 }
 
 enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_config *config,

@@ -56,7 +56,10 @@ static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
         return WSC_RAISE(WSC_NUMERIC,
                          "%s %s on %d x %d PEs (%s): the mesh and the host differ by %g", p->kernel,
                          p->pass, p->w, p->h, p->shape, p->max_error);
-    if (all->json) print_json(all, p);
+    if (all->json) {
+        out_progress_hide();
+        print_json(all, p);
+    }
     out_table_cell(all->table, "%s", p->kernel);
     out_table_cell(all->table, "%s", p->pass);
     out_table_cell(all->table, "%d x %d", p->w, p->h);
@@ -130,7 +133,8 @@ static enum wsc_err run(const struct app_validate *what, const struct hw *hw, st
     TRY(out_table_new(&all->table, "llllrrr", head));
     TRY_NEW(all->pair, WSC_MEM_APP, n);
     TRY_NEW(all->error, WSC_MEM_APP, n);
-    out_progress_start("validate --mesh", n);
+    out_progress_start(what->sparse ? "sparse pairs" : "pairs", n);
+    out_progress(0, NULL);
     enum wsc_err rc = all->how->run(hw, (uint64_t)what->seed, n, take_pair, all);
     out_progress_end();
     return rc ? rc : conclude(all);

@@ -186,7 +186,7 @@ static enum wsc_err run(const struct app_validate *what, const struct hw *hw, st
     TRY_NEW(all->pair, WSC_MEM_APP, n);
     TRY_NEW(all->error, WSC_MEM_APP, n);
     if (what->csv) TRY(out_can_write(what->csv));
-    out_progress_start("validate --mesh --wafer", n);
+    out_progress_start("strips of the wafer", n);
     for (int i = 0; i < n && !rc; i++) {
         struct kernels_wafer_pair pair;
         out_progress(i, kernels_wafer_kernel(i));

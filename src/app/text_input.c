@@ -4,15 +4,7 @@
 #include "text_input.h"
 #include "option_parse.h"
 
-#include <wsc/clock.h>
-#include <wsc/log.h>
-#include <wsc/report.h>
-
-#include <string.h>
-#include <unistd.h>
-
-/* Seconds between two progress lines when stderr is no terminal. */
-static const double print_every_s = 30;
+#include <wsc/out.h>
 
 const char *app_text_key(const struct app_text_input *t)
 {
@@ -33,18 +25,8 @@ enum wsc_err app_check_text_input(const struct app_call *call, const struct app_
     return WSC_OK;
 }
 
-void app_show_text_progress(void *display, const char *what, int64_t done, int64_t total)
+void app_show_text_progress(void *unused, const char *what, int64_t done, int64_t total)
 {
-    struct app_text_display *d = display;
-    double now = wsc_clock_s();
-    if (!d->what || strcmp(d->what, what) != 0) {
-        out_progress_start("data", total);
-        *d = (struct app_text_display){what, now, now};
-    }
-    out_progress(done, what);
-    if (isatty(STDERR_FILENO) || now - d->printed_s < print_every_s || done <= 0) return;
-    double per_s = (double)done / (now - d->start_s);
-    d->printed_s = now;
-    WSC_INFO("data: %lld of %lld %s, %.0f per second, %.0f s left", (long long)done,
-             (long long)total, what, per_s, (double)(total - done) / per_s);
+    (void)unused;
+    out_progress_at(what, done, total, NULL);
 }

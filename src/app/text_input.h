@@ -12,11 +12,6 @@ const char *app_text_key(const struct app_text_input *t);
 enum wsc_err app_check_text_input(const struct app_call *call,
                                   const struct app_text_input *t) WSC_CHECKED;
 
-/** Progress: on a terminal a line that is redrawn, elsewhere a line now and then. */
-struct app_text_display {
-    const char *what;
-    double start_s, printed_s;
-};
-/** The progress function of struct data_make; @p display is a struct app_text_display. */
-void app_show_text_progress(void *display, const char *what, int64_t done, int64_t total);
+/** The progress function of struct data_make and struct data_train_bpe: bytes, samples, merges. */
+void app_show_text_progress(void *unused, const char *what, int64_t done, int64_t total);
 #endif

@@ -7,6 +7,7 @@
 
 #include "tensor_map.h"
 
+#include <wsc/check.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -82,7 +83,7 @@ static enum wsc_err add_adapter(const struct merge *m, const struct model_tensor
     if (!adapter->r) return WSC_OK;
     enum wsc_err rc = read_tensor(m, t + 1, &a);
     if (!rc) rc = read_tensor(m, t + 2, &b);
-    if (!rc) add_product(adapter, t->shape, a, b, w);
+    if (a && b) add_product(adapter, t->shape, a, b, w);
     wsc_free(a);
     wsc_free(b);
     return rc;
@@ -101,6 +102,7 @@ static enum wsc_err move_tensor(const struct merge *m, const struct model_tensor
 static enum wsc_err write_checkpoint(struct merge *m)
 {
     const struct model *model = m->model;
+    WSC_CHECK(model, "adapters are merged without a model");
     TRY(store_create(&m->to, m->result->checkpoint, NULL));
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];

@@ -100,12 +100,12 @@ static double key_factor(const struct model *m)
 
 bool convert_unties(const struct model *model)
 {
-    return model->tied && (model->embeddings_scale != 1 || model->logits_scale != 1);
+    return model->tied && (model->zoo.embeddings_scale != 1 || model->logits_scale != 1);
 }
 
 bool convert_has_factors(const struct model *model)
 {
-    return model->embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
+    return model->zoo.embeddings_scale != 1 || model->logits_scale != 1 || key_factor(model) != 1;
 }
 
 /* What a tensor of kind @p kind is multiplied by on the way to a folder, which has no key for the
@@ -116,7 +116,7 @@ static double factor_of(const struct model *m, enum model_tensor_kind kind)
                norm = kind == MODEL_NORME_W || kind == MODEL_NORME_B,
                key = kind == MODEL_K_W || kind == MODEL_K_B,
                head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B;
-    if (m->embed_norm ? norm : embedding) return m->embeddings_scale;
+    if (m->zoo.embedding_layer_norm ? norm : embedding) return m->zoo.embeddings_scale;
     if (key) return key_factor(m);
     return head ? m->logits_scale : 1;
 }
@@ -149,6 +149,7 @@ static void fill_pair(const struct builder *b, struct convert_pair *p, const str
     p->head_dim = model->head_dim;
     p->rotary_dim = r->layout & CONVERT_ROTARY ? b->rotary_dim : 0;
     p->groups = r->layout & CONVERT_GROUPED ? p->lines[1] / p->head_dim : 1;
+    if (r->layout & CONVERT_QUARTERS) p->groups = 4;
 }
 
 /* The pair of a rule at a place, when the model has its tensors: biases are often absent. */
@@ -158,8 +159,9 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     struct convert_pair p = {0};
     bool *used[CONVERT_MAX_PARTS] = {NULL};
     char name[CONVERT_NAME_BYTES];
+    const char *stack = at->family->stack;
     for (int i = 0; i < CONVERT_MAX_PARTS && r->cs[i]; i++, p.n_parts++) {
-        expand(name, r->cs[i], "model.", "transformer_decoder.layers", at);
+        expand(name, r->cs[i], "model.", stack ? stack : "transformer_decoder.layers", at);
         struct named *found = find(&b->finder, name);
         if (!found) return WSC_OK;
         p.tensor[i] = found->tensor;

@@ -8,42 +8,47 @@
 #include "cycles_rows.h"
 #include "cycles_vector.h"
 
-/* A matrix of a part by the sides that it connects. */
-struct sides {
+/* A matrix by the sides that it connects, and what lies between the two of its adapter. */
+struct adapted {
     enum model_part part;
     enum model_tensor_kind kind;
-    struct cycles_side in, out;
+    struct cycles_side in, out, low;
 };
 
 enum { N_MATRICES = 7 };
 
-static void list_matrices(const struct cycles_layout *l, struct sides out[N_MATRICES])
+/* The matrices of @p part that have adapters; the number of them. */
+static int adapters_of(const struct cycles_layout *l, enum model_part part,
+                       struct adapted out[N_MATRICES])
 {
     const struct cycles_side keys = cycles_side_of(l, model_kv_features(l->model));
-    const struct sides list[N_MATRICES] = {
-        {MODEL_PART_QKV, MODEL_Q_W, l->hidden, l->heads},
-        {MODEL_PART_QKV, MODEL_K_W, l->hidden, keys},
-        {MODEL_PART_QKV, MODEL_V_W, l->hidden, keys},
-        {MODEL_PART_ATTN, MODEL_O_W, l->heads, l->hidden},
-        {MODEL_PART_FFN0, MODEL_FFN0_W, l->hidden, l->filter},
-        {MODEL_PART_FFN0, MODEL_GLU_W, l->hidden, l->filter},
-        {MODEL_PART_FFN1, MODEL_FFN1_W, l->filter, l->hidden},
+    const struct adapted list[N_MATRICES] = {
+        {.part = MODEL_PART_QKV, .kind = MODEL_Q_W, .in = l->hidden, .out = l->heads},
+        {.part = MODEL_PART_QKV, .kind = MODEL_K_W, .in = l->hidden, .out = keys},
+        {.part = MODEL_PART_QKV, .kind = MODEL_V_W, .in = l->hidden, .out = keys},
+        {.part = MODEL_PART_ATTN, .kind = MODEL_O_W, .in = l->heads, .out = l->hidden},
+        {.part = MODEL_PART_FFN0, .kind = MODEL_FFN0_W, .in = l->hidden, .out = l->filter},
+        {.part = MODEL_PART_FFN0, .kind = MODEL_GLU_W, .in = l->hidden, .out = l->filter},
+        {.part = MODEL_PART_FFN1, .kind = MODEL_FFN1_W, .in = l->filter, .out = l->hidden},
     };
-    for (int i = 0; i < N_MATRICES; i++)
-        out[i] = list[i];
+    int n = 0;
+    for (int i = 0; i < N_MATRICES; i++) {
+        const int64_t r = l->model->adapter[list[i].kind].r;
+        if (list[i].part != part || !r) continue;
+        out[n] = list[i];
+        out[n++].low = cycles_side_of(l, r);
+    }
+    return n;
 }
 
 void cycles_adapters_forward(const struct cycles_layout *l, enum model_part part,
                              struct cycles_breakdown *c)
 {
-    struct sides m[N_MATRICES];
-    list_matrices(l, m);
-    for (int i = 0; i < N_MATRICES; i++) {
-        const int64_t r = l->model->adapter[m[i].kind].r;
-        if (m[i].part != part || !r) continue;
-        const struct cycles_side low = cycles_side_of(l, r);
-        c->products +=
-            cycles_product(l, &m[i].in, low.n, 1) + cycles_product(l, &low, m[i].out.n, 1);
+    struct adapted m[N_MATRICES];
+    const int n = adapters_of(l, part, m);
+    for (int i = 0; i < n; i++) {
+        c->products += cycles_product(l, &m[i].in, m[i].low.n, 1) +
+                       cycles_product(l, &m[i].low, m[i].out.n, 1);
         c->elementwise += cycles_residual(l, m[i].out.k);
     }
 }
@@ -51,17 +56,14 @@ void cycles_adapters_forward(const struct cycles_layout *l, enum model_part part
 void cycles_adapters_backward(const struct cycles_layout *l, enum model_part part,
                               struct cycles_breakdown *c)
 {
-    struct sides m[N_MATRICES];
-    list_matrices(l, m);
-    for (int i = 0; i < N_MATRICES; i++) {
-        const int64_t r = l->model->adapter[m[i].kind].r;
-        if (m[i].part != part || !r) continue;
-        const struct cycles_side low = cycles_side_of(l, r);
-        c->recompute += cycles_product(l, &m[i].in, low.n, 1);
-        c->products += cycles_product(l, &m[i].out, low.n, 1) +
-                       cycles_product(l, &low, m[i].in.n, 1) +
-                       cycles_weight_gradient(l, &m[i].in, &low, 1) +
-                       cycles_weight_gradient(l, &low, &m[i].out, 1);
+    struct adapted m[N_MATRICES];
+    const int n = adapters_of(l, part, m);
+    for (int i = 0; i < n; i++) {
+        c->recompute += cycles_product(l, &m[i].in, m[i].low.n, 1);
+        c->products += cycles_product(l, &m[i].out, m[i].low.n, 1) +
+                       cycles_product(l, &m[i].low, m[i].in.n, 1) +
+                       cycles_weight_gradient(l, &m[i].in, &m[i].low, 1) +
+                       cycles_weight_gradient(l, &m[i].low, &m[i].out, 1);
         c->elementwise += cycles_residual(l, m[i].in.k);
     }
 }

@@ -18,7 +18,7 @@ static double keys_seen(const struct cycles_layout *l)
     const double all = l->cached + (l->tokens + 1) / 2;
     const double near = fmin(all, (double)(m->window + 1 + m->sink_tokens));
     if (!m->window) return all;
-    return m->window_every_other ? (all + near) / 2 : near;
+    return m->zoo.sliding_window_every_other_decoder_layer ? (all + near) / 2 : near;
 }
 
 /** Rows of one text, each of which holds some of its keys. */

@@ -104,7 +104,7 @@ static double seen(const struct cycles_layout *l)
     const double T = l->tokens, W = fmin((double)m->window + 1, T);
     if (!m->window || !m->causal) return 1;
     const double within = (W * (W + 1) / 2 + (T - W) * W) / (T * (T + 1) / 2);
-    return m->window_every_other ? (1 + within) / 2 : within;
+    return m->zoo.sliding_window_every_other_decoder_layer ? (1 + within) / 2 : within;
 }
 
 /** From the tokens of a PE and of how many sequences they are. */

@@ -30,16 +30,17 @@ double cycles_total(const struct cycles_breakdown *c)
 /** Rows of tables that a token's embedding comes from. */
 static double table_rows(const struct model *m)
 {
-    return (double)m->V + (m->position == ZOO_POSITION_LEARNED ? (double)m->T : 0);
+    return (double)m->V +
+           (m->zoo.position_embedding_type == ZOO_POSITION_LEARNED ? (double)m->T : 0);
 }
 
 static double embedding(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double tables = m->position == ZOO_POSITION_LEARNED ? 2 : 1;
+    const double tables = m->zoo.position_embedding_type == ZOO_POSITION_LEARNED ? 2 : 1;
     double sum = cycles_gather(l, table_rows(m));
     if (l->seqs > 1) sum += (tables - 1) * l->t * cycles_op(l->setup, l->hidden.k, l->mac);
-    return sum + (m->embed_norm ? cycles_norm(l) : 0);
+    return sum + (m->zoo.embedding_layer_norm ? cycles_norm(l) : 0);
 }
 
 /* ---- feed-forward networks ------------------------------------------------------------------- */
@@ -177,7 +178,7 @@ static void head_forward(const struct cycles_layout *l, struct cycles_breakdown 
 /** A norm after attention or feed-forward network: of the branch, or of the sum. */
 static bool norm_after(const struct model *m)
 {
-    return m->sandwich || m->norm_last;
+    return m->zoo.norm_first_sandwich || m->norm_last;
 }
 
 /** Norms before attention, before the feed-forward network: cycles of one, or 0. */
@@ -197,7 +198,7 @@ static double after_qkv(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
-    double sum = m->qkv_bias ? cycles_bias(l, l->heads.k * l->qkv) : 0;
+    double sum = m->zoo.use_projection_bias_in_attention ? cycles_bias(l, l->heads.k * l->qkv) : 0;
     if (m->rotary_dim) sum += cycles_rotary(l, l->heads.k * turned);
     return sum;
 }
@@ -240,20 +241,20 @@ static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown 
 {
     c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_O_W));
     c->attention = l->cached > 0 ? cycles_cached_attention(l) : cycles_attention(l);
-    c->elementwise = after_half(l, l->model->o_bias);
+    c->elementwise = after_half(l, l->model->zoo.use_ffn_bias_in_attention);
 }
 
 static void ffn0_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_product) + routing(l);
     c->elementwise = norm_before_ffn(l, cycles_norm) + all_networks(l, activation) +
-                     (l->model->ffn_bias ? cycles_bias(l, l->filter.k) : 0);
+                     (l->model->zoo.use_ffn_bias ? cycles_bias(l, l->filter.k) : 0);
 }
 
 static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_product);
-    c->elementwise = after_half(l, l->model->ffn_bias);
+    c->elementwise = after_half(l, l->model->zoo.use_ffn_bias);
 }
 
 /** Cycles of the gradient of a bias, for the share of it that trains. */
@@ -312,7 +313,7 @@ static double qkv_gradient(const struct cycles_layout *l)
     const struct model *m = l->model;
     const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
     const double bias = cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3);
-    return (m->qkv_bias ? trained_bias(l, MODEL_Q_B, bias) : 0) +
+    return (m->zoo.use_projection_bias_in_attention ? trained_bias(l, MODEL_Q_B, bias) : 0) +
            (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0);
 }
 
@@ -343,8 +344,8 @@ static double qkv_weight_gradient(const struct cycles_layout *l, const struct cy
 static void embed_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct model *m = l->model;
-    c->elementwise =
-        cycles_scatter(l, table_rows(m)) + (m->embed_norm ? cycles_norm_gradient(l) : 0);
+    c->elementwise = cycles_scatter(l, table_rows(m)) +
+                     (m->zoo.embedding_layer_norm ? cycles_norm_gradient(l) : 0);
 }
 
 static void qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
@@ -360,23 +361,24 @@ static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown
     c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_O_W)) +
                   cycles_kind_gradient(l, &l->heads, &l->hidden, MODEL_O_W);
     c->attention = cycles_attention_gradient(l, true);
-    c->elementwise = half_gradient(l, l->model->o_bias, MODEL_O_B);
+    c->elementwise = half_gradient(l, l->model->zoo.use_ffn_bias_in_attention, MODEL_O_B);
 }
 
 static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn0_gradients) + routing_gradient(l);
-    c->elementwise =
-        norm_before_ffn(l, cycles_norm_gradient) + all_networks(l, activation_gradient) +
-        (l->model->ffn_bias ? trained_bias(l, MODEL_FFN0_B, cycles_bias_gradient(l, l->filter.k, 1))
-                            : 0);
+    c->elementwise = norm_before_ffn(l, cycles_norm_gradient) +
+                     all_networks(l, activation_gradient) +
+                     (l->model->zoo.use_ffn_bias
+                          ? trained_bias(l, MODEL_FFN0_B, cycles_bias_gradient(l, l->filter.k, 1))
+                          : 0);
 }
 
 static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_gradients);
     c->elementwise =
-        all_networks(l, activation) + half_gradient(l, l->model->ffn_bias, MODEL_FFN1_B);
+        all_networks(l, activation) + half_gradient(l, l->model->zoo.use_ffn_bias, MODEL_FFN1_B);
 }
 
 /* ---- cycles until the first row of a part's gradient leaves ---------------------------------- */

@@ -36,12 +36,12 @@ double cycles_bias_gradient(const struct cycles_layout *l, double features, doub
 
 static bool is_rms(const struct cycles_layout *l)
 {
-    return l->model->norm == ZOO_RMSNORM;
+    return l->model->zoo.norm_type == ZOO_RMSNORM;
 }
 
 static bool has_bias(const struct cycles_layout *l)
 {
-    return l->model->norm == ZOO_LAYERNORM;
+    return l->model->zoo.norm_type == ZOO_LAYERNORM;
 }
 
 /** A sum over features for each token, times a number. */

@@ -1,5 +1,5 @@
 /** Cycles of vector operations on a PE, of sums along rows and of what crosses the edge: the terms
- *  of which cycles_ops.c, cycles_rows.c and cycles_attention.c are made. */
+ *  of which cycles_rows.c, cycles_attention.c and the other operations are made. */
 #ifndef WSC_CYCLES_VECTOR_H
 #define WSC_CYCLES_VECTOR_H
 #include <wsc/cycles_ops.h>

@@ -106,6 +106,17 @@ static enum wsc_err add_text(struct reader *r, enum data_chat_role role, int64_t
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
+/* Room for @p n bytes in chat->text. */
+static enum wsc_err reserve_text(struct data_chat *chat, int64_t n)
+{
+    unsigned char *text;
+    if (n <= chat->text_room) return WSC_OK;
+    TRY_MEM(text, wsc_realloc(WSC_MEM_DATA, chat->text, (size_t)(2 * n), 1));
+    chat->text = text;
+    chat->text_room = 2 * n;
+    return WSC_OK;
+}
+
 /* A whole string into chat->text. */
 static enum wsc_err read_string(struct reader *r, int64_t *n)
 {
@@ -116,13 +127,7 @@ static enum wsc_err read_string(struct reader *r, int64_t *n)
     for (bool ended = false; !ended;) {
         int64_t got = 0;
         if (*n >= MOST) return data_stream_raise(r->json.stream, "a text of more than 64 MB");
-        if (chat->text_room - *n < PIECE) {
-            unsigned char *text;
-            const int64_t room = 2 * (*n + PIECE);
-            TRY_MEM(text, wsc_realloc(WSC_MEM_DATA, chat->text, (size_t)room, 1));
-            chat->text = text;
-            chat->text_room = room;
-        }
+        TRY(reserve_text(chat, *n + PIECE));
         TRY(data_json_string(&r->json, chat->text + *n, chat->text_room - *n, &got, &ended));
         *n += got;
     }

@@ -261,20 +261,22 @@ static int32_t class_of(const struct data_examples_shared *shared, const char *t
 
 static enum wsc_err read_tokens(const struct sample *s)
 {
-    const char *text;
+    const char *text = NULL;
     char label[LABEL_BYTES];
-    int64_t n_ids, n, at = 0, length, t = 0;
+    int64_t n_ids = 0, n = 0, at = 0, t = 0;
     TRY(token_ids(s, 0, &n_ids));
     set_padding(s, n_ids);
     for (int64_t i = 0; i < s->T; i++)
         s->row[DATA_ROW_MASK][i] = s->e->shared->in->padding_in_loss || i < n_ids;
     TRY(field(s, 1, &text, &n));
-    while (t < n_ids && (length = data_list_text(text, n, &at, label, sizeof label)) >= 0) {
+    while (t < n_ids) {
+        const int64_t length = data_list_text(text, n, &at, label, sizeof label);
+        if (length < 0) return bad(s, "fewer labels than tokens");
         const int32_t class = class_of(s->e->shared, label, length);
         if (class < 0) return bad(s, "a label that is not in label_vocab_file");
         s->row[DATA_ROW_LABELS][t++] = class;
     }
-    return t < n_ids ? bad(s, "fewer labels than tokens") : WSC_OK;
+    return WSC_OK;
 }
 
 /* The label of a sentence stands at its [CLS].  Padding of the list of places is the pad id, which
@@ -501,14 +503,12 @@ enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t dra
 static enum wsc_err word_of(const char *text, int k, char **name)
 {
     *name = NULL;
-    for (; *text; k--) {
-        const size_t n = strcspn(text, " ");
-        if (k == 0) {
-            TRY_MEM(*name, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)n, text));
-            return WSC_OK;
-        }
-        text += n + strspn(text + n, " ");
+    for (; *text && k > 0; k--) {
+        text += strcspn(text, " ");
+        text += strspn(text, " ");
     }
+    if (!*text) return WSC_OK;
+    TRY_MEM(*name, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)strcspn(text, " "), text));
     return WSC_OK;
 }
 

@@ -110,29 +110,49 @@ enum wsc_err data_table_bad(const struct data_table *t, int64_t i, const char *w
 /* ---- fields -----------------------------------------------------------------------------------
  */
 
-/* The field of record number @p r (0: the names) at @p column; -1 when there is none.  Pairs of
- * quotes become one. */
-static int64_t copy_field(struct data_table *t, int64_t r, int column)
+/* A record being read. */
+struct scan {
+    const struct data_table *table;
+    int64_t at, end;
+    bool quoted;
+};
+enum scanned { FIELD_BYTE, FIELD_END, RECORD_END };
+
+/* The next byte of a field, in *c, or what ends there.  A quote opens or closes; inside of quotes a
+ * pair of them is one. */
+static enum scanned scan_next(struct scan *s, char *c)
 {
-    const int64_t end = t->record[r + 1];
-    bool quoted = false;
-    int64_t n = 0;
-    int at_column = 0;
-    for (int64_t at = t->record[r]; at < end; at++) {
-        const char c = t->bytes[at];
-        if (!quoted && c == (t->tabs ? '\t' : ',')) {
-            if (at_column++ == column) return n;
+    const struct data_table *t = s->table;
+    const int separator = t->tabs ? '\t' : ',';
+    while (s->at < s->end) {
+        *c = t->bytes[s->at++];
+        const int next = s->at < s->end ? t->bytes[s->at] : '\0';
+        if (*c == '"' && !t->tabs) {
+            const bool pair = s->quoted && next == '"';
+            s->at += pair;
+            if (pair) return FIELD_BYTE;
+            s->quoted = !s->quoted;
             continue;
         }
-        if (!quoted && (c == '\n' || (c == '\r' && at + 1 < end && t->bytes[at + 1] == '\n')))
-            break;
-        if (!t->tabs && c == '"') {
-            const bool pair = quoted && at + 1 < end && t->bytes[at + 1] == '"';
-            if (!pair) quoted = !quoted;
-            if (!pair) continue;
-            at++;
-        }
+        if (s->quoted) return FIELD_BYTE;
+        if (*c == separator) return FIELD_END;
+        return *c == '\n' || (*c == '\r' && next == '\n') ? RECORD_END : FIELD_BYTE;
+    }
+    return RECORD_END;
+}
+
+/* The field of record number @p r (0: the names) at @p column; -1 when there is none. */
+static int64_t copy_field(struct data_table *t, int64_t r, int column)
+{
+    struct scan s = {.table = t, .at = t->record[r], .end = t->record[r + 1]};
+    enum scanned what;
+    int64_t n = 0;
+    int at_column = 0;
+    char c = 0;
+    while ((what = scan_next(&s, &c)) != RECORD_END) {
+        if (at_column == column && what == FIELD_END) return n;
         if (at_column == column) t->field[n++] = c;
+        at_column += what == FIELD_END;
     }
     return at_column == column ? n : -1;
 }

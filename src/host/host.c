@@ -65,7 +65,7 @@ static enum wsc_err allocate_all(struct host *k)
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
     if (m->mask_token >= 0) TRY_NEW(k->token_scale, WSC_MEM_KERNELS, k->max_samples + 1);
-    if (m->dpo.on) TRY_NEW(k->reference_logp, WSC_MEM_KERNELS, k->max_samples + 1);
+    if (m->zoo.dpo.on) TRY_NEW(k->reference_logp, WSC_MEM_KERNELS, k->max_samples + 1);
     TRY(host_head_rows_create(k));
     TRY(allocate_threads(k));
     host_positions(k);

@@ -43,7 +43,7 @@ static void embedding_row(const struct host *k, int64_t row, float *x, int threa
         num_add(x, table_row(k, MODEL_WPE, host_table_row(k, row), scratch), C);
     if (k->stage.weight[MODEL_WTT] && k->batch->token_types)
         num_add(x, table_row(k, MODEL_WTT, k->batch->token_types[row], scratch), C);
-    if (k->model->position == ZOO_POSITION_FIXED)
+    if (k->model->zoo.position_embedding_type == ZOO_POSITION_FIXED)
         num_add(x, (const float *)k->buffer[HOST_TABLE] + t * C, C);
 }
 
@@ -51,7 +51,7 @@ static void embedding_row(const struct host *k, int64_t row, float *x, int threa
 static void scale_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const struct model *m = k->model;
-    if (m->embeddings_scale != 1) num_scale(x, (float)m->embeddings_scale, m->C);
+    if (m->zoo.embeddings_scale != 1) num_scale(x, (float)m->zoo.embeddings_scale, m->C);
     host_drop(k, HOST_DROP_EMBED, row, row % m->T * m->C, x, m->C, thread);
 }
 
@@ -61,8 +61,8 @@ static void embed_rows(struct host *k, const struct host_span *b, int thread)
     int64_t C = k->model->C;
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         float *x = host_x(k, 0) + i * C, *raw = host_thread(k, thread, HOST_ROW);
-        embedding_row(k, i, k->model->embed_norm ? raw : x, thread);
-        if (k->model->embed_norm)
+        embedding_row(k, i, k->model->zoo.embedding_layer_norm ? raw : x, thread);
+        if (k->model->zoo.embedding_layer_norm)
             host_norm_row(k, MODEL_NORME_W, x, raw, host_embed_stats(k) + 2 * i);
         scale_row(k, i, x, thread);
     }
@@ -122,11 +122,11 @@ static void embed_rows_backward(struct host *k, const struct host_span *b, int t
     float *dres = k->buffer[HOST_DRES], *dxn = k->buffer[HOST_DXN], *raw = host_x(k, 0);
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         scale_row(k, i, dres + i * C, thread);
-        if (!k->model->embed_norm) continue;
+        if (!k->model->zoo.embedding_layer_norm) continue;
         memcpy(dxn + i * C, dres + i * C, (size_t)C * sizeof *dxn);
         embedding_row(k, i, raw + i * C, thread);
     }
-    if (k->model->embed_norm)
+    if (k->model->zoo.embedding_layer_norm)
         host_norm_backward(k, b, MODEL_NORME_W, raw, host_embed_stats(k), dres, true);
 }
 
@@ -144,10 +144,10 @@ void host_embed_backward(struct host *k)
     }
     if (k->model->tied) grad[0].tied = HOST_TIED_EMBED;
     host_each_block(k, embed_rows_backward);
-    if (k->model->embed_norm)
+    if (k->model->zoo.embedding_layer_norm)
         host_norm_grads(k, grad + TABLES, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),
                         host_embed_stats(k));
-    host_sum_grads(k, grad, TABLES + (k->model->embed_norm ? 2 : 0));
+    host_sum_grads(k, grad, TABLES + (k->model->zoo.embedding_layer_norm ? 2 : 0));
 }
 
 /* ---- norm1 and the projections to q, k, v */

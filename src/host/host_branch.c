@@ -28,13 +28,13 @@ const struct host_branch host_ffn_branch = {
 /* Dropout acts in training alone. */
 static bool drops(const struct host *k)
 {
-    return k->training && k->model->residual_dropout > 0;
+    return k->training && k->model->zoo.dropout_rate > 0;
 }
 
 /* The gradient of a branch is another one than that of the sum. */
 static bool own_gradient(const struct host *k)
 {
-    return k->model->sandwich || drops(k);
+    return k->model->zoo.norm_first_sandwich || drops(k);
 }
 
 bool host_plain_branch(const struct host *k)
@@ -44,10 +44,12 @@ bool host_plain_branch(const struct host *k)
 
 static double rate_of(const struct model *m, enum host_place place)
 {
-    const double rate[] = {
-        [HOST_DROP_EMBED] = m->embed_dropout,   [HOST_DROP_SCORES] = m->attention_dropout,
-        [HOST_DROP_ATTN] = m->residual_dropout, [HOST_DROP_FFN] = m->residual_dropout,
-        [HOST_DROP_FILTER] = m->filter_dropout, [HOST_DROP_TASK] = m->head[0].dropout};
+    const double rate[] = {[HOST_DROP_EMBED] = m->zoo.embedding_dropout_rate,
+                           [HOST_DROP_SCORES] = m->zoo.attention_dropout_rate,
+                           [HOST_DROP_ATTN] = m->zoo.dropout_rate,
+                           [HOST_DROP_FFN] = m->zoo.dropout_rate,
+                           [HOST_DROP_FILTER] = m->filter_dropout,
+                           [HOST_DROP_TASK] = m->head[0].dropout};
     return rate[place];
 }
 
@@ -89,7 +91,7 @@ float *host_branch_out(const struct host *k, const struct host_branch *branch,
                        const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C;
-    if (!k->model->sandwich) return host_thread(k, thread, HOST_WIDE);
+    if (!k->model->zoo.norm_first_sandwich) return host_thread(k, thread, HOST_WIDE);
     return host_kept(k, branch->kept, k->stage.layer, C) + b->row * C;
 }
 
@@ -116,7 +118,7 @@ void host_add_branch(const struct host *k, const struct host_branch *branch,
         const int64_t at = (b->row + i) * C;
         if (bias) num_add(out + i * C, bias, C);
         drop_row(k, branch, b->row + i, out + i * C, thread);
-        if (k->model->sandwich) {
+        if (k->model->zoo.norm_first_sandwich) {
             host_norm_row(k, branch->norm, normed, row, stats + 2 * (b->row + i));
             row = normed;
         }
@@ -151,7 +153,7 @@ const void *host_branch_gradient(const struct host *k, const struct host_branch 
     float *row = host_thread(k, thread, HOST_ROW);
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         void *to = host_at(k, k->buffer[HOST_DBRANCH], i * C);
-        if (k->model->sandwich)
+        if (k->model->zoo.norm_first_sandwich)
             host_norm_row_backward(k, branch->norm, row, dres + i * C,
                                    host_kept(k, branch->kept, l, C) + i * C, stats + 2 * i);
         else

@@ -50,7 +50,7 @@ static inline float *host_mid(const struct host *k, int64_t layer)
 /** What the FFN's norm takes: the stream after attention, or in a parallel block before it. */
 static inline float *host_ffn_input(const struct host *k, int64_t layer)
 {
-    return k->model->parallel ? host_x(k, layer) : host_mid(k, layer);
+    return k->model->zoo.parallel_block ? host_x(k, layer) : host_mid(k, layer);
 }
 /** Norms of a block; those outside the blocks come after them. */
 enum host_norm { HOST_NORM1, HOST_NORM1_POST, HOST_NORM3, HOST_NORM3_POST, HOST_BLOCK_NORMS };

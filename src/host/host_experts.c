@@ -90,13 +90,13 @@ static int32_t most_probable(const struct host_chosen *taken, int64_t n_taken, c
 /* Weights: the chosen probabilities, divided by their sum and what the null expert takes. */
 static void choose(const struct model *m, const float *p, struct host_chosen *slot)
 {
-    float sum = (float)m->null_expert;
+    float sum = (float)m->zoo.moe.null_expert_bias;
     for (int64_t s = 0; s < m->active_experts; s++) {
         slot[s].expert = most_probable(slot, s, p, m->experts);
         slot[s].weight = p[slot[s].expert];
         sum += slot[s].weight;
     }
-    for (int64_t s = 0; m->normalise_experts && s < m->active_experts; s++)
+    for (int64_t s = 0; m->zoo.moe.expert_weighting_normalization && s < m->active_experts; s++)
         slot[s].weight /= sum;
     for (int64_t s = 0; s < m->shared_experts; s++) {
         struct host_chosen *shared = &slot[m->active_experts + s];
@@ -116,7 +116,7 @@ static void route_rows(struct host *k, const struct host_span *b, int thread)
     host_product(k, &shape, xn, k->stage.weight[MODEL_ROUTER_W], p);
     for (int64_t i = 0; i < b->n; i++) {
         float *row = p + i * E;
-        if (m->routing == ZOO_ROUTING_HASH) {
+        if (m->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH) {
             memset(row, 0, (size_t)E * sizeof *row);
             row[k->batch->input_ids[b->row + i] % E] = 1;
         } else {
@@ -390,8 +390,8 @@ static void router_row(const struct host *k, int64_t row, float *d)
     float sum = 1, mixed = 0;
     for (int64_t e = 0; e < E; e++)
         d[e] = balance_gradient(k, row, e);
-    if (m->normalise_experts) {
-        sum = (float)m->null_expert;
+    if (m->zoo.moe.expert_weighting_normalization) {
+        sum = (float)m->zoo.moe.null_expert_bias;
         for (int64_t s = 0; s < m->active_experts; s++) {
             sum += p[slot[s].expert];
             mixed += dweight[s] * slot[s].weight;
@@ -401,7 +401,7 @@ static void router_row(const struct host *k, int64_t row, float *d)
         d[slot[s].expert] += (dweight[s] - mixed) / sum;
     const float mean = num_dot(d, p, E);
     for (int64_t e = 0; e < E; e++)
-        d[e] = m->routing == ZOO_ROUTING_HASH ? 0 : p[e] * (d[e] - mean);
+        d[e] = m->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH ? 0 : p[e] * (d[e] - mean);
 }
 
 /* Gradient of the router's logits of a block of rows; HOST_XN is there again for its weight

@@ -132,7 +132,7 @@ int host_branch_norm_grads(const struct host *k, const struct host_branch *branc
 {
     const int64_t l = k->stage.layer;
     const bool last = k->model->norm_last;
-    if (!k->model->sandwich && !last) return 0;
+    if (!k->model->zoo.norm_first_sandwich && !last) return 0;
     host_norm_grads(k, out, branch->norm, k->buffer[last ? HOST_DXN : HOST_DRES],
                     host_kept(k, branch->kept, l, k->model->C),
                     host_norm_stats(k, l, branch->slot));

@@ -77,7 +77,7 @@ static void logits_of(const struct host *k, const struct host_span *b, int64_t f
                       const void *xn, float *out)
 {
     int64_t C = k->model->C, cols = block_cols(k, first);
-    float scale = (float)k->model->logits_scale, cap = (float)k->model->logits_softcap;
+    float scale = (float)k->model->logits_scale, cap = (float)k->model->zoo.final_logit_softcapping;
     const float *bias = k->stage.vector[head_bias(k)];
     struct num_product shape = host_linear_shape(b->n, C, cols);
     host_product(k, &shape, xn, host_const_at(k, k->stage.weight[head_weight(k)], first * C), out);
@@ -122,13 +122,13 @@ static void absorb(struct host_token *t, const float *row, int64_t first, int64_
     if (label >= first && label < first + cols) t->label_logit = row[label - first];
 }
 
-/* Keep the logits of the one position of a sample that was asked for. */
+/* Keep the first head's logits of the one position of a sample that was asked for. */
 static void copy_wanted(const struct host *k, const struct host_span *b, int64_t first,
                         const float *logits)
 {
     int64_t T = k->model->T, cols = block_cols(k, first);
-    for (int64_t i = 0; k->any_wanted && i < b->n; i++) {
-        int64_t sample = (b->row + i) / T, t = (b->row + i) % T;
+    for (int64_t i = 0; k->any_wanted && !k->head && i < b->n; i++) {
+        const int64_t row = host_head_row(k, b->row + i), sample = row / T, t = row % T;
         if (k->wanted[sample] == t)
             memcpy(k->wanted_logits + sample * k->model->V + first, logits + i * cols,
                    (size_t)cols * sizeof *logits);
@@ -233,7 +233,8 @@ void host_head_forward(struct host *k)
 static void logits_backward(const struct host *k, float *row, const struct host_token *t,
                             int64_t first, int64_t cols, int32_t label)
 {
-    const float cap = host_head(k)->outputs == k->model->V ? (float)k->model->logits_softcap : 0;
+    const float cap =
+        host_head(k)->outputs == k->model->V ? (float)k->model->zoo.final_logit_softcapping : 0;
     const float scale =
         (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight * t->weight);
     if (!t->counts) {

@@ -127,8 +127,9 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     bytes[HOST_DPRE] = times(z->pre, op);
     bytes[HOST_DQKV] = times(z->qkv, op);
     bytes[HOST_DCTX] = times(z->q, op);
-    if (m->sandwich || m->residual_dropout > 0) bytes[HOST_DBRANCH] = times(z->c, op);
-    if (m->parallel && m->norm3) bytes[HOST_DSIDE] = times(z->c, 4);
+    if (m->zoo.norm_first_sandwich || m->zoo.dropout_rate > 0)
+        bytes[HOST_DBRANCH] = times(z->c, op);
+    if (m->zoo.parallel_block && m->norm3) bytes[HOST_DSIDE] = times(z->c, 4);
     bytes[HOST_PLACES_XN] = bytes[HOST_PLACES_DY] = times(times(z->places, m->C), op);
     bytes[HOST_DCHOSEN] = times(z->places, 4);
     bytes[HOST_DROUTED] = times(times(z->rows, m->experts), op);
@@ -150,14 +151,14 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
     const int64_t kept = training ? m->L : 1, op = z->op;
     const int64_t norms = training ? HOST_BLOCK_NORMS * m->L + HOST_OUTER_NORMS : 1;
     bytes[HOST_X] = times(times(z->c, 4), training ? m->L + 1 : 1);
-    if (training || m->parallel) bytes[HOST_MID] = times(times(z->c, 4), kept);
+    if (training || m->zoo.parallel_block) bytes[HOST_MID] = times(times(z->c, 4), kept);
     bytes[HOST_NORMS] = times(times(z->rows, 8), norms);
     bytes[HOST_QKV] = times(times(z->qkv, op), kept);
     bytes[HOST_CTX] = times(times(z->q, op), kept);
     bytes[HOST_SOFTMAX] = times(times(times(z->rows, m->H), 8), kept);
     bytes[HOST_PRE] = times(times(z->pre, 4), kept);
     if (!m->norm3) bytes[HOST_NORMED] = times(times(z->c, op), kept);
-    if (m->sandwich || m->norm_last)
+    if (m->zoo.norm_first_sandwich || m->norm_last)
         bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
     bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), kept);
     bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), kept);
@@ -192,7 +193,8 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     head_layout(bytes, m, &z, training);
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
     bytes[HOST_TABLE] = times(times(m->T, m->rotary_dim), 4);
-    if (m->position == ZOO_POSITION_FIXED) bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
+    if (m->zoo.position_embedding_type == ZOO_POSITION_FIXED)
+        bytes[HOST_TABLE] = times(times(m->T, m->C), 4);
     bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
     if (training || m->experts) bytes[HOST_XN] = times(z.c, z.op);
     if (training) training_layout(bytes, m, &z, limits);

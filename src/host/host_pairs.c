@@ -23,7 +23,7 @@ static double log_probability(const struct host *k, const struct host_token *tok
         nats += token[i].nats;
         n++;
     }
-    const bool mean = k->model->dpo.loss_type == ZOO_DPO_IPO;
+    const bool mean = k->model->zoo.dpo.loss_type == ZOO_DPO_IPO;
     return mean && n ? -nats / (double)n : -nats;
 }
 
@@ -66,7 +66,7 @@ static void weigh_tokens(const struct host *k, struct host_token *token, int64_t
     int64_t n = 0;
     for (int64_t i = s * T; i < s * T + T; i++)
         n += token[i].counts;
-    const bool mean = k->model->dpo.loss_type == ZOO_DPO_IPO;
+    const bool mean = k->model->zoo.dpo.loss_type == ZOO_DPO_IPO;
     for (int64_t i = s * T; i < s * T + T; i++)
         token[i].weight = mean && n ? -slope / (double)n : -slope;
 }
@@ -74,7 +74,7 @@ static void weigh_tokens(const struct host *k, struct host_token *token, int64_t
 void host_pairs_loss(const struct host *k, const struct host_span *leaf, struct host_token *token,
                      struct model_loss *sum)
 {
-    const struct zoo_dpo *dpo = &k->model->dpo;
+    const struct zoo_dpo *dpo = &k->model->zoo.dpo;
     const int64_t first = leaf->row / k->model->T, n = leaf->n / k->model->T;
     WSC_CHECK(n % 2 == 0, "%lld sequences are no pairs", (long long)n);
     for (int64_t s = first; s < first + n; s += 2) {

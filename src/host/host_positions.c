@@ -13,7 +13,7 @@
  * alone, those between are mixed. */
 static double llama3(const struct model *m, double frequency)
 {
-    const struct zoo_rope_args *a = &m->rope;
+    const struct zoo_rope_args *a = &m->zoo.pos_scaling_extra_args;
     const double length = (double)a->original_max_position_embeddings;
     const double turns = length * frequency / (2 * M_PI);
     if (turns > a->high_freq_factor) return frequency;
@@ -26,26 +26,27 @@ static double llama3(const struct model *m, double frequency)
  * original length. */
 static double yarn_pair(const struct model *m, double turns)
 {
-    const double length = (double)m->rope.original_max_position_embeddings;
-    return (double)m->rotary_dim * log(length / (turns * 2 * M_PI)) / (2 * log(m->rope_theta));
+    const double length = (double)m->zoo.pos_scaling_extra_args.original_max_position_embeddings;
+    return (double)m->rotary_dim * log(length / (turns * 2 * M_PI)) / (2 * log(m->zoo.rope_theta));
 }
 
 /* A ramp from the frequency itself (fast pairs) to the scaled one (slow pairs). */
 static double yarn(const struct model *m, double frequency, int64_t pair)
 {
-    double low = fmax(floor(yarn_pair(m, m->rope.beta_fast)), 0);
-    double high = fmin(ceil(yarn_pair(m, m->rope.beta_slow)), (double)m->rotary_dim - 1);
+    double low = fmax(floor(yarn_pair(m, m->zoo.pos_scaling_extra_args.beta_fast)), 0);
+    double high = fmin(ceil(yarn_pair(m, m->zoo.pos_scaling_extra_args.beta_slow)),
+                       (double)m->rotary_dim - 1);
     if (low == high) high += 0.001;
     const double ramp = fmin(fmax(((double)pair - low) / (high - low), 0), 1);
-    const double kept = (1 - ramp) * m->rope.extrapolation_factor;
+    const double kept = (1 - ramp) * m->zoo.pos_scaling_extra_args.extrapolation_factor;
     return frequency / m->position_scale * (1 - kept) + frequency * kept;
 }
 
 /* Radians a position of rotary pair @p pair. */
 static double frequency_of(const struct model *m, int64_t pair)
 {
-    const double plain = pow(m->rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
-    switch (m->rope_scaling) {
+    const double plain = pow(m->zoo.rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
+    switch (m->zoo.pos_scaling_type) {
     case ZOO_ROPE_LLAMA3:
         return llama3(m, plain);
     case ZOO_ROPE_YARN:
@@ -59,8 +60,9 @@ static double frequency_of(const struct model *m, int64_t pair)
 /* YaRN's factor of cosines and sines, eq. 22 in the form of its authors. */
 static double length_factor(const struct model *m)
 {
-    if (m->rope_scaling != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
-    return m->rope.mscale_a * log(m->position_scale) + m->rope.mscale_b;
+    if (m->zoo.pos_scaling_type != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
+    return m->zoo.pos_scaling_extra_args.mscale_a * log(m->position_scale) +
+           m->zoo.pos_scaling_extra_args.mscale_b;
 }
 
 /* Table (T, rotary_dim): cosine and sine of each pair side by side; computed in double precision.
@@ -122,7 +124,8 @@ static void fill_sines(const struct model *m, float *table)
 void host_positions(struct host *k)
 {
     if (k->model->rotary_dim) fill_rotary(k->model, k->buffer[HOST_TABLE]);
-    if (k->model->position == ZOO_POSITION_FIXED) fill_sines(k->model, k->buffer[HOST_TABLE]);
+    if (k->model->zoo.position_embedding_type == ZOO_POSITION_FIXED)
+        fill_sines(k->model, k->buffer[HOST_TABLE]);
 }
 
 /* ---- ALiBi: Press et al. 2022, section 3; with a number of heads that is no power of two the
@@ -136,7 +139,7 @@ static double slope_of(int64_t heads, int64_t h)
 float host_slope(const struct model *m, int64_t h)
 {
     int64_t power = 1;
-    if (m->position != ZOO_POSITION_ALIBI) return 0;
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return 0;
     while (2 * power <= m->H)
         power *= 2;
     const double slope = h < power ? slope_of(power, h) : slope_of(2 * power, 2 * (h - power));

@@ -39,8 +39,8 @@ static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind
 {
     const struct model *m = k->model;
     return (struct host_row_norm){.n = m->C,
-                                  .eps = (float)m->norm_eps,
-                                  .rms = m->norm == ZOO_RMSNORM,
+                                  .eps = (float)m->zoo.layer_norm_epsilon,
+                                  .rms = m->zoo.norm_type == ZOO_RMSNORM,
                                   .gain = k->stage.vector[weight],
                                   .bias = k->stage.vector[weight + 1]};
 }

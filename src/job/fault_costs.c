@@ -10,7 +10,7 @@ static enum wsc_err walk_again(const struct job_state *s, const struct hw_machin
                                int without, struct cluster_dry_run *r)
 {
     *r = (struct cluster_dry_run){
-        .first_step = s->first_step, .last_step = s->step, .without = without};
+        .first_step = s->run.first_step, .last_step = s->at.step, .without = without};
     return cluster_walk(s->job->params, cluster, r);
 }
 
@@ -18,7 +18,7 @@ static enum wsc_err walk_again(const struct job_state *s, const struct hw_machin
 static void fill(const struct job_state *s, const struct cluster_dry_run *with,
                  const struct cluster_dry_run *without, struct job_fault_cost *out)
 {
-    const int64_t tokens_of_step = s->train_batch.batch_size * model_tokens(s->cluster->model);
+    const int64_t tokens_of_step = s->train.batch.batch_size * model_tokens(s->cluster->model);
     out->with_ps = with->time_ps;
     out->without_ps = without->time_ps;
     out->repeated_tokens = (with->repeated_steps - without->repeated_steps) * tokens_of_step;
@@ -32,8 +32,8 @@ static int64_t count_events(const struct job_state *s, const struct hw_fault *fa
     int64_t count = 0;
     const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
     for (int i = 0; i < n; i++)
-        count += event[i].fault == fault && event[i].first_step < s->step &&
-                 event[i].end_step > s->first_step;
+        count += event[i].fault == fault && event[i].first_step < s->at.step &&
+                 event[i].end_step > s->run.first_step;
     return count;
 }
 
@@ -49,7 +49,7 @@ static enum wsc_err find_sum(const struct job_state *s, const struct cluster_dry
     fill(s, with, &without, all);
     all->fault = "all of them";
     for (int i = 0; i < s->job->cluster->faults.n; i++)
-        all->n_events += s->fault[i].n_events;
+        all->n_events += s->result.fault[i].n_events;
     return WSC_OK;
 }
 
@@ -58,19 +58,19 @@ enum wsc_err job_find_fault_costs(struct job_state *s)
     const struct hw_machine *cluster = s->job->cluster;
     const struct hw_fault_list *faults = &cluster->faults;
     struct cluster_dry_run with, without;
-    if (!faults->n || s->step == s->first_step) return WSC_OK;
-    TRY_NEW(s->fault, WSC_MEM_RUN, faults->n + 1);
+    if (!faults->n || s->at.step == s->run.first_step) return WSC_OK;
+    TRY_NEW(s->result.fault, WSC_MEM_RUN, faults->n + 1);
     TRY(walk_again(s, cluster, -1, &with));
     for (int i = 0; i < faults->n; i++) {
-        struct job_fault_cost *f = &s->fault[i];
+        struct job_fault_cost *f = &s->result.fault[i];
         TRY(walk_again(s, cluster, i, &without));
         fill(s, &with, &without, f);
         f->fault = faults->item[i].text;
         f->n_events = count_events(s, &s->cluster->effective.faults.item[i]);
     }
-    s->n_faults = faults->n;
+    s->result.n_faults = faults->n;
     if (faults->n == 1) return WSC_OK; /* its cost is the sum */
-    TRY(find_sum(s, &with, &s->fault[faults->n]));
-    s->n_faults++;
+    TRY(find_sum(s, &with, &s->result.fault[faults->n]));
+    s->result.n_faults++;
     return WSC_OK;
 }

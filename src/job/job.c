@@ -64,8 +64,8 @@ static enum wsc_err open_data(struct job_state *s)
     const struct zoo_params *p = s->job->params;
     const struct model *m = s->cluster->model;
     if (!s->job->values || !has_local_wafer(s->cluster)) return WSC_OK;
-    if (trains(s)) TRY(data_source_open(&s->train_source, &p->train_input, m->T, m->V));
-    if (evaluates(s)) TRY(data_source_open(&s->eval_source, &p->eval_input, m->T, m->V));
+    if (trains(s)) TRY(data_source_open(&s->train.source, &p->train_input, m->T, m->V));
+    if (evaluates(s)) TRY(data_source_open(&s->eval.source, &p->eval_input, m->T, m->V));
     return WSC_OK;
 }
 
@@ -81,7 +81,7 @@ static enum wsc_err open_outputs(struct job_state *s)
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (comm_rank(s->comm)) return WSC_OK;
     TRY(wsc_file_mkdir(rc->model_dir));
-    TRY(store_claim(rc->model_dir, &s->claim));
+    TRY(store_claim(rc->model_dir, &s->checkpoint.claim));
     char *path = log_path(s);
     enum wsc_err err = path ? wsc_log_open(path) : WSC_NOMEM;
     wsc_free(path);
@@ -110,14 +110,14 @@ static enum wsc_err plan(struct job_state *s)
 {
     const struct zoo_params *p = s->job->params;
     if (trains(s)) {
-        TRY(cluster_plan_batch(s->cluster, &p->train_input, true, &s->train_plan, &s->train_batch));
+        TRY(cluster_plan_batch(s->cluster, &p->train_input, true, &s->train.plan, &s->train.batch));
         if (s->job->numerics == KERNELS_HOST)
-            TRY(stream_cut_batch(s->cluster->net, &s->train_batch));
-        TRY(plan_mesh(s, &s->train_plan, &s->train_batch, true));
+            TRY(stream_cut_batch(s->cluster->net, &s->train.batch));
+        TRY(plan_mesh(s, &s->train.plan, &s->train.batch, true));
     }
     if (evaluates(s)) {
-        TRY(cluster_plan_batch(s->cluster, &p->eval_input, false, &s->eval_plan, &s->eval_batch));
-        TRY(plan_mesh(s, &s->eval_plan, &s->eval_batch, false));
+        TRY(cluster_plan_batch(s->cluster, &p->eval_input, false, &s->eval.plan, &s->eval.batch));
+        TRY(plan_mesh(s, &s->eval.plan, &s->eval.batch, false));
     }
     return WSC_OK;
 }
@@ -139,32 +139,32 @@ static enum wsc_err set_up_local(struct job_state *s)
 static void choose_last_step(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    s->last_step = s->step;
+    s->run.last_step = s->at.step;
     if (!trains(s)) return;
-    if (s->planned_last_step >= 0) {
-        s->last_step = s->planned_last_step;
+    if (s->run.planned_last_step >= 0) {
+        s->run.last_step = s->run.planned_last_step;
         return;
     }
     int64_t last = STORE_LAST_STEP;
-    if (rc->num_steps != CONF_NULL && rc->num_steps < last - s->step)
-        last = s->step + rc->num_steps;
+    if (rc->num_steps != CONF_NULL && rc->num_steps < last - s->at.step)
+        last = s->at.step + rc->num_steps;
     if (rc->max_steps != CONF_NULL && rc->max_steps < last) last = rc->max_steps;
-    if (last > s->last_step) s->last_step = last;
+    if (last > s->run.last_step) s->run.last_step = last;
 }
 
 /* Samples and tokens are counted too, and there are more of them than steps. */
 static enum wsc_err check_counts(const struct job_state *s)
 {
-    const int64_t n_steps = s->last_step - s->step;
+    const int64_t n_steps = s->run.last_step - s->at.step;
     int64_t n;
-    bool over = __builtin_mul_overflow(n_steps, s->train_batch.batch_size, &n);
-    over |= __builtin_add_overflow(n, s->samples, &n);
+    bool over = __builtin_mul_overflow(n_steps, s->train.batch.batch_size, &n);
+    over |= __builtin_add_overflow(n, s->at.samples, &n);
     over |= __builtin_mul_overflow(n, model_tokens(s->cluster->model), &n);
     if (!over) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "runconfig: %lld steps after %lld samples have more tokens than "
                                   "64 bits count",
-                                  (long long)n_steps, (long long)s->samples),
+                                  (long long)n_steps, (long long)s->at.samples),
                         "fewer steps: --num_steps, or --max_steps for all starts together");
 }
 
@@ -173,10 +173,10 @@ static enum wsc_err check_counts(const struct job_state *s)
 static enum wsc_err open_metrics(struct job_state *s)
 {
     if (comm_rank(s->comm)) return WSC_OK;
-    const bool again = s->eval_due && trains(s) && evaluates(s);
-    const int64_t last = s->step ? s->step : -1;
+    const bool again = s->at.eval_due && trains(s) && evaluates(s);
+    const int64_t last = s->at.step ? s->at.step : -1;
     const struct job_kept kept = {last, again ? last - 1 : last};
-    TRY(job_metrics_open(&s->metrics, s->job->params->runconfig.model_dir, kept));
+    TRY(job_metrics_open(&s->log.metrics, s->job->params->runconfig.model_dir, kept));
     return job_events_open(s, trains(s), evaluates(s));
 }
 
@@ -187,8 +187,8 @@ static enum wsc_err check_restores(const struct job_state *s)
     const struct hw_event *event = hw_faults_events(s->cluster->faults, &n);
     for (int i = 0; i < n; i++) {
         const int64_t step = event[i].first_step;
-        if (event[i].fault->kind != HW_FAULT_LOST_SHARD || step < s->first_step) continue;
-        if (cluster_checkpoint_before(&s->job->params->runconfig, s->first_step, step) >= 0)
+        if (event[i].fault->kind != HW_FAULT_LOST_SHARD || step < s->run.first_step) continue;
+        if (cluster_checkpoint_before(&s->job->params->runconfig, s->run.first_step, step) >= 0)
             continue;
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "fault %s: no checkpoint is written before step %lld",
@@ -202,8 +202,8 @@ static enum wsc_err check_restores(const struct job_state *s)
 static enum wsc_err plan_faults(struct job_state *s)
 {
     struct cluster_change change;
-    TRY(cluster_faults_plan(s->cluster, trains(s) ? s->last_step : 1, -1));
-    hw_faults_go_on(s->cluster->faults, s->reached_step);
+    TRY(cluster_faults_plan(s->cluster, trains(s) ? s->run.last_step : 1, -1));
+    hw_faults_go_on(s->cluster->faults, s->at.reached_step);
     if (trains(s)) return check_restores(s);
     TRY(cluster_faults_enter(s->cluster, 0, &change));
     return change.replan ? plan(s) : WSC_OK;
@@ -212,8 +212,8 @@ static enum wsc_err plan_faults(struct job_state *s)
 static enum wsc_err restore(struct job_state *s, bool *report)
 {
     enum wsc_err rc = s->job->values ? job_restore(s) : WSC_OK;
-    if (!s->all_failed) return comm_agree(s->comm, rc, report);
-    *report = s->speaks;
+    if (!s->failure.everywhere) return comm_agree(s->comm, rc, report);
+    *report = s->failure.reports;
     return rc;
 }
 
@@ -234,25 +234,27 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
 {
     TRY(comm_agree(s->comm, set_up_local(s), report));
     WSC_CHECK(s->cluster, "set up without a cluster");
-    s->in_group = has_local_shard(s->cluster);
-    s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = s->comm};
-    s->group.communicator = comm_subgroup(s->comm, s->in_group, &s->group.rank, &s->group.size);
+    s->checkpoint.in_group = has_local_shard(s->cluster);
+    s->checkpoint.group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = s->comm};
+    s->checkpoint.group.communicator = comm_subgroup(
+        s->comm, s->checkpoint.in_group, &s->checkpoint.group.rank, &s->checkpoint.group.size);
     TRY(job_check_shared(s, report));
     TRY(job_compare_data(s, report));
     job_log_start(s);
     TRY(restore(s, report));
     choose_last_step(s);
-    if (trains(s) && s->planned_last_step < 0) s->samples += s->job->params->runconfig.skip_samples;
+    if (trains(s) && s->run.planned_last_step < 0)
+        s->at.samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));
     if (trains(s)) TRY(comm_agree(s->comm, job_set_aside(s), report));
     TRY(comm_agree(s->comm, open_metrics(s), report));
-    s->first_step = s->step;
-    s->first_samples = s->samples;
+    s->run.first_step = s->at.step;
+    s->run.first_samples = s->at.samples;
     if (s->job->values && s->job->numerics == KERNELS_HOST)
-        job_log_zeros(s->cluster->model, s->step);
+        job_log_zeros(s->cluster->model, s->at.step);
     TRY(comm_agree(s->comm, plan_faults(s), report));
-    s->host_start_s = s->host_logged_s = wsc_clock_s();
-    s->host_logged_step = s->step;
+    s->log.host_start_s = s->log.host_logged_s = wsc_clock_s();
+    s->log.host_logged_step = s->at.step;
     return WSC_OK;
 }
 
@@ -261,11 +263,11 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
 /* More samples than there are come round again, and weigh more in the loss. */
 static void warn_of_repeated_data(struct job_state *s, int64_t n_batches)
 {
-    if (s->eval_counted) return;
-    s->eval_counted = true;
-    const int64_t batch = s->eval_batch.batch_size;
+    if (s->at.eval_counted) return;
+    s->at.eval_counted = true;
+    const int64_t batch = s->eval.batch.batch_size;
     const int64_t have =
-        comm_max(s->comm, s->eval_source ? data_source_n_samples(s->eval_source) : 0);
+        comm_max(s->comm, s->eval.source ? data_source_n_samples(s->eval.source) : 0);
     if (have < 1 || n_batches <= have / batch || comm_rank(s->comm)) return;
     WSC_WARNING("runconfig.eval_steps: %lld batches of %lld are more than the %lld samples of "
                 "eval_input: they are repeated",
@@ -282,11 +284,11 @@ static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
         return WSC_OK;
     }
     int64_t here = s->job->values ? 0 : 1;
-    if (s->eval_source) here = data_source_n_samples(s->eval_source) / s->eval_batch.batch_size;
+    if (s->eval.source) here = data_source_n_samples(s->eval.source) / s->eval.batch.batch_size;
     *n = comm_max(s->comm, here);
     if (*n > 0) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "eval_input: fewer samples than one batch of %lld",
-                                  (long long)s->eval_batch.batch_size),
+                                  (long long)s->eval.batch.batch_size),
                         "--set eval_input.batch_size=...");
 }
 
@@ -295,18 +297,18 @@ static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t
 {
     const struct stream_pass pass = {.mode = STREAM_EVAL,
                                      .first_step = first,
-                                     .updates = s->step,
+                                     .updates = s->at.step,
                                      .n_steps = n,
-                                     .first_sample = first * s->eval_batch.batch_size,
-                                     .batch = s->eval_batch,
+                                     .first_sample = first * s->eval.batch.batch_size,
+                                     .batch = s->eval.batch,
                                      .values = s->job->values};
-    const struct wafer_work work = {.plan = &s->eval_plan,
+    const struct wafer_work work = {.plan = &s->eval.plan,
                                     .numerics = s->job->numerics,
-                                    .source = s->eval_source,
+                                    .source = s->eval.source,
                                     .seed = cluster_seed(s->job->params)};
-    s->in_eval = true;
+    s->at.in_eval = true;
     enum wsc_err err = job_run_pass(s, &pass, &work);
-    s->in_eval = false;
+    s->at.in_eval = false;
     return err ? wsc_err_frame(err, __FILE__, __LINE__, "evaluate") : WSC_OK;
 }
 
@@ -320,7 +322,7 @@ static enum wsc_err stop_evaluation(struct job_state *s, const struct vtime *beg
 {
     for (int m = 0; m < s->cluster->machine->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_rewind(s->cluster->memoryx[m], began[m]);
-    s->eval_due = true;
+    s->at.eval_due = true;
     return job_stop_here(s);
 }
 
@@ -330,17 +332,18 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     int64_t n, at = 0;
     TRY(count_eval_batches(s, &n));
     if (!trains(s)) job_record_plan(s, 0, n);
-    memset(&s->eval, 0, sizeof s->eval);
+    memset(&s->log.eval, 0, sizeof s->log.eval);
+    s->log.eval.n_planned = n;
     job_stop_restart(s);
-    while (at < n && !s->stop_signal) {
-        const int64_t k = n - at < s->steps_per_look ? n - at : s->steps_per_look;
+    while (at < n && !s->stop.signal) {
+        const int64_t k = n - at < s->stop.steps_per_look ? n - at : s->stop.steps_per_look;
         TRY(evaluate_batches(s, at, k));
         job_stop_look(s, k);
         at += k;
     }
     job_stop_restart(s);
     if (at < n) return stop_evaluation(s, began);
-    s->eval_due = false;
+    s->at.eval_due = false;
     if (!trains(s)) TRY(job_log_carried(s));
     return job_log_eval_end(s);
 }
@@ -366,14 +369,14 @@ static int64_t next_multiple(int64_t step, int64_t every)
 static int64_t next_stop(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    int64_t stop = s->last_step;
-    int64_t save = next_multiple(s->step, s->job->values ? rc->checkpoint_steps : 0);
-    int64_t eval = next_multiple(s->step, evaluates(s) ? rc->eval_frequency : 0);
+    int64_t stop = s->run.last_step;
+    int64_t save = next_multiple(s->at.step, s->job->values ? rc->checkpoint_steps : 0);
+    int64_t eval = next_multiple(s->at.step, evaluates(s) ? rc->eval_frequency : 0);
     const int64_t change = hw_faults_next(s->cluster->faults);
     if (change < stop) stop = change;
     if (save < stop) stop = save;
     if (eval < stop) stop = eval;
-    if (s->job->dump_gradients && s->step == s->first_step) stop = s->step + 1;
+    if (s->job->dump_gradients && s->at.step == s->run.first_step) stop = s->at.step + 1;
     return stop;
 }
 
@@ -381,19 +384,19 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
 {
     const struct zoo_optimizer *optimizer = &s->job->params->optimizer;
     const struct stream_pass pass = {.mode = STREAM_TRAIN,
-                                     .first_step = s->step,
+                                     .first_step = s->at.step,
                                      .n_steps = n_steps,
-                                     .first_sample = s->samples,
-                                     .batch = s->train_batch,
+                                     .first_sample = s->at.samples,
+                                     .batch = s->train.batch,
                                      .values = s->job->values,
                                      .squares = s->job->values && optimizer->gradient_noise_scale};
-    const struct wafer_work work = {.plan = &s->train_plan,
+    const struct wafer_work work = {.plan = &s->train.plan,
                                     .numerics = s->job->numerics,
-                                    .source = s->train_source,
+                                    .source = s->train.source,
                                     .seed = cluster_seed(s->job->params)};
     TRY(job_run_pass(s, &pass, &work));
-    s->samples += n_steps * s->train_batch.batch_size;
-    s->step += n_steps;
+    s->at.samples += n_steps * s->train.batch.batch_size;
+    s->at.step += n_steps;
     return WSC_OK;
 }
 
@@ -401,9 +404,9 @@ static enum wsc_err train_steps(struct job_state *s, int64_t n_steps)
  * time. */
 static enum wsc_err train_to(struct job_state *s, int64_t stop)
 {
-    while (s->step < stop && !s->stop_signal) {
-        const int64_t left = stop - s->step;
-        const int64_t n = left < s->steps_per_look ? left : s->steps_per_look;
+    while (s->at.step < stop && !s->stop.signal) {
+        const int64_t left = stop - s->at.step;
+        const int64_t n = left < s->stop.steps_per_look ? left : s->stop.steps_per_look;
         TRY(train_steps(s, n));
         job_stop_look(s, n);
     }
@@ -412,13 +415,13 @@ static enum wsc_err train_to(struct job_state *s, int64_t stop)
 
 static bool is_due(const struct job_state *s, int64_t every)
 {
-    return s->step == s->last_step || (every > 0 && s->step % every == 0);
+    return s->at.step == s->run.last_step || (every > 0 && s->at.step % every == 0);
 }
 
 static enum wsc_err after_training(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    if (s->job->dump_gradients && s->job->values && s->step == s->first_step + 1)
+    if (s->job->dump_gradients && s->job->values && s->at.step == s->run.first_step + 1)
         TRY(job_dump_gradients(s));
     /* First the evaluation: a run that resumes from the checkpoint does not repeat it. */
     if (evaluates(s) && is_due(s, rc->eval_frequency)) TRY(evaluate(s));
@@ -432,9 +435,9 @@ static enum wsc_err after_training(struct job_state *s)
 static void measure_host(struct job_state *s)
 {
     const int64_t rss = wsc_mem_peak_rss_bytes();
-    s->sent_bytes = comm_max(s->comm, comm_sent_bytes(s->comm));
-    s->wafer_rss_bytes = comm_max(s->comm, has_local_wafer(s->cluster) ? rss : 0);
-    s->memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
+    s->result.sent_bytes = comm_max(s->comm, comm_sent_bytes(s->comm));
+    s->result.wafer_rss_bytes = comm_max(s->comm, has_local_wafer(s->cluster) ? rss : 0);
+    s->result.memoryx_rss_bytes = comm_max(s->comm, has_local_shard(s->cluster) ? rss : 0);
 }
 
 /* Cycles by kernel on the wafer that has most of them.  Collective. */
@@ -451,13 +454,13 @@ static void collect_kernels(struct job_state *s)
                                        .cycles = rows[row].cycles,
                                        .form_cycles = llround(rows[row].form)};
         }
-        struct job_kernel *k = &s->kernel[row];
+        struct job_kernel *k = &s->result.kernel[row];
         k->kernel = programs_row_name(row, &k->pass);
         k->calls = comm_max(s->comm, here.calls);
         k->cycles = comm_max(s->comm, here.cycles);
         k->form_cycles = comm_max(s->comm, here.form_cycles);
         k->time_ps = hw_cycles_to_ps(&c->hw, k->cycles);
-        s->n_kernels = row + 1;
+        s->result.n_kernels = row + 1;
     }
 }
 
@@ -465,11 +468,11 @@ static void collect_kernels(struct job_state *s)
 static void begin_loop(struct job_state *s)
 {
     const int64_t every = s->job->params->runconfig.eval_frequency;
-    const int64_t eval = next_multiple(s->step, evaluates(s) ? every : 0);
-    s->loop++;
-    s->loop_end = eval < s->last_step ? eval : s->last_step;
-    WSC_INFO("Starting training loop %d, from global step %lld to %lld", s->loop,
-             (long long)s->step, (long long)s->loop_end);
+    const int64_t eval = next_multiple(s->at.step, evaluates(s) ? every : 0);
+    s->log.loop++;
+    s->log.loop_end = eval < s->run.last_step ? eval : s->run.last_step;
+    WSC_INFO("Starting training loop %d, from global step %lld to %lld", s->log.loop,
+             (long long)s->at.step, (long long)s->log.loop_end);
 }
 
 static void tell_faults(const struct job_state *s)
@@ -489,25 +492,25 @@ static void tell_faults(const struct job_state *s)
 static enum wsc_err meet_faults(struct job_state *s, bool *again)
 {
     struct cluster_change change;
-    TRY(cluster_faults_enter(s->cluster, s->step, &change));
+    TRY(cluster_faults_enter(s->cluster, s->at.step, &change));
     tell_faults(s);
     *again = change.memory_lost;
-    s->recovery_ps += change.recovery_ps;
-    job_rate_update(&s->rate, 0, change.recovery_ps);
+    s->at.recovery_ps += change.recovery_ps;
+    job_rate_update(&s->log.rate, 0, change.recovery_ps);
     if (change.replan) {
         TRY(plan(s));
-        WSC_WARNING("%d systems share the batch of %lld", s->train_batch.n_wafers,
-                    (long long)s->train_batch.batch_size);
+        WSC_WARNING("%d systems share the batch of %lld", s->train.batch.n_wafers,
+                    (long long)s->train.batch.batch_size);
     }
     if (!*again) return WSC_OK;
     const struct cluster *c = s->cluster;
     const int64_t lost = comm_max(s->comm, c->memoryx[0] ? memoryx_now(c->memoryx[0]).ps : 0);
-    const int64_t before = s->step;
+    const int64_t before = s->at.step;
     TRY(job_restore_again(
-        s, cluster_checkpoint_before(&s->job->params->runconfig, s->first_step, s->step)));
+        s, cluster_checkpoint_before(&s->job->params->runconfig, s->run.first_step, s->at.step)));
     TRY(cluster_make_masks(s->cluster));
     cluster_faults_restored(s->cluster, (struct vtime){.ps = lost}, change.recovery_ps);
-    s->repeated_steps += before - s->step;
+    s->at.repeated_steps += before - s->at.step;
     return WSC_OK;
 }
 
@@ -524,28 +527,28 @@ static enum wsc_err repeat_evaluation(struct job_state *s)
 static enum wsc_err train(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    if (s->job->values && rc->save_initial_checkpoint && s->step == 0) TRY(job_save(s));
-    if (s->step == s->last_step)
+    if (s->job->values && rc->save_initial_checkpoint && s->at.step == 0) TRY(job_save(s));
+    if (s->at.step == s->run.last_step)
         WSC_WARNING("nothing to train: step %lld has reached runconfig.max_steps",
-                    (long long)s->step);
-    if (comm_rank(s->comm) == 0) out_progress_start("train", s->last_step - s->first_step);
-    s->loop_end = s->step;
-    if (s->eval_due && evaluates(s)) TRY(repeat_evaluation(s));
-    job_record_plan(s, s->step, s->last_step);
-    while (s->step < s->last_step) {
-        if (s->step == s->loop_end) begin_loop(s);
+                    (long long)s->at.step);
+    out_progress_at(job_progress_name(s, "train"), 0, s->run.last_step - s->run.first_step, NULL);
+    s->log.loop_end = s->at.step;
+    if (s->at.eval_due && evaluates(s)) TRY(repeat_evaluation(s));
+    job_record_plan(s, s->at.step, s->run.last_step);
+    while (s->at.step < s->run.last_step) {
+        if (s->at.step == s->log.loop_end) begin_loop(s);
         bool again = false;
         TRY(meet_faults(s, &again));
         if (again) continue;
         TRY(train_to(s, next_stop(s)));
-        if (s->stop_signal && s->step < s->last_step) return job_stop_here(s);
+        if (s->stop.signal && s->at.step < s->run.last_step) return job_stop_here(s);
         TRY(after_training(s));
     }
-    out_progress_end();
+    out_progress_hide();
     WSC_INFO("Training completed successfully!");
-    const double host_s = wsc_clock_s() - s->host_start_s;
+    const double host_s = wsc_clock_s() - s->log.host_start_s;
     WSC_INFO("Processed %lld training sample(s) in %.2f seconds of this host.",
-             (long long)((s->step - s->first_step) * s->train_batch.batch_size), host_s);
+             (long long)((s->at.step - s->run.first_step) * s->train.batch.batch_size), host_s);
     measure_host(s);
     collect_kernels(s);
     TRY(job_log_carried(s));
@@ -581,17 +584,17 @@ static enum wsc_err work(struct job_state *s)
 /* After success and failure, at any point: everything is closed only if it was opened. */
 static void tear_down(struct job_state *s)
 {
-    out_progress_end();
-    job_metrics_close(&s->metrics);
+    out_progress_hide();
+    job_metrics_close(&s->log.metrics);
     job_events_close(s);
-    data_source_close(&s->train_source);
-    data_source_close(&s->eval_source);
+    data_source_close(&s->train.source);
+    data_source_close(&s->eval.source);
     wsc_log_close();
-    store_release(s->claim);
+    store_release(s->checkpoint.claim);
     cluster_destroy(&s->cluster);
-    wsc_free(s->start_path);
-    wsc_free(s->fault);
-    wsc_free(s->carried);
+    wsc_free(s->checkpoint.start_path);
+    wsc_free(s->result.fault);
+    wsc_free(s->result.carried);
 }
 
 /* Several ranks may fail over the same thing, and the first that reports ends the others: it holds
@@ -621,11 +624,10 @@ enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report)
 {
     struct job_state s = {.comm = comm,
                           .job = job,
-                          .saved_step = -1,
-                          .planned_last_step = -1,
-                          .claim = -1,
-                          .reached_step = -1,
-                          .noise_scale = NAN};
+                          .run.planned_last_step = -1,
+                          .at.reached_step = -1,
+                          .checkpoint = {.claim = -1, .saved_step = -1},
+                          .log.noise_scale = NAN};
     *report = true;
     enum wsc_err rc = set_up(&s, report);
     if (!rc) {
@@ -633,8 +635,8 @@ enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report)
         rc = work(&s);
         if (rc == WSC_INTERRUPTED)
             *report = comm_rank(comm) == 0; /* all ranks agree on that */
-        else if (s.all_failed)
-            *report = s.speaks;
+        else if (s.failure.everywhere)
+            *report = s.failure.reports;
         else if (rc)
             end_job(&s, rc);
     }

@@ -25,9 +25,9 @@ static struct memoryx *any_shard(const struct job_state *s)
 /* Every rank arrives, whether its part failed or not, and all go the same way. */
 static enum wsc_err agree(struct job_state *s, enum wsc_err rc)
 {
-    enum wsc_err all = comm_agree(s->comm, rc, &s->speaks);
-    s->all_failed = all != WSC_OK;
-    if (all && !s->speaks) return WSC_RAISE(all, "another rank failed");
+    enum wsc_err all = comm_agree(s->comm, rc, &s->failure.reports);
+    s->failure.everywhere = all != WSC_OK;
+    if (all && !s->failure.reports) return WSC_RAISE(all, "another rank failed");
     return all;
 }
 
@@ -57,12 +57,12 @@ static void list_counts(const struct job_state *s, struct counts *c)
 {
     int64_t *v = c->value;
     const struct counts now = {
-        .value = {[COUNT_STEP] = s->step,
-                  [COUNT_SAMPLES] = s->samples,
+        .value = {[COUNT_STEP] = s->at.step,
+                  [COUNT_SAMPLES] = s->at.samples,
                   [COUNT_SEED] = s->job->params->train_input.shuffle_seed,
-                  [COUNT_LAST_STEP] = s->last_step,
+                  [COUNT_LAST_STEP] = s->run.last_step,
                   [COUNT_REACHED_STEP] = hw_faults_reached(s->cluster->faults),
-                  [COUNT_EVAL_DUE] = s->eval_due},
+                  [COUNT_EVAL_DUE] = s->at.eval_due},
         .row = {{"global_step", v + COUNT_STEP, NULL, 0, STORE_LAST_STEP},
                 {"dataloader.samples_streamed", v + COUNT_SAMPLES, NULL, 0, INT64_MAX},
                 {"dataloader.seed", v + COUNT_SEED, NULL, INT64_MIN, INT64_MAX},
@@ -77,7 +77,7 @@ static enum wsc_err write_shards(const struct job_state *s, struct store_file *f
 {
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_save(s->cluster->memoryx[m], file));
-    return s->group.rank == 0 ? store_write_counters(file, c->row, N_COUNTS) : WSC_OK;
+    return s->checkpoint.group.rank == 0 ? store_write_counters(file, c->row, N_COUNTS) : WSC_OK;
 }
 
 static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
@@ -85,7 +85,7 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     struct store_file *file = NULL;
     struct counts c = {.value = {0}};
     list_counts(s, &c);
-    TRY(store_create(&file, path, &s->group));
+    TRY(store_create(&file, path, &s->checkpoint.group));
     enum wsc_err rc = memoryx_define(any_shard(s), file);
     if (!rc) rc = store_define_counters(file, c.row, N_COUNTS);
     if (!rc) rc = store_describe(file);
@@ -110,17 +110,18 @@ static char *path_of_step(const struct job_state *s, int64_t step)
 enum wsc_err job_save(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    char *path = path_of_step(s, s->step);
+    char *path = path_of_step(s, s->at.step);
     enum wsc_err err = path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
-    WSC_INFO("Saving checkpoint at step %lld", (long long)s->step);
-    if (!err && s->in_group) err = write_checkpoint(s, path);
+    out_progress(s->at.step - s->run.first_step, "saving a checkpoint");
+    WSC_INFO("Saving checkpoint at step %lld", (long long)s->at.step);
+    if (!err && s->checkpoint.in_group) err = write_checkpoint(s, path);
     err = agree(s, err);
     if (!err) WSC_INFO("Saved checkpoint %s", path);
     wsc_free(path);
     TRY(err);
-    s->saved_step = s->step;
+    s->checkpoint.saved_step = s->at.step;
     if (comm_rank(s->comm)) return WSC_OK;
-    return store_prune(rc->model_dir, s->step, rc->max_checkpoints);
+    return store_prune(rc->model_dir, s->at.step, rc->max_checkpoints);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -129,7 +130,7 @@ static enum wsc_err write_gradients(struct job_state *s, const char *path)
 {
     struct store_file *file = NULL;
     const int64_t one = 1;
-    TRY(store_create(&file, path, &s->group));
+    TRY(store_create(&file, path, &s->checkpoint.group));
     enum wsc_err rc = memoryx_define_gradients(any_shard(s), file);
     if (!rc) rc = store_define(file, "loss", STORE_F64, 1, &one);
     if (rc) {
@@ -138,7 +139,7 @@ static enum wsc_err write_gradients(struct job_state *s, const char *path)
     }
     for (int m = 0; m < s->cluster->net->topology->n_shards && !rc; m++)
         if (s->cluster->memoryx[m]) rc = memoryx_save_gradients(s->cluster->memoryx[m], file);
-    if (!rc && comm_rank(s->comm) == 0) rc = store_write(file, "loss", 0, 1, &s->last_loss);
+    if (!rc && comm_rank(s->comm) == 0) rc = store_write(file, "loss", 0, 1, &s->log.last_loss);
     enum wsc_err committed = store_commit(&file);
     return rc ? rc : committed;
 }
@@ -146,8 +147,8 @@ static enum wsc_err write_gradients(struct job_state *s, const char *path)
 enum wsc_err job_dump_gradients(struct job_state *s)
 {
     const char *path = s->job->dump_gradients;
-    TRY(agree(s, s->in_group ? write_gradients(s, path) : WSC_OK));
-    WSC_INFO("Wrote the gradients of step %lld to %s", (long long)s->step, path);
+    TRY(agree(s, s->checkpoint.in_group ? write_gradients(s, path) : WSC_OK));
+    WSC_INFO("Wrote the gradients of step %lld to %s", (long long)s->at.step, path);
     return WSC_OK;
 }
 
@@ -216,21 +217,21 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
                                 .scaler = is_run && asks_for(states, "grad_scaler"),
                                 .masks = is_run && asks_for(states, "sparsity"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
-    int64_t samples = s->samples, eval_due = 0;
+    int64_t samples = s->at.samples, eval_due = 0;
     TRY(check_states(is_run, states));
     if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
-    if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->samples, &samples));
+    if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
     if (what.weights) report_dropped_masks(s, file);
     if (what.weights) TRY(job_history_check(s, file, what.optimizer));
     if (is_run && asks_for(states, "global_step")) {
-        s->step = what.step;
-        TRY(read_count(s, file, COUNT_REACHED_STEP, what.step - 1, &s->reached_step));
+        s->at.step = what.step;
+        TRY(read_count(s, file, COUNT_REACHED_STEP, what.step - 1, &s->at.reached_step));
         TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));
-        s->eval_due = eval_due != 0;
+        s->at.eval_due = eval_due != 0;
     }
-    if (is_run && asks_for(states, "dataloader")) s->samples = samples;
+    if (is_run && asks_for(states, "dataloader")) s->at.samples = samples;
     return WSC_OK;
 }
 
@@ -240,7 +241,8 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
     TRY(store_open(&file, path));
     enum wsc_err rc = load_file(s, file, same ? NULL : states);
     if (!rc && same)
-        rc = read_count(s, file, COUNT_LAST_STEP, s->planned_last_step, &s->planned_last_step);
+        rc = read_count(s, file, COUNT_LAST_STEP, s->run.planned_last_step,
+                        &s->run.planned_last_step);
     store_close(&file);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, path) : WSC_OK;
 }
@@ -344,20 +346,22 @@ enum wsc_err job_restore(struct job_state *s)
     if (!rc && path) rc = agree(s, load_path(s, path, states, same));
     if (!rc && !path)
         WSC_INFO("No checkpoint was provided. Using randomly initialized model parameters.");
-    if (!rc && path) WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->step);
-    if (path && (same || !s->job->params->runconfig.checkpoint_path)) s->saved_step = s->step;
-    s->start_path = path;
+    if (!rc && path)
+        WSC_INFO("Loaded checkpoint %s, global step %lld", path, (long long)s->at.step);
+    if (path && (same || !s->job->params->runconfig.checkpoint_path))
+        s->checkpoint.saved_step = s->at.step;
+    s->checkpoint.start_path = path;
     return rc;
 }
 
 enum wsc_err job_restore_again(struct job_state *s, int64_t step)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    const bool own = step > s->first_step || !s->first_step;
-    s->samples = s->first_samples + (step - s->first_step) * s->train_batch.batch_size;
-    s->step = step;
+    const bool own = step > s->run.first_step || !s->run.first_step;
+    s->at.samples = s->run.first_samples + (step - s->run.first_step) * s->train.batch.batch_size;
+    s->at.step = step;
     if (!s->job->values) return WSC_OK;
-    char *path = own ? path_of_step(s, step) : wsc_strdup(WSC_MEM_RUN, s->start_path);
+    char *path = own ? path_of_step(s, step) : wsc_strdup(WSC_MEM_RUN, s->checkpoint.start_path);
     enum wsc_err err = path ? store_check(path) : WSC_NOMEM;
     if (!err) err = load_path(s, path, own ? NULL : rc->load_checkpoint_states, false);
     err = agree(s, err);

@@ -35,16 +35,16 @@ static enum wsc_err open_folder(const struct job_state *s, const char *mode,
 
 enum wsc_err job_events_open(struct job_state *s, bool trains, bool evaluates)
 {
-    if (trains) TRY(open_folder(s, "train", &s->train_events));
+    if (trains) TRY(open_folder(s, "train", &s->train.events));
     /* An evaluation without values has a time but no loss: nothing to draw. */
-    if (evaluates && s->job->values) TRY(open_folder(s, "eval", &s->eval_events));
+    if (evaluates && s->job->values) TRY(open_folder(s, "eval", &s->eval.events));
     return WSC_OK;
 }
 
 void job_events_close(struct job_state *s)
 {
-    out_events_close(&s->train_events);
-    out_events_close(&s->eval_events);
+    out_events_close(&s->train.events);
+    out_events_close(&s->eval.events);
 }
 
 /* One tag for each block, numbered from 0 as in the names of its tensors. */
@@ -92,7 +92,7 @@ enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step 
                               const struct job_pace *pace)
 {
     const bool norms = step->has_values && step->layer_grad_norm;
-    const double none = NAN, batch = (double)s->train_batch.batch_size;
+    const double none = NAN, batch = (double)s->train.batch.batch_size;
     const struct out_scalar scalar[] = {
         {"loss", step->has_values ? step->loss : none},
         {"loss_scale", step->has_values ? step->loss_scale : none},
@@ -108,15 +108,15 @@ enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step 
         {"loop_time_remaining", pace->loop_s},
         {"time_remaining", pace->total_s},
     };
-    TRY(out_events_scalars(s->train_events, step->step, scalar,
+    TRY(out_events_scalars(s->train.events, step->step, scalar,
                            (int)(sizeof scalar / sizeof *scalar)));
     struct out_scalar reward[JOB_MOST_SCORES];
     for (int i = 0; i < step->n_rewards; i++)
         reward[i] = (struct out_scalar){step->reward[i].name, step->reward[i].value};
     if (step->n_rewards)
-        TRY(out_events_scalars(s->train_events, step->step, reward, step->n_rewards));
-    if (step->kept) TRY(sparsities(s->train_events, s->cluster->model, step));
-    return norms ? layer_norms(s->train_events, step) : WSC_OK;
+        TRY(out_events_scalars(s->train.events, step->step, reward, step->n_rewards));
+    if (step->kept) TRY(sparsities(s->train.events, s->cluster->model, step));
+    return norms ? layer_norms(s->train.events, step) : WSC_OK;
 }
 
 enum wsc_err job_events_eval(struct job_state *s, const struct job_evaluation *e)
@@ -124,5 +124,5 @@ enum wsc_err job_events_eval(struct job_state *s, const struct job_evaluation *e
     struct out_scalar scalar[2 + JOB_MOST_SCORES] = {{"loss", e->loss}, {"val_loss", e->loss}};
     for (int i = 0; i < e->n_scores; i++)
         scalar[2 + i] = (struct out_scalar){e->score[i].name, e->score[i].value};
-    return out_events_scalars(s->eval_events, s->step, scalar, 2 + e->n_scores);
+    return out_events_scalars(s->eval.events, s->at.step, scalar, 2 + e->n_scores);
 }

@@ -115,11 +115,11 @@ static enum wsc_err write_text(const struct data_tokenizer *t, struct wsc_text *
 enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 {
     struct job_state *s = ctx;
-    struct wsc_text *out = &s->generated.texts;
-    s->generated.new_tokens = -s->generated.prompt_tokens;
+    struct wsc_text *out = &s->result.generated.texts;
+    s->result.generated.new_tokens = -s->result.generated.prompt_tokens;
     for (int64_t at = 0; at < n_words;) {
         const int64_t n = words[at++];
-        s->generated.new_tokens += n;
+        s->result.generated.new_tokens += n;
         if (s->job->prompts_are_ids)
             write_ids(out, words + at, n);
         else
@@ -129,6 +129,7 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
     }
     TRY(wsc_text_check(out));
     if (s->job->json) return WSC_OK;
+    out_progress_hide();
     (void)fwrite(out->bytes, 1, out->n, stdout);
     (void)fflush(stdout);
     wsc_text_free(out);
@@ -156,13 +157,13 @@ static void count_texts(const struct job_state *s, const struct prompts *p, int6
  * computed.  The programs of the mesh keep none. */
 static enum wsc_err check_cache(struct job_state *s, const struct prompts *p)
 {
-    const struct cycles_plan *plan = &s->eval_plan;
+    const struct cycles_plan *plan = &s->eval.plan;
     int64_t n_texts, n_tokens;
     count_texts(s, p, &n_texts, &n_tokens);
     const double bytes = (double)host_cache_bytes(s->cluster->model, n_tokens) * (double)n_texts;
     const double room = (double)plan->act_bytes_available - (double)plan->work_bytes_per_sequence;
     if (s->job->numerics == KERNELS_MESH) return WSC_OK;
-    s->generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);
+    s->result.generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);
     if (bytes <= room) return WSC_OK;
     char need_text[32], have_text[32];
     out_si_unit(need_text, sizeof need_text, bytes, "B");
@@ -189,17 +190,17 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
     struct zoo_input input = {.batch_size = p->n, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {.mode = STREAM_GENERATE,
                                .n_steps = job->max_new_tokens,
-                               .updates = s->step,
+                               .updates = s->at.step,
                                .values = job->values};
-    TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval_plan, &pass.batch));
+    TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval.plan, &pass.batch));
     pass.batch.n_micro = 1;
     TRY(check_cache(s, p));
     const struct wafer_work work = {
-        .plan = &s->eval_plan, .numerics = job->numerics, .prompts = &prompts};
-    s->generated.n_prompts = p->n;
+        .plan = &s->eval.plan, .numerics = job->numerics, .prompts = &prompts};
+    s->result.generated.n_prompts = p->n;
     for (int i = 0; i < p->n; i++)
-        s->generated.prompt_tokens += p->n_tokens[i];
-    s->generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
+        s->result.generated.prompt_tokens += p->n_tokens[i];
+    s->result.generated.new_tokens = p->n * job->max_new_tokens; /* unless some texts end before */
     job_record_plan(s, 0, pass.n_steps);
     TRY(job_run_pass(s, &pass, &work));
     TRY(job_log_carried(s));
@@ -226,7 +227,7 @@ enum wsc_err job_generate(struct job_state *s)
         wsc_free(p.tokens[i]);
     wsc_free(p.tokens);
     wsc_free(p.n_tokens);
-    wsc_text_free(&s->generated.texts);
+    wsc_text_free(&s->result.generated.texts);
     data_tokenizer_close(&s->tokenizer);
     return rc;
 }

@@ -264,12 +264,13 @@ static enum wsc_err keep_metrics(const char *dir, const char *folder)
 enum wsc_err job_set_aside(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    const bool saves = s->job->values && rc->checkpoint_steps > 0 && s->step < s->last_step;
+    const bool saves = s->job->values && rc->checkpoint_steps > 0 && s->at.step < s->run.last_step;
     if (comm_rank(s->comm) || !saves) return WSC_OK;
     char *folder = NULL;
     int n = 0;
-    const bool goes_on = s->start_path && s->step && lies_in(s->start_path, rc->model_dir);
-    enum wsc_err err = move_later(rc->model_dir, goes_on ? s->step : -1, &folder, &n);
+    const bool goes_on =
+        s->checkpoint.start_path && s->at.step && lies_in(s->checkpoint.start_path, rc->model_dir);
+    enum wsc_err err = move_later(rc->model_dir, goes_on ? s->at.step : -1, &folder, &n);
     if (!err && n) err = keep_metrics(rc->model_dir, folder);
     if (!err && n)
         WSC_WARNING("%d checkpoint(s) in %s that this training does not resume from were moved to "

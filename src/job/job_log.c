@@ -34,11 +34,11 @@ static const char *kind_of(const struct job_state *s)
 static struct job_logged_step step_report(struct job_state *s, const struct memoryx_batch *b)
 {
     const struct cluster *c = s->cluster;
-    const int64_t n = s->train_batch.batch_size;
+    const int64_t n = s->train.batch.batch_size;
     const struct cluster_rates r =
         cluster_rates_of(&c->hw, c->model, c->machine->n_wafers, n, b->time_ps, b->step - 1);
-    const double host_s = wsc_clock_s() - s->host_logged_s;
-    const double host_samples = (double)((b->step - s->host_logged_step) * n);
+    const double host_s = wsc_clock_s() - s->log.host_logged_s;
+    const double host_samples = (double)((b->step - s->log.host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
     return (struct job_logged_step){.step = b->step,
                                     .has_values = b->has_values,
@@ -47,8 +47,9 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
                                     .grad_norm = b->grad_norm,
                                     .loss_scale = b->loss_scale,
                                     .skipped = b->skipped,
-                                    .tokens = (s->first_samples + (b->step - s->first_step) * n) *
-                                              model_tokens(c->model),
+                                    .tokens =
+                                        (s->run.first_samples + (b->step - s->run.first_step) * n) *
+                                        model_tokens(c->model),
                                     .virtual_time_ps = b->end.ps,
                                     .step_time_ps = b->time_ps,
                                     .samples_per_s = r.samples_per_s,
@@ -73,11 +74,16 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
 /* Every step, logged or not: the totals of performance.json are of all steps. */
 static void account(struct job_state *s, const struct memoryx_batch *b)
 {
-    vtime_breakdown_add(&s->total, &b->breakdown);
-    s->total_time_ps += b->time_ps;
-    s->last_loss = b->loss;
-    s->noise_scale = b->noise.scale;
-    job_rate_update(&s->rate, s->train_batch.batch_size, b->time_ps);
+    vtime_breakdown_add(&s->result.total, &b->breakdown);
+    s->result.total_time_ps += b->time_ps;
+    s->log.last_loss = b->loss;
+    s->log.noise_scale = b->noise.scale;
+    job_rate_update(&s->log.rate, s->train.batch.batch_size, b->time_ps);
+}
+
+const char *job_progress_name(const struct job_state *s, const char *by_mode)
+{
+    return s->job->title ? s->job->title : by_mode;
 }
 
 static void show_progress(const struct job_state *s, const struct memoryx_batch *b)
@@ -87,7 +93,8 @@ static void show_progress(const struct job_state *s, const struct memoryx_batch 
         (void)snprintf(note, sizeof note, "loss %.4f", b->loss);
     else
         (void)snprintf(note, sizeof note, "%.3f ms/step", (double)b->time_ps * 1e-9);
-    out_progress(b->step - s->first_step, note);
+    out_progress_at(job_progress_name(s, "train"), b->step - s->run.first_step,
+                    s->run.last_step - s->run.first_step, note);
 }
 
 static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_batch *b)
@@ -96,19 +103,19 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     account(s, b);
     show_progress(s, b);
     /* The last step is logged whatever log_steps says: its line has the result of the run. */
-    if (b->step % every && b->step != s->last_step) return WSC_OK;
+    if (b->step % every && b->step != s->run.last_step) return WSC_OK;
     struct job_logged_step step = step_report(s, b);
     if (b->has_values)
         step.n_rewards = job_rewards_trained(s->cluster->model, &b->sums, step.reward);
-    s->host_logged_s = wsc_clock_s();
-    s->host_logged_step = b->step;
+    s->log.host_logged_s = wsc_clock_s();
+    s->log.host_logged_step = b->step;
     const struct job_pace pace =
-        job_pace_of(&s->rate, s->train_batch.batch_size, s->loop_end - b->step,
-                    s->last_step - b->step, s->eval_events != NULL);
+        job_pace_of(&s->log.rate, s->train.batch.batch_size, s->log.loop_end - b->step,
+                    s->run.last_step - b->step, s->eval.events != NULL);
     job_print_train(&step, &pace);
     job_print_noise(&step);
     job_print_rewards(&step);
-    TRY(job_metrics_step(s->metrics, &step));
+    TRY(job_metrics_step(s->log.metrics, &step));
     return job_events_train(s, &step, &pace);
 }
 
@@ -117,22 +124,37 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
 enum wsc_err job_log_carried(struct job_state *s)
 {
     if (!s->job->values) return WSC_OK;
-    return stream_net_carried(s->cluster->net, &s->carried, &s->n_carried);
+    return stream_net_carried(s->cluster->net, &s->result.carried, &s->result.n_carried);
 }
 
 static struct job_payload payload_of(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
-    return (struct job_payload){s->carried, s->n_carried, c->machine, model_is_sparse(c->model)};
+    return (struct job_payload){s->result.carried, s->result.n_carried, c->machine,
+                                model_is_sparse(c->model)};
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
+/* An evaluation between steps is part of the training, which is what takes the time. */
+static void show_eval_progress(const struct job_state *s)
+{
+    const long long n = s->log.eval.n_batches;
+    char note[64];
+    (void)snprintf(note, sizeof note, "evaluation, batch %lld of %lld", n,
+                   (long long)s->log.eval.n_planned);
+    if (s->job->params->runconfig.mode == ZOO_EVAL)
+        out_progress_at("evaluate", n, s->log.eval.n_planned, NULL);
+    else
+        out_progress(s->at.step - s->run.first_step, note);
+}
+
 static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
 {
-    struct job_eval_sums *e = &s->eval;
+    struct job_eval_sums *e = &s->log.eval;
     const int64_t every = s->job->params->runconfig.log_steps;
     e->n_batches++;
+    show_eval_progress(s);
     e->loss += b->loss;
     e->sums.loss_sum += b->sums.loss_sum;
     e->sums.n_tokens += b->sums.n_tokens;
@@ -141,9 +163,9 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     e->sums.n_sequences += b->sums.n_sequences;
     e->sums.n_sequences_correct += b->sums.n_sequences_correct;
     job_rewards_add(&e->sums.rewards, &b->sums.rewards);
-    job_rate_update(&e->rate, s->eval_batch.batch_size, b->time_ps);
+    job_rate_update(&e->rate, s->eval.batch.batch_size, b->time_ps);
     if (!b->has_values || e->n_batches % every) return;
-    job_print_eval(s->step, e->n_batches, b->loss, &e->rate);
+    job_print_eval(s->at.step, e->n_batches, b->loss, &e->rate);
 }
 
 static void add_score(struct job_evaluation *r, const char *name, const char *key, double value)
@@ -154,9 +176,9 @@ static void add_score(struct job_evaluation *r, const char *name, const char *ke
 /* Metrics by the heads of the model, with the names of the Model Zoo. */
 static void add_scores(const struct job_state *s, struct job_evaluation *r)
 {
-    const struct stream_loss *sums = &s->eval.sums;
+    const struct stream_loss *sums = &s->log.eval.sums;
     const struct model *m = s->cluster->model;
-    if (m->dpo.on) {
+    if (m->zoo.dpo.on) {
         if (s->job->values) r->n_scores = job_rewards_evaluated(m, sums, r->score);
         return;
     }
@@ -181,8 +203,8 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
  * all tokens, so that batches with more masked tokens weigh less.  NaN without values. */
 static struct job_evaluation summarise(const struct job_state *s)
 {
-    const struct job_eval_sums *e = &s->eval;
-    struct job_evaluation r = {.step = s->step,
+    const struct job_eval_sums *e = &s->log.eval;
+    struct job_evaluation r = {.step = s->at.step,
                                .num_csx = s->job->params->runconfig.num_csx,
                                .batches = e->n_batches,
                                .samples = e->rate.samples,
@@ -196,12 +218,12 @@ static struct job_evaluation summarise(const struct job_state *s)
 
 enum wsc_err job_log_eval_end(struct job_state *s)
 {
-    if (!s->eval.n_batches) return WSC_OK; /* another rank has shard 0 */
+    if (!s->log.eval.n_batches) return WSC_OK; /* another rank has shard 0 */
     const struct job_evaluation r = summarise(s);
     if (s->job->values) {
         job_print_eval_end(&r);
         WSC_INFO("Evaluation completed successfully!");
-        TRY(job_metrics_eval(s->metrics, &r));
+        TRY(job_metrics_eval(s->log.metrics, &r));
         TRY(job_events_eval(s, &r));
     } else {
         WSC_INFO("Evaluation of %lld batches: %.2f samples/sec of the emulated machine",
@@ -218,8 +240,9 @@ enum wsc_err job_log_eval_end(struct job_state *s)
 /* The first step is the prompts' forward: its end is when the first new tokens are there. */
 static void on_generated(struct job_state *s, const struct memoryx_batch *b)
 {
-    struct job_generated *g = &s->generated;
+    struct job_generated *g = &s->result.generated;
     if (!g->steps++) g->first_ps = b->time_ps;
+    out_progress_at("generate", g->steps, s->job->max_new_tokens, "tokens of a text");
     g->total_ps += b->time_ps;
     vtime_breakdown_add(&g->breakdown, &b->breakdown);
 }
@@ -233,7 +256,7 @@ enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
         on_generated(s, batch);
         return WSC_OK;
     }
-    if (s->in_eval) {
+    if (s->at.in_eval) {
         on_eval_batch(s, batch);
         return WSC_OK;
     }
@@ -246,7 +269,7 @@ void job_log_start(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
     const struct stream_topology *t = c->machine;
-    const int64_t b = s->train_batch.batch_size;
+    const int64_t b = s->train.batch.batch_size;
     char params[32];
     out_si(params, sizeof params, (double)c->model->n_params);
     WSC_INFO("%s parameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s",
@@ -255,16 +278,16 @@ void job_log_start(const struct job_state *s)
              comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
     if (!b) return;
     WSC_INFO("Effective batch size is %lld.", (long long)b);
-    const struct cycles_plan *p = &s->train_plan;
+    const struct cycles_plan *p = &s->train.plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
              p->lanes == 1 ? "" : "s", (long long)(p->micro_batch / model_sequences(c->model)),
-             (long long)s->train_batch.n_micro, p->recompute ? "on" : "off");
+             (long long)s->train.batch.n_micro, p->recompute ? "on" : "off");
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
-    if (s->train_batch.n_micro_shards < t->n_wafers)
+    if (s->train.batch.n_micro_shards < t->n_wafers)
         WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
-                    (long long)s->train_batch.n_micro_shards, t->n_wafers);
+                    (long long)s->train.batch.n_micro_shards, t->n_wafers);
 }
 
 /* What every kind of run has: who ran, where, from what. */
@@ -276,17 +299,17 @@ static struct job_performance whereabouts(const struct job_state *s)
                                     .ranks = comm_size(s->comm),
                                     .roles = c->machine->n_roles,
                                     .params = c->model->n_params,
-                                    .host_seconds = wsc_clock_s() - s->host_start_s,
-                                    .wafer_peak_rss_bytes = s->wafer_rss_bytes,
-                                    .memoryx_peak_rss_bytes = s->memoryx_rss_bytes,
-                                    .host_sent_bytes = s->sent_bytes,
+                                    .host_seconds = wsc_clock_s() - s->log.host_start_s,
+                                    .wafer_peak_rss_bytes = s->result.wafer_rss_bytes,
+                                    .memoryx_peak_rss_bytes = s->result.memoryx_rss_bytes,
+                                    .host_sent_bytes = s->result.sent_bytes,
                                     .model_name = job->params->file,
                                     .params_file = job->params->file,
                                     .cluster_file = job->cluster->file,
                                     .cluster_name = job->cluster->name,
                                     .cluster_hash = job->cluster->hash,
-                                    .kernel = s->kernel,
-                                    .n_kernels = s->n_kernels,
+                                    .kernel = s->result.kernel,
+                                    .n_kernels = s->result.n_kernels,
                                     .payload = payload_of(s),
                                     .numerics = kind_of(s),
                                     .command = job->command};
@@ -297,33 +320,33 @@ static struct job_performance whereabouts(const struct job_state *s)
 static struct job_performance performance(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
-    const int64_t steps = s->step - s->first_step, n_csx = c->machine->n_wafers;
-    const int64_t samples = steps * s->train_batch.batch_size;
-    const int64_t time_ps = s->total_time_ps + s->recovery_ps;
+    const int64_t steps = s->at.step - s->run.first_step, n_csx = c->machine->n_wafers;
+    const int64_t samples = steps * s->train.batch.batch_size;
+    const int64_t time_ps = s->result.total_time_ps + s->at.recovery_ps;
     const struct cluster_rates r =
-        cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, s->step);
+        cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, s->at.step);
     struct job_performance p = whereabouts(s);
-    p.global_batch_size = s->train_batch.batch_size;
-    p.micro_batch_size = s->train_plan.micro_batch / model_sequences(c->model);
+    p.global_batch_size = s->train.batch.batch_size;
+    p.micro_batch_size = s->train.plan.micro_batch / model_sequences(c->model);
     p.steps = steps;
     p.virtual_time_ps = time_ps;
-    p.rate = s->rate.rate;
-    p.global_rate = s->rate.global_rate;
+    p.rate = s->log.rate.rate;
+    p.global_rate = s->log.rate.global_rate;
     p.samples_per_s = r.samples_per_s;
     p.tokens_per_s = r.tokens_per_s;
     p.mfu = r.mfu;
     p.joules_per_token = r.joules_per_token;
     if (p.host_seconds > 0)
         p.host_tokens_per_s = (double)(samples * model_tokens(c->model)) / p.host_seconds;
-    p.breakdown = s->total;
-    p.recovery_ps = s->recovery_ps;
-    p.fault = s->fault;
-    p.n_faults = s->n_faults;
+    p.breakdown = s->result.total;
+    p.recovery_ps = s->at.recovery_ps;
+    p.fault = s->result.fault;
+    p.n_faults = s->result.n_faults;
     if (s->job->params->optimizer.gradient_noise_scale && s->job->values)
-        p.noise_scale = &s->noise_scale;
+        p.noise_scale = &s->log.noise_scale;
     if (s->job->numerics == KERNELS_HOST)
         p.wafer_activation_bytes = host_act_bytes(
-            c->model, stream_max_samples(&s->train_batch) * model_sequences(c->model), true);
+            c->model, stream_max_samples(&s->train.batch) * model_sequences(c->model), true);
     return p;
 }
 
@@ -332,9 +355,11 @@ enum wsc_err job_write_performance(struct job_state *s)
     TRY(job_find_fault_costs(s));
     const struct job_performance p = performance(s);
     TRY(job_performance_write(s->job->params->runconfig.model_dir, &p));
-    if (s->n_kernels && !s->job->json) TRY(job_kernels_print(s->kernel, s->n_kernels));
-    if (s->n_carried && !s->job->json) TRY(job_payload_print(&p.payload));
-    if (s->n_faults && !s->job->json) TRY(job_fault_costs_print(s->fault, s->n_faults));
+    if (s->result.n_kernels && !s->job->json)
+        TRY(job_kernels_print(s->result.kernel, s->result.n_kernels));
+    if (s->result.n_carried && !s->job->json) TRY(job_payload_print(&p.payload));
+    if (s->result.n_faults && !s->job->json)
+        TRY(job_fault_costs_print(s->result.fault, s->result.n_faults));
     return s->job->json ? job_performance_print(&p) : WSC_OK;
 }
 
@@ -342,7 +367,7 @@ enum wsc_err job_write_performance(struct job_state *s)
  * step, which computes the whole prompts. */
 enum wsc_err job_write_generated(struct job_state *s)
 {
-    const struct job_generated *g = &s->generated;
+    const struct job_generated *g = &s->result.generated;
     const struct cluster *c = s->cluster;
     const double seconds = (double)g->total_ps * 1e-12;
     const struct job_generation generation = {
@@ -356,7 +381,7 @@ enum wsc_err job_write_generated(struct job_state *s)
     struct job_performance p = whereabouts(s);
     p.generation = &generation;
     p.global_batch_size = g->n_prompts;
-    p.micro_batch_size = s->eval_plan.micro_batch;
+    p.micro_batch_size = s->eval.plan.micro_batch;
     p.steps = g->steps;
     p.virtual_time_ps = g->total_ps;
     p.breakdown = g->breakdown;

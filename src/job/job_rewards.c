@@ -39,7 +39,7 @@ static int fill(const struct model *model, const struct stream_loss *sums, bool 
                                           r->chosen_logp / n,
                                           r->rejected_logp / n};
     int n_scores = 0;
-    if (!model->dpo.on || !sums->n_sequences) return 0;
+    if (!model->zoo.dpo.on || !sums->n_sequences) return 0;
     for (int i = model->n_reference ? 0 : WITH_REFERENCE; i < JOB_MOST_SCORES; i++)
         score[n_scores++] =
             (struct job_score){evaluated ? names[i].evaluated : names[i].trained,

@@ -180,6 +180,6 @@ static enum wsc_err compare_samples(const struct job_state *s, const char *secti
 enum wsc_err job_compare_data(const struct job_state *s, bool *report)
 {
     if (!s->job->values || comm_size(s->comm) == 1) return WSC_OK;
-    TRY(compare_samples(s, "train_input", s->train_source, report));
-    return compare_samples(s, "eval_input", s->eval_source, report);
+    TRY(compare_samples(s, "train_input", s->train.source, report));
+    return compare_samples(s, "eval_input", s->eval.source, report);
 }

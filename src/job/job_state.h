@@ -1,7 +1,8 @@
-/** The state of a job in progress, which its files share.
+/** The state of a job in progress, which its files share, by what it is: the run's phases and
+ * bounds, where it stands, its checkpoints, what stops it, its log, its results.
  *
  *  job_run() owns the one struct job_state of a process; every file of src/job works on it through
- *  the functions of its own header.  The fields below "rank 0 only" mean nothing on other ranks. */
+ *  the functions of its own header.  Parts marked "rank 0 only" mean nothing on other ranks. */
 #ifndef WSC_JOB_STATE_H
 #define WSC_JOB_STATE_H
 #include "job_metrics.h"
@@ -15,7 +16,7 @@
 struct job_eval_sums {
     double loss; /* of batch losses */
     struct stream_loss sums;
-    int64_t n_batches;
+    int64_t n_batches, n_planned;
     struct job_rate rate;
 };
 
@@ -29,54 +30,92 @@ struct job_generated {
         texts; /* owned; with --json: prompts and what follows them, each with its NUL */
 };
 
-struct job_state {
-    struct comm *comm;        /* borrowed */
-    const struct job *job;    /* borrowed */
-    struct cluster *cluster;  /* owned */
-    bool eval_counted;        /* eval_steps was compared with the data */
+/* Training or evaluation: data, batches, plan of the wafers, TensorBoard events. */
+struct job_phase {
+    struct data_source *source; /* owned; NULL without values or without a wafer on this rank */
+    struct cycles_plan plan;
+    struct stream_batch batch;
+    struct out_events *events; /* owned, rank 0 only; NULL in other modes */
+};
+
+/* The bounds of this run, from the restore on. */
+struct job_bounds {
+    int64_t first_step, first_samples; /* at the start of this run */
+    int64_t last_step;                 /* where to stop */
+    int64_t planned_last_step;         /* of the run that a restart continues, or -1 */
+};
+
+/* Where the run stands. */
+struct job_progress {
+    int64_t step;           /* finished */
+    int64_t samples;        /* of the stream, so far */
+    bool in_eval;           /* the pass in progress evaluates */
+    bool eval_due;          /* the evaluation after this step was stopped */
+    bool eval_counted;      /* eval_steps was compared with the data */
+    int64_t reached_step;   /* as hw_faults_reached(), of the run before */
+    int64_t recovery_ps;    /* virtual time of recovery from faults */
+    int64_t repeated_steps; /* done again after memory was lost */
+};
+
+/* Checkpoints and the folder that has them. */
+struct job_checkpoints {
+    int claim;                /* of model_dir, rank 0 only; -1: none */
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
-    struct data_source *train_source, *eval_source; /* owned; NULL without values */
-    struct cycles_plan train_plan, eval_plan;
-    struct stream_batch train_batch, eval_batch;
-    bool in_eval;                     /* the pass in progress evaluates */
-    bool eval_due;                    /* the evaluation after this step was stopped */
-    struct data_tokenizer *tokenizer; /* owned; while it generates */
+    int64_t saved_step; /* of the newest checkpoint; -1 none */
+    char *start_path;   /* owned: the checkpoint that this run began with, or NULL */
+};
 
-    int64_t step, last_step;           /* finished, and where to stop */
-    int64_t planned_last_step;         /* of the run that a restart continues, or -1 */
-    int64_t samples;                   /* of the stream, so far */
-    int64_t first_step, first_samples; /* at the start of this run */
-    int64_t saved_step;                /* of the newest checkpoint; -1 none */
-    char *start_path;                  /* owned: the checkpoint that this run began with, or NULL */
-    int64_t reached_step;              /* as hw_faults_reached(), of the run before */
-    int64_t recovery_ps;               /* virtual time of recovery from faults */
-    int64_t repeated_steps;            /* done again after memory was lost */
-    int64_t steps_per_look;            /* between looks at what signals ask for */
-    double looked_s;                   /* the last look, host clock */
-    int stop_signal;                   /* that asked to stop; 0: none */
-    int claim;                         /* of model_dir, rank 0 only */
-    bool all_failed, speaks; /* every rank knows of the failure, and this one reports it */
+/* Looks at what signals ask for. */
+struct job_stop {
+    int64_t steps_per_look; /* between two looks */
+    double looked_s;        /* the last look, host clock */
+    int signal;             /* that asked to stop; 0: none */
+};
 
-    /* rank 0 only: what on_batch keeps */
-    struct job_metrics *metrics;                   /* owned */
-    struct out_events *train_events, *eval_events; /* owned; NULL in other modes */
-    int loop;                                      /* training loops so far */
-    int64_t loop_end;                              /* last step of the one in progress */
+/* A failure that every rank knows of. */
+struct job_failure {
+    bool everywhere, reports; /* there is one; this rank reports it */
+};
+
+/* What log lines and metrics are made of; rank 0 only. */
+struct job_log {
+    struct job_metrics *metrics; /* owned */
+    int loop;                    /* training loops so far */
+    int64_t loop_end;            /* last step of the one in progress */
     struct job_rate rate;
-    struct vtime_breakdown total;
-    int64_t total_time_ps;
-    double host_start_s, host_logged_s;
+    double host_start_s, host_logged_s; /* host clock: begin of the run, last line */
     int64_t host_logged_step;
     double last_loss, noise_scale;
+    struct job_eval_sums eval;
+};
+
+/* What performance.json has at the end; rank 0 only. */
+struct job_result {
+    struct vtime_breakdown total;
+    int64_t total_time_ps;
     struct job_fault_cost *fault; /* owned: what the faults cost */
     int n_faults;
     int64_t wafer_rss_bytes, memoryx_rss_bytes, sent_bytes;
     struct stream_carried *carried; /* owned, n_carried: of a training with values */
     int n_carried;
-    struct job_eval_sums eval;
     struct job_generated generated;
     int n_kernels; /* 0 unless the values come from the mesh */
     struct job_kernel kernel[PROGRAMS_ROWS];
+};
+
+struct job_state {
+    struct comm *comm;       /* borrowed */
+    const struct job *job;   /* borrowed */
+    struct cluster *cluster; /* owned */
+    struct job_phase train, eval;
+    struct job_bounds run;
+    struct job_progress at;
+    struct job_checkpoints checkpoint;
+    struct job_stop stop;
+    struct job_failure failure;
+    struct data_tokenizer *tokenizer; /* owned; while it generates */
+    struct job_log log;
+    struct job_result result;
 };
 #endif

@@ -13,8 +13,8 @@
 /* One step at first: how long it takes is not known, and it may be minutes. */
 void job_stop_restart(struct job_state *s)
 {
-    s->steps_per_look = 1;
-    s->looked_s = wsc_clock_s();
+    s->stop.steps_per_look = 1;
+    s->stop.looked_s = wsc_clock_s();
 }
 
 void job_stop_begin(struct job_state *s)
@@ -35,13 +35,13 @@ void job_stop_look(struct job_state *s, int64_t n_steps)
      */
     enum { US_BETWEEN_LOOKS = 1000000, MOST_GROWTH = 8 };
     const double now = wsc_clock_s();
-    int64_t us = (int64_t)((now - s->looked_s) * 1e6);
+    int64_t us = (int64_t)((now - s->stop.looked_s) * 1e6);
     us = comm_max(s->comm, us > 1 ? us : 1) / n_steps + 1;
-    s->looked_s = now;
+    s->stop.looked_s = now;
     int64_t n = US_BETWEEN_LOOKS / us;
-    if (n > MOST_GROWTH * s->steps_per_look) n = MOST_GROWTH * s->steps_per_look;
-    s->steps_per_look = n > 1 ? n : 1;
-    s->stop_signal = (int)comm_max(s->comm, wsc_stop_asked());
+    if (n > MOST_GROWTH * s->stop.steps_per_look) n = MOST_GROWTH * s->stop.steps_per_look;
+    s->stop.steps_per_look = n > 1 ? n : 1;
+    s->stop.signal = (int)comm_max(s->comm, wsc_stop_asked());
 }
 
 enum wsc_err job_stop_here(struct job_state *s)
@@ -50,14 +50,14 @@ enum wsc_err job_stop_here(struct job_state *s)
     const bool trained = params->mode == ZOO_TRAIN || params->mode == ZOO_TRAIN_AND_EVAL;
     if (!trained)
         return wsc_err_hint(
-            WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation", strsignal(s->stop_signal)),
+            WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation", strsignal(s->stop.signal)),
             "started again, it begins again");
     const bool saves = s->job->values && params->checkpoint_steps > 0;
-    if (saves && s->saved_step != s->step) TRY(job_save(s));
+    if (saves && s->checkpoint.saved_step != s->at.step) TRY(job_save(s));
     enum wsc_err rc =
         WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
-                  strsignal(s->stop_signal), (long long)s->step, (long long)s->last_step);
+                  strsignal(s->stop.signal), (long long)s->at.step, (long long)s->run.last_step);
     if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
     return wsc_err_hint(rc, "started again, it resumes from %s/checkpoint_%lld.mdl",
-                        params->model_dir, (long long)s->step);
+                        params->model_dir, (long long)s->at.step);
 }

@@ -9,7 +9,8 @@
 void job_stop_begin(struct job_state *s);
 /** Signals end the process again. */
 void job_stop_end(void);
-/** After @p n_steps steps since the last look: set stop_signal and steps_per_look on all ranks. */
+/** After @p n_steps steps since the last look: set signal and steps_per_look of `stop` on all
+ * ranks. */
 void job_stop_look(struct job_state *s, int64_t n_steps);
 /** Before steps of another kind: the next look comes after the first of them. */
 void job_stop_restart(struct job_state *s);

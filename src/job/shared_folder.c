@@ -45,7 +45,7 @@ static bool appears(const char *path)
 static enum wsc_err look_for_mark(const struct job_state *s, const char *mark)
 {
     const int *host = comm_host_of_rank(s->comm), rank = comm_rank(s->comm);
-    if (!mark || !s->in_group || host[rank] == host[0] || appears(mark)) return WSC_OK;
+    if (!mark || !s->checkpoint.in_group || host[rank] == host[0] || appears(mark)) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: not the same folder on %s and on %s",
                                   s->job->params->runconfig.model_dir, comm_host_name(s->comm, 0),
                                   comm_host_name(s->comm, rank)),

@@ -47,7 +47,7 @@ static double rmsnorm_cycles(const struct cycles_layout *l, const struct program
 {
     struct model m = *l->model;
     struct cycles_layout rms = *l;
-    m.norm = ZOO_RMSNORM;
+    m.zoo.norm_type = ZOO_RMSNORM;
     rms.model = &m;
     return layernorm_cycles(&rms, c);
 }

@@ -123,16 +123,22 @@ static double largest_error(const struct operands *o, const struct kernels_row *
     return max;
 }
 
+double kernels_row_cycles(const struct kernels_row *row, const struct programs_case *c)
+{
+    struct programs_layout lay;
+    if (!row->cycles) return -1;
+    programs_layout_init(&lay, c);
+    return row->cycles(&lay.layout, c);
+}
+
 /* Operands, program, formula, reference. */
 static enum wsc_err run_program(const struct kernels_row *row, const struct programs_case *c,
                                 struct operands *o, struct programs_result *r)
 {
-    struct programs_layout lay;
     TRY(operands_init(o, row, c));
     const struct programs_operands view = view_of(o);
     TRY(programs_operate(c, row->program, &view, r));
-    programs_layout_init(&lay, c);
-    r->form = row->cycles(&lay.layout, c);
+    r->form = kernels_row_cycles(row, c);
     r->max_error = largest_error(o, row, c);
     return WSC_OK;
 }

@@ -14,6 +14,7 @@
 #include <wsc/model.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { N_OWN_SETS = 8, SET_SIZE = 4096, MAX_SETS = 256 };
@@ -174,7 +175,10 @@ enum wsc_err law_train(struct comm *comm, const struct law_ladder *ladder, int k
         WSC_WARNING("all sizes train with the learning rate of %s; hint: "
                     "model.mup_base_hidden_size scales it with the width (muP)",
                     ladder->params_path);
+    char title[96];
+    (void)snprintf(title, sizeof title, "size %d of %d, %s", k + 1, ladder->n_sizes, out->name);
     const struct job job = {.params = &p,
+                            .title = title,
                             .cluster = ladder->cluster,
                             .numerics = KERNELS_HOST,
                             .values = true,

@@ -9,6 +9,7 @@
 #include "memoryx_state.h"
 
 #include <wsc/mem.h>
+#include <wsc/out.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -317,8 +318,10 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
 {
     const struct model *model = memoryx->net->model;
     if (what->weights && what->strict) TRY(check_known(model, file));
-    for (int i = 0; i < model->n_tensors && what->weights; i++)
+    for (int i = 0; i < model->n_tensors && what->weights; i++) {
+        out_progress_at("load weights", i, model->n_tensors, model->tensor[i].name);
         TRY(load_weights(memoryx, file, i, what->strict));
+    }
     if (what->optimizer) TRY(load_optimizer(memoryx, file));
     TRY(load_counters(memoryx, file, what));
     if (what->masks) TRY(memoryx_load_mask_step(memoryx, file));

@@ -5,8 +5,8 @@
  * of a run. */
 #include "deadlock.h"
 #include "mesh_channel.h"
-#include "mesh_link.h"
 #include "mesh_queue.h"
+#include "mesh_share.h"
 #include "mesh_state.h"
 #include "region.h"
 
@@ -268,17 +268,32 @@ static bool is_busy(const struct mesh *m, int64_t i)
            pe->activated & ~pe->blocked || m->router[i].waiting;
 }
 
-/* The first source that still has wavelets, or -1. */
-static int64_t busy_source(const struct mesh *m)
+/* The first source that still has wavelets, or -1; @p own: of those that run here. */
+static int64_t busy_source(const struct mesh *m, bool own)
 {
-    for (int i = 0; i < m->n_sources; i++)
-        if (m->source[i].next < m->source[i].n) return m->source[i].router;
+    for (int i = 0; i < m->n_sources; i++) {
+        const struct mesh_source *s = &m->source[i];
+        if (s->next < s->n && (!own || mesh_is_own(&m->pe[s->router]))) return s->router;
+    }
     return -1;
+}
+
+/* What mesh_check_end() names, of the PEs that this process runs. */
+bool mesh_is_left(struct mesh *m)
+{
+    const struct mesh_region *first = &m->region[m->own], *last = first + m->n_own - 1;
+    struct wait w;
+    for (int64_t i = first->first; i < last->first + last->n_pes; i++) {
+        const struct mesh_pe *pe = &m->pe[i];
+        if (pe->in_used || pe->out_used || pe->activated || m->router[i].waiting) return true;
+        if (pe->threads && waits(m, i, &w)) return true;
+    }
+    return busy_source(m, true) >= 0;
 }
 
 enum wsc_err mesh_check_limit(struct mesh *m)
 {
-    int64_t first = busy_source(m), n = 0;
+    int64_t first = busy_source(m, false), n = 0;
     for (int64_t i = m->n_pes - 1; i >= 0; i--) {
         if (!is_busy(m, i)) continue;
         first = i;

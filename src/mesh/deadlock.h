@@ -6,7 +6,11 @@
 
 #include <wsc/err.h>
 
+#include <stdbool.h>
+
 enum wsc_err mesh_check_end(struct mesh *m);
+/* Is there something for it in what this process runs? */
+bool mesh_is_left(struct mesh *m);
 /* OK when all ended just then. */
 enum wsc_err mesh_check_limit(struct mesh *m);
 #endif

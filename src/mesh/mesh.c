@@ -3,6 +3,7 @@
  * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
  * (tasks), run.c (cycles); mesh_state.h explains how the data is laid out. */
 #include "mesh_queue.h"
+#include "mesh_share.h"
 #include "mesh_state.h"
 #include "pool.h"
 #include "region.h"
@@ -109,6 +110,8 @@ enum wsc_err mesh_clear(struct mesh *m)
         pe_init(m, i);
     for (int i = 0; i < m->n_regions; i++)
         mesh_region_clear(&m->region[i]);
+    mesh_share_fini(m);
+    m->share_rc = WSC_OK;
     m->parity = 0;
     m->linked = m->expired = false;
     return WSC_OK;
@@ -142,9 +145,9 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
 {
     struct mesh *m;
     *out = NULL;
-    if (config->threads < 0 || config->threads > MESH_MAX_REGIONS)
+    if (config->threads < 0 || config->threads > MESH_MAX_THREADS)
         return WSC_RAISE(WSC_USAGE, "mesh: %d threads, expected 0 to %d", config->threads,
-                         MESH_MAX_REGIONS);
+                         MESH_MAX_THREADS);
     if (config->w < 1 || config->h < 1 || config->w > MAX_SIDE || config->h > MAX_SIDE)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric of %d x %d, expected 1 to %d PEs a side",
                          config->w, config->h, MAX_SIDE);
@@ -152,6 +155,9 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
         config->max_cycles < 0 || config->max_cycles > INT32_MAX)
         return WSC_RAISE(WSC_USAGE, "mesh: architecture %d, 16-bit format %d, at most %lld cycles",
                          (int)config->arch, (int)config->half, (long long)config->max_cycles);
+    if (config->share && config->share->parts > config->h)
+        return WSC_RAISE(WSC_USAGE, "mesh: %d processes share a fabric of %d rows",
+                         config->share->parts, config->h);
     TRY_NEW(m, WSC_MEM_MESH, 1);
     m->config = *config;
     if (!m->config.max_cycles || m->config.max_cycles > INT32_MAX) m->config.max_cycles = INT32_MAX;
@@ -174,6 +180,7 @@ void mesh_destroy(struct mesh **mesh)
     for (int64_t i = 0; m->pe && i < m->n_pes; i++)
         if (mesh_pool_size(m->pe[i].memory_bytes) == MESH_POOL_SIZES) wsc_free(m->pe[i].memory);
     mesh_regions_fini(m);
+    mesh_share_fini(m);
     free_program(m);
     mesh_buffer_give(&m->channels);
     mesh_buffer_give(&m->queues);

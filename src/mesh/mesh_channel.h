@@ -11,6 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The channel of @p colour at router @p router, or NULL when the colour has no route there. */
+static inline struct mesh_channel *mesh_channel_of(const struct mesh *m, int64_t router, int colour)
+{
+    const struct mesh_router *r = &m->router[router];
+    if (!(r->colours >> colour & 1U)) return NULL;
+    return &m->channel[r->first + __builtin_popcount(r->colours & ((1U << colour) - 1U))];
+}
 /* Whether the channel takes a wavelet from @p side (a set of one) in cycle @p now. */
 static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now, unsigned side)
 {

@@ -4,6 +4,7 @@
  * it on the calling thread, team.c on several. */
 #include "mesh_cycle.h"
 #include "mesh_channel.h"
+#include "mesh_share.h"
 #include "mesh_state.h"
 #include "pe.h"
 #include "region.h"
@@ -92,14 +93,16 @@ void mesh_region_begin(struct mesh_region *r)
 
 /* ---- from cycle to cycle --------------------------------------------------------------------- */
 
-/* An edge source looks by itself, so the run is not over while one has wavelets and an open
- * channel. */
+/* An edge source looks by itself, so the run is not over while one of this process has wavelets
+ * and an open channel. */
 static bool source_can_send(const struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
         const struct mesh_source *s = &m->source[i];
         const struct mesh_channel *ch = &m->channel[s->channel];
-        if (s->next < s->n && mesh_channel_open(ch, m->region->now + 1, s->side)) return true;
+        if (s->next < s->n && mesh_is_own(&m->pe[s->router]) &&
+            mesh_channel_open(ch, m->region->now + 1, s->side))
+            return true;
     }
     return false;
 }
@@ -117,8 +120,8 @@ static bool is_active(const struct mesh_region *r)
 static bool somebody_is_active(const struct mesh *m)
 {
     bool any = false;
-    for (int i = 0; i < m->n_regions && !any; i++)
-        any = is_active(&m->region[i]);
+    for (int i = 0; i < m->n_own && !any; i++)
+        any = is_active(&m->region[m->own + i]);
     return any;
 }
 
@@ -147,25 +150,49 @@ void mesh_begin_cycle(struct mesh *m, int64_t now)
 
 static bool failed(const struct mesh *m)
 {
-    for (int i = 0; i < m->n_regions; i++)
-        if (m->region[i].rc) return true;
+    for (int i = 0; i < m->n_own; i++)
+        if (m->region[m->own + i].rc) return true;
     return false;
 }
 
+/* The next cycle in which a region of this process has something to do: the one after this, or that
+ * of the first timer, or none. */
+static int64_t own_next(const struct mesh *m)
+{
+    int64_t next = INT64_MAX;
+    if (somebody_is_active(m) || source_can_send(m)) return m->region->now + 1;
+    for (int i = 0; i < m->n_own; i++) {
+        int64_t first = mesh_next_timer(&m->region[m->own + i]);
+        if (first < next) next = first;
+    }
+    return next;
+}
+
+/* That of all processes; none also when one of them failed. */
+static enum wsc_err find_next(struct mesh *m, int64_t *next)
+{
+    int64_t least[2] = {failed(m) ? -1 : 0, own_next(m)};
+    TRY(mesh_share_least(m, least, 2));
+    *next = least[0] ? INT64_MAX : least[1];
+    return *next < INT64_MAX ? mesh_share_cycle(m) : WSC_OK;
+}
+
+/* Rare beside the work of a cycle, frequent beside a person's patience. */
+static void tell_progress(const struct mesh *m)
+{
+    enum { EVERY = 256 };
+    const int64_t now = m->region->now;
+    if (m->config.progress && now % EVERY == 0) m->config.progress(m->config.progress_ctx, now);
+}
+
 /* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
- * are skipped: the next one is that of the first timer, and without one the run has ended. */
+ * are skipped; the run has ended when nobody ever will have. */
 bool mesh_next_cycle(struct mesh *m)
 {
-    int64_t timer = INT64_MAX, next = m->region->now + 1;
-    if (failed(m)) return false;
-    if (!somebody_is_active(m) && !source_can_send(m)) {
-        for (int i = 0; i < m->n_regions; i++) {
-            int64_t first = mesh_next_timer(&m->region[i]);
-            if (first < timer) timer = first;
-        }
-        if (timer == INT64_MAX) return false;
-        next = timer;
-    }
+    int64_t next = INT64_MAX;
+    tell_progress(m);
+    m->share_rc = find_next(m, &next);
+    if (m->share_rc || next == INT64_MAX) return false;
     mesh_begin_cycle(m, next);
     return !m->expired;
 }

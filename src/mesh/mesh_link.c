@@ -4,6 +4,7 @@
  * filter) of every route and connects it to those of the neighbours, checking that each colour has
  * one sender. */
 #include "mesh_link.h"
+#include "mesh_channel.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
 #include "pool.h"
@@ -208,13 +209,6 @@ static void count_channels(struct mesh *m)
     }
 }
 
-struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour)
-{
-    const struct mesh_router *r = &m->router[router];
-    if (!(r->colours >> colour & 1U)) return NULL;
-    return &m->channel[r->first + __builtin_popcount(r->colours & ((1U << colour) - 1U))];
-}
-
 /* The channels of the four neighbours for the same colour; at the edge, or without a route there,
  * none. */
 static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
@@ -297,6 +291,7 @@ static enum wsc_err make_queues(struct mesh *m)
     for (int64_t i = 0; i < m->n_pes; i++)
         lines += place_queues(m, &m->pe[i]);
     TRY(mesh_buffer_zero(&m->queues, lines * MESH_LINE));
+    m->queue_lines = lines;
     struct mesh_cache_line *line = m->queues.data;
     for (int64_t i = 0; i < m->n_pes; i++) {
         struct mesh_pe *pe = &m->pe[i];
@@ -343,7 +338,7 @@ static enum wsc_err link_sources(struct mesh *m)
 static enum wsc_err share_sources(struct mesh *m)
 {
     for (int i = 0; i < m->n_regions && m->n_sources; i++) {
-        struct mesh_region *r = &m->region[i];
+        struct mesh_region *r = &m->region[i]; /* also those of other processes */
         wsc_free(r->source);
         TRY_NEW(r->source, WSC_MEM_MESH, m->n_sources);
     }

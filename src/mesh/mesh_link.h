@@ -9,6 +9,4 @@
 #include <stdint.h>
 
 enum wsc_err mesh_link(struct mesh *m);
-/* The channel of @p colour at router @p router, or NULL when the colour has no route there. */
-struct mesh_channel *mesh_channel_of(struct mesh *m, int64_t router, int colour);
 #endif

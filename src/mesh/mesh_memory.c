@@ -2,6 +2,7 @@
 /* Memory of the PEs, 48 KB each: reservations that name what does not fit, copies between host and
  * PEs, and its host memory, which grows as addresses are touched. */
 #include "mesh_memory.h"
+#include "mesh_share.h"
 #include "mesh_state.h"
 #include "pool.h"
 
@@ -102,6 +103,7 @@ static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int
     for (int64_t i = 0; i < (int64_t)rect.w * rect.h; i++) {
         struct mesh_pe *pe = mesh_pe_at(m, rect.x + (int)(i % rect.w), rect.y + (int)(i / rect.w));
         TRY(check_range(pe, address, bytes));
+        if (!mesh_is_own(pe)) continue;
         TRY(mesh_touch(pe, address + bytes));
         if (host[0]) memcpy((char *)host[0] + i * bytes, pe->memory + address, (size_t)bytes);
         if (host[1]) memcpy(pe->memory + address, (char *)host[1] + i * bytes, (size_t)bytes);
@@ -124,8 +126,9 @@ enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, co
 enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
                            int64_t bytes)
 {
-    return bytes ? copy(m, rect, address, bytes, (void *[2]){host, NULL})
-                 : mesh_check_rect(m, rect);
+    if (!bytes) return mesh_check_rect(m, rect);
+    TRY(copy(m, rect, address, bytes, (void *[2]){host, NULL}));
+    return mesh_share_rows(m, rect, host, bytes);
 }
 
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)

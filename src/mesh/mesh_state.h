@@ -23,7 +23,7 @@ enum {
     MESH_NONE = 255,
     MESH_OFF_FABRIC = -1, /* smaller numbers: edge sinks */
     MESH_AHEAD = 4,       /* cycles for which visits are listed: more than any latency */
-    MESH_MAX_REGIONS = 64
+    MESH_MAX_THREADS = 64
 };
 
 /* In the payload of a control wavelet: it turns the switch of its own router and goes no further.
@@ -276,7 +276,7 @@ struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
     int64_t step[5]; /* from a router to its neighbour */
-    int64_t n_pes, n_channels;
+    int64_t n_pes, n_channels, queue_lines;
     int parity; /* of the cycles that were run */
     bool linked, expired;
     struct mesh_watch *watch; /* borrowed, or NULL */
@@ -287,7 +287,9 @@ struct mesh {
     struct mesh_binding *binding;                 /* of each PE */
     struct mesh_buffer places, channels, queues;  /* places: router .. binding */
     struct mesh_region *region;
-    int n_regions;
+    int n_regions, own, n_own;  /* of all processes; first of those that run here, their number */
+    struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
+    enum wsc_err share_rc;      /* of an exchange with them */
     struct mesh_switch *extra;
     int n_extra, extra_capacity;
     struct mesh_cell *cell; /* n_pes x MESH_COLOURS until linked */

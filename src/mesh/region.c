@@ -39,19 +39,23 @@ static enum wsc_err region_init(struct mesh *m, int index)
     memcpy(r->step, m->step, sizeof r->step);
     for (int64_t i = 0; i < r->n_pes; i++)
         r->pe[i].region = r;
+    for (int i = 0; i < 4 && m->n_regions > 1; i++)
+        TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
+    if (index < m->own || index >= m->own + m->n_own) return WSC_OK; /* another process runs it */
     for (int i = 0; i < MESH_AHEAD; i++)
         TRY(new_active(&r->active[i], r->n_words));
     TRY_NEW(r->visit, WSC_MEM_MESH, 64 * (r->n_words < MESH_CHUNK ? r->n_words : MESH_CHUNK));
-    for (int i = 0; i < 4 && m->n_regions > 1; i++)
-        TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
     return WSC_OK;
 }
 
 enum wsc_err mesh_regions_init(struct mesh *m)
 {
+    const int parts = m->config.share ? m->config.share->parts : 1;
     int n = m->config.threads;
-    if (n > m->config.h) n = m->config.h;
-    m->n_regions = n < 1 ? 1 : n;
+    if (n > m->config.h / parts) n = m->config.h / parts;
+    m->n_own = n < 1 ? 1 : n;
+    m->n_regions = parts * m->n_own;
+    m->own = m->config.share ? m->config.share->part * m->n_own : 0;
     TRY_NEW(m->region, WSC_MEM_MESH, m->n_regions);
     for (int i = 0; i < m->n_regions; i++)
         TRY(region_init(m, i));
@@ -84,6 +88,7 @@ void mesh_regions_fini(struct mesh *m)
 
 static void clear_active(struct mesh_active *a, int64_t n_words)
 {
+    if (!a->word) return; /* of another process */
     memset(a->word, 0, (size_t)n_words * sizeof *a->word);
     memset(a->chunk, 0, (size_t)((n_words + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
 }

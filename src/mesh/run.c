@@ -4,6 +4,7 @@
 #include "deadlock.h"
 #include "mesh_cycle.h"
 #include "mesh_link.h"
+#include "mesh_share.h"
 #include "mesh_state.h"
 #include "mesh_watch.h"
 #include "region.h"
@@ -11,7 +12,6 @@
 
 static void start_region(struct mesh_region *r)
 {
-    r->channel = r->m->channel;
     for (int64_t at = 0; at < r->n_pes; at++)
         if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
 }
@@ -23,8 +23,11 @@ static enum wsc_err start(struct mesh *m)
         return WSC_RAISE(WSC_USAGE,
                          "mesh: a program runs once; mesh_clear makes room for the next");
     TRY(mesh_link(m));
+    TRY(mesh_share_begin(m));
     for (int i = 0; i < m->n_regions; i++)
-        start_region(&m->region[i]);
+        m->region[i].channel = m->channel;
+    for (int i = 0; i < m->n_own; i++)
+        start_region(&m->region[m->own + i]);
     mesh_begin_cycle(m, 0);
     return WSC_OK;
 }
@@ -32,20 +35,21 @@ static enum wsc_err start(struct mesh *m)
 /* Run on the calling thread. */
 static enum wsc_err run_alone(struct mesh *m)
 {
+    struct mesh_region *r = &m->region[m->own];
     do {
-        mesh_region_begin(m->region);
-        TRY(mesh_region_move(m->region));
+        mesh_region_begin(r);
+        r->rc = mesh_region_move(r);
     } while (mesh_next_cycle(m));
-    return WSC_OK;
+    return r->rc;
 }
 
-/* Counts of all regions; the length of the run is the end of the last cycle in which one did
- * something. */
+/* Counts of the regions that ran here; the length of the run is the end of the last cycle in which
+ * one did something. */
 static void add_stats(const struct mesh *m, struct mesh_stats *stats)
 {
     *stats = (struct mesh_stats){0};
-    for (int i = 0; i < m->n_regions; i++) {
-        const struct mesh_region *r = &m->region[i];
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_region *r = &m->region[m->own + i];
         if (r->last > stats->cycles) stats->cycles = r->last;
         stats->wavelets += r->stats.wavelets;
         stats->wavelet_hops += r->stats.wavelet_hops;
@@ -53,13 +57,36 @@ static void add_stats(const struct mesh *m, struct mesh_stats *stats)
     }
 }
 
+/* Judge what is left, here or in another process: then all of them judge the state of the whole
+ * fabric. */
+static enum wsc_err check_rest(struct mesh *m)
+{
+    int64_t left = -(int64_t)mesh_is_left(m);
+    TRY(mesh_share_least(m, &left, 1));
+    if (!left && !m->expired) return WSC_OK;
+    TRY(mesh_share_state(m));
+    if (m->expired) TRY(mesh_check_limit(m));
+    return mesh_check_end(m);
+}
+
+/* Errors of a run, of the processes first: after one of those nothing can be exchanged. */
+static enum wsc_err run_cycles(struct mesh *m)
+{
+    enum wsc_err rc = m->n_own > 1 ? mesh_team_run(m) : run_alone(m);
+    if (m->share_rc)
+        return WSC_RAISE(m->share_rc, "mesh: the processes that share the fabric lost contact");
+    return mesh_share_agree(m, rc);
+}
+
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
+    if (m->watch && m->config.share)
+        return WSC_RAISE(WSC_USAGE, "mesh: a fabric that processes share cannot be watched");
     TRY(start(m));
     if (m->watch) TRY(mesh_watch_begin(m));
-    TRY(m->n_regions > 1 ? mesh_team_run(m) : run_alone(m));
-    if (m->expired) TRY(mesh_check_limit(m));
+    TRY(run_cycles(m));
     add_stats(m, stats);
-    TRY(mesh_check_end(m));
+    TRY(mesh_share_results(m, stats));
+    TRY(check_rest(m));
     return m->watch ? mesh_watch_finish(m, stats->cycles) : WSC_OK;
 }

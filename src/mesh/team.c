@@ -105,8 +105,8 @@ static void *run_member(void *argument)
  * are visited in their order. */
 static enum wsc_err first_error(const struct mesh *m)
 {
-    for (int i = 0; i < m->n_regions; i++) {
-        const struct mesh_region *r = &m->region[i];
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_region *r = &m->region[m->own + i];
         if (r->rc && i == 0) return r->rc; /* raised by the caller's thread */
         if (r->rc) return WSC_RAISE(r->rc, "%s", r->message ? r->message : wsc_err_str(r->rc));
     }
@@ -120,7 +120,7 @@ static int start_members(struct mesh_team *t, struct member *member)
     int n = 1;
     (void)pthread_mutex_lock(&t->mutex);
     for (; n < t->n; n++) {
-        member[n] = (struct member){.team = t, .region = &t->m->region[n]};
+        member[n] = (struct member){.team = t, .region = &t->m->region[t->m->own + n]};
         if (pthread_create(&member[n].thread, NULL, run_member, &member[n])) break;
     }
     t->cancelled = n < t->n;
@@ -130,18 +130,18 @@ static int start_members(struct mesh_team *t, struct member *member)
 
 enum wsc_err mesh_team_run(struct mesh *m)
 {
-    struct member member[MESH_MAX_REGIONS];
+    struct member member[MESH_MAX_THREADS];
     struct mesh_team t = {.m = m,
-                          .n = m->n_regions,
+                          .n = m->n_own,
                           .mutex = PTHREAD_MUTEX_INITIALIZER,
                           .cond = PTHREAD_COND_INITIALIZER};
     int n = start_members(&t, member);
-    if (!t.cancelled) cycles(&t, m->region);
+    if (!t.cancelled) cycles(&t, &m->region[m->own]);
     for (int i = 1; i < n; i++)
         (void)pthread_join(member[i].thread, NULL);
     (void)pthread_cond_destroy(&t.cond);
     (void)pthread_mutex_destroy(&t.mutex);
     if (t.cancelled)
-        return WSC_RAISE(WSC_CAPACITY, "mesh: the host gives %d of %d threads", n, m->n_regions);
+        return WSC_RAISE(WSC_CAPACITY, "mesh: the host gives %d of %d threads", n, m->n_own);
     return first_error(m);
 }

@@ -135,6 +135,15 @@ static void set_encoder(struct model *model, const struct zoo_model *m)
     model->filter_dropout = m->dropout_rate;
 }
 
+/* The section as it is, without the lists that belong to the params: model_take_frozen() turns them
+ * into flags of tensors. */
+static void take_section(struct model *model, const struct zoo_model *m)
+{
+    model->zoo = *m;
+    model->zoo.freeze = (struct zoo_patterns){.n = 0};
+    model->zoo.lora_params = (struct zoo_loras){.n = 0};
+}
+
 /* Sizes and features of the blocks; a gated nonlinearity is its function and a flag. */
 static void set_sizes(struct model *model, const struct zoo_params *params)
 {
@@ -146,20 +155,11 @@ static void set_sizes(struct model *model, const struct zoo_params *params)
     model->V = m->vocab_size;
     model->T = sequence_length(params);
     model->table_rows = m->max_position_embeddings;
-    model->embed_norm = m->embedding_layer_norm;
     set_encoder(model, m);
-    model->norm = m->norm_type;
-    model->norm_eps = m->layer_norm_epsilon;
-    model->parallel = m->parallel_block;
     model->norm3 = !m->parallel_block || m->use_untied_layer_norm;
-    model->sandwich = m->norm_first_sandwich;
     model->gated = m->nonlinearity >= ZOO_GATED;
     model->nonlinearity =
         (enum zoo_nonlinearity)((int)m->nonlinearity - (model->gated ? ZOO_GATED : 0));
-    model->ffn_bias = m->use_ffn_bias;
-    model->embed_dropout = m->embedding_dropout_rate;
-    model->attention_dropout = m->attention_dropout_rate;
-    model->residual_dropout = m->dropout_rate;
 }
 
 /* Heads, positions, windows.  Without its own width attention has that of the hidden features. */
@@ -172,18 +172,9 @@ static void set_attention(struct model *model, const struct zoo_model *m)
     model->qk_scale = m->scale_qk_dot_by_d ? 1.0 / d : 1.0 / sqrt(d);
     if (m->attention_type == ZOO_DOT_PRODUCT) model->qk_scale = 1;
     if (m->attention_logits_alpha > 0) model->qk_scale *= m->attention_logits_alpha;
-    model->qk_scale_by_layer = m->scale_qk_dot_by_layer_idx;
-    model->attention_softcap = m->attention_logit_softcapping;
-    model->qkv_bias = m->use_projection_bias_in_attention;
-    model->o_bias = m->use_ffn_bias_in_attention;
-    model->position = m->position_embedding_type;
-    if (model->position == ZOO_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
-    model->rope_theta = m->rope_theta;
+    if (m->position_embedding_type == ZOO_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
     model->position_scale = m->pos_scaling_factor > 0 ? m->pos_scaling_factor : 1;
-    model->rope_scaling = m->pos_scaling_type;
-    model->rope = m->pos_scaling_extra_args;
     model->window = m->attention_sliding_window_length > 0 ? m->attention_sliding_window_length : 0;
-    model->window_every_other = m->sliding_window_every_other_decoder_layer;
     model->sink_tokens = model->window ? m->attention_sink_tokens : 0;
 }
 
@@ -195,20 +186,15 @@ static void set_experts(struct model *model, const struct zoo_model *m)
     if (!model->experts) return;
     model->active_experts = moe->top_k;
     model->shared_experts = moe->num_shared_experts;
-    model->routing = moe->routing_algorithm;
-    model->normalise_experts = moe->expert_weighting_normalization;
-    model->null_expert = moe->null_expert_bias;
     model->balance_by_tokens = m->loss_scaling == ZOO_LOSS_NUM_TOKENS;
     model->load_balance =
         moe->load_balancing_loss_coef / (model->balance_by_tokens ? 1 : m->loss_weight);
 }
 
-/* Factors of embeddings and logits: given, or by the base sizes of muP. */
+/* Factor of the logits: given, or by the base sizes of muP. */
 static void set_scales(struct model *model, const struct zoo_model *m)
 {
-    model->embeddings_scale = m->embeddings_scale;
     model->logits_scale = m->output_logits_scale;
-    model->logits_softcap = m->final_logit_softcapping;
     if (!(m->mup_base_hidden_size > 0)) return;
     const double ratio = (double)m->hidden_size / m->mup_base_hidden_size;
     model->logits_scale =
@@ -228,11 +214,10 @@ static void set_precision(struct model *model, const struct zoo_params *params)
 }
 
 /** By default the policy model has no dropout, as in the Model Zoo. */
-static void set_preferences(struct model *model, const struct zoo_model *m)
+static void set_preferences(struct zoo_model *m)
 {
-    model->dpo = m->dpo;
-    if (m->dpo.on && m->dpo.disable_dropout)
-        model->embed_dropout = model->attention_dropout = model->residual_dropout = 0;
+    if (!m->dpo.on || !m->dpo.disable_dropout) return;
+    m->embedding_dropout_rate = m->attention_dropout_rate = m->dropout_rate = 0;
 }
 
 enum wsc_err model_create(struct model **out, const struct zoo_params *params,
@@ -244,13 +229,14 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     TRY(check_sizes(&params->model));
     TRY(check_family(params));
     TRY_NEW(model, WSC_MEM_MODEL, 1);
+    take_section(model, &params->model);
+    set_preferences(&model->zoo);
     set_sizes(model, params);
     set_attention(model, &params->model);
     set_experts(model, &params->model);
     set_scales(model, &params->model);
     model->seed = (uint64_t)params->runconfig.seed;
     set_precision(model, params);
-    set_preferences(model, &params->model);
     model_set_heads(model, &params->model);
     TRY_GOTO(model_build_tensors(model, params), cleanup);
     TRY_GOTO(model_take_sparsity(model, params), cleanup);

@@ -164,9 +164,9 @@ static bool present(const struct row *row, const struct model *model, const stru
         [ALWAYS] = true,
         [IF_LEARNED] = m->position_embedding_type == ZOO_POSITION_LEARNED,
         [IF_TOKEN_TYPES] = model->token_types > 0,
-        [IF_EMBED_NORM] = model->embed_norm && model->causal,
-        [IF_EMBED_NORM_BIAS] = model->embed_norm && model->causal && bias,
-        [IF_ENCODER_EMBED_NORM] = model->embed_norm && !model->causal,
+        [IF_EMBED_NORM] = model->zoo.embedding_layer_norm && model->causal,
+        [IF_EMBED_NORM_BIAS] = model->zoo.embedding_layer_norm && model->causal && bias,
+        [IF_ENCODER_EMBED_NORM] = model->zoo.embedding_layer_norm && !model->causal,
         [IF_NORM_FIRST] = !model->norm_last,
         [IF_NORM_LAST] = model->norm_last,
         [IF_FINAL_NORM] = !model->causal && m->use_final_layer_norm,
@@ -179,8 +179,8 @@ static bool present(const struct row *row, const struct model *model, const stru
         [IF_NORM3] = model->norm3 && model->causal,
         [IF_NORM3_BIAS] = model->norm3 && model->causal && bias,
         [IF_ENCODER_NORM3] = !model->causal && !model->norm_last,
-        [IF_SANDWICH] = model->sandwich,
-        [IF_SANDWICH_BIAS] = model->sandwich && bias,
+        [IF_SANDWICH] = model->zoo.norm_first_sandwich,
+        [IF_SANDWICH_BIAS] = model->zoo.norm_first_sandwich && bias,
         [IF_ROUTED] = model->experts > 0,
         [IF_UNTIED] = !m->share_embedding_weights && tokens,
         [IF_HEAD_BIAS] = model->head[0].bias && tokens,
@@ -525,7 +525,7 @@ static void append_reference(struct model *model)
     const int n = model->n_tensors;
     for (int i = 0; i < n; i++) {
         struct model_tensor *policy = &model->tensor[i], *copy = &model->tensor[n + i];
-        if (!model->dpo.reference_free) {
+        if (!model->zoo.dpo.reference_free) {
             *copy = *policy;
             copy->reference = true;
             put_below(copy->name, "ref_model");
@@ -534,7 +534,7 @@ static void append_reference(struct model *model)
         put_below(policy->name, "policy_model");
         put_below(policy->alias, "policy_model");
     }
-    if (model->dpo.reference_free) return;
+    if (model->zoo.dpo.reference_free) return;
     model->n_tensors = 2 * n;
     model->n_reference = model->n_params;
 }

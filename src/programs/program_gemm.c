@@ -186,18 +186,9 @@ static enum wsc_err summa(struct programs_job *j)
     return summa_check(j);
 }
 
-static enum wsc_err run_summa(const struct programs_case *c, struct programs_result *r)
-{
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = summa(&j);
-    programs_job_fini(&j);
-    return rc;
-}
-
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r)
 {
     if (!c->algo || !strcmp(c->algo, "stream")) return programs_run_stream(c, r);
-    if (!strcmp(c->algo, "summa")) return run_summa(c, r);
+    if (!strcmp(c->algo, "summa")) return programs_job_do(c, r, summa);
     return WSC_RAISE(WSC_USAGE, "gemm: --algo %s: expected summa or stream", c->algo);
 }

@@ -51,11 +51,7 @@ static enum wsc_err fmacs(struct programs_job *j)
 
 enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = fmacs(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, fmacs);
 }
 
 /* ---- gemv: y (m) = A (m, n) x (n) -------------------------------------------------------------
@@ -171,9 +167,5 @@ static enum wsc_err gemv(struct programs_job *j)
 
 enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = gemv(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, gemv);
 }

@@ -30,7 +30,10 @@ enum wsc_err programs_job_init(struct programs_job *j, const struct programs_cas
                                                  .arch = c->arch,
                                                  .half = c->half,
                                                  .user = j,
-                                                 .threads = c->threads}));
+                                                 .threads = c->threads,
+                                                 .share = c->share,
+                                                 .progress = c->progress,
+                                                 .progress_ctx = c->progress_ctx}));
     mesh_watch_attach(j->m, c->watch);
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
     for (int i = 0; i < 4; i++) {
@@ -49,6 +52,16 @@ void programs_job_fini(struct programs_job *j)
         wsc_free(j->node[i]);
         wsc_free(j->host[i]);
     }
+}
+
+enum wsc_err programs_job_do(const struct programs_case *c, struct programs_result *r,
+                             enum wsc_err (*work)(struct programs_job *j))
+{
+    struct programs_job j;
+    enum wsc_err rc = programs_job_init(&j, c, r);
+    if (!rc) rc = work(&j);
+    programs_job_fini(&j);
+    return rc;
 }
 
 enum wsc_err programs_job_run(struct programs_job *j)
@@ -83,19 +96,31 @@ enum wsc_err programs_job_vector(struct programs_job *j)
     return mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], j->words * 4);
 }
 
+/* The vector of each PE of @p at against @p sum, row by row: of a whole wafer it is gigabytes. */
+static enum wsc_err check_rows(struct programs_job *j, struct mesh_rect at, const double *sum)
+{
+    const int64_t b = j->words;
+    TRY(programs_job_floats(j, 1, at.w * b, false));
+    for (int y = at.y; y < at.y + at.h; y++) {
+        const struct mesh_rect row = {at.x, y, at.w, 1};
+        TRY(mesh_copy_out(j->m, row, j->data, j->host[1], b * 4));
+        for (int64_t i = 0; i < at.w * b; i++)
+            programs_job_compare(j, j->host[1][i], sum[i % b]);
+    }
+    return WSC_OK;
+}
+
 /* Sums in double precision are exact for these operands, so any difference is an error of the
  * program. */
 enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at)
 {
-    int64_t n_pes = (int64_t)j->w * j->h, b = j->words, n_out = (int64_t)at.w * at.h;
-    TRY(programs_job_floats(j, 1, n_out * b, false));
-    TRY(mesh_copy_out(j->m, at, j->data, j->host[1], b * 4));
-    for (int64_t i = 0; i < b; i++) {
-        double sum = 0;
-        for (int64_t p = 0; p < n_pes; p++)
-            sum += j->host[0][p * b + i];
-        for (int64_t p = 0; p < n_out; p++)
-            programs_job_compare(j, j->host[1][p * b + i], sum);
-    }
-    return WSC_OK;
+    const int64_t n_pes = (int64_t)j->w * j->h, b = j->words;
+    double *sum;
+    TRY_NEW(sum, WSC_MEM_MESH, b);
+    for (int64_t p = 0; p < n_pes; p++)
+        for (int64_t i = 0; i < b; i++)
+            sum[i] += j->host[0][p * b + i];
+    enum wsc_err rc = check_rows(j, at, sum);
+    wsc_free(sum);
+    return rc;
 }

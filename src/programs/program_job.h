@@ -27,9 +27,16 @@ struct programs_job {
     int64_t shape[8];
     float *host[4]; /* owned, as the kernel likes */
 };
+/** Make the fabric of case @p c and the nodes of its trees; results go to @p r.  After a failure
+ * too programs_job_fini() frees what is there. */
 enum wsc_err programs_job_init(struct programs_job *j, const struct programs_case *c,
                                struct programs_result *r);
+/** Free what @p j owns. */
 void programs_job_fini(struct programs_job *j);
+/** A whole job: set it up, let @p work lay out its program, run and check it, free it. */
+enum wsc_err programs_job_do(const struct programs_case *c, struct programs_result *r,
+                             enum wsc_err (*work)(struct programs_job *j));
+/** Run the fabric until it is idle; counts and host seconds go to the result. */
 enum wsc_err programs_job_run(struct programs_job *j);
 static inline struct mesh_rect programs_job_all(const struct programs_job *j)
 {

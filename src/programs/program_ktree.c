@@ -186,9 +186,5 @@ static enum wsc_err ktree(struct programs_job *j)
 
 enum wsc_err programs_run_ktree(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = ktree(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, ktree);
 }

@@ -110,11 +110,7 @@ static enum wsc_err scatter(struct programs_job *j)
 
 enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = scatter(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, scatter);
 }
 
 /* ---- gather: along every row to the first column, then up ------------------------------------ */
@@ -203,11 +199,7 @@ static enum wsc_err gather(struct programs_job *j)
 
 enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = gather(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, gather);
 }
 
 /* ---- transpose: rows gather at the diagonal, columns scatter from it --------------------------
@@ -297,9 +289,5 @@ static enum wsc_err transpose(struct programs_job *j)
 
 enum wsc_err programs_run_transpose(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = transpose(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, transpose);
 }

@@ -149,7 +149,7 @@ static struct programs_norm norm_of(const struct programs_model *k, const struct
                                   .bias = k->vector[1],
                                   .stats = stats,
                                   .sums = k->sums,
-                                  .eps = (float)k->model->norm_eps};
+                                  .eps = (float)k->model->zoo.layer_norm_epsilon};
 }
 
 /* Gain and bias come in from the north edge before the norm's steps. */
@@ -302,7 +302,7 @@ static struct programs_table table_of(const struct programs_model *k, int i,
     return (struct programs_table){.x = *x,
                                    .rows = k->rows[tables[i]],
                                    .row_of_token = i ? k->position : k->batch->input_ids,
-                                   .scale = (float)k->model->embeddings_scale,
+                                   .scale = (float)k->model->zoo.embeddings_scale,
                                    .add = i,
                                    .n_samples = k->grid.n_samples};
 }
@@ -386,7 +386,7 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
     const int words = (int)programs_score_words(&k->grid, &k->heads);
-    const double by_layer = k->model->qk_scale_by_layer ? k->l + 1 : 1;
+    const double by_layer = k->model->zoo.scale_qk_dot_by_layer_idx ? k->l + 1 : 1;
     return (struct programs_attention){.sample = sample,
                                        .scores = layer->scores + 4 * sample * words,
                                        .dscores = k->dscores,

@@ -145,13 +145,19 @@ static enum wsc_err reduce(struct programs_job *j, const char *algo, bool all)
     return programs_job_check_sum(j, all ? programs_job_all(j) : (struct mesh_rect){0, 0, 1, 1});
 }
 
+static enum wsc_err reduce_to_one(struct programs_job *j)
+{
+    return reduce(j, j->c->algo ? j->c->algo : "auto", false);
+}
+
+static enum wsc_err reduce_to_all(struct programs_job *j)
+{
+    return reduce(j, j->c->algo ? j->c->algo : "auto", true);
+}
+
 enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", false);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, reduce_to_one);
 }
 
 static enum wsc_err broadcast_main(struct mesh_pe *pe, uint32_t data)
@@ -188,11 +194,7 @@ static enum wsc_err broadcast(struct programs_job *j)
 
 enum wsc_err programs_run_broadcast(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = broadcast(&j);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, broadcast);
 }
 
 /* ---- ring ------------------------------------------------------------------------------------ */
@@ -290,22 +292,9 @@ static enum wsc_err ring(struct programs_job *j)
     return programs_job_check_sum(j, programs_job_all(j));
 }
 
-static enum wsc_err run_ring(const struct programs_case *c, struct programs_result *r)
-{
-    struct programs_job j;
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = ring(&j);
-    programs_job_fini(&j);
-    return rc;
-}
-
 enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r)
 {
-    struct programs_job j;
-    if (c->algo && !strcmp(c->algo, "ring")) return run_ring(c, r);
+    if (c->algo && !strcmp(c->algo, "ring")) return programs_job_do(c, r, ring);
     if (c->algo && !strcmp(c->algo, "ktree")) return programs_run_ktree(c, r);
-    enum wsc_err rc = programs_job_init(&j, c, r);
-    if (!rc) rc = reduce(&j, c->algo ? c->algo : "auto", true);
-    programs_job_fini(&j);
-    return rc;
+    return programs_job_do(c, r, reduce_to_all);
 }

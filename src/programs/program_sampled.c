@@ -387,7 +387,7 @@ enum wsc_err programs_run_sampled_gradient(struct programs_grid *g,
     struct sampled s = {
         .g = g, .w = w, .sent = columns ? w->x : w->dy, .held = columns ? w->dy : w->x};
     enum wsc_err rc = run(&s);
-    if (!rc) w->first_cycle = s.edge.out[0].first_cycle;
+    if (!rc && s.edge.out) w->first_cycle = s.edge.out[0].first_cycle;
     programs_edge_fini(&s.edge);
     wsc_free(s.n_kept);
     wsc_free(s.progress);

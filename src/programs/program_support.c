@@ -12,24 +12,25 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         bool has;
         const char *key;
     } features[] = {
-        {m->position != ZOO_POSITION_LEARNED && m->position != ZOO_POSITION_NONE,
+        {m->zoo.position_embedding_type != ZOO_POSITION_LEARNED &&
+             m->zoo.position_embedding_type != ZOO_POSITION_NONE,
          "position_embedding_type"},
-        {m->norm != ZOO_LAYERNORM, "norm_type"},
-        {m->embed_norm, "embedding_layer_norm"},
-        {m->parallel, "name"},
+        {m->zoo.norm_type != ZOO_LAYERNORM, "norm_type"},
+        {m->zoo.embedding_layer_norm, "embedding_layer_norm"},
+        {m->zoo.parallel_block, "name"},
         {!m->causal, "objective"},
-        {m->sandwich, "norm_first_sandwich"},
+        {m->zoo.norm_first_sandwich, "norm_first_sandwich"},
         {m->kv_heads != m->H, "extra_attention_params.num_kv_groups"},
         {m->H * m->head_dim != m->C, "attention_inner_dim"},
         {m->window > 0, "attention_sliding_window_length"},
-        {m->attention_softcap > 0, "attention_logit_softcapping"},
-        {m->logits_softcap > 0, "final_logit_softcapping"},
+        {m->zoo.attention_logit_softcapping > 0, "attention_logit_softcapping"},
+        {m->zoo.final_logit_softcapping > 0, "final_logit_softcapping"},
         {m->gated || m->nonlinearity > ZOO_RELU, "nonlinearity"},
         {m->experts > 0, "moe.num_experts"},
         {adapters > 0, "lora_params"},
-        {training && m->residual_dropout > 0, "dropout_rate"},
-        {training && m->attention_dropout > 0, "attention_dropout_rate"},
-        {training && m->embed_dropout > 0, "embedding_dropout_rate"},
+        {training && m->zoo.dropout_rate > 0, "dropout_rate"},
+        {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
+        {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)

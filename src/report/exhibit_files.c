@@ -105,6 +105,7 @@ enum wsc_err report_reproduction_write(const char *dir, const struct validation_
     enum wsc_err pictures = WSC_OK;
     TRY(wsc_file_mkdir(dir));
     for (int i = 0; i < r->n; i++) {
+        out_progress_at("pictures", i, r->n, r->item[i].exhibit->id);
         TRY(write_rows(dir, &r->item[i]));
         TRY(write_points(dir, &r->item[i]));
         const enum wsc_err rc = report_exhibit_draw(dir, &r->item[i]);

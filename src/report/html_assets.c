@@ -4,7 +4,10 @@
  * Used by html_page.c. */
 #include "html_assets.h"
 
+/* Global and hidden, as in machine_builtin.c. */
 __asm__(".section .rodata\n"
+        ".globl report_style_text, report_script_text\n"
+        ".hidden report_style_text, report_script_text\n"
         "report_style_text:\n"
         "    .incbin \"src/report/page.css\"\n"
         "    .byte 0\n"
@@ -13,7 +16,7 @@ __asm__(".section .rodata\n"
         "    .byte 0\n"
         ".text\n");
 
-extern const char report_style_text[], report_script_text[];
+extern __attribute__((visibility("hidden"))) const char report_style_text[], report_script_text[];
 
 const char *report_page_style(void)
 {

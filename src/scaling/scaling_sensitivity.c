@@ -90,7 +90,7 @@ static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
     for (int i = 0; i < c->n_sources; i++) {
         if (!(c->source[i].low < c->source[i].high)) continue;
         if (sweep->progress)
-            sweep->progress(sweep->progress_ctx, i, c->n_sources, c->source[i].key);
+            sweep->progress(sweep->progress_ctx, "sensitivity", i, c->n_sources, c->source[i].key);
         TRY(add_constant(sweep, model, base, &c->source[i], s));
     }
     return WSC_OK;

@@ -50,6 +50,7 @@ enum wsc_err scaling_at_sparsity(const struct scaling_sweep *sweep, double spars
     struct scaling_sweep s = *sweep;
     enum wsc_err rc = make(&m, sweep, sparsity);
     s.model = m.model;
+    s.progress = NULL; /* a sparsity is one unit of it */
     if (!rc) rc = scaling_run(&s, rows);
     wsc_free(m.entry);
     wsc_free(m.params);

@@ -181,7 +181,7 @@ static enum wsc_err run_point(void *ctx, int i, void *row)
     const struct scaling_sweep *s = ctx;
     const struct scaling_model *model = &s->model[i / s->n_counts];
     const int64_t n = s->num_csx[i % s->n_counts];
-    if (s->progress) s->progress(s->progress_ctx, i, n_points(s), model->name);
+    if (s->progress) s->progress(s->progress_ctx, "sweep", i, n_points(s), model->name);
     enum wsc_err rc = scaling_point(model, s->cluster, n, batch_for(s, model->params, n), row);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, model->name) : WSC_OK;
 }

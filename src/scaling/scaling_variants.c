@@ -18,13 +18,20 @@ void scaling_variants_free(struct scaling_variant **variants, int n)
     *variants = NULL;
 }
 
-/* The sweep on another machine. */
+/* The sweep on another machine; a variant is one unit of progress, whatever its points. */
 static enum wsc_err run_variant(const struct scaling_sweep *sweep, const struct hw_machine *cluster,
                                 struct scaling_variant *v)
 {
     struct scaling_sweep s = *sweep;
     s.cluster = cluster;
+    s.progress = NULL;
     return scaling_run(&s, &v->row);
+}
+
+/* Variant @p i of @p n is next. */
+static void announce(const struct scaling_sweep *sweep, const char *part, int i, int n)
+{
+    if (sweep->progress) sweep->progress(sweep->progress_ctx, part, i, n, NULL);
 }
 
 /* ---- mechanisms ------------------------------------------------------------------------------ */
@@ -60,8 +67,10 @@ enum wsc_err scaling_effects(const struct scaling_sweep *sweep, struct scaling_v
     *n = count_effects(sweep->cluster) + 2;
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
-    for (int i = 0; i < *n && !rc; i++)
+    for (int i = 0; i < *n && !rc; i++) {
+        announce(sweep, "effects", i, *n);
         rc = run_effect(sweep, i, *n - 1, &(*variants)[i]);
+    }
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }
@@ -90,8 +99,10 @@ enum wsc_err scaling_faults(const struct scaling_sweep *sweep, struct scaling_va
     TRY_NEW(item, WSC_MEM_SCALING, *n);
     *variants = wsc_alloc(WSC_MEM_SCALING, (size_t)*n, sizeof **variants);
     enum wsc_err rc = *variants ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "faults");
-    for (int i = 0; i < *n && !rc; i++)
+    for (int i = 0; i < *n && !rc; i++) {
+        announce(sweep, "faults", i, *n);
         rc = run_without(sweep, i, item, &(*variants)[i]);
+    }
     wsc_free(item);
     if (rc) scaling_variants_free(variants, *n);
     return rc;
@@ -126,8 +137,10 @@ enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scalin
     *n = values->n;
     TRY_NEW(*variants, WSC_MEM_SCALING, *n);
     enum wsc_err rc = WSC_OK;
-    for (int i = 0; i < *n && !rc; i++)
+    for (int i = 0; i < *n && !rc; i++) {
+        announce(sweep, "values", i, *n);
         rc = run_value(sweep, values, i, &(*variants)[i]);
+    }
     if (rc) scaling_variants_free(variants, *n);
     return rc;
 }

@@ -18,6 +18,7 @@
 #include <wsc/file.h>
 #include <wsc/hash.h>
 #include <wsc/mem.h>
+#include <wsc/out.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -326,8 +327,14 @@ enum wsc_err store_check(const char *path)
 {
     struct store_file *f = NULL;
     enum wsc_err rc = store_open(&f, path);
-    for (int i = 0; !rc && f && i < f->n_entries; i++)
+    int64_t done = 0, total = 0;
+    for (int i = 0; !rc && i < f->n_entries; i++)
+        total += f->entry[i]->info.n;
+    for (int i = 0; !rc && i < f->n_entries; i++) {
+        out_progress_at("check", done, total, f->entry[i]->name);
         rc = check_sum(f, f->entry[i]);
+        done += f->entry[i]->info.n;
+    }
     if (!rc && f) rc = check_digest(f);
     store_close(&f);
     return rc;

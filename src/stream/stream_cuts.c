@@ -240,6 +240,18 @@ static enum wsc_err try_child(struct cuts *c, const struct grid *g, const struct
     return WSC_OK;
 }
 
+/* The best state at t->to, from every point that is at most @p limit items before it. */
+static enum wsc_err try_points(struct cuts *c, const struct grid *g, const struct shape *s,
+                               struct trial *t, int64_t limit)
+{
+    t->after[t->to] = (struct state){.most = -1};
+    for (t->from = t->to; t->from >= 0; t->from--) {
+        if (g->point[t->to] - g->point[t->from] > limit) break;
+        TRY(try_child(c, g, s, t));
+    }
+    return WSC_OK;
+}
+
 /* Adds the states after child number @p k, which gets at most @p limit items. */
 static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct shape *s, int k,
                               int64_t limit)
@@ -247,13 +259,8 @@ static enum wsc_err add_child(struct cuts *c, const struct grid *g, const struct
     struct trial t = {.child = c->child[s->first_child + k],
                       .before = g->state + (ptrdiff_t)k * g->n,
                       .after = g->state + (ptrdiff_t)(k + 1) * g->n};
-    for (t.to = 0; t.to < g->n; t.to++) {
-        t.after[t.to] = (struct state){.most = -1};
-        for (t.from = t.to; t.from >= 0; t.from--) {
-            if (g->point[t.to] - g->point[t.from] > limit) break;
-            TRY(try_child(c, g, s, &t));
-        }
-    }
+    for (t.to = 0; t.to < g->n; t.to++)
+        TRY(try_points(c, g, s, &t, limit));
     return WSC_OK;
 }
 
@@ -366,21 +373,26 @@ static void cuts_fini(struct cuts *c)
     wsc_free(c->child);
 }
 
+/* The cuts of all micro-batches of @p b, and the end, to @p cut. */
+static enum wsc_err cut_batch(struct cuts *c, const struct stream_topology *t,
+                              const struct stream_batch *b, int64_t *cut)
+{
+    int *of_node;
+    WSC_CHECK(c->shape && c->child, "cuts without room for shapes");
+    TRY_NEW(of_node, WSC_MEM_STREAM, t->n_nodes + 1);
+    const int all = shape_of_micros(c, shape_of_tree(c, t, of_node), b->n_micro);
+    enum wsc_err rc = write_cuts(c, all, 0, b->n_micro_shards, &cut);
+    *cut = b->n_micro_shards;
+    wsc_free(of_node);
+    return rc;
+}
+
 enum wsc_err stream_cuts_make(const struct stream_topology *t, const struct stream_batch *b,
                               int64_t *cut)
 {
     struct cuts c;
-    int *of_node = NULL;
-    int64_t *to = cut;
     enum wsc_err rc = cuts_create(&c, t, b);
-    if (!rc) of_node = wsc_alloc(WSC_MEM_STREAM, (size_t)t->n_nodes + 1, sizeof *of_node);
-    if (!rc && !of_node) rc = wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "cut a batch");
-    if (!rc) {
-        const int all = shape_of_micros(&c, shape_of_tree(&c, t, of_node), b->n_micro);
-        rc = write_cuts(&c, all, 0, b->n_micro_shards, &to);
-        *to = b->n_micro_shards;
-    }
-    wsc_free(of_node);
+    if (!rc) rc = cut_batch(&c, t, b, cut);
     cuts_fini(&c);
     return rc;
 }

@@ -317,12 +317,20 @@ static enum wsc_err fill_report(const struct validation_job *job,
     return WSC_OK;
 }
 
+/* Progress of the one search that begins at neutral constants. */
+static void show_search(void *ctx, int done, int total)
+{
+    const struct validation_comparison *c = ((const struct validation_job *)ctx)->comparison;
+    if (c->progress) c->progress(c->progress_ctx, "fit", done, total, "halvings of the step");
+}
+
 static enum wsc_err fit(struct validation_job *job, struct validation_calibration *out)
 {
     struct validation_problem problem;
     struct validation_solution result;
     double at_start[VALIDATION_MAX_POINTS] = {0}, before = 0;
     TRY(set_problem(job, &problem));
+    problem.progress = show_search;
     TRY(validation_job_residuals(job, problem.start, at_start));
     for (int i = 0; i < problem.n_points; i++)
         before += validation_huber(at_start[i], THRESHOLD);

@@ -182,6 +182,14 @@ static WSC_CHECKED enum wsc_err try_valley(struct search *s, double scale, bool 
     return WSC_OK;
 }
 
+/** The search ends when its step has been halved from the first to the last scale. */
+static void show_progress(const struct validation_problem *p, double scale)
+{
+    if (!p->progress) return;
+    p->progress(p->ctx, (int)lround(log2(p->first_scale / scale)),
+                (int)lround(log2(p->first_scale / p->last_scale)) + 1);
+}
+
 static WSC_CHECKED enum wsc_err search(struct search *s)
 {
     bool better = false, moved = false;
@@ -192,6 +200,7 @@ static WSC_CHECKED enum wsc_err search(struct search *s)
     TRY(try_point(s, start, &better));
     for (double scale = s->p->first_scale;
          scale >= s->p->last_scale && s->best->n_evaluations < MAX_EVALUATIONS;) {
+        show_progress(s->p, scale);
         TRY(try_axes(s, scale, &moved));
         if (!moved) TRY(try_valley(s, scale, &moved));
         if (!moved) scale /= 2;

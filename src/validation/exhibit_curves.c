@@ -221,7 +221,8 @@ enum wsc_err validation_reproduce(const struct validation_comparison *comparison
         struct validation_reproduced *r = &out->item[out->n++];
         r->exhibit = &exhibits->item[i];
         if (comparison->progress)
-            comparison->progress(comparison->progress_ctx, i, exhibits->n, r->exhibit->id);
+            comparison->progress(comparison->progress_ctx, "curves", i, exhibits->n,
+                                 r->exhibit->id);
         TRY(link_rows(&out->result.report, r));
         TRY(draw_curves(out, &next, comm, r));
     }

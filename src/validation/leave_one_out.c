@@ -56,11 +56,19 @@ static double rms(const struct validation_left_out *row, int n, size_t offset)
     return known ? sqrt(squares / known) : NAN;
 }
 
+/* Item @p i of @p n of a part of the work is next. */
+static void announce(const struct validation_comparison *c, const char *part, int i, int n,
+                     const char *what)
+{
+    if (c->progress) c->progress(c->progress_ctx, part, i, n, what);
+}
+
 static WSC_CHECKED enum wsc_err leave_rows_out(struct validation_job *job,
                                                struct validation_protocol *out)
 {
     struct validation_solution all;
     const int n = job->cases->n;
+    announce(job->comparison, "rows left out", 0, n + 1, "fit of all rows");
     TRY(validation_job_fit(job, NULL, NULL, &all));
     TRY_NEW(out->left_out, WSC_MEM_SCALING, n);
     out->n_left_out = n;
@@ -68,6 +76,7 @@ static WSC_CHECKED enum wsc_err leave_rows_out(struct validation_job *job,
         struct validation_left_out *row = &out->left_out[i];
         row->ref = job->cases->item[i].ref;
         row->fitted = all.residual[i];
+        announce(job->comparison, "rows left out", i + 1, n + 1, row->ref->id);
         TRY(leave_out(job, &all, i, row));
     }
     out->rms_fitted = rms(out->left_out, n, offsetof(struct validation_left_out, fitted));
@@ -130,7 +139,8 @@ cleanup:
 
 static WSC_CHECKED enum wsc_err free_constants(const struct validation_cases *fitted,
                                                const struct validation_cases *others,
-                                               struct comm *comm, struct validation_protocol *out)
+                                               const struct validation_comparison *comparison,
+                                               struct validation_protocol *out)
 {
     int n;
     const struct validation_fittable *f = validation_fittables(&n);
@@ -141,7 +151,8 @@ static WSC_CHECKED enum wsc_err free_constants(const struct validation_cases *fi
     for (int k = 0; k <= n && k <= fitted->n; k++) {
         struct validation_solution next = r;
         out->freedom[k].n_free = k;
-        TRY(free_some(fitted, others, comm, &next, &out->freedom[k]));
+        announce(comparison, "constants freed", k, n + 1, k ? f[k - 1].path : NULL);
+        TRY(free_some(fitted, others, comparison->comm, &next, &out->freedom[k]));
         for (int i = 0; i < k; i++)
             r.x[i] = next.x[i];
         out->n_freedoms = k + 1;
@@ -156,7 +167,7 @@ enum wsc_err validation_leave_one_out(const struct validation_comparison *compar
                                       struct validation_protocol *out)
 {
     struct validation_cases *fitted = NULL, *others = NULL;
-    struct validation_job job = {.comm = comparison->comm};
+    struct validation_job job = {.comm = comparison->comm, .comparison = comparison};
     enum wsc_err rc;
     *out = (struct validation_protocol){.n_left_out = 0};
     TRY_GOTO(validation_cases_load(&fitted, comparison, 1U << VALIDATION_KIND_CALIBRATION, true),
@@ -166,7 +177,7 @@ enum wsc_err validation_leave_one_out(const struct validation_comparison *compar
     TRY_GOTO(validation_job_name(&job, fitted, path, n_paths), cleanup);
     TRY_GOTO(validation_job_set_cases(&job, fitted), cleanup);
     TRY_GOTO(leave_rows_out(&job, out), cleanup);
-    TRY_GOTO(free_constants(fitted, others, comparison->comm, out), cleanup);
+    TRY_GOTO(free_constants(fitted, others, comparison, out), cleanup);
 cleanup:
     validation_job_fini(&job);
     validation_cases_free(&fitted);

@@ -177,7 +177,7 @@ static enum wsc_err compute_row(void *ctx, int i, void *row)
     const struct rows *r = ctx;
     const struct validation_case *item = &r->cases->item[i];
     const struct validation_comparison *c = r->comparison;
-    if (c->progress) c->progress(c->progress_ctx, i, r->cases->n, item->ref->id);
+    if (c->progress) c->progress(c->progress_ctx, "predict", i, r->cases->n, item->ref->id);
     enum wsc_err rc = predict_row(item, r->table, row);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, item->ref->id) : WSC_OK;
 }

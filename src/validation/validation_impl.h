@@ -94,6 +94,8 @@ struct validation_problem {
     const bool *left_out;                   /**< n_points: points that do not count; NULL: all do */
     /** residual[n_points] at x. */
     enum wsc_err (*residuals)(void *ctx, const double *x, double *residual);
+    void (*progress)(void *ctx, int done, int total); /**< steps of the search that were halved, of
+                                                           those until it ends; NULL: none */
     void *ctx;
 };
 struct validation_solution {

@@ -2,7 +2,7 @@
 /* Initializers of weights, as the Model Zoo names them: a name, or a map with a name and numbers.
  * Names of one kind are those of PyTorch and of TensorFlow for special cases of variance scaling:
  * Glorot and Bengio 2010 (xavier, glorot), LeCun et al. 1998, He et al. 2015 (kaiming).
- * src/model/init.c draws the weights. */
+ * src/model/model_init.c samples the weights. */
 #include "params_values.h"
 
 #include <float.h>

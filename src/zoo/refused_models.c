@@ -2,8 +2,8 @@
 /* Model Zoo files of models that are neither decoder-only language models nor encoders.  They have
  * many keys of their own; instead of one error per key, the first mark of such a file in the table
  * below gives one error that says what the file is.  Marks with a value (the name of a model, of a
- * data loader) stand before those without, which say less.  Called by params.c before any key is
- * read. */
+ * data loader) stand before those without, which say less.  Called by zoo_params.c before any key
+ * is read. */
 #include "params_passes.h"
 
 #include <string.h>

@@ -10,35 +10,34 @@
 /* `value` NULL moves the value as it is.  Otherwise the row is for the booleans `when`: the new
  * key gets `value`, or there is no new key. */
 struct rename {
-    const char *from, *to;
+    const char *from, *to, *value;
     bool when;
-    const char *value;
     bool other_class; /* a name that another class of the Model Zoo has today: no warning */
 };
 
 static const struct rename renames[] = {
-    {"optimizer.weight_decay_rate", "optimizer.weight_decay", false, NULL, false},
-    {"optimizer.epsilon", "optimizer.eps", false, NULL, false},
-    {"optimizer.use_bias_correction", "optimizer.correct_bias", false, NULL, false},
-    {"model.precision_opt_level", "runconfig.precision_opt_level", false, NULL, false},
-    {"model.scale_by_layer_index", "model.scale_qk_dot_by_layer_idx", false, NULL, false},
-    {"model.model_name", "model.name", false, NULL, false},
-    {"runconfig.save_checkpoint_steps", "runconfig.checkpoint_steps", false, NULL, false},
-    {"runconfig.keep_checkpoint_max", "runconfig.max_checkpoints", false, NULL, false},
-    {"model.use_bfloat16", "model.fp16_type", true, "bfloat16", false},
-    {"model.use_bfloat16", "model.fp16_type", false, "float16", false},
-    {"model.use_rms_norm", "model.norm_type", true, "rmsnorm", false},
-    {"model.use_rms_norm", NULL, false, "", false},
-    {"model.use_biasless_norm", "model.norm_type", true, "biasless-layernorm", false},
-    {"model.use_biasless_norm", NULL, false, "", false},
-    {"model.use_position_embedding", NULL, true, "", false},
-    {"model.use_position_embedding", "model.position_embedding_type", false, "null", false},
-    {"runconfig.is_pretrained_checkpoint", "runconfig.load_checkpoint_states", true,
-     "model,dataloader", false},
-    {"runconfig.is_pretrained_checkpoint", NULL, false, "", false},
-    {"model.encoder_nonlinearity", "model.nonlinearity", false, NULL, true},
-    {"model.use_output_bias_in_mlm", "model.use_bias_in_output", false, NULL, true},
-    {"model.num_classes", "model.num_labels", false, NULL, true},
+    {"optimizer.weight_decay_rate", "optimizer.weight_decay", NULL, false, false},
+    {"optimizer.epsilon", "optimizer.eps", NULL, false, false},
+    {"optimizer.use_bias_correction", "optimizer.correct_bias", NULL, false, false},
+    {"model.precision_opt_level", "runconfig.precision_opt_level", NULL, false, false},
+    {"model.scale_by_layer_index", "model.scale_qk_dot_by_layer_idx", NULL, false, false},
+    {"model.model_name", "model.name", NULL, false, false},
+    {"runconfig.save_checkpoint_steps", "runconfig.checkpoint_steps", NULL, false, false},
+    {"runconfig.keep_checkpoint_max", "runconfig.max_checkpoints", NULL, false, false},
+    {"model.use_bfloat16", "model.fp16_type", "bfloat16", true, false},
+    {"model.use_bfloat16", "model.fp16_type", "float16", false, false},
+    {"model.use_rms_norm", "model.norm_type", "rmsnorm", true, false},
+    {"model.use_rms_norm", NULL, "", false, false},
+    {"model.use_biasless_norm", "model.norm_type", "biasless-layernorm", true, false},
+    {"model.use_biasless_norm", NULL, "", false, false},
+    {"model.use_position_embedding", NULL, "", true, false},
+    {"model.use_position_embedding", "model.position_embedding_type", "null", false, false},
+    {"runconfig.is_pretrained_checkpoint", "runconfig.load_checkpoint_states", "model,dataloader",
+     true, false},
+    {"runconfig.is_pretrained_checkpoint", NULL, "", false, false},
+    {"model.encoder_nonlinearity", "model.nonlinearity", NULL, false, true},
+    {"model.use_output_bias_in_mlm", "model.use_bias_in_output", NULL, false, true},
+    {"model.num_classes", "model.num_labels", NULL, false, true},
 };
 enum { N_RENAMES = sizeof renames / sizeof *renames };
 

@@ -2,7 +2,8 @@
 /* Schedules of the learning rate and of the weight decay.  The table has one variant per scheduler
  * of the Model Zoo with its arguments; it drives reading, messages, the dump and docs/CONFIG.md.  A
  * schedule is a tree: Sequential and Chained hold others, a list in the file is a Sequential, and
- * a number is a Constant.  docs/TRAINING.md has the formulas, src/model/schedule.c computes them.
+ * a number is a Constant.  docs/TRAINING.md has the formulas, src/model/model_schedule.c computes
+ * them.
  */
 #include "params_values.h"
 

@@ -27,6 +27,8 @@
     XX(encode, "a text through a tokenizer")                                                       \
     XX(state, "state of an interrupted `wsc data`")                                                \
     XX(safetensors, "a safetensors file")                                                          \
+    XX(torch, "a file of torch.save")                                                              \
+    XX(pickle, "the pickle in a file of torch.save")                                               \
     XX(hf_config, "config.json, to params and tensors")                                            \
     XX(hf_index, "model.safetensors.index.json")                                                   \
     XX(reference, "published figures, points to draw")                                             \

@@ -35,7 +35,7 @@ static void check_bits(const char *tuning, const char *more)
                 {"OMP_NUM_THREADS=2", "--num_csx 2 --set cluster.memoryx.shards=3 --set "
                                       "cluster.stream.granularity=matrix"},
                 {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"}};
-    struct job_metrics one, other;
+    struct job_metrics one = {0}, other = {0};
     char options[600], dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("tuned"));
     (void)snprintf(options, sizeof options, "%s%s", tuning, more);

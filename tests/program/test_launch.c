@@ -20,8 +20,10 @@ static const char *stand_ins(void)
 {
     static char dir[160];
     static const char *const script[][2] = {
-        {"mpirun", "while [ $# -gt 0 ]; do printf '%s\\n' \"$1\"; [ \"$1\" != --hostfile ] || "
-                   "cat \"$2\" >$0.hosts; shift; done >$0.words; exit ${MPIRUN_STATUS:-0}"},
+        {"mpirun",
+         "[ \"$1\" != --version ] || { echo \"${MPIRUN_VERSION:-mpirun (Open MPI) 4.1.4}\"; "
+         "exit; }; while [ $# -gt 0 ]; do printf '%s\\n' \"$1\"; [ \"$1\" != --hostfile ] || "
+         "cat \"$2\" >$0.hosts; shift; done >$0.words; exit ${MPIRUN_STATUS:-0}"},
         {"scontrol", "echo \"$*\" >$0.words"},
         {"sbatch", "while :; do case $1 in --array=*) task=${1#--array=} ;; -n) n=$2; shift ;; "
                    "-*) ;; *) break ;; esac; shift; done; SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=$n "
@@ -128,7 +130,8 @@ TEST(launch, pbs_asks_for_a_checkpoint_before_the_time_limit)
         spawn_ok("d=%s/limit && mkdir $d && "
                  "printf '#!/bin/sh\\necho \"    Resource_List.walltime = 00:00:05\"\\n'"
                  " >$d/qstat && "
-                 "printf '#!/bin/sh\\ntrap \"exit 5\" USR1\\nsleep 60 &\\nwait\\n'"
+                 "printf '#!/bin/sh\\n[ \"$1\" != --version ] || exit 0\\n"
+                 "trap \"exit 5\" USR1\\nsleep 60 &\\nwait\\n'"
                  " >$d/mpirun && chmod +x $d/*",
                  stand_ins()));
     for (int i = 0; i < 2; i++) {
@@ -155,6 +158,27 @@ TEST(launch, slurm_starts_a_rank_per_task_and_no_more_than_roles)
     T_EQ(launch("SLURM_SUBMIT_DIR=$PWD SLURM_NTASKS=99", "sh mpi_launch/slurm.sbatch " TINY, NULL),
          0);
     CU_ASSERT(was_called_with("mpirun.words", " -n 17 "));
+}
+
+/* MPICH's mpirun takes none of Open MPI's words; over several hosts its way is not written here. */
+TEST(launch, mpich_gets_the_words_that_it_knows)
+{
+    char *said = NULL;
+    char words[4096];
+    const char *mpich = "MPIRUN_VERSION='HYDRA build details:' SLURM_SUBMIT_DIR=$PWD "
+                        "PBS_NODEFILE=$PWD/Makefile PBS_O_WORKDIR=$PWD";
+    T_EQ(launch(mpich, "mpi_launch/local.sh -n 3 " TINY, NULL), 0);
+    written("mpirun.words", words, sizeof words);
+    CU_ASSERT(!strncmp(words, " -n 3 /", 7) && !strstr(words, "--mca"));
+    T_EQ(launch(mpich, "SLURM_NTASKS=4 sh mpi_launch/slurm.sbatch " TINY, NULL), 0);
+    written("mpirun.words", words, sizeof words);
+    CU_ASSERT(!strncmp(words, " -n 4 /", 7));
+    T_EQ(launch(mpich, "WSC_ARGS='" TINY "' sh mpi_launch/pbs.sh", NULL), 0);
+    written("mpirun.words", words, sizeof words);
+    CU_ASSERT(strstr(words, " -f ") && !strstr(words, " -x "));
+    T_EQ(launch(mpich, "mpi_launch/hosts.sh Makefile " TINY, &said), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "Open MPI"));
+    free(said);
 }
 
 /* Asked to stop (5) and failures go back into the queue; what cannot change, and the eleventh

@@ -274,3 +274,56 @@ TEST(mesh_program, traces_of_chosen_pes)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--trace_events) reach further"));
     spawn_free(&r);
 }
+
+/* ---- ranks ----------------------------------------------------------------------------------- */
+
+/* The JSON of a kernel without what depends on the host. */
+static char *on_ranks(int n, const char *words)
+{
+    struct spawn_result r;
+    spawn_run(&r, "mpirun --quiet -n %d \"$WSC\" mesh %s --json", n, words);
+    T_EQ(r.status, 0);
+    json_t *json = parse(r.out, strlen(r.out));
+    spawn_free(&r);
+    CU_ASSERT(!json_object_del(json, "host_seconds"));
+    CU_ASSERT(!json_object_del(json, "router_cycles_per_s"));
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    return text;
+}
+
+TEST(mesh, ranks_share_a_fabric)
+{
+    static const char *const words[] = {
+        "allreduce --fabric 9x7 --words 40 --threads 1",
+        "attention --fabric 6x5 --tokens 12 --heads 2 --head_dim 6 --pass backward --threads 1",
+        "gemm --fabric 5x6 --m 20 --n 12 --k 18 --algo stream --density 0.6 --threads 2",
+    };
+    for (int i = 0; i < (int)(sizeof words / sizeof *words); i++) {
+        char *one = on_ranks(1, words[i]);
+        for (int n = 2; n <= 5; n += 3) {
+            char *other = on_ranks(n, words[i]);
+            T_STR(other, one);
+            free(other);
+        }
+        free(one);
+    }
+}
+
+TEST(mesh, what_ranks_cannot_share_is_refused)
+{
+    static const char *const words[][2] = {
+        {"survey", "wsc mesh survey: 2 ranks, but it uses one"},
+        {"gemm --explain", "--explain: 2 ranks"},
+        {"gemm --heatmap heat.png", "--heatmap: 2 ranks"},
+        {"gemm --trace trace.json", "--trace: 2 ranks"},
+        {"gemm --fabric 4x1", "2 processes share a fabric of 1 rows"},
+    };
+    for (int i = 0; i < (int)(sizeof words / sizeof *words); i++) {
+        struct spawn_result r;
+        spawn_run(&r, "mpirun --quiet -n 2 \"$WSC\" mesh %s", words[i][0]);
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, words[i][1]) != NULL);
+        spawn_free(&r);
+    }
+}

@@ -15,19 +15,19 @@ enum { STEPS = 6 };
 static const struct zoo_file {
     const char *name;
     int hidden, layers, heads, length, batch, n_warm, n_steps;
+    int n_updating; /* steps that have updates */
     double dropout, sparsity;
     const char *algorithm; /* keys of the algorithm, for --set too: an update every other step */
-    int n_updating;        /* steps that have updates */
     int width, small_heads;
 } files[] = {
-    {"125m_static75", 768, 12, 12, 2048, 256, 716, 4778, 0, 0.75, "static", 0, 64, 4},
-    {"125m_set75", 768, 12, 12, 2048, 256, 716, 4778, 0, 0.75, "set", 3584, 64, 4},
-    {"125m_rigl75", 768, 12, 12, 2048, 256, 716, 4778, 0, 0.75, "rigl", 3584, 64, 4},
-    {"125m_sparsewide-ift_rigl75", 1536, 12, 12, 1024, 512, 2151, 21511, 0.1, 0.75, "rigl", 17209,
+    {"125m_static75", 768, 12, 12, 2048, 256, 716, 4778, 0, 0, 0.75, "static", 64, 4},
+    {"125m_set75", 768, 12, 12, 2048, 256, 716, 4778, 3584, 0, 0.75, "set", 64, 4},
+    {"125m_rigl75", 768, 12, 12, 2048, 256, 716, 4778, 3584, 0, 0.75, "rigl", 64, 4},
+    {"125m_sparsewide-ift_rigl75", 1536, 12, 12, 1024, 512, 2151, 21511, 17209, 0.1, 0.75, "rigl",
      128, 4},
-    {"125m_sparsewide-ift_static50", 1092, 12, 12, 1024, 512, 2151, 21511, 0.1, 0.5, "static", 0,
+    {"125m_sparsewide-ift_static50", 1092, 12, 12, 1024, 512, 2151, 21511, 0, 0.1, 0.5, "static",
      91, 7},
-    {"6p7b_vspdf_phase1", 4096, 32, 32, 2048, 1040, 177, 62523, 0, 0.9, "static", 0, 64, 4}};
+    {"6p7b_vspdf_phase1", 4096, 32, 32, 2048, 1040, 177, 62523, 0, 0, 0.9, "static", 64, 4}};
 enum { N_FILES = sizeof files / sizeof *files };
 
 static void write_sparsity(FILE *f, const struct zoo_file *z)

@@ -95,7 +95,7 @@ TEST(cycles_cached, a_window_bounds_the_keys)
     r.model->window = 255;
     const int64_t near = all_stages(&r, 1, 300, 4);
     T_EQ(all_stages(&r, 1, 2000, 4), near);
-    r.model->window_every_other = true;
+    r.model->zoo.sliding_window_every_other_decoder_layer = true;
     CU_ASSERT(all_stages(&r, 1, 2000, 4) > near);
     r.model->window = 0;
     CU_ASSERT(all_stages(&r, 1, 2000, 4) > near);

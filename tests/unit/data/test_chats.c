@@ -71,7 +71,7 @@ TEST(chats, answers_alone_are_learned)
 {
     static const int expected[T] = {[2] = 1, [3] = 1, [4] = 1};
     char dir[64];
-    struct data_made made;
+    struct data_made made = {0};
     struct data_batch *b = NULL;
     T_OK(make("{\"messages\": [{\"role\": \"user\", \"content\": \"hi\"}, {\"content\": \"yo\", "
               "\"role\": \"assistant\", \"more\": [1]}], \"id\": 3}\n",
@@ -91,7 +91,7 @@ TEST(chats, answers_alone_are_learned)
 TEST(chats, long_chats_are_cut)
 {
     char dir[64];
-    struct data_made made;
+    struct data_made made = {0};
     struct data_batch *b = NULL;
     T_OK(make("{\"prompt\": \"q\", \"completion\": \"abcdefghijklmnopqrstuvwxyz\"}\n\n"
               "{\"prompt\": \"abcdefghijklmnopqrstuvwxyz\", \"completion\": \"x\"}\n",
@@ -122,7 +122,7 @@ TEST(chats, what_is_no_chat_is_refused)
                {"", "too few"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char dir[64];
-        struct data_made made;
+        struct data_made made = {0};
         CU_ASSERT(make(row[i].lines, "plain", dir, &made) != WSC_OK);
         CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), row[i].why));
         if (!strstr(wsc_err_message(), row[i].why))
@@ -130,6 +130,6 @@ TEST(chats, what_is_no_chat_is_refused)
         remove_all(dir);
     }
     char dir[64];
-    struct data_made made;
+    struct data_made made = {0};
     CU_ASSERT_EQUAL(make("", "tabs", dir, &made), WSC_USAGE);
 }

@@ -87,7 +87,7 @@ static struct num_ref_norm norm_of(const struct ref *r, enum model_tensor_kind k
 {
     return (struct num_ref_norm){.rows = r->m->T,
                                  .n = r->m->C,
-                                 .eps = r->m->norm_eps,
+                                 .eps = r->m->zoo.layer_norm_epsilon,
                                  .gain = weight(r, kind, layer),
                                  .bias = weight(r, kind + 1, layer)};
 }
@@ -114,7 +114,7 @@ static enum num_ref_function function_of(const struct model *m)
 
 static double qk_scale(const struct ref *r, int l)
 {
-    return r->m->qk_scale / (r->m->qk_scale_by_layer ? l + 1 : 1);
+    return r->m->qk_scale / (r->m->zoo.scale_qk_dot_by_layer_idx ? l + 1 : 1);
 }
 
 static struct num_ref_attention attention_of(const struct ref *r, const struct layer_acts *a, int l)
@@ -205,7 +205,7 @@ static void embed(const struct ref *r, const int32_t *ids, double *x)
     int64_t C = r->m->C;
     const double *wte = weight(r, MODEL_WTE, -1), *wpe = weight(r, MODEL_WPE, -1);
     for (int64_t i = 0; i < r->m->T * C; i++)
-        x[i] = (wte[ids[i / C] * C + i % C] + (wpe ? wpe[i] : 0)) * r->m->embeddings_scale;
+        x[i] = (wte[ids[i / C] * C + i % C] + (wpe ? wpe[i] : 0)) * r->m->zoo.embeddings_scale;
 }
 
 static void embed_back(const struct ref *r, const int32_t *ids, const double *dx)
@@ -213,8 +213,8 @@ static void embed_back(const struct ref *r, const int32_t *ids, const double *dx
     int64_t C = r->m->C;
     double *dwte = gradient(r, MODEL_WTE, -1), *dwpe = gradient(r, MODEL_WPE, -1);
     for (int64_t i = 0; i < r->m->T * C; i++) {
-        dwte[ids[i / C] * C + i % C] += dx[i] * r->m->embeddings_scale;
-        if (dwpe) dwpe[i] += dx[i] * r->m->embeddings_scale;
+        dwte[ids[i / C] * C + i % C] += dx[i] * r->m->zoo.embeddings_scale;
+        if (dwpe) dwpe[i] += dx[i] * r->m->zoo.embeddings_scale;
     }
 }
 

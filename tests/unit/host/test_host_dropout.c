@@ -20,9 +20,9 @@ static const struct fixture_shape shape = {
 static void create(struct fixture *f, double embed, double attention, double residual)
 {
     fixture_create(f, &shape);
-    f->model.embed_dropout = embed;
-    f->model.attention_dropout = attention;
-    f->model.residual_dropout = residual;
+    f->model.zoo.embedding_dropout_rate = embed;
+    f->model.zoo.attention_dropout_rate = attention;
+    f->model.zoo.dropout_rate = residual;
     f->model.seed = 7;
 }
 
@@ -110,7 +110,7 @@ TEST(dropout, drops_its_share_and_keeps_the_mean)
     for (int i = 0; i < 3; i++) {
         int64_t kept = 0, steps = 40, rows = shape.n_samples * shape.T;
         float x[64], sum = 0;
-        f.model.residual_dropout = rates[i];
+        f.model.zoo.dropout_rate = rates[i];
         for (int64_t step = 0; step < steps; step++) {
             struct host *k = host(&f, true, step);
             for (int64_t row = 0; row < rows; row++)
@@ -137,9 +137,9 @@ TEST(dropout, nothing_without_training_everything_at_rate_1)
     T_NEAR(x[0], 1, 0);
     host_destroy(&k);
     k = host(&f, true, 0);
-    f.model.embed_dropout = 0;
+    f.model.zoo.embedding_dropout_rate = 0;
     T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), shape.C);
-    f.model.embed_dropout = 1;
+    f.model.zoo.embedding_dropout_rate = 1;
     T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), 0);
     host_destroy(&k);
     fixture_destroy(&f);
@@ -198,16 +198,16 @@ TEST(mesh_features, are_those_of_gpt2)
         m.change;                                                                                  \
         refuse(&m, false, "model." key);                                                           \
     } while (0)
-    REFUSE(position = ZOO_POSITION_ALIBI, "position_embedding_type");
-    REFUSE(norm = ZOO_RMSNORM, "norm_type");
-    REFUSE(embed_norm = true, "embedding_layer_norm");
-    REFUSE(parallel = true, "name");
-    REFUSE(sandwich = true, "norm_first_sandwich");
+    REFUSE(zoo.position_embedding_type = ZOO_POSITION_ALIBI, "position_embedding_type");
+    REFUSE(zoo.norm_type = ZOO_RMSNORM, "norm_type");
+    REFUSE(zoo.embedding_layer_norm = true, "embedding_layer_norm");
+    REFUSE(zoo.parallel_block = true, "name");
+    REFUSE(zoo.norm_first_sandwich = true, "norm_first_sandwich");
     REFUSE(kv_heads = 2, "extra_attention_params.num_kv_groups");
     REFUSE(head_dim = 16, "attention_inner_dim");
     REFUSE(window = 4, "attention_sliding_window_length");
-    REFUSE(attention_softcap = 30, "attention_logit_softcapping");
-    REFUSE(logits_softcap = 30, "final_logit_softcapping");
+    REFUSE(zoo.attention_logit_softcapping = 30, "attention_logit_softcapping");
+    REFUSE(zoo.final_logit_softcapping = 30, "final_logit_softcapping");
     REFUSE(gated = true, "nonlinearity");
     REFUSE(nonlinearity = ZOO_SILU, "nonlinearity");
     REFUSE(experts = 4, "moe.num_experts");

@@ -55,7 +55,7 @@ TEST(memoryx_early, an_update_of_each_stage_has_the_bits_of_one_at_the_end)
         {"cluster.stream.granularity=matrix", "train_input.micro_batch_size=2", NULL}};
     CU_ASSERT_FATAL(data_dir() != NULL);
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        struct small_result early, late;
+        struct small_result early = {0}, late = {0};
         CU_ASSERT_FATAL(train("optimizer.max_gradient_norm=null", sets[i], 3, &early));
         CU_ASSERT_FATAL(train("optimizer.max_gradient_norm=1e30", sets[i], 3, &late));
         CU_ASSERT(same_values(&early, &late));

@@ -221,7 +221,7 @@ static const mesh_task_fn slot_task[N_SLOTS] = {slot_0, slot_1, slot_2, slot_3,
 
 static enum wsc_err copy(struct mesh *m, const struct step *s, struct mesh_rect rect)
 {
-    static uint8_t host[CASE_PES * CASE_BYTES];
+    static _Thread_local uint8_t host[CASE_PES * CASE_BYTES];
     int64_t pes = (int64_t)rect.w * rect.h;
     int64_t room = pes > 0 ? (int64_t)sizeof host / pes : MESH_SRAM_BYTES;
     /* What is longer than the host's block must have been refused before it is read. */
@@ -334,7 +334,13 @@ static void note_end(struct run *r, struct mesh *m, enum wsc_err rc)
 void case_run(const struct random_case *c, const struct view *view, struct outcome *out,
               struct case_log *log)
 {
-    static struct run r; /* a test runs one case at a time */
+    case_run_shared(c, view, NULL, out, log);
+}
+
+void case_run_shared(const struct random_case *c, const struct view *view,
+                     const struct mesh_share *share, struct outcome *out, struct case_log *log)
+{
+    static _Thread_local struct run r; /* a thread runs one case at a time */
     struct mesh *m = NULL;
     int w = view->transpose ? c->h : c->w, h = view->transpose ? c->w : c->h;
     memset(&r, 0, sizeof r);
@@ -349,7 +355,8 @@ void case_run(const struct random_case *c, const struct view *view, struct outco
                                                             .arch = c->arch,
                                                             .half = c->half,
                                                             .max_cycles = c->max_cycles,
-                                                            .user = &r});
+                                                            .user = &r,
+                                                            .share = share});
     WSC_CHECK(!rc, "%s", wsc_err_message());
     note_end(&r, m, all_steps(&r, m));
     mesh_destroy(&m);

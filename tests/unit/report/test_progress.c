@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 static void progress_body(void)
@@ -84,14 +85,80 @@ TEST(out_progress, is_cut_to_the_terminal)
     CU_ASSERT_PTR_NOT_NULL(strstr(seen, "\rtrain [############\033[K"));
 }
 
-TEST(out_progress, says_nothing_on_a_dumb_terminal)
+/* Plain lines: each report is one when no silence is asked for before them. */
+static void plain_body(void)
 {
-    CU_ASSERT_PTR_NULL(strstr(on_terminal("dumb", 80), "train ["));
+    out_progress_start("train", 200);
+    out_progress(20, "loss 3.21");
+    out_progress_at("check", 5, 0, NULL);
+    out_progress_end();
+    out_progress(30, "nothing is in progress");
+    out_progress_at("check", 6, 0, "nothing is in progress");
 }
 
-TEST(out_progress, says_nothing_to_a_file)
+static const char *with_silence(const char *seconds, const char *(*show)(void))
 {
-    const char *said = case_capture(2, progress_body);
-    CU_ASSERT_PTR_NULL(strstr(said, "train ["));
-    CU_ASSERT_PTR_NOT_NULL(strstr(said, "WARNING:   between"));
+    char before[64] = "";
+    if (getenv("WSC_PROGRESS_SECONDS"))
+        (void)snprintf(before, sizeof before, "%s", getenv("WSC_PROGRESS_SECONDS"));
+    (void)setenv("WSC_PROGRESS_SECONDS", seconds, 1);
+    const char *seen = show();
+    if (before[0])
+        (void)setenv("WSC_PROGRESS_SECONDS", before, 1);
+    else
+        (void)unsetenv("WSC_PROGRESS_SECONDS");
+    return seen;
+}
+
+static const char *to_file(void)
+{
+    return case_capture(2, plain_body);
+}
+
+static const char *to_dumb_terminal(void)
+{
+    return on_terminal("dumb", 80);
+}
+
+TEST(out_progress, is_plain_lines_in_a_file)
+{
+    const char *seen = with_silence("1e-9", to_file);
+    CU_ASSERT_PTR_NOT_NULL(strstr(seen, "wsc: train: 20 of 200, 10 %, 0:00:00 so far, "
+                                        "time left not known yet (loss 3.21)\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(seen, "wsc: check: 5, 0:00:00 so far\n"));
+    CU_ASSERT_PTR_NULL(strstr(seen, "nothing is in progress"));
+    CU_ASSERT_PTR_NULL(strchr(seen, '\r'));
+}
+
+TEST(out_progress, is_plain_lines_on_a_dumb_terminal)
+{
+    const char *seen = with_silence("1e-9", to_dumb_terminal);
+    CU_ASSERT_PTR_NOT_NULL(strstr(seen, "wsc: train: 50 of 200"));
+    CU_ASSERT_PTR_NULL(strstr(seen, "train ["));
+}
+
+TEST(out_progress, is_silent_before_its_time)
+{
+    CU_ASSERT_STRING_EQUAL(with_silence("3600", to_file), "");
+    CU_ASSERT_STRING_EQUAL(with_silence("0", to_file), "");
+}
+
+/* Work that does not report is shown by the thread. */
+static void idle_body(void)
+{
+    const struct timespec while_it_works = {.tv_sec = 1, .tv_nsec = 300000000};
+    out_progress_start("one long item", 3);
+    (void)nanosleep(&while_it_works, NULL);
+    out_progress_end();
+}
+
+static const char *idle_to_file(void)
+{
+    return case_capture(2, idle_body);
+}
+
+TEST(out_progress, is_shown_between_reports)
+{
+    CU_ASSERT_PTR_NOT_NULL(strstr(with_silence("0.1", idle_to_file),
+                                  "wsc: one long item: 0 of 3, 0 %, 0:00:01 so far"));
 }

@@ -108,9 +108,10 @@ TEST(scaling, the_smallest_count_is_the_base)
     tear_down();
 }
 
-static void count_calls(void *ctx, int done, int total, const char *what)
+static void count_calls(void *ctx, const char *part, int done, int total, const char *what)
 {
     int *n_calls = ctx;
+    T_STR(part, "sweep");
     CU_ASSERT(done == *n_calls && total == 4 && what && *what);
     (*n_calls)++;
 }

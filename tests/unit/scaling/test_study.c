@@ -391,9 +391,9 @@ TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
         T_EQ(variant[0].row[i].step_time_ps, dense[i].step_time_ps);
         T_NEAR(variant[0].row[i].useful_flop_per_token, dense[i].flop_per_token, 0);
         for (int k = 1; k < n; k++) {
-            CU_ASSERT(variant[k].row[i].step_time_ps <= variant[k - 1].row[i].step_time_ps);
-            CU_ASSERT(variant[k].row[i].useful_flop_per_token <
-                      variant[k - 1].row[i].useful_flop_per_token);
+            T_TRUE(variant[k].row[i].step_time_ps <= variant[k - 1].row[i].step_time_ps);
+            T_TRUE(variant[k].row[i].useful_flop_per_token <
+                   variant[k - 1].row[i].useful_flop_per_token);
             T_NEAR(variant[k].row[i].flop_per_token, dense[i].flop_per_token, 0);
         }
     }

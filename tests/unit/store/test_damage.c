@@ -34,7 +34,7 @@ static void tensor_name(char name[32], int i)
 static void fill_mask(unsigned char mask[ELEMS], int i)
 {
     for (int k = 0; k < ELEMS; k++)
-        mask[k] = draw(7, (uint64_t)(i * ELEMS + k), 3) == 0;
+        mask[k] = draw(7, (uint64_t)i * ELEMS + (uint64_t)k, 3) == 0;
 }
 
 /* Tensors of one shape, so that any of them could stand for any other, and their masks. */
@@ -81,33 +81,43 @@ static enum wsc_err write_samples(const char *path)
 /* What reading a file came to, as the exit status of a process of its own. */
 enum outcome { SAME, REFUSED, DIFFERENT };
 
+static enum outcome read_mask(struct store_file *f, const char *name, int i)
+{
+    unsigned char mask[ELEMS], y[ELEMS];
+    char masked[STORE_NAME_BYTES];
+    const struct store_tensor tensor = {name, "", 1, (const int64_t[]){ELEMS}};
+    if (!store_find_mask(f, &tensor, masked)) return DIFFERENT;
+    if (store_read(f, masked, STORE_BOOL, 0, ELEMS, y)) return REFUSED;
+    fill_mask(mask, i);
+    return memcmp(mask, y, sizeof mask) == 0 ? SAME : DIFFERENT;
+}
+
+static enum outcome read_tensor(struct store_file *f, int i)
+{
+    char name[32];
+    float w[ELEMS], x[ELEMS];
+    int n_dims;
+    int64_t shape[2];
+    tensor_name(name, i);
+    if (!store_has(f, name)) return DIFFERENT;
+    if (store_shape(f, name, &n_dims, shape)) return REFUSED;
+    if (n_dims != 1 || shape[0] != ELEMS) return DIFFERENT;
+    if (store_read(f, name, STORE_F32, 0, ELEMS, x)) return REFUSED;
+    test_fill(w, ELEMS, (uint64_t)i);
+    for (int k = 0; k < ELEMS; k++)
+        if (w[k] != x[k]) return DIFFERENT;
+    return read_mask(f, name, i);
+}
+
 static enum outcome read_checkpoint(const char *path)
 {
     struct store_file *f = NULL;
-    char name[32];
-    float w[ELEMS], x[ELEMS];
-    unsigned char mask[ELEMS], y[ELEMS];
-    char masked[STORE_NAME_BYTES];
-    int n_dims;
-    int64_t shape[2];
+    enum outcome all = SAME;
     if (store_check(path) || store_open(&f, path)) return REFUSED;
-    for (int i = 0; i < TENSORS; i++) {
-        tensor_name(name, i);
-        if (!store_has(f, name)) return DIFFERENT;
-        if (store_shape(f, name, &n_dims, shape)) return REFUSED;
-        if (n_dims != 1 || shape[0] != ELEMS) return DIFFERENT;
-        if (store_read(f, name, STORE_F32, 0, ELEMS, x)) return REFUSED;
-        test_fill(w, ELEMS, (uint64_t)i);
-        for (int k = 0; k < ELEMS; k++)
-            if (w[k] != x[k]) return DIFFERENT;
-        const struct store_tensor tensor = {name, "", 1, (const int64_t[]){ELEMS}};
-        if (!store_find_mask(f, &tensor, masked)) return DIFFERENT;
-        if (store_read(f, masked, STORE_BOOL, 0, ELEMS, y)) return REFUSED;
-        fill_mask(mask, i);
-        if (memcmp(mask, y, sizeof mask) != 0) return DIFFERENT;
-    }
+    for (int i = 0; i < TENSORS && all == SAME; i++)
+        all = read_tensor(f, i);
     store_close(&f);
-    return SAME;
+    return all;
 }
 
 static enum outcome read_samples(const char *path)

@@ -98,17 +98,17 @@ static void check_whole(const struct stage *s, const struct model_weights *w)
         CU_ASSERT_EQUAL(w[v].dense_gradient, v == 2);
         if (has_mask(v)) {
             T_EQ(w[v].n_kept, num_packed_count(s->bits[v], 0, lengths[v]));
-            CU_ASSERT(!memcmp(w[v].bits, s->bits[v], (size_t)((lengths[v] + 63) / 64) * 8));
+            T_TRUE(!memcmp(w[v].bits, s->bits[v], (size_t)((lengths[v] + 63) / 64) * 8));
         }
         for (int64_t i = 0; i < lengths[v]; i++)
-            if (is_kept(s, v, i)) CU_ASSERT(*at++ == s->values[v][i]);
+            if (is_kept(s, v, i)) T_TRUE(*at++ == s->values[v][i]);
     }
 }
 
 /* Vector @p which of the gradients: number i of view v is a function of (v, i, which). */
 static float gradient_at(int v, int64_t i, int which)
 {
-    return (float)(v * 10000 + i) + (float)which * 0.5F;
+    return (float)(v * INT64_C(10000) + i) + (float)which * 0.5F;
 }
 
 static struct comm_buf *gradients(struct stage *s, const struct model_weights *w, int n_shards,
@@ -141,7 +141,7 @@ static void check_gradient_part(struct stage *s, struct comm_buf *part, int m, i
             stream_part(lengths[v], m, n_shards, &first, &n);
             for (int64_t i = first; i < first + n; i++) {
                 if (v == 1 && !is_kept(s, v, i)) continue;
-                CU_ASSERT(*at++ == gradient_at(v, i, which));
+                T_TRUE(*at++ == gradient_at(v, i, which));
                 count++;
             }
             T_EQ(stream_packed_grad_count(comm_buf_data(part), 1, v, 0), count);

@@ -228,7 +228,7 @@ TEST(validate, latency_and_neutral_by_hand)
     const struct validation_comparison c = comparison_of(&ref[2], 1, sets, 4);
     T_OK(validation_run(&c, &v));
     const struct validation_prediction *p = &v.report.row[0];
-    T_EQ(p->latency_ps, 14 * (1 + 2) * 3000000000LL);
+    T_EQ(p->latency_ps, 14LL * (1 + 2) * 3000000000LL);
     T_EQ(v.report.n_calibrated, 1);
     T_STR(v.report.calibrated[0]->key, "wafer.stage_latency");
     /* A tenth more: 14 times three times 0.3 ms on the step. */

@@ -145,10 +145,10 @@ TEST(zoo_sparsity, steps_with_updates_follow_their_definition)
         for (int64_t step = 0; step < 40; step++) {
             const bool expected = updates_by_definition(&update[i], step);
             n += expected;
-            CU_ASSERT_EQUAL(zoo_sparsity_updates(&e, step), expected);
+            T_EQ(zoo_sparsity_updates(&e, step), expected);
             T_EQ(zoo_sparsity_n_updates(&e, step), n);
-            CU_ASSERT_EQUAL(zoo_sparsity_needs_dense_gradient(&e, step),
-                            updates_by_definition(&update[i], step + 1));
+            T_EQ(zoo_sparsity_needs_dense_gradient(&e, step),
+                 updates_by_definition(&update[i], step + 1));
         }
     }
 }

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Bands of rows on several processes.  Every process builds the whole fabric and runs its own
+ * regions; of the row next to a neighbour's it holds a copy.  After each cycle neighbours exchange
+ * letters: a wavelet that crossed, a router to wake, a gate that changed.  A cycle reads the state
+ * at its start alone, so the copies need not be newer, and cycles and values are those of one
+ * process.  run.c and mesh_cycle.c call it. */
+#include "mesh_share.h"
+#include "mesh_channel.h"
+#include "mesh_state.h"
+#include "region.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+enum side { NORTH, SOUTH, SIDES };
+enum letter_kind { WAVELET, WAKE, GATE };
+/* News of one band for the next: the channel (of the whole fabric), its column, the colour and the
+ * entry of a wavelet, or the tail and the gate of a channel. */
+struct letter {
+    int32_t channel;
+    int16_t x;
+    uint8_t kind, of;
+    uint64_t bits;
+};
+/* Letters of both sides, and for the own row on a side its channels and the gates that the
+ * neighbour knows. */
+struct mesh_border {
+    struct mesh_bytes out[SIDES], in[SIDES];
+    int32_t first[SIDES], n[SIDES];
+    uint64_t *gate[SIDES];
+};
+
+static int part_threads(const struct mesh *m)
+{
+    return m->n_own;
+}
+
+/* The own region at the border, and the one beyond it (NULL: the edge of the fabric). */
+static struct mesh_region *inner(const struct mesh *m, int side)
+{
+    return &m->region[side == NORTH ? m->own : m->own + m->n_own - 1];
+}
+static struct mesh_region *outer(const struct mesh *m, int side)
+{
+    const int index = side == NORTH ? m->own - 1 : m->own + m->n_own;
+    return index < 0 || index >= m->n_regions ? NULL : &m->region[index];
+}
+
+/* First PE of the row of @p r that lies on its @p side. */
+static int64_t row_of(const struct mesh_region *r, int side)
+{
+    return r->first + (side == NORTH ? 0 : r->n_pes - r->m->config.w);
+}
+
+/* Channels of the routers before PE @p at; those of a row are consecutive. */
+static int64_t channels_before(const struct mesh *m, int64_t at)
+{
+    return at < m->n_pes ? m->router[at].first : m->n_channels;
+}
+static int64_t row_channels(const struct mesh *m, int64_t row)
+{
+    return channels_before(m, row + m->config.w) - channels_before(m, row);
+}
+
+/* ---- before and after a run ------------------------------------------------------------------ */
+
+static enum wsc_err new_letters(struct mesh_bytes *b, int64_t n)
+{
+    struct letter *letters;
+    TRY_NEW(letters, WSC_MEM_MESH, n);
+    *b = (struct mesh_bytes){.data = letters, .capacity = n * (int64_t)sizeof *letters};
+    return WSC_OK;
+}
+
+/* A PE's column sends at most one wavelet over the border in a cycle and wakes one router; every
+ * gate of the row may change. */
+static enum wsc_err begin_side(struct mesh *m, int side)
+{
+    struct mesh_border *b = m->border;
+    const int64_t mine = row_of(inner(m, side), side), theirs = row_of(outer(m, side), 1 - side);
+    b->first[side] = (int32_t)channels_before(m, mine);
+    b->n[side] = (int32_t)row_channels(m, mine);
+    TRY(new_letters(&b->out[side], 2LL * m->config.w + b->n[side]));
+    TRY(new_letters(&b->in[side], 2LL * m->config.w + row_channels(m, theirs)));
+    TRY_NEW(b->gate[side], WSC_MEM_MESH, b->n[side] + 1);
+    for (int32_t i = 0; i < b->n[side]; i++)
+        b->gate[side][i] = m->channel[b->first[side] + i].gate;
+    return WSC_OK;
+}
+
+enum wsc_err mesh_share_begin(struct mesh *m)
+{
+    mesh_share_fini(m);
+    if (!m->config.share) return WSC_OK;
+    TRY_NEW(m->border, WSC_MEM_MESH, 1);
+    for (int side = NORTH; side < SIDES; side++)
+        if (outer(m, side)) TRY(begin_side(m, side));
+    return WSC_OK;
+}
+
+void mesh_share_fini(struct mesh *m)
+{
+    for (int side = NORTH; side < SIDES && m->border; side++) {
+        wsc_free(m->border->out[side].data);
+        wsc_free(m->border->in[side].data);
+        wsc_free(m->border->gate[side]);
+    }
+    wsc_free(m->border);
+    m->border = NULL;
+}
+
+/* ---- letters --------------------------------------------------------------------------------- */
+
+static void write_letter(struct mesh_bytes *b, struct letter letter)
+{
+    memcpy((char *)b->data + b->n, &letter, sizeof letter);
+    b->n += (int64_t)sizeof letter;
+}
+
+/* The newest entry of the channel of @p colour at router @p at, which the own row has sent there.
+ */
+static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
+{
+    const struct mesh_channel *ch = mesh_channel_of(m, at, colour);
+    WSC_CHECK(ch, "router %lld has no colour %d", (long long)at, colour);
+    const uint8_t newest = (uint8_t)(ch->tail - 1);
+    write_letter(&m->border->out[side], (struct letter){.channel = (int32_t)(ch - m->channel),
+                                                        .x = (int16_t)(at % m->config.w),
+                                                        .kind = WAVELET,
+                                                        .of = (uint8_t)colour,
+                                                        .bits = ch->entry[newest % MESH_FIFO]});
+}
+
+/* Mail of the own row to the routers of the neighbour's. */
+static void write_mail(struct mesh *m, int side)
+{
+    struct mesh_mail *mail = &inner(m, side)->mail[m->parity][side];
+    const int64_t row = row_of(outer(m, side), 1 - side);
+    for (int x = 0; x < m->config.w && mail->any; x++) {
+        const uint32_t word = mail->word[x];
+        mail->word[x] = 0;
+        if (word & MESH_MAIL_WAKE)
+            write_letter(&m->border->out[side], (struct letter){.x = (int16_t)x, .kind = WAKE});
+        for (uint32_t set = word & ~(uint32_t)MESH_MAIL_WAKE; set; set &= set - 1)
+            write_wavelet(m, side, row + x, mesh_direction((int)set));
+    }
+    mail->any = false;
+}
+
+static void write_gates(struct mesh *m, int side)
+{
+    struct mesh_border *b = m->border;
+    for (int32_t i = 0; i < b->n[side]; i++) {
+        const struct mesh_channel *ch = &m->channel[b->first[side] + i];
+        if (ch->gate == b->gate[side][i]) continue;
+        b->gate[side][i] = ch->gate;
+        write_letter(&b->out[side], (struct letter){.channel = b->first[side] + i,
+                                                    .kind = GATE,
+                                                    .of = ch->tail,
+                                                    .bits = ch->gate});
+    }
+}
+
+/* The tail belongs to who may send: this band, when the channel took from it in this cycle;
+ * otherwise the neighbour's is newer. */
+static void take_gate(struct mesh *m, int side, const struct letter *l)
+{
+    struct mesh_channel *ch = &m->channel[l->channel];
+    const unsigned before = l->bits >> 16 & 255;
+    if (!(before & (side == NORTH ? MESH_SOUTH : MESH_NORTH))) ch->tail = l->of;
+    ch->gate = l->bits;
+}
+
+/* A thread of this process that ran the neighbour's band would have left the same: the own regions
+ * take the mail in the next cycle (mesh_take_mail). */
+static void read_letters(struct mesh *m, int side)
+{
+    struct mesh_mail *mail = &outer(m, side)->mail[m->parity][1 - side];
+    const struct mesh_bytes *in = &m->border->in[side];
+    for (int64_t at = 0; at < in->n; at += (int64_t)sizeof(struct letter)) {
+        struct letter l;
+        memcpy(&l, (const char *)in->data + at, sizeof l);
+        if (l.kind == GATE) {
+            take_gate(m, side, &l);
+            continue;
+        }
+        if (l.kind == WAVELET) mesh_channel_put(&m->channel[l.channel], l.bits);
+        mail->word[l.x] |= l.kind == WAKE ? (uint32_t)MESH_MAIL_WAKE : 1U << l.of;
+        mail->any = true;
+    }
+}
+
+enum wsc_err mesh_share_cycle(struct mesh *m)
+{
+    struct mesh_border *b = m->border;
+    if (!b) return WSC_OK;
+    for (int side = NORTH; side < SIDES; side++) {
+        b->out[side].n = b->in[side].n = 0;
+        if (!outer(m, side)) continue;
+        write_mail(m, side);
+        write_gates(m, side);
+    }
+    TRY(m->config.share->swap(m->config.share->ctx, b->out, b->in));
+    for (int side = NORTH; side < SIDES; side++)
+        if (outer(m, side)) read_letters(m, side);
+    return WSC_OK;
+}
+
+enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n)
+{
+    return m->border ? m->config.share->least(m->config.share->ctx, value, n) : WSC_OK;
+}
+
+/* ---- the end of a run ------------------------------------------------------------------------ */
+
+/* What PE @p at and its routers hold is that of one process; its number. */
+static int part_of(const struct mesh *m, int64_t at)
+{
+    return (int)(m->pe[at].region - m->region) / part_threads(m);
+}
+
+/* Every process gets @p n bytes that process @p owner has. */
+static enum wsc_err spread_from(const struct mesh *m, int owner, void *bytes, int64_t n)
+{
+    const struct mesh_share *s = m->config.share;
+    int64_t *first;
+    TRY_NEW(first, WSC_MEM_MESH, s->parts + 1);
+    for (int p = owner + 1; p <= s->parts; p++)
+        first[p] = n;
+    enum wsc_err rc = s->spread(s->ctx, bytes, first);
+    wsc_free(first);
+    return rc;
+}
+
+enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc)
+{
+    struct {
+        int64_t rc;
+        char text[1024];
+    } error = {.rc = (int64_t)rc};
+    if (!m->border) return rc;
+    int64_t first = rc ? m->config.share->part : m->config.share->parts;
+    (void)snprintf(error.text, sizeof error.text, "%s", rc ? wsc_err_message() : "");
+    TRY(mesh_share_least(m, &first, 1));
+    if (first == m->config.share->parts) return WSC_OK;
+    TRY(spread_from(m, (int)first, &error, (int64_t)sizeof error));
+    if (first == m->config.share->part) return rc;
+    return WSC_RAISE((enum wsc_err)error.rc, "%s", error.text);
+}
+
+/* Words of the sinks, which their PEs' processes have. */
+static enum wsc_err spread_sinks(struct mesh *m)
+{
+    for (int i = 0; i < m->n_sinks; i++) {
+        const struct mesh_sink *s = &m->sink[i];
+        struct mesh_output *o = s->output;
+        int64_t head[2] = {o->n, o->first_cycle};
+        const int owner = part_of(m, (int64_t)s->y * m->config.w + s->x);
+        TRY(spread_from(m, owner, head, (int64_t)sizeof head));
+        o->n = head[0];
+        o->first_cycle = head[1];
+        TRY(spread_from(m, owner, o->word, o->n * (int64_t)sizeof *o->word));
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err spread_stats(const struct mesh *m, struct mesh_stats *stats)
+{
+    const struct mesh_share *s = m->config.share;
+    int64_t most = -stats->cycles;
+    struct mesh_stats all = {0};
+    TRY(mesh_share_least(m, &most, 1));
+    for (int p = 0; p < s->parts; p++) {
+        struct mesh_stats of = *stats;
+        TRY(spread_from(m, p, &of, (int64_t)sizeof of));
+        all.wavelets += of.wavelets;
+        all.wavelet_hops += of.wavelet_hops;
+        all.elements += of.elements;
+    }
+    all.cycles = -most;
+    *stats = all;
+    return WSC_OK;
+}
+
+enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats)
+{
+    if (!m->border) return WSC_OK;
+    TRY(spread_stats(m, stats));
+    m->region->last = stats->cycles; /* of all bands, for deadlock.c */
+    return spread_sinks(m);
+}
+
+/* ---- state ----------------------------------------------------------------------------------- */
+
+/* Ranges of PEs as ranges of bytes: those before PE @p at take offset(m, at). */
+static enum wsc_err spread_places(const struct mesh *m, void *bytes,
+                                  int64_t (*offset)(const struct mesh *m, int64_t at))
+{
+    const struct mesh_share *s = m->config.share;
+    int64_t *first;
+    TRY_NEW(first, WSC_MEM_MESH, s->parts + 1);
+    for (int p = 0; p <= s->parts; p++) {
+        const int region = p * part_threads(m);
+        first[p] = offset(m, p < s->parts ? m->region[region].first : m->n_pes);
+    }
+    enum wsc_err rc = s->spread(s->ctx, bytes, first);
+    wsc_free(first);
+    return rc;
+}
+
+static int64_t router_bytes(const struct mesh *m, int64_t at)
+{
+    return at * (int64_t)sizeof *m->router;
+}
+static int64_t pe_bytes(const struct mesh *m, int64_t at)
+{
+    return at * (int64_t)sizeof *m->pe;
+}
+static int64_t thread_bytes(const struct mesh *m, int64_t at)
+{
+    return at * (int64_t)sizeof **m->thread;
+}
+static int64_t channel_bytes(const struct mesh *m, int64_t at)
+{
+    return channels_before(m, at) * (int64_t)sizeof *m->channel;
+}
+static int64_t queue_bytes(const struct mesh *m, int64_t at)
+{
+    const char *first = m->queues.data;
+    if (at == m->n_pes) return m->queue_lines * MESH_LINE;
+    return (const char *)m->pe[at].queue - first;
+}
+
+/* What a PE points to is this process's own. */
+static enum wsc_err spread_pes(struct mesh *m)
+{
+    struct mesh_pe *own;
+    TRY_NEW(own, WSC_MEM_MESH, m->n_pes);
+    memcpy(own, m->pe, (size_t)m->n_pes * sizeof *own);
+    enum wsc_err rc = spread_places(m, m->pe, pe_bytes);
+    for (int64_t i = 0; i < m->n_pes; i++) {
+        struct mesh_pe *pe = &m->pe[i];
+        pe->region = own[i].region;
+        pe->queue = own[i].queue;
+        pe->memory = own[i].memory;
+        pe->memory_bytes = own[i].memory_bytes;
+        pe->todo = own[i].todo;
+        pe->armed = own[i].armed;
+    }
+    wsc_free(own);
+    return rc;
+}
+
+static enum wsc_err spread_sources(struct mesh *m)
+{
+    for (int i = 0; i < m->n_sources; i++) {
+        struct mesh_source *s = &m->source[i];
+        TRY(spread_from(m, part_of(m, s->router), &s->next, (int64_t)sizeof s->next));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err mesh_share_state(struct mesh *m)
+{
+    if (!m->border) return WSC_OK;
+    TRY(spread_places(m, m->router, router_bytes));
+    TRY(spread_places(m, m->channel, channel_bytes));
+    TRY(spread_places(m, m->queues.data, queue_bytes));
+    for (int i = 0; i <= MESH_THREADS; i++)
+        TRY(spread_places(m, m->thread[i], thread_bytes));
+    TRY(spread_pes(m));
+    return spread_sources(m);
+}
+
+enum wsc_err mesh_share_rows(const struct mesh *m, struct mesh_rect rect, void *host, int64_t bytes)
+{
+    const struct mesh_share *s = m->config.share;
+    int64_t *first;
+    if (!s) return WSC_OK;
+    TRY_NEW(first, WSC_MEM_MESH, s->parts + 1);
+    for (int p = 1; p <= s->parts; p++) {
+        const struct mesh_region *r = &m->region[p * part_threads(m) - 1];
+        int64_t rows = (r->first + r->n_pes) / m->config.w - rect.y; /* of the rectangle so far */
+        if (rows < 0) rows = 0;
+        if (rows > rect.h) rows = rect.h;
+        first[p] = rows * rect.w * bytes;
+    }
+    enum wsc_err rc = s->spread(s->ctx, host, first);
+    wsc_free(first);
+    return rc;
+}

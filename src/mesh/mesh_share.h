@@ -1,0 +1,36 @@
+/** A fabric that several processes run, each a band of rows: what crosses between the bands after
+ *  every cycle, and what all processes must know at the end.  Without struct mesh_share all of it
+ *  does nothing. */
+#ifndef WSC_MESH_SHARE_H
+#define WSC_MESH_SHARE_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Does this process run the PE? */
+static inline bool mesh_is_own(const struct mesh_pe *pe)
+{
+    const int64_t region = pe->region - pe->region->m->region;
+    return region >= pe->region->m->own && region < pe->region->m->own + pe->region->m->n_own;
+}
+/* After mesh_link(): memory for what crosses. */
+enum wsc_err mesh_share_begin(struct mesh *m);
+void mesh_share_fini(struct mesh *m);
+/* Between two cycles: wavelets, wake-ups and room in channels go to the neighbouring bands. */
+enum wsc_err mesh_share_cycle(struct mesh *m);
+/* Each of @p n values becomes the least of all processes. */
+enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n);
+/* The error @p rc of the northernmost band that has one, in every process. */
+enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc);
+/* Counts of all bands, and the words that left over edges. */
+enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats);
+/* Every process gets the state of all PEs, routers and edges, so that what is left over can be
+ * judged as one process would; memories stay where they are. */
+enum wsc_err mesh_share_state(struct mesh *m);
+/* Every process gets the rows of all bands in @p host, @p bytes for each PE of @p rect. */
+enum wsc_err mesh_share_rows(const struct mesh *m, struct mesh_rect rect, void *host,
+                             int64_t bytes);
+#endif

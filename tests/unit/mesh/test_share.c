@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Bands of rows in several processes: nothing that can be seen depends on their number. */
+#include "../../support/test.h"
+#include "../model/model_case.h"
+#include "random_fabric.h"
+#include "share_group.h"
+
+#include <wsc/kernels.h>
+#include <wsc/mem.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* A kernel as one process runs it. */
+struct kernel {
+    const struct kernels_row *row;
+    struct programs_case c;
+    enum wsc_err rc;
+    struct programs_result r;
+};
+
+static void run_kernel(const struct mesh_share *share, void *arg)
+{
+    struct kernel *k = arg;
+    k->c.share = share;
+    k->rc = kernels_row_run(k->row, &k->c, &k->r);
+}
+
+/* All processes get what one gets, the comparison with the host included. */
+static void compare_kernel(const struct kernels_row *row, const struct programs_case *c, int parts)
+{
+    struct kernel one = {.row = row, .c = *c}, of[SHARE_MOST];
+    run_kernel(NULL, &one);
+    for (int p = 0; p < parts; p++)
+        of[p] = (struct kernel){.row = row, .c = *c};
+    share_group_run(parts, run_kernel, of, sizeof *of);
+    CU_ASSERT(!one.rc);
+    for (int p = 0; p < parts; p++) {
+        const bool same =
+            of[p].rc == one.rc && !memcmp(&of[p].r.stats, &one.r.stats, sizeof one.r.stats) &&
+            of[p].r.max_error >= one.r.max_error && of[p].r.max_error <= one.r.max_error;
+        if (!same) (void)printf("%s: process %d of %d differs\n", row->name, p, parts);
+        CU_ASSERT(same);
+    }
+}
+
+TEST(mesh_share, kernels_count_the_same)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    for (int i = 0; kernels_row_at(i); i++) {
+        const struct kernels_row *row = kernels_row_at(i);
+        const bool square = !strcmp(row->name, "transpose");
+        const struct programs_case c = {.w = square ? 6 : 5,
+                                        .h = 6,
+                                        .arch = (enum mesh_arch)(i % 2),
+                                        .words = 11,
+                                        .m = 14,
+                                        .n = 13,
+                                        .k = 9,
+                                        .length = 20,
+                                        .calls = 7,
+                                        .density = 0.7,
+                                        .tokens = 11,
+                                        .samples = 2,
+                                        .features = 13,
+                                        .heads = 2,
+                                        .head_dim = 4,
+                                        .vocab = 17,
+                                        .threads = 1 + i % 3 / 2,
+                                        .hw = &hw,
+                                        .seed = 5};
+        compare_kernel(row, &c, 2 + i % 3);
+        struct programs_case back = c;
+        back.backward = true;
+        if (i % 2) compare_kernel(row, &back, 6);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- random programs ------------------------------------------------------------------------- */
+
+/* A random case as one process runs it. */
+struct trial {
+    const struct random_case *c;
+    struct outcome out;
+    struct case_log log;
+};
+
+static void run_trial(const struct mesh_share *share, void *arg)
+{
+    struct trial *t = arg;
+    case_run_shared(t->c, &(struct view){0}, share, &t->out, &t->log);
+}
+
+static bool same_outcome(const struct outcome *a, const struct outcome *b)
+{
+    return a->rc == b->rc && !strcmp(a->text, b->text) &&
+           !memcmp(&a->stats, &b->stats, sizeof a->stats) && a->memory == b->memory &&
+           a->output == b->output && a->left_edge == b->left_edge;
+}
+
+/* Faulty and wild programs, deadlocks and runs over their limit among them: the same counts,
+ * memories, words over the edges and messages. */
+TEST(mesh_share, random_programs_end_the_same)
+{
+    enum { CASES = 400 };
+    struct random_case *c = calloc(1, sizeof *c);
+    struct trial *trial = calloc(SHARE_MOST, sizeof *trial);
+    int ended_well = 0, differ = 0;
+    for (uint64_t seed = 1; seed <= CASES; seed++) {
+        case_draw(c, seed);
+        int parts = 2 + (int)(seed % 4);
+        if (parts > c->h) parts = c->h;
+        for (int p = 0; p < SHARE_MOST; p++)
+            trial[p].c = c;
+        run_trial(NULL, &trial[parts]);
+        share_group_run(parts, run_trial, trial, sizeof *trial);
+        ended_well += !trial[parts].out.rc;
+        for (int p = 0; p < parts; p++) {
+            if (same_outcome(&trial[p].out, &trial[parts].out)) continue;
+            if (differ++ < 3)
+                (void)printf("seed %d, process %d of %d: %s\n  alone: %s\n", (int)seed, p, parts,
+                             trial[p].out.text, trial[parts].out.text);
+        }
+    }
+    T_EQ(differ, 0);
+    CU_ASSERT(ended_well > CASES / 10);
+    free(trial);
+    free(c);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+TEST(mesh_share, more_processes_than_rows_are_refused)
+{
+    const struct mesh_share share = {.part = 0, .parts = 4};
+    struct mesh *m;
+    T_EQ(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 3, .share = &share}), WSC_USAGE);
+    T_STR(wsc_err_message(), "mesh: 4 processes share a fabric of 3 rows");
+    CU_ASSERT_PTR_NULL(m);
+}
+
+TEST(mesh_share, a_watch_is_refused)
+{
+    const struct mesh_share share = {.part = 0, .parts = 1};
+    const struct mesh_watch_config all = {0};
+    struct mesh_watch *watch;
+    struct mesh_stats stats;
+    struct mesh *m;
+    T_OK(mesh_watch_create(&watch, &all));
+    T_OK(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 3, .share = &share}));
+    mesh_watch_attach(m, watch);
+    T_EQ(mesh_run(m, &stats), WSC_USAGE);
+    mesh_destroy(&m);
+    mesh_watch_destroy(&watch);
+}
