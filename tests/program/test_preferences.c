@@ -68,6 +68,40 @@ TEST(preferences, values_do_not_depend_on_who_computes_them)
     }
 }
 
+/* `policy_model` of the newer releases, `model_name` of the older one, and a dump. */
+TEST(preferences, every_form_of_a_file_is_the_same_job)
+{
+    static const char policy[] =
+        "vocab_size: 256, hidden_size: 64, num_hidden_layers: 2, num_heads: 2, filter_size: 256, "
+        "max_position_embeddings: 64, share_embedding_weights: true, nonlinearity: gelu, "
+        "layer_norm_epsilon: 1.0e-5, dropout_rate: 0.3";
+    struct job_metrics m[3];
+    char command[2400], yaml[200], dir[160];
+    (void)snprintf(yaml, sizeof yaml, "%s", job_path("forms.yaml"));
+    static const char *const before[] = {
+        "{name: dpo, dpo: {beta: 0.5}, policy_model: {name: gpt2, ",
+        "{model_name: gpt2, dpo: {beta: 0.5}, "};
+    static const char *const after[] = {"}}", "}"};
+    for (int i = 0; i < 3; i++) {
+        char form[1200] = "";
+        if (i < 2) (void)snprintf(form, sizeof form, "%s%s%s", before[i], policy, after[i]);
+        (void)snprintf(dir, sizeof dir, "%s", job_path("forms"));
+        (void)snprintf(
+            command, sizeof command,
+            "\"$WSC\" run --params configs/params/tiny_trainer.yaml --set trace_hash=true "
+            "--set trainer.fit.train_dataloader.data_processor=DpoHDF5DataProcessor "
+            "--set trainer.fit.train_dataloader.data_dir=%s/train --set "
+            "trainer.fit.val_dataloader.data_processor=DpoHDF5DataProcessor --set "
+            "'trainer.init.model=%s'",
+            pairs(), form);
+        if (i == 1) CU_ASSERT_FATAL(spawn_ok("%s --dump_params >%s", command, yaml));
+        if (i == 2) (void)snprintf(command, sizeof command, "\"$WSC\" run --params %s", yaml);
+        CU_ASSERT_FATAL(spawn_ok("%s --max_steps %d --model_dir %s", command, STEPS, dir) &&
+                        job_read(dir, &m[i]));
+        CU_ASSERT(job_same_values(&m[0], &m[i]));
+    }
+}
+
 /* The reference model is streamed and computed before the policy's forward. */
 TEST(preferences, a_reference_model_takes_time)
 {
