@@ -360,6 +360,18 @@ static inline int64_t model_window(const struct model *m, int64_t layer)
     return m->zoo.sliding_window_every_other_decoder_layer && layer % 2 ? 0 : m->window;
 }
 
+/* ---- positions ------------------------------------------------------------------------------- */
+
+/** Radians a position of rotary pair @p pair (Su et al. 2021, eq. 34), with the model's scaling of
+ *  longer sequences. */
+double model_rotary_frequency(const struct model *m, int64_t pair);
+/** Factor of rotary cosines and sines: that of YaRN (Peng et al. 2023), otherwise 1. */
+double model_rotary_factor(const struct model *m);
+/** Element @p c < C of the fixed table's row for position @p t (Vaswani et al. 2017, 3.5). */
+float model_sine(const struct model *m, int64_t t, int64_t c);
+/** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi. */
+float model_alibi_slope(const struct model *m, int64_t h);
+
 /* ---- sparse weights -------------------------------------------------------------------------- */
 
 /** The entry of `sparsity` that tensor @p tensor takes; NULL: it is dense. */

@@ -388,6 +388,8 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "groups", APP_INT, "G", SHAPES, AT(mesh, c.groups), .min = 1, .max = 2048,
      .needs = KERNEL_ONLY, .help = "groups of a ktree",
      .preset_why = "the divisor of the width below its square root"},
+    {APP_ON_MESH, "both_ways", APP_FLAG, NULL, SHAPES, AT(mesh, c.both_ways), .needs = KERNEL_ONLY,
+     .help = "attention without a causal mask, as encoders have it"},
     {APP_ON_MESH, "density", APP_REAL, "D", SHAPES, AT(mesh, c.density), .low = 0.001, .high = 1,
      .preset = "1", .needs = KERNEL_ONLY,
      .help =

@@ -16,7 +16,7 @@ struct data_pairs {
     struct store_samples *set[DATA_PAIR_ROWS];
 };
 
-/* All datasets have as many samples, of one length. */
+/* Every dataset has as many samples as the first one, of its length. */
 static enum wsc_err check(const struct data_pairs *p, const char *path)
 {
     const int rows = p->n_sets == 1 ? DATA_PAIR_ROWS : 1;

@@ -4,7 +4,8 @@
  * log-probability l of a sequence under the policy and r under the reference the margin of a pair
  * is m = (l chosen - r chosen) - (l rejected - r rejected).  Its derivative reaches the logits
  * through the cross entropies, so that a token weighs -dL/dm in the chosen text and dL/dm in the
- * other. host_head.c calls, once for each leaf, and goes on with the weights of the tokens. */
+ * other. host_head.c calls, once for each leaf, and takes the weights of the tokens to its backward
+ * pass. */
 #include "host_pairs.h"
 
 #include <wsc/check.h>

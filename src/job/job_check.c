@@ -12,11 +12,6 @@
 /* What the mesh programs cannot do. */
 static enum wsc_err check_mesh(const struct zoo_params *p)
 {
-    if (p->train_input.use_vsl || p->eval_input.use_vsl)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "%s: use_vsl: --numerics mesh computes samples of one text",
-                                      p->file),
-                            "--numerics host");
     if (p->optimizer.gradient_noise_scale)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "%s: optimizer.gradient_noise_scale: --numerics mesh has no "

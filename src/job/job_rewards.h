@@ -1,4 +1,5 @@
-/** What is logged of preference optimization: means over pairs.  job_log.c calls. */
+/** What is logged of preference optimization: means over pairs of rewards and log-probabilities.
+ *  job_log.c calls after each logged step and each evaluation. */
 #ifndef WSC_JOB_REWARDS_H
 #define WSC_JOB_REWARDS_H
 #include "job_performance.h"
@@ -11,7 +12,8 @@ void job_rewards_add(struct model_rewards *to, const struct model_rewards *batch
  *  @p score (JOB_MOST_SCORES); returns how many: 0 without pairs, 2 without reference model. */
 int job_rewards_trained(const struct model *model, const struct stream_loss *sums,
                         struct job_score *score);
-/** The same under the names of its metrics of evaluation. */
+/** Means over the pairs of an evaluation under the names of its metrics, else like
+ *  job_rewards_trained(). */
 int job_rewards_evaluated(const struct model *model, const struct stream_loss *sums,
                           struct job_score *score);
 #endif

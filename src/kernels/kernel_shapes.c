@@ -72,6 +72,21 @@ static void sample_heads(struct kernels_sampler *s, struct programs_case *c)
     c->tokens = kernels_pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
 }
 
+/* Every fourth without a causal mask. */
+static void sample_attention(struct kernels_sampler *s, struct programs_case *c)
+{
+    enum { BOTH_WAYS_OF = 4 };
+    sample_heads(s, c);
+    c->both_ways = kernels_pick(s, 1, BOTH_WAYS_OF) == 1;
+}
+
+static void describe_attention(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "B %lld T %lld, %lld heads of %lld%s", (long long)c->samples,
+                   (long long)c->tokens, (long long)c->heads, (long long)c->head_dim,
+                   c->both_ways ? ", both ways" : "");
+}
+
 static void describe_heads(const struct programs_case *c, char *text, size_t size)
 {
     (void)snprintf(text, size, "B %lld T %lld, %lld heads of %lld", (long long)c->samples,
@@ -105,5 +120,6 @@ static void describe_logits(const struct programs_case *c, char *text, size_t si
 const struct kernels_shapes kernels_matrix_shapes = {sample_matrix, describe_matrix},
                             kernels_feature_shapes = {sample_features, describe_features},
                             kernels_head_shapes = {sample_heads, describe_heads},
+                            kernels_attention_shapes = {sample_attention, describe_attention},
                             kernels_table_shapes = {sample_table, describe_table},
                             kernels_logit_shapes = {sample_logits, describe_logits};

@@ -5,7 +5,7 @@
 #include <wsc/kernels.h>
 
 extern const struct kernels_shapes kernels_matrix_shapes, kernels_feature_shapes,
-    kernels_head_shapes, kernels_table_shapes, kernels_logit_shapes;
+    kernels_head_shapes, kernels_attention_shapes, kernels_table_shapes, kernels_logit_shapes;
 
 /** Numbers that a comparison takes in turn from one stream. */
 struct kernels_sampler {

@@ -110,7 +110,7 @@ static enum wsc_err check_patterns(const struct model *model, const struct zoo_p
     return WSC_OK;
 }
 
-/* As in the Model Zoo, a tag without tensors is an error. */
+/* A tag without tensors is an error, as it is in the Model Zoo. */
 static enum wsc_err check_tags(const struct model *model, const struct zoo_groups *groups)
 {
     for (int k = 0; k < groups->n_tags; k++) {

@@ -122,25 +122,27 @@ static const struct conf_key tagged_keys[] = {
      .doc = "their weight decay"},
 };
 
-/* A map, or a list of maps, each read into an entry of @p size bytes that @p next hands out. */
+/* A map, or a list of maps, each read like @p record into the next of the entries of @p size bytes
+ * that begin at its `out`. */
 static void read_list(struct conf_parse *p, const struct conf_key *key,
-                      const struct conf_node *node, struct conf_record *record, size_t size, int *n)
+                      const struct conf_node *node, const struct conf_record *record, size_t size,
+                      int *n)
 {
     const bool list = node->kind == CONF_NODE_LIST;
     char *first = record->out;
     for (int i = 0; first && i < (list ? node->n : 1); i++) {
         char path[CONF_MAX_PATH];
-        const struct conf_node *map = list ? node->entry[i].value : node;
+        struct conf_record own = *record;
+        own.map = list ? node->entry[i].value : node;
+        own.path = path;
         (void)snprintf(path, sizeof path, "%.150s[%d]", key->path, i);
-        if (map->kind != CONF_NODE_MAP || *n == ZOO_MAX_TAGS) {
-            conf_diag_error(p->diag, map->pos, path, "expected a map, at most %d of them",
+        if (own.map->kind != CONF_NODE_MAP || *n == ZOO_MAX_TAGS) {
+            conf_diag_error(p->diag, own.map->pos, path, "expected a map, at most %d of them",
                             ZOO_MAX_TAGS);
             return;
         }
-        record->path = path;
-        record->map = map;
-        record->out = first + (size_t)(*n)++ * size;
-        (void)conf_record_read(p, record);
+        own.out = first + (size_t)(*n)++ * size;
+        (void)conf_record_read(p, &own);
     }
     p->diag->no_memory = p->diag->no_memory || !first;
 }
@@ -151,7 +153,7 @@ void zoo_read_tags(struct conf_parse *p, const struct conf_key *key, const struc
     struct zoo_groups *g = groups;
     if (conf_node_is_null(node)) return;
     if (!g->tag) g->tag = wsc_alloc(WSC_MEM_CONF, ZOO_MAX_TAGS, sizeof *g->tag);
-    struct conf_record record = {
+    const struct conf_record record = {
         .key = tag_keys, .n = sizeof tag_keys / sizeof *tag_keys, .out = g->tag};
     read_list(p, key, node, &record, sizeof *g->tag, &g->n_tags);
 }
@@ -162,7 +164,7 @@ void zoo_read_tagged(struct conf_parse *p, const struct conf_key *key, const str
     struct zoo_groups *g = groups;
     if (conf_node_is_null(node)) return;
     if (!g->tagged) g->tagged = wsc_alloc(WSC_MEM_CONF, ZOO_MAX_TAGS, sizeof *g->tagged);
-    struct conf_record record = {
+    const struct conf_record record = {
         .key = tagged_keys, .n = sizeof tagged_keys / sizeof *tagged_keys, .out = g->tagged};
     read_list(p, key, node, &record, sizeof *g->tagged, &g->n_tagged);
 }
