@@ -54,7 +54,7 @@ double cycles_memory_first(const struct cycles_layout *l)
 static struct cycles_side keys_and_values(const struct cycles_layout *l)
 {
     const double both = l->qkv - 1;
-    return (struct cycles_side){l->heads.n * both, l->heads.k * both};
+    return (struct cycles_side){.n = l->heads.n * both, .k = l->heads.k * both};
 }
 
 static double norm_before(const struct cycles_layout *l,

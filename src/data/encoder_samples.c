@@ -8,8 +8,8 @@
 #include "encoder_rows.h"
 #include "mask_tokens.h"
 #include "masked_samples.h"
-#include "pair_samples.h"
 #include "pair_texts.h"
+#include "seq2seq_samples.h"
 #include "table_file.h"
 
 #include <wsc/file.h>
@@ -44,7 +44,7 @@ struct data_examples {
     char *path;
     struct data_table *table;
     struct data_masked *masked; /* HDF5 */
-    struct data_pairs *pairs;   /* HDF5 of sources and targets */
+    struct data_seq2seq *pairs; /* HDF5 of sources and targets */
     struct data_pair_texts *texts;
     int column[MOST_COLUMNS]; /* of the layout's columns; -1: the file lacks it */
 };
@@ -318,7 +318,7 @@ static enum wsc_err read_masked(const struct sample *s)
 
 static enum wsc_err read_pairs(const struct sample *s)
 {
-    return data_pairs_read(s->e->pairs, s->i, s->row[DATA_ROW_IDS]);
+    return data_seq2seq_read(s->e->pairs, s->i, s->row[DATA_ROW_IDS]);
 }
 
 static enum wsc_err read_texts(const struct sample *s)
@@ -579,8 +579,8 @@ static enum wsc_err open_file(struct data_examples *e)
     if (s->in->samples == ZOO_SAMPLES_MASKED)
         return data_masked_open(&e->masked, e->path, s->T, s->in->pairs);
     if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ)
-        return data_pairs_open(&e->pairs, e->path, s->in->max_sequence_length,
-                               s->in->tgt_max_sequence_length);
+        return data_seq2seq_open(&e->pairs, e->path, s->in->max_sequence_length,
+                                 s->in->tgt_max_sequence_length);
     if (e->layout->lines) return open_lines(e);
     TRY(data_table_open(&e->table, e->path, e->layout->tabs));
     return find_columns(e);
@@ -608,7 +608,7 @@ void data_examples_close(struct data_examples **examples)
     if (!e) return;
     data_table_close(&e->table);
     data_masked_close(&e->masked);
-    data_pairs_close(&e->pairs);
+    data_seq2seq_close(&e->pairs);
     data_pair_texts_close(&e->texts);
     wsc_free(e->path);
     wsc_free(e);
@@ -616,7 +616,7 @@ void data_examples_close(struct data_examples **examples)
 
 int64_t data_examples_n(const struct data_examples *e)
 {
-    if (e->pairs) return data_pairs_n(e->pairs);
+    if (e->pairs) return data_seq2seq_n(e->pairs);
     if (e->texts) return data_pair_texts_n(e->texts);
     return e->masked ? data_masked_n(e->masked) : data_table_n(e->table);
 }

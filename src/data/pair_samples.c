@@ -1,74 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Pairs of sequences in HDF5, a dataset for each feature as the Model Zoo's T5 takes them.  A
- * sample has the source's tokens, then the target's: labels count where the decoder's mask is 1,
- * and attention sees the source where its mask is 1.  encoder_samples.c calls; src/store reads. */
+/* Samples of the Model Zoo's DpoHDF5DataProcessor: six features of each pair, in one dataset `data`
+ * in the order of the loader's features_list, or in a dataset each under their names.
+ * batch_source.c calls and checks the values; src/store reads the file. */
 #include "pair_samples.h"
-#include "encoder_rows.h"
 
 #include <wsc/mem.h>
 #include <wsc/store.h>
 
-#include <string.h>
-
-enum feature { INPUT_IDS, ATTENTION, DECODER_IDS, DECODER_ATTENTION, LABELS, N_FEATURES };
-
-/* Where a feature goes: row of a sample, source or target. */
-static const struct {
-    const char *name;
-    int row;
-    bool target;
-} features[N_FEATURES] = {[INPUT_IDS] = {"input_ids", DATA_ROW_IDS, false},
-                          [ATTENTION] = {"attention_mask", DATA_ROW_ATTENDS, false},
-                          [DECODER_IDS] = {"decoder_input_ids", DATA_ROW_IDS, true},
-                          [DECODER_ATTENTION] = {"decoder_attention_mask", DATA_ROW_MASK, true},
-                          [LABELS] = {"labels", DATA_ROW_LABELS, true}};
+static const char *const feature[DATA_PAIR_ROWS] = {
+    "chosen_input_ids",   "chosen_attention_mask",   "chosen_labels",
+    "rejected_input_ids", "rejected_attention_mask", "rejected_labels"};
 
 struct data_pairs {
-    char *path;
-    int64_t T[2];
-    struct store_samples *feature[N_FEATURES];
+    int n_sets; /* 1, or one for each feature */
+    struct store_samples *set[DATA_PAIR_ROWS];
 };
 
-static enum wsc_err open_feature(struct data_pairs *p, int k)
+/* Every dataset has as many samples as the first one, of its length. */
+static enum wsc_err check(const struct data_pairs *p, const char *path)
 {
-    const int64_t T = p->T[features[k].target];
-    TRY(store_samples_open_dataset(&p->feature[k], p->path, features[k].name));
-    const struct store_samples *s = p->feature[k];
-    if (store_samples_rows(s) != 1)
-        return WSC_RAISE(WSC_FORMAT, "%s: dataset %s has %d rows a sample, expected one", p->path,
-                         features[k].name, store_samples_rows(s));
-    if (store_samples_T(s) != T)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: %s has %lld tokens, but %s is %lld", p->path,
-                      features[k].name, (long long)store_samples_T(s),
-                      features[k].target ? "tgt_max_sequence_length" : "src_max_sequence_length",
-                      (long long)T),
-            "the lengths of the input section and of the files must agree");
-    if (store_samples_n(s) != store_samples_n(p->feature[0]))
-        return WSC_RAISE(WSC_FORMAT, "%s: dataset %s has %lld samples, input_ids %lld", p->path,
-                         features[k].name, (long long)store_samples_n(s),
-                         (long long)store_samples_n(p->feature[0]));
+    const int rows = p->n_sets == 1 ? DATA_PAIR_ROWS : 1;
+    for (int i = 0; i < p->n_sets; i++) {
+        const struct store_samples *s = p->set[i];
+        if (store_samples_rows(s) == rows && store_samples_n(s) == data_pairs_n(p) &&
+            store_samples_T(s) == data_pairs_T(p))
+            continue;
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: dataset %s has %lld samples of %d rows of %lld tokens, expected %lld "
+                         "of %d rows of %lld",
+                         path, p->n_sets == 1 ? "data" : feature[i], (long long)store_samples_n(s),
+                         store_samples_rows(s), (long long)store_samples_T(s),
+                         (long long)data_pairs_n(p), rows, (long long)data_pairs_T(p));
+    }
     return WSC_OK;
 }
 
-static enum wsc_err open_file(struct data_pairs *p)
+static enum wsc_err open_sets(struct data_pairs *p, const char *path)
 {
-    TRY(store_probe(p->path));
-    for (int k = 0; k < N_FEATURES; k++)
-        TRY(open_feature(p, k));
-    return WSC_OK;
+    bool apart;
+    TRY(store_samples_have(path, feature[0], &apart));
+    for (int i = 0; i < (apart ? DATA_PAIR_ROWS : 1); i++) {
+        TRY(store_samples_open_dataset(&p->set[i], path, apart ? feature[i] : "data"));
+        p->n_sets++;
+    }
+    return check(p, path);
 }
 
-enum wsc_err data_pairs_open(struct data_pairs **out, const char *path, int64_t T_source,
-                             int64_t T_target)
+enum wsc_err data_pairs_open(struct data_pairs **out, const char *path)
 {
     struct data_pairs *p = NULL;
     *out = NULL;
     TRY_NEW(p, WSC_MEM_DATA, 1);
-    p->T[0] = T_source;
-    p->T[1] = T_target;
-    p->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = p->path ? open_file(p) : WSC_NOMEM;
+    const enum wsc_err rc = open_sets(p, path);
     if (rc) data_pairs_close(&p);
     *out = p;
     return rc;
@@ -79,27 +62,24 @@ void data_pairs_close(struct data_pairs **pairs)
     struct data_pairs *p = *pairs;
     *pairs = NULL;
     if (!p) return;
-    for (int k = 0; k < N_FEATURES; k++)
-        store_samples_close(&p->feature[k]);
-    wsc_free(p->path);
+    for (int i = 0; i < p->n_sets; i++)
+        store_samples_close(&p->set[i]);
     wsc_free(p);
 }
 
 int64_t data_pairs_n(const struct data_pairs *p)
 {
-    return store_samples_n(p->feature[0]);
+    return store_samples_n(p->set[0]);
+}
+
+int64_t data_pairs_T(const struct data_pairs *p)
+{
+    return store_samples_T(p->set[0]);
 }
 
 enum wsc_err data_pairs_read(struct data_pairs *p, int64_t i, int32_t *rows)
 {
-    const int64_t T = p->T[0] + p->T[1];
-    for (int k = 0; k < N_FEATURES; k++)
-        TRY(store_samples_read(p->feature[k], i,
-                               rows + features[k].row * T + (features[k].target ? p->T[0] : 0)));
-    for (int64_t t = p->T[0]; t < T; t++) {
-        const int32_t mask = rows[DATA_ROW_MASK * T + t];
-        rows[DATA_ROW_ATTENDS * T + t] = mask;
-        if (!mask) rows[DATA_ROW_LABELS * T + t] = 0; /* any number stands there */
-    }
+    for (int k = 0; k < p->n_sets; k++)
+        TRY(store_samples_read(p->set[k], i, rows + k * data_pairs_T(p)));
     return WSC_OK;
 }

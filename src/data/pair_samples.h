@@ -1,20 +1,23 @@
-/** Samples of the Model Zoo's T5HDF5DataProcessor: pairs of sequences, source and target, a dataset
- *  of shape (n, T) for each feature: input_ids, attention_mask, decoder_input_ids,
- *  decoder_attention_mask, labels. */
+/** HDF5 files of pairs for preference optimization: `data` (n, 6, T), or six datasets (n, T).
+ *  batch_source.c reads one pair at a time as two sequences. */
 #ifndef WSC_DATA_PAIR_SAMPLES_H
 #define WSC_DATA_PAIR_SAMPLES_H
 #include <wsc/err.h>
 
 #include <stdint.h>
 
+/** Rows of a pair: input_ids, attention_mask (of the loss) and labels of the chosen text, then
+ * those of the rejected one. */
+enum { DATA_PAIR_ROWS = 6 };
+
 struct data_pairs;
-/** Open a file of pairs of @p T_source and @p T_target tokens.  *@p out is NULL after an error. */
-enum wsc_err data_pairs_open(struct data_pairs **out, const char *path, int64_t T_source,
-                             int64_t T_target) WSC_CHECKED;
+/** Open and check a file, of sequences of any length; *@p out is NULL after an error. */
+enum wsc_err data_pairs_open(struct data_pairs **out, const char *path) WSC_CHECKED;
 /** NULL inside allowed. */
 void data_pairs_close(struct data_pairs **pairs);
 int64_t data_pairs_n(const struct data_pairs *p);
-/** Sample @p i as rows (DATA_ENCODER_ROWS, T_source + T_target), source first; rows are 0 before.
- */
+/** Tokens of a sequence. */
+int64_t data_pairs_T(const struct data_pairs *p);
+/** Pair @p i as rows (DATA_PAIR_ROWS, T). */
 enum wsc_err data_pairs_read(struct data_pairs *p, int64_t i, int32_t *rows) WSC_CHECKED;
 #endif

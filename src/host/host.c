@@ -66,6 +66,7 @@ static enum wsc_err allocate_all(struct host *k)
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
     if (m->mask_token >= 0) TRY_NEW(k->token_scale, WSC_MEM_KERNELS, k->max_samples + 1);
+    if (m->zoo.dpo.on) TRY_NEW(k->reference_logp, WSC_MEM_KERNELS, k->max_samples + 1);
     TRY(host_head_rows_create(k));
     TRY(allocate_threads(k));
     host_positions(k);
@@ -135,6 +136,7 @@ void host_destroy(struct host **handle)
     wsc_free(k->wanted);
     wsc_free(k->wanted_logits);
     wsc_free(k->token_scale);
+    wsc_free(k->reference_logp);
     host_head_rows_destroy(k);
     wsc_free(k->cache);
     host_squares_destroy(k);
@@ -271,6 +273,7 @@ static void enter_stage(struct host *k, int stage, const struct arrived *a, floa
     int64_t used = 0;
     host_use_stack(k, plan->stack);
     *s = (struct host_stage){.plan = plan,
+                             .reference = stage < m->first_policy,
                              .layer = plan->layer < 0 ? -1 : plan->layer + plan->stack,
                              .weights = a->weights,
                              .grads = grads};

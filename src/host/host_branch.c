@@ -93,7 +93,7 @@ void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t
                int64_t n, int thread)
 {
     const double rate = rate_of(k, place);
-    if (!k->training || !(rate > 0)) return;
+    if (!k->training || k->stage.reference || !(rate > 0)) return;
     const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->T);
     const uint64_t stream = wsc_rng_stream(WSC_RNG_DROPOUT, sample << (LAYER_BITS + PLACE_BITS) |
                                                                 place_number(k, place));

@@ -9,6 +9,7 @@
 #include "host_gradient.h"
 #include "host_head_input.h"
 #include "host_operands.h"
+#include "host_pairs.h"
 #include "host_row_blocks.h"
 #include "host_state.h"
 
@@ -122,8 +123,8 @@ static double expected_logit(const struct host *k, const struct host_token *t)
 }
 
 /* Take a block of columns into the running statistics of a row. */
-static void absorb(const struct host *k, struct host_token *t, const float *row, int64_t first,
-                   int32_t label, float *scratch)
+NUM_CLONES static void absorb(const struct host *k, struct host_token *t, const float *row,
+                              int64_t first, int32_t label, float *scratch)
 {
     const bool smooth = smoothing(k) > 0;
     const int64_t cols = block_cols(k, first);
@@ -170,8 +171,8 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
     struct host_token *token = tokens(k) + b->row;
     host_head_input(k, b, xn, false, thread);
     for (int64_t i = 0; i < b->n; i++)
-        token[i] =
-            (struct host_token){.max = -INFINITY, .best = -1, .counts = counts(k, b->row + i)};
+        token[i] = (struct host_token){
+            .weight = 1, .max = -INFINITY, .best = -1, .counts = counts(k, b->row + i)};
     for (int64_t first = 0; first < V; first += k->vocab_block) {
         int64_t cols = block_cols(k, first);
         float *logits =
@@ -199,9 +200,12 @@ static void add_leaf_loss(const struct host *k, int64_t leaf, struct model_loss 
         if (!t->counts) continue;
         nats += t->nats;
         n++;
-        if (host_head(k)->loss == MODEL_CROSS_ENTROPY) n_correct += t->best == label_of(k, i);
+        if (host_head(k)->loss != MODEL_SQUARED_ERROR) n_correct += t->best == label_of(k, i);
     }
-    sum->loss_sum += host_head(k)->weight * nats;
+    if (host_head(k)->loss == MODEL_PREFERENCE)
+        host_pairs_loss(k, l, tokens(k), sum);
+    else
+        sum->loss_sum += host_head(k)->weight * nats;
     if (k->head) {
         sum->n_sequences = n;
         sum->n_sequences_correct = n_correct;
@@ -231,7 +235,8 @@ void host_head_forward(struct host *k)
         k->loss[i] = (struct model_loss){0};
     for (; k->head < k->model->n_heads; k->head++) {
         host_each_head_block(k, head_rows);
-        for (int64_t i = 0; i < k->n_leaves; i++)
+        if (k->stage.reference) host_pairs_refer(k, tokens(k));
+        for (int64_t i = 0; !k->stage.reference && i < k->n_leaves; i++)
             add_leaf_loss(k, i, &k->loss[i]);
     }
     for (int64_t i = 0; k->training && i < k->n_leaves; i++)
@@ -240,35 +245,58 @@ void host_head_forward(struct host *k)
 
 /* ---- backward */
 
-/* d(nats)/d(logit before its scale) = (softmax - labels) scale, in place; where the logit is
- * capped times the slope 1 - (its value over the cap)^2. */
+/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; @p factor is the scale
+ * over the sum, @p hit the column of the label or -1. */
+NUM_CLONES static void softmax_minus_hit(float *row, float max, float factor, int64_t cols,
+                                         int64_t hit, float scale)
+{
+    for (int64_t c = 0; c < cols; c++)
+        row[c] = num_exp(row[c] - max) * factor;
+    if (hit >= 0) row[hit] -= scale;
+}
+
+/* Where the logit is capped, times the slope 1 - (its value over the cap)^2. */
+NUM_CLONES static void capped_softmax_minus_hit(float *row, float max, float factor, int64_t cols,
+                                                int64_t hit, float scale, float cap)
+{
+    for (int64_t c = 0; c < cols; c++) {
+        float share = row[c] / cap, at_hit = c == hit ? scale : 0;
+        row[c] = (num_exp(row[c] - max) * factor - at_hit) * (1.0F - share * share);
+    }
+}
+
+/* Labels of which a part is even: @p labels: that part over the outputs, and the rest; cap 0: none.
+ */
+NUM_CLONES static void softmax_minus_smooth(float *row, float max, float factor, int64_t cols,
+                                            int64_t hit, const float labels[2], float cap)
+{
+    const float per_cap = cap > 0 ? 1.0F / cap : 0;
+    for (int64_t c = 0; c < cols; c++) {
+        float share = row[c] * per_cap, label = labels[0] + (c == hit ? labels[1] : 0);
+        row[c] = (num_exp(row[c] - max) * factor - label) * (1.0F - share * share);
+    }
+}
+
 static void logits_backward(const struct host *k, float *row, const struct host_token *t,
                             int64_t first, int64_t cols, int32_t label)
 {
     const float cap =
         host_head(k)->outputs == k->model->V ? (float)k->model->zoo.final_logit_softcapping : 0;
-    const float scale = (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight);
-    if (!t->counts) {
-        memset(row, 0, (size_t)cols * sizeof *row);
-        return;
-    }
-    float max = t->max, factor = (float)(1.0 / t->sum) * scale;
+    const float scale =
+        (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight * t->weight);
+    const float factor = (float)(1.0 / t->sum) * scale;
+    const int64_t hit = label >= first && label < first + cols ? label - first : -1;
     const double even = smoothing(k);
-    const float all = (float)(even / (double)host_head(k)->outputs) * scale;
-    const float own = even > 0 ? (float)(1 - even) * scale : scale;
-    const bool here = label >= first && label < first + cols;
-    if (cap > 0) {
-        for (int64_t c = 0; c < cols; c++) {
-            float share = row[c] / cap, hit = all + (here && c == label - first ? own : 0);
-            row[c] = (num_exp(row[c] - max) * factor - hit) * (1.0F - share * share);
-        }
-        return;
-    }
-    for (int64_t c = 0; c < cols; c++)
-        row[c] = num_exp(row[c] - max) * factor;
-    for (int64_t c = 0; even > 0 && c < cols; c++)
-        row[c] -= all;
-    if (here) row[label - first] -= own;
+    const float labels[2] = {(float)(even / (double)host_head(k)->outputs) * scale,
+                             (float)(1 - even) * scale};
+    if (!t->counts)
+        memset(row, 0, (size_t)cols * sizeof *row);
+    else if (even > 0)
+        softmax_minus_smooth(row, t->max, factor, cols, hit, labels, cap);
+    else if (cap > 0)
+        capped_softmax_minus_hit(row, t->max, factor, cols, hit, scale, cap);
+    else
+        softmax_minus_hit(row, t->max, factor, cols, hit, scale);
 }
 
 /* d(output - target)^2. */
@@ -292,7 +320,7 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     if (first == 0) host_head_input(k, b, xn, true, thread);
     if (!keeps(k)) logits_of(k, b, first, xn, logits);
     if (host_head(k)->loss == MODEL_SQUARED_ERROR) squares_backward(k, b, logits);
-    for (int64_t i = 0; host_head(k)->loss == MODEL_CROSS_ENTROPY && i < b->n; i++)
+    for (int64_t i = 0; host_head(k)->loss != MODEL_SQUARED_ERROR && i < b->n; i++)
         logits_backward(k, logits + i * cols, &tokens(k)[b->row + i], first, cols,
                         label_of(k, b->row + i));
     if (!k->fp32) {

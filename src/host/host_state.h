@@ -21,7 +21,8 @@
 
 enum {
     HOST_BLOCK_ROWS = 256, /**< most rows of one activation product */
-    HOST_QUERY_ROWS = 64,  /**< queries that share one block of attention scores */
+    HOST_QUERY_ROWS = 64,  /**< queries that share one tile of attention scores */
+    HOST_KEYS = 512,       /**< most keys of a tile; with the queries 128 KiB of scores */
     HOST_PAD = 16          /**< rows of scores are padded to whole vectors */
 };
 
@@ -32,6 +33,7 @@ struct host_span {
 
 /** Limits that tests may pass to create; values do not depend on logits_bytes. */
 struct host_limits {
+    int64_t keys;         /**< most keys of a tile of attention; 0: HOST_KEYS */
     int64_t vocab_cols;   /**< most columns of one block of logits */
     int64_t logits_bytes; /**< keep all logits for the backward pass when they fit this */
 };
@@ -127,6 +129,7 @@ struct host_token {
     double sum;    /**< of exp(logit - max) */
     double logits; /**< their sum, where labels are smoothed */
     double nats;
+    double weight; /**< of nats in the loss that is trained, beside that of the head */
     float max, label_logit;
     int32_t best; /**< lowest column that holds max */
     bool counts;  /**< inside the loss mask */
@@ -142,6 +145,7 @@ struct host_chosen {
 /** The stage at hand. */
 struct host_stage {
     const struct model_stage *plan; /**< borrowed */
+    bool reference;                 /**< of the reference model: nothing is dropped, nothing kept */
     int layer; /**< place of the block in the buffers that are kept, see host_end(); -1: none */
     int64_t n_elems;
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
@@ -212,9 +216,11 @@ struct host {
     struct host_stage stage;
     bool crosses; /**< the attention at hand is that to the encoder's output */
     struct host_head_rows head_rows[MODEL_MAX_HEADS];
-    float *token_scale; /**< owned (max_samples), token dropout's factor; NULL: none */
-    int head;           /**< index of the head at hand */
-    int64_t vocab_at;   /**< first column of the block of logits at hand */
+    float *token_scale;     /**< owned (max_samples), token dropout's factor; NULL: none */
+    double *reference_logp; /**< owned (max_samples), of pairs: log-probabilities of the sequences
+                                 under the reference model, 0 without one; NULL: no pairs */
+    int head;               /**< index of the head at hand */
+    int64_t vocab_at;       /**< first column of the block of logits at hand */
 };
 /** host_create with limits of its own. */
 enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,

@@ -69,12 +69,12 @@ static void update_at_once(struct memoryx *mx)
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     for (int s = 0; s < n; s++)
         mx->times.ready[s] = mx->arrived[s];
-    for (int s = 0; s < n; s++) {
+    for (int s = mx->net->model->first_policy; s < n; s++) {
         const int first = shared_with(mx->net->model, s);
         if (first < s)
             mx->times.ready[first] = vtime_join(r, mx->times.ready[first], mx->arrived[s]);
     }
-    for (int s = 0; s < n; s++) {
+    for (int s = mx->net->model->first_policy; s < n; s++) {
         const int first = shared_with(mx->net->model, s);
         if (first < s) mx->times.ready[s] = mx->times.ready[first];
     }
@@ -90,7 +90,7 @@ static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime
         int stage = waits ? i : model->n_stages - 1 - i;
         update_stage_at(mx, stage, step, waits ? known : mx->arrived[stage]);
     }
-    for (int s = 0; s < model->n_stages; s++) {
+    for (int s = model->first_policy; s < model->n_stages; s++) {
         const int first = shared_with(model, s);
         if (first == s) continue;
         struct vtime *ready = &mx->times.ready[s];
@@ -105,10 +105,11 @@ static void pause_for_checkpoint(struct memoryx *mx, int64_t step)
     const int64_t every = mx->config.params->runconfig.checkpoint_steps;
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     if (every <= 0 || (step + 1) % every) return;
-    const int64_t ps = vtime_duration_ps(mx->net->model->n_params,
+    const struct model *model = mx->net->model;
+    const int64_t ps = vtime_duration_ps(model->n_params + model->n_reference,
                                          mx->net->hw->cluster->checkpoint.rate_params_per_s);
     if (!ps) return;
-    const int n = mx->net->model->n_stages;
+    const int n = model->n_stages;
     const struct vtime updated = vtime_latest_of(r, mx->times.ready, n);
     mx->times.updating = vtime_after(r, updated, ps, VTIME_CHECKPOINT);
     for (int s = 0; s < n; s++)
@@ -186,12 +187,12 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
                                 mx->pass->values ? mx->schedule : step);
 }
 
-/* The embedding gets a second contribution from stage 0 when the head has the same tensor. */
+/* The embedding gets a second contribution from its own stage when the head has the same tensor. */
 static bool comes_again(const struct model *model, int stage, int tensor)
 {
-    const struct model_stage *first = &model->stage[0];
+    const struct model_stage *first = &model->stage[model->first_policy];
     for (int v = 0; v < first->n_views; v++)
-        if (stage && first->view[v].tensor == tensor) return true;
+        if (stage > model->first_policy && first->view[v].tensor == tensor) return true;
     return false;
 }
 

@@ -128,14 +128,15 @@ static int64_t target_length(const struct zoo_params *params)
                : params->model.tgt_max_position_embeddings;
 }
 
-/** Tokens of a sequence: those of the input where the file says so (the position table of an
- *  encoder may be longer), else as many as there are positions. */
+/** Tokens of a sequence: those of the input where the file says so (the model of an encoder, or one
+ *  that is fine-tuned on pairs, may know longer ones), else as many as there are positions. */
 static int64_t sequence_length(const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const struct zoo_input *in = first_input(params);
     const bool said = in->present && in->max_sequence_length > 0;
-    if (m->objective == ZOO_CAUSAL_LM || !said) return m->max_position_embeddings;
+    const bool streams = m->objective == ZOO_CAUSAL_LM && !m->dpo.on;
+    if (streams || !said) return m->max_position_embeddings;
     return in->max_sequence_length;
 }
 
@@ -304,6 +305,13 @@ static void set_precision(struct model *model, const struct zoo_params *params)
     model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }
 
+/** By default the policy model has no dropout, as in the Model Zoo. */
+static void set_preferences(struct zoo_model *m)
+{
+    if (!m->dpo.on || !m->dpo.disable_dropout) return;
+    m->embedding_dropout_rate = m->attention_dropout_rate = m->dropout_rate = 0;
+}
+
 enum wsc_err model_create(struct model **out, const struct zoo_params *params,
                           enum hw_granularity granularity)
 {
@@ -314,6 +322,7 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     TRY(check_family(params));
     TRY_NEW(model, WSC_MEM_MODEL, 1);
     take_section(model, &params->model);
+    set_preferences(&model->zoo);
     set_sizes(model, params);
     set_attention(model, &params->model);
     set_experts(model, &params->model);

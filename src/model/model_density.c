@@ -96,7 +96,8 @@ bool model_density_at(const struct model *model, int stage, int64_t step, struct
     const struct model_stage *s = stage < 0 ? NULL : &model->stage[stage];
     if (!model->sparsity && model->n_trained == model->n_params) return false;
     for (int i = 0; i < (s ? s->n_views : model->n_tensors); i++)
-        add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
+        if (s || !model->tensor[i].reference)
+            add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
     for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
         const double n = sums.elems[kind];
         out->weights[kind] = n > 0 ? sums.kept[kind] / n : 1;
@@ -174,8 +175,10 @@ double model_flop_per_token(const struct model *model)
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
     for (int i = 0; i < model->n_tensors; i++)
-        if (model->tensor[i].kind >= MODEL_N_KINDS) matrices += (double)model->tensor[i].n_elems;
-    return 6 * matrices + 12 * L * (double)model->T * Q;
+        if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference)
+            matrices += (double)model->tensor[i].n_elems;
+    const double forward = 2 * matrices + 4 * L * (double)model->T * Q;
+    return (model->n_reference ? 4 : 3) * forward;
 }
 
 double model_flop_per_token_hoffmann(const struct model *model)
@@ -190,6 +193,7 @@ double model_useful_flop_per_token(const struct model *model, int64_t updates)
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
         const double n = (double)t->n_elems;
+        if (t->reference) continue; /* its forward alone is counted */
         if (t->frozen) flop -= 2 * tokens_of(model, t) * n;
         if (!model_sparsity_of(model, i)) continue;
         const double kept = (double)model_kept_at(model, i, updates);

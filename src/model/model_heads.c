@@ -59,6 +59,7 @@ static struct model_head head_of(enum role role, const struct model *model,
         h.bias = m->use_bias_in_output;
         h.smoothing = m->label_smoothing;
         if (model->n_stacks > 1) h.dropout = model->memory_dropout;
+        if (model->zoo.dpo.on) h.loss = MODEL_PREFERENCE;
         break;
     case MASKED_TOKENS:
         h.tokens = m->max_predictions_per_seq;

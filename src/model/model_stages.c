@@ -64,20 +64,23 @@ static const struct part_row part_rows[MODEL_N_PARTS] = {
 /** Where the tensors of each kind are in a stack: index = first + (layer - first_layer) stride +
  *  expert * expert_stride; -1 = no such tensor. */
 struct where {
+    const char *prefix; /**< of the names of the stages */
     int first[MODEL_N_TENSOR_KINDS];
     int first_layer, stride, expert_stride;
 };
 
-/* The first tensor of each kind of stack @p stack, and how many tensors a layer and an expert have:
- * tables are regular, so that any tensor follows from these. */
-static void find_tensors(const struct model *model, int stack, struct where *where)
+/* The first tensor of each kind of stack @p stack, of the reference model or the other one, and how
+ * many tensors a layer and an expert have: tables are regular, so that any tensor follows from
+ * these. */
+static void find_tensors(const struct model *model, int stack, bool reference, struct where *where)
 {
-    *where = (struct where){.first_layer = (int)model->stack[stack].first};
+    *where = (struct where){.prefix = reference ? "ref." : "",
+                            .first_layer = (int)model->stack[stack].first};
     for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++)
         where->first[kind] = -1;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
-        if (t->stack != stack) continue;
+        if (t->stack != stack || t->reference != reference) continue;
         where->stride += t->layer == where->first_layer;
         where->expert_stride += t->layer == where->first_layer && t->expert == 0;
         if (t->layer <= where->first_layer && t->expert <= 0) where->first[t->kind] = i;
@@ -85,11 +88,12 @@ static void find_tensors(const struct model *model, int stack, struct where *whe
 }
 
 /* Both stacks: a table that they share is the first one's, and a tied head takes the last one's. */
-static void find_all(const struct model *model, struct where where[MODEL_MAX_STACKS])
+static void find_all(const struct model *model, bool reference,
+                     struct where where[MODEL_MAX_STACKS])
 {
     struct where *last = &where[model->n_stacks - 1];
     for (int i = 0; i < model->n_stacks; i++)
-        find_tensors(model, i, &where[i]);
+        find_tensors(model, i, reference, &where[i]);
     if (model->shared_tokens) last->first[MODEL_WTE] = where[0].first[MODEL_WTE];
     if (model->tied) last->first[MODEL_LM_HEAD_W] = last->first[MODEL_WTE];
 }
@@ -132,12 +136,13 @@ static void add_part(struct model *model, const struct where *where, struct mode
 
 /* The next stage, whose views begin where those of the last one end; its name is that of the stack,
  * where there are two, the block and the part. */
-static struct model_stage *next_stage(struct model *model, int stack, int layer, const char *part)
+static struct model_stage *next_stage(struct model *model, const struct where *where, int stack,
+                                      int layer, const char *part)
 {
     static const char *const name[MODEL_MAX_STACKS] = {"encoder.", "decoder."};
     struct model_stage *s = &model->stage[model->n_stages++];
     const struct model_stage *last = model->n_stages > 1 ? s - 1 : NULL;
-    const char *of = model->n_stacks > 1 ? name[stack] : "", *dot = *part ? "." : "";
+    const char *of = model->n_stacks > 1 ? name[stack] : where->prefix, *dot = *part ? "." : "";
     s->layer = layer;
     s->stack = stack;
     s->view = last ? last->view + last->n_views : model->view;
@@ -153,7 +158,7 @@ static struct model_stage *next_stage(struct model *model, int stack, int layer,
 static void add_single(struct model *model, const struct where *where, enum model_part part,
                        int stack, int layer)
 {
-    add_part(model, where, next_stage(model, stack, layer, part_rows[part].name), part);
+    add_part(model, where, next_stage(model, where, stack, layer, part_rows[part].name), part);
 }
 
 static bool is_in_block(const struct model_stack *stack, enum model_part part)
@@ -166,7 +171,7 @@ static bool is_in_block(const struct model_stack *stack, enum model_part part)
 static void add_block(struct model *model, const struct where *where, int stack, int layer,
                       bool whole)
 {
-    struct model_stage *s = whole ? next_stage(model, stack, layer, "") : NULL;
+    struct model_stage *s = whole ? next_stage(model, where, stack, layer, "") : NULL;
     for (int part = 0; part < MODEL_N_PARTS; part++) {
         if (!is_in_block(&model->stack[stack], (enum model_part)part)) continue;
         if (whole)
@@ -185,7 +190,7 @@ static void add_embedding(struct model *model, const struct where *where, int st
         add_single(model, where, MODEL_PART_EMBED, stack, -1);
         return;
     }
-    s = next_stage(model, stack, -1, part_rows[MODEL_PART_EMBED].name);
+    s = next_stage(model, where, stack, -1, part_rows[MODEL_PART_EMBED].name);
     add_part(model, where, s, MODEL_PART_MEMORY);
     add_part(model, where, s, MODEL_PART_EMBED);
 }
@@ -201,14 +206,11 @@ static void measure(struct model *model)
     }
 }
 
-enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
+/* The stages of the reference model, or of the other one. */
+static void add_stages(struct model *model, bool reference, bool whole)
 {
-    struct where where[MODEL_MAX_STACKS];
-    const bool whole = granularity == HW_STREAM_BLOCK;
-    enum { OUTSIDE = 4 };
-    find_all(model, where);
-    TRY_NEW(model->stage, WSC_MEM_MODEL, OUTSIDE + model->L * (whole ? 1 : PARTS_PER_BLOCK));
-    TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + model->tied + model->shared_tokens);
+    struct where where[MODEL_MAX_STACKS] = {0};
+    find_all(model, reference, where);
     for (int stack = 0; stack < model->n_stacks; stack++) {
         const struct model_stack *s = &model->stack[stack];
         add_embedding(model, where, stack, whole);
@@ -218,6 +220,22 @@ enum wsc_err model_build_stages(struct model *model, enum hw_granularity granula
     add_single(model, where, MODEL_PART_HEAD, model->n_stacks - 1, -1);
     if (model->n_stacks > 1)
         (void)snprintf(model->stage[model->n_stages - 1].name, sizeof model->stage->name, "head");
+}
+
+/* The reference model of preference optimization goes first: its probabilities are known when those
+ * of the policy are, whose gradients need them. */
+enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
+{
+    enum { OUTSIDE = 4 };
+    const bool whole = granularity == HW_STREAM_BLOCK;
+    const int64_t n_models = model->n_reference ? 2 : 1;
+    TRY_NEW(model->stage, WSC_MEM_MODEL,
+            n_models * (OUTSIDE + model->L * (whole ? 1 : PARTS_PER_BLOCK)));
+    TRY_NEW(model->view, WSC_MEM_MODEL,
+            model->n_tensors + n_models * (model->tied + model->shared_tokens));
+    if (model->n_reference) add_stages(model, true, whole);
+    model->first_policy = model->n_stages;
+    add_stages(model, false, whole);
     measure(model);
     return WSC_OK;
 }

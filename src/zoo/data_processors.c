@@ -27,6 +27,7 @@ static const struct processor processors[] = {
     {"T5HDF5DataProcessor", ZOO_SAMPLES_SEQ2SEQ, ZOO_SEQ2SEQ},
     {"T5DynamicDataProcessor", ZOO_SAMPLES_SPANS, ZOO_SEQ2SEQ},
     {"TransformerDynamicDataProcessor", ZOO_SAMPLES_TRANSLATION, ZOO_SEQ2SEQ},
+    {"DpoHDF5DataProcessor", ZOO_SAMPLES_PAIRS, ZOO_CAUSAL_LM},
 };
 enum { N_PROCESSORS = sizeof processors / sizeof *processors };
 

@@ -1,0 +1,20 @@
+/** Samples of the Model Zoo's T5HDF5DataProcessor: pairs of sequences, source and target, a dataset
+ *  of shape (n, T) for each feature: input_ids, attention_mask, decoder_input_ids,
+ *  decoder_attention_mask, labels. */
+#ifndef WSC_DATA_SEQ2SEQ_SAMPLES_H
+#define WSC_DATA_SEQ2SEQ_SAMPLES_H
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+struct data_seq2seq;
+/** Open a file of pairs of @p T_source and @p T_target tokens.  *@p out is NULL after an error. */
+enum wsc_err data_seq2seq_open(struct data_seq2seq **out, const char *path, int64_t T_source,
+                               int64_t T_target) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_seq2seq_close(struct data_seq2seq **pairs);
+int64_t data_seq2seq_n(const struct data_seq2seq *p);
+/** Sample @p i as rows (DATA_ENCODER_ROWS, T_source + T_target), source first; rows are 0 before.
+ */
+enum wsc_err data_seq2seq_read(struct data_seq2seq *p, int64_t i, int32_t *rows) WSC_CHECKED;
+#endif
