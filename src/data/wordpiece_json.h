@@ -1,4 +1,5 @@
-/** The vocabulary of a tokenizer.json of the WordPiece kind: wordpiece_json.c, for wordpiece.c. */
+/** The vocabulary of a tokenizer.json of the WordPiece kind: wordpiece_json.c reads it, wordpiece.c
+ *  cuts texts with it. */
 #ifndef WSC_DATA_WORDPIECE_JSON_H
 #define WSC_DATA_WORDPIECE_JSON_H
 #include <wsc/err.h>
