@@ -3,7 +3,7 @@
 """Training over a slow network: time of a step beside the longer of computing and moving.
 
     network.py --wsc PROGRAM [--wsc ANOTHER] --dir DIR [--rates 0,2,1,0.5] [--rounds 3] [--steps 9]
-               [--batch 8] [--wafers 1] [--option OPTION_OF_WSC_RUN ...]
+               [--batch 8] [--wafers 1] [--option OPTION_OF_WSC_RUN ...] [--ddp]
 
 Hosts are network namespaces of this machine, each with a port of --rates Gbit/s in both directions
 (tbf; 0: no limit) on one bridge: the first one has a MemoryX shard, the others a wafer each; the
@@ -17,6 +17,9 @@ In every round, one after the other, and for each rate:
              before the last weights have come; bytes come from the counters of the ports.  Of
              several wafers those of the busiest host, in and out at once
   step       a step of the run over the hosts, of each program: median after the warm-up
+  DDP        with --ddp a step of PyTorch's DistributedDataParallel over gloo (ddp.py) on the same
+             ports, from the same weights and batches: a process on the host of each wafer, or of
+             one wafer on both hosts, so that two processors compute where wsc has one
 The bound of a step is max(computing, moving), both of the same round; printed are medians over the
 rounds, and DIR/network.json has all of them.  Values of all runs must be equal.
 """
@@ -32,6 +35,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 3
+LOSS_TOLERANCE = 1e-4  # of train.py, fp32
 EQUAL = ("loss", "grad_norm", "virtual_time_ps", "step_time_ps")
 
 
@@ -143,6 +147,7 @@ class Bench:
     def __init__(self, args, hosts):
         self.args, self.hosts, self.dir = args, hosts, args.dir
         self.reference = None
+        self.losses = None
 
     def environment(self):
         env = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
@@ -163,6 +168,8 @@ class Bench:
                    "--set", "train_input.data_dir=" + os.path.join(self.dir, "data/train"),
                    "--set", f"reduction_leaf={min(4, self.args.batch // self.args.wafers)}",
                    "--set", f"train_input.batch_size={batch}", *self.args.option]
+        if self.args.ddp:
+            command += ["--checkpoint_path", self.weights()]
         if over_hosts:
             # The SwarmX node is a second rank on the host of the first wafer.
             slots = [name + (":2" if i == 1 and wafers > 1 else "")
@@ -180,7 +187,41 @@ class Bench:
             rows = [json.loads(line) for line in lines]
         if over_hosts or self.args.wafers == 1:
             self.compare([[row[key] for key in EQUAL] for row in rows])
+        if over_hosts:
+            self.losses = [row["loss"] for row in rows]
         return [batch / row["host_samples_per_s"] for row in rows[WARM_UP:]]
+
+    def weights(self):
+        """The file of the weights from which both programs start."""
+        path = os.path.join(self.dir, "initial.h5")
+        if not os.path.exists(path):
+            subprocess.run([sys.executable, "-c", "import sys, train_torch\n"
+                            "train_torch.write_weights(sys.argv[1])", path], check=True,
+                           env=dict(os.environ, PYTHONPATH=HERE))
+        return path
+
+    def run_ddp(self):
+        """Median seconds of a step; its losses must be those of the run before."""
+        world = max(2, self.args.wafers)
+        first = len(self.hosts.names) - world
+        ends = []
+        for rank in range(world):
+            env = ["env", "GLOO_SOCKET_IFNAME=eth0", "OMP_NUM_THREADS=1"]
+            ends.append(subprocess.Popen(
+                self.hosts.inside(first + rank) + env +
+                [sys.executable, os.path.join(HERE, "ddp.py"), "--rank", str(rank),
+                 "--world", str(world), "--address", f"10.78.0.{first + 1}",
+                 "--data", os.path.join(self.dir, "data/train"), "--weights", self.weights(),
+                 "--batch", str(self.args.batch), "--steps", str(self.args.steps)],
+                env=self.environment(), stdout=subprocess.PIPE, text=True))
+        said = [end.communicate()[0] for end in ends]
+        if any(end.returncode for end in ends):
+            raise SystemExit("network: ddp.py failed")
+        result = json.loads(said[0])
+        if abs(result["loss"][0] - self.losses[0]) > LOSS_TOLERANCE:
+            raise SystemExit(f"network: loss {self.losses[0]} of the first step, "
+                             f"of PyTorch {result['loss'][0]}")
+        return statistics.median(result["seconds"][WARM_UP:])
 
     def compare(self, values):
         if self.reference is None or len(values) > len(self.reference):
@@ -229,6 +270,7 @@ class Bench:
                 self.hosts.limit(0)
                 computing = statistics.median(self.run(False, self.args.steps))
                 self.hosts.limit(rate)
+                ddp = None
                 for which, wsc in enumerate(self.args.wsc):
                     moving = self.move(sent[which])
                     bound = max(computing, moving)
@@ -236,10 +278,23 @@ class Bench:
                     rows.append({"round": number, "rate_gbit_s": rate, "program": which,
                                  "step_s": step, "computing_s": computing, "moving_s": moving,
                                  "bound_s": bound, "ratio": step / bound})
+                    if self.args.ddp:
+                        ddp = ddp or self.run_ddp()
+                        rows[-1].update({"ddp_s": ddp, "of_ddp": ddp / step})
                     print(f"{number:5}  {rate or 'none':>6}  {step:6.3f}  {computing:9.3f}  "
                           f"{moving:6.3f}  {bound:5.3f}  {step / bound:5.2f}"
+                          f"{f'  DDP {ddp:.3f} s' if ddp else ''}"
                           f"{'  ' + wsc if which else ''}", flush=True)
         return {"bytes_per_step": sent, "rows": rows}
+
+    @staticmethod
+    def beside_ddp(rows):
+        if "of_ddp" not in rows[0]:
+            return ""
+        ratios = [row["of_ddp"] for row in rows]
+        return (f"  DDP {statistics.median(row['ddp_s'] for row in rows):.3f} s, "
+                f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}] "
+                "times its rate")
 
     def summary(self, result):
         print("Gbit/s  step s  computing  moving  bound  ratio [min, max]")
@@ -251,7 +306,7 @@ class Bench:
             print(f"{rate or 'none':>6}  {of['step_s']:6.3f}  {of['computing_s']:9.3f}  "
                   f"{of['moving_s']:6.3f}  {of['bound_s']:5.3f}  {of['ratio']:5.2f} "
                   f"[{min(ratios):.2f}, {max(ratios):.2f}]"
-                  f"{'  ' + self.args.wsc[which] if which else ''}")
+                  f"{self.beside_ddp(mine)}{'  ' + self.args.wsc[which] if which else ''}")
 
 
 def main():
@@ -265,6 +320,7 @@ def main():
     parser.add_argument("--wafers", type=int, default=1)
     parser.add_argument("--option", action="append", default=[], help="one more option of wsc run")
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--ddp", action="store_true", help="PyTorch's DDP in the same rounds")
     args = parser.parse_args()
     args.dir, args.wsc = os.path.abspath(args.dir), [os.path.abspath(p) for p in args.wsc]
     if not os.environ.get("WSC_NETWORK_OWN_NET"):

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# All benchmarks, one table, and BUILD/benchmarks/results.json:  sh benchmarks/run.sh BUILD
+# All benchmarks, one table, BUILD/benchmarks/results.json, and that beside the last committed file
+# of benchmarks/results:  sh benchmarks/run.sh BUILD
 #
 #   BENCH_MINUTES  for all of it (5): each row is printed when it is known, a part that is not over
 #            by then is ended, and what does not fit is skipped, each with a line that says so
@@ -131,4 +132,8 @@ fi
     printf '"valid": %s\n}\n' "$valid"
 } > "$out/results.json"
 echo "wrote $out/results.json, valid: $valid"
+if [ -r "$here/compare.py" ] && command -v python3 >/dev/null; then
+    echo "== beside the last committed results"
+    python3 "$here/compare.py" "$out/results.json" "$here/results"
+fi
 [ "$valid" = true ]

@@ -7,14 +7,27 @@
  *  mathematics library is called that could differ between C libraries.
  *
  *  The nonlinearities return value and derivative at once, since the backward pass needs both and
- *  most share an exponential.  The polynomials were fitted for this file by minimax approximation;
- *  the tests compare each function with the C library in double over its whole range. */
+ *  most share an exponential.  The polynomials were fitted for this file by minimax approximation
+ *  and are evaluated with fused multiply-adds on every processor (fmaf), so that all have the same
+ *  bits; the tests compare each function with the C library in double over its whole range. */
 #ifndef WSC_NUM_MATH_H
 #define WSC_NUM_MATH_H
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+/** Before a function of vector loops: the compiler makes it for several vector units, and the
+ *  loader takes the one for the widest unit that the processor has (GNU function multiversioning;
+ *  docs/decisions/0040-vector-units.md).  The Makefile defines WSC_CLONES where it applies.  All
+ *  give the same bits: a lane is one element or one of the 16 partial sums whatever the registers,
+ *  and nothing is contracted. */
+#if defined(WSC_CLONES) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&     \
+    __GNUC__ >= 12
+#    define NUM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#    define NUM_CLONES
+#endif
 
 /** Interleaved partial sums of a reduction: lane j takes the elements j, j + 16, j + 32, ... */
 enum { NUM_LANES = 16 };
@@ -32,24 +45,24 @@ static inline float num_pick(bool yes, float a, float b)
     return picked;
 }
 
-/** exp(x), relative error below 2e-7 for -87.3 <= x <= 88; 0 below, exp(88) above, NaN for NaN.
+/** exp(x), error below 1 ulp for -87.3 <= x <= 88; 0 below, exp(88) above, NaN for NaN.
  *  x = n ln2 + r with |r| <= ln2/2; exp(r) by a minimax polynomial fitted for this file. */
 static inline float num_exp(float x)
 {
     const float lowest = -87.3F, highest = 88.0F, log2_e = 1.44269504F;
     const float ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
     const float round_to_integer = 12582912.0F; /* 1.5 * 2^23 */
-    float clamped = num_pick(x > highest, highest, x);
-    clamped = num_pick(clamped < lowest, lowest, clamped);
-    float shifted = clamped * log2_e + round_to_integer;
+    float most = num_pick(x > highest, highest, x);
+    float shifted = fmaf(most, log2_e, round_to_integer);
     float n = shifted - round_to_integer;
-    float r = clamped - n * ln2_high - n * ln2_low;
+    float r = fmaf(n, -ln2_low, fmaf(n, -ln2_high, most));
     float p = 0.00138145988F;
-    p = p * r + 0.00836871658F;
-    p = p * r + 0.0416683890F;
-    p = p * r + 0.166665211F;
-    p = p * r + 0.49999994F;
-    p = p * (r * r) + r + 1.0F;
+    p = fmaf(p, r, 0.00836871658F);
+    p = fmaf(p, r, 0.0416683890F);
+    p = fmaf(p, r, 0.166665211F);
+    p = fmaf(p, r, 0.49999994F);
+    p = fmaf(p, r, 1.0F);
+    p = fmaf(p, r, 1.0F);
     uint32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 127U) << 23; /* the low bits of the shifted number hold n */
@@ -70,13 +83,13 @@ static inline struct num_normal num_normal_at(float x)
     const float inv_sqrt_2pi = 0.398942280F, inv_sqrt_2 = 0.707106781F;
     float z = fabsf(x) * inv_sqrt_2;
     float e = num_exp(-0.5F * x * x);
-    float t = 1.0F / (1.0F + 0.4F * z);
+    float t = 1.0F / fmaf(0.4F, z, 1.0F);
     float p = -0.197529137F;
-    p = p * t + 0.698029101F;
-    p = p * t - 0.352912903F;
-    p = p * t + 0.453808755F;
-    p = p * t + 0.167597264F;
-    p = p * t + 0.231006920F;
+    p = fmaf(p, t, 0.698029101F);
+    p = fmaf(p, t, -0.352912903F);
+    p = fmaf(p, t, 0.453808755F);
+    p = fmaf(p, t, 0.167597264F);
+    p = fmaf(p, t, 0.231006920F);
     float tail = 0.5F * e * t * p;
     float upper = 1.0F - tail;
     return (struct num_normal){.density = e * inv_sqrt_2pi,
@@ -91,7 +104,7 @@ struct num_activation {
 static inline struct num_activation num_gelu(float x)
 {
     struct num_normal n = num_normal_at(x);
-    return (struct num_activation){x * n.distribution, n.distribution + x * n.density};
+    return (struct num_activation){x * n.distribution, fmaf(x, n.density, n.distribution)};
 }
 /** ReLU: max(x, 0), slope 0 at 0; NaN stays. */
 static inline struct num_activation num_relu(float x)
@@ -103,27 +116,28 @@ static inline struct num_activation num_relu(float x)
 static inline struct num_activation num_gelu_new(float x)
 {
     const float two_sqrt_2_over_pi = 1.59576912F, cubic = 0.044715F;
-    float two_u = two_sqrt_2_over_pi * (x + cubic * x * x * x);
-    float slope_of_two_u = two_sqrt_2_over_pi * (1.0F + 3.0F * cubic * x * x);
+    float square = x * x;
+    float two_u = two_sqrt_2_over_pi * x * fmaf(cubic, square, 1.0F);
+    float slope_of_two_u = two_sqrt_2_over_pi * fmaf(3.0F * cubic, square, 1.0F);
     float s = 1.0F / (1.0F + num_exp(-two_u));
-    return (struct num_activation){x * s, s + x * s * (1.0F - s) * slope_of_two_u};
+    return (struct num_activation){x * s, fmaf(x * s * (1.0F - s), slope_of_two_u, s)};
 }
 
-/** tanh(x), relative error below 3e-7: its series near 0, 1 - 2/(1 + exp(2|x|)) elsewhere. */
+/** tanh(x), error below 2 ulp: its series near 0, 1 - 2/(1 + exp(2|x|)) elsewhere. */
 static inline float num_tanh(float x)
 {
     float z = fabsf(x), s = x * x;
     float p = 0.00359212803F;
-    p = p * s - 0.00886323553F;
-    p = p * s + 0.0218694885F;
-    p = p * s - 0.0539682540F;
-    p = p * s + 0.133333333F;
-    p = p * s - 0.333333333F;
-    float near = x + x * s * p;
+    p = fmaf(p, s, -0.00886323553F);
+    p = fmaf(p, s, 0.0218694885F);
+    p = fmaf(p, s, -0.0539682540F);
+    p = fmaf(p, s, 0.133333333F);
+    p = fmaf(p, s, -0.333333333F);
+    float near = fmaf(x * s, p, x);
     float far = copysignf(1.0F - 2.0F / (1.0F + num_exp(2.0F * z)), x);
     return num_pick(z < 0.5F, near, far);
 }
-/** 1/(1 + exp(-x)). */
+/** 1/(1 + exp(-x)), error below 2.5 ulp. */
 static inline float num_sigmoid_of(float x)
 {
     return 1.0F / (1.0F + num_exp(-x));
@@ -133,7 +147,7 @@ static inline float num_sigmoid_of(float x)
 static inline struct num_activation num_tanh_of(float x)
 {
     float t = num_tanh(x);
-    return (struct num_activation){t, 1.0F - t * t};
+    return (struct num_activation){t, fmaf(-t, t, 1.0F)};
 }
 /** s = 1/(1 + exp(-x)); its slope is s (1 - s). */
 static inline struct num_activation num_sigmoid(float x)
@@ -145,13 +159,13 @@ static inline struct num_activation num_sigmoid(float x)
 static inline struct num_activation num_silu(float x)
 {
     float s = num_sigmoid_of(x);
-    return (struct num_activation){x * s, s + x * s * (1.0F - s)};
+    return (struct num_activation){x * s, fmaf(x * s, 1.0F - s, s)};
 }
 /** Quick GELU: x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, the sigmoid form). */
 static inline struct num_activation num_quick_gelu(float x)
 {
     float s = num_sigmoid_of(1.702F * x);
-    return (struct num_activation){x * s, s + 1.702F * x * s * (1.0F - s)};
+    return (struct num_activation){x * s, fmaf(1.702F * x * s, 1.0F - s, s)};
 }
 /** gelu(x)^2, in the erf form. */
 static inline struct num_activation num_squared_gelu(float x)
@@ -182,7 +196,7 @@ static inline struct num_activation num_mish(float x)
 {
     float e = num_exp(num_pick(x > 20, 20, x)), n = e * (e + 2.0F);
     float t = n / (n + 2.0F), slope = 4.0F * e * (e + 1.0F) / ((n + 2.0F) * (n + 2.0F));
-    return (struct num_activation){x * t, t + x * slope};
+    return (struct num_activation){x * t, fmaf(x, slope, t)};
 }
 /** x itself, with slope 1. */
 static inline struct num_activation num_linear(float x)
@@ -264,8 +278,18 @@ static inline float num_max(const float *x, int64_t n)
  *  denominator of a softmax; @p max is that of num_max(). */
 static inline float num_exp_row(float *out, const float *x, float max, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
+    float lane[NUM_LANES] = {0};
+    int64_t i = 0;
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++) {
+            out[i + j] = num_exp(x[i + j] - max);
+            lane[j] += out[i + j];
+        }
+    }
+    for (int j = 0; i < n; i++, j++) {
         out[i] = num_exp(x[i] - max);
-    return num_sum(out, n);
+        lane[j] += out[i];
+    }
+    return num_lanes_sum(lane);
 }
 #endif

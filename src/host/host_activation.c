@@ -14,13 +14,13 @@ struct activation {
 
 /* Loops of their own for every function, so that each is turned into vector code. */
 #define LOOPS(name, function)                                                                      \
-    static void name##_row(float *out, const float *x, int64_t n)                                  \
+    NUM_CLONES static void name##_row(float *out, const float *x, int64_t n)                       \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
             out[i] = function(x[i]).value;                                                         \
     }                                                                                              \
-    static void name##_row_backward(float *out, float *dx, const float *dout, const float *x,      \
-                                    int64_t n)                                                     \
+    NUM_CLONES static void name##_row_backward(float *out, float *dx, const float *dout,           \
+                                               const float *x, int64_t n)                          \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++) {                                                          \
             struct num_activation a = function(x[i]);                                              \
@@ -84,12 +84,35 @@ void host_function_backward(enum zoo_nonlinearity function, float *out, float *d
 
 /* A gated network has F features of the first linear layer, then F of the gate: Shazeer 2020,
  * "GLU variants improve Transformer", equations 5 and 6. */
+NUM_CLONES static void multiply(float *restrict out, const float *restrict x,
+                                const float *restrict y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] * y[i];
+}
+
+/* dlinear = dout f(gate), out = linear f(gate); @p out has f(gate). */
+NUM_CLONES static void gate_backward(float *restrict dlinear, float *restrict out,
+                                     const float *restrict dout, const float *restrict linear,
+                                     int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        dlinear[i] = dout[i] * out[i];
+        out[i] *= linear[i];
+    }
+}
+
+NUM_CLONES static void gate(float *restrict out, const float *restrict linear, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] *= linear[i];
+}
+
 void host_activate(const struct model *m, float *out, const float *pre)
 {
     const int64_t F = m->F;
     row_of(m)->forward(out, m->gated ? pre + F : pre, F);
-    for (int64_t i = 0; m->gated && i < F; i++)
-        out[i] *= pre[i];
+    if (m->gated) gate(out, pre, F);
 }
 
 void host_activate_backward(const struct model *m, float *out, float *dpre, const float *dout,
@@ -100,11 +123,7 @@ void host_activate_backward(const struct model *m, float *out, float *dpre, cons
         row_of(m)->backward(out, dpre, dout, pre, F);
         return;
     }
-    for (int64_t i = 0; i < F; i++)
-        dpre[F + i] = dout[i] * pre[i];
+    multiply(dpre + F, dout, pre, F);
     row_of(m)->backward(out, dpre + F, dpre + F, pre + F, F);
-    for (int64_t i = 0; i < F; i++) {
-        dpre[i] = dout[i] * out[i];
-        out[i] *= pre[i];
-    }
+    gate_backward(dpre, out, dout, pre, F);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attention of a block of queries at a time, head by head: scores, softmax and output without ever
- * holding a whole matrix of scores, and backward with the scores computed again (Dao et al. 2022).
- * Causal or in both directions, with windows, padding, grouped keys, ALiBi, soft caps and cached
- * keys. */
+/* Attention by tiles, a block of queries and a tile of keys at a time, head by head: scores,
+ * softmax and output without ever holding a whole matrix or row of scores, and backward with the
+ * scores computed again (Dao et al. 2022).  host_softmax.c has the arithmetic of a row.  Causal or
+ * in both directions, with windows, padding, grouped keys, ALiBi, soft caps and cached keys. */
 #include "host_attention.h"
 #include "host_branch.h"
 #include "host_buffers.h"
@@ -13,6 +13,7 @@
 #include "host_operands.h"
 #include "host_positions.h"
 #include "host_row_blocks.h"
+#include "host_softmax.h"
 #include "host_sparse.h"
 #include "host_state.h"
 
@@ -34,7 +35,7 @@ struct head {
     const int32_t *span;    /**< (T) places after a key whose queries see it; NULL: all */
     const int32_t *attends; /**< (T) 0 for a key that nobody sees; NULL: none of them */
     bool causal;
-    float scale, cap, slope;
+    struct host_shape shape;
     bool plain;              /**< scores are only scaled */
     const void *q;           /**< (T, d) with row stride ld */
     const void *key, *value; /**< (T, d) with row stride ld_kv */
@@ -42,7 +43,7 @@ struct head {
     float *softmax;          /**< maximum and 1/sum per row */
     bool adds;               /**< gradients of keys and values are added to what is there */
 };
-/* A block of queries and the keys that it sees. */
+/* A block of queries and the keys that it sees, or a tile of them. */
 struct queries {
     int64_t first, n, first_key, n_keys;
 };
@@ -85,9 +86,10 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .ld_kv = ld,
         .window = model_window(m, l),
         .sinks = m->sink_tokens,
-        .scale = (float)(m->qk_scale / (m->zoo.scale_qk_dot_by_layer_idx ? (double)(l + 1) : 1.0)),
-        .cap = (float)m->zoo.attention_logit_softcapping,
-        .slope = model_alibi_slope(m, h),
+        .shape = {.scale = (float)(m->qk_scale /
+                                   (m->zoo.scale_qk_dot_by_layer_idx ? (double)(l + 1) : 1.0)),
+                  .cap = (float)m->zoo.attention_logit_softcapping,
+                  .slope = model_alibi_slope(m, h)},
         .q = host_const_at(k, qkv, column),
         .key = host_const_at(k, qkv, q + kv_column),
         .value = host_const_at(k, qkv, q + kv + kv_column),
@@ -96,7 +98,8 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
     if (k->cached) look_into_cache(&head, sample);
     if (k->batch->attention_span) head.span = k->batch->attention_span + row;
     if (k->batch->attends) head.attends = k->batch->attends + row;
-    head.plain = !head.window && !head.span && !head.attends && !(head.cap > 0) && head.slope == 0;
+    head.plain = !head.window && !head.span && !head.attends && !(head.shape.cap > 0) &&
+                 head.shape.slope == 0;
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
 }
@@ -120,6 +123,22 @@ static struct queries queries_from(const struct head *head, int64_t first)
     return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = end - key};
 }
 
+/* The tile of keys that begins at @p key; tiles have fixed places, like blocks of queries. */
+static struct queries tile_of(const struct head *head, const struct queries *q, int64_t key)
+{
+    const int64_t keys = host_tile_keys(&head->k->limits), end = q->first_key + q->n_keys;
+    const int64_t tile_end = (key / keys + 1) * keys;
+    return (struct queries){.first = q->first,
+                            .n = q->n,
+                            .first_key = key,
+                            .n_keys = (end < tile_end ? end : tile_end) - key};
+}
+
+static int64_t tile_width(const struct head *head)
+{
+    return host_tile_width(&head->k->limits, head->T);
+}
+
 /* out (n, n_keys) = a (rows of the queries) b^T (rows of the keys), both over the head's width. */
 static void scores(const struct head *head, const struct queries *q, const void *a, int64_t ld_a,
                    const void *b, float *out)
@@ -130,7 +149,7 @@ static void scores(const struct head *head, const struct queries *q, const void 
                             .k = head->d,
                             .lda = ld_a,
                             .ldb = head->ld_kv,
-                            .ldc = host_padded(head->T)};
+                            .ldc = tile_width(head)};
     host_product(head->k, &p, host_const_at(head->k, a, q->first * ld_a),
                  host_const_at(head->k, b, q->first_key * head->ld_kv), out);
 }
@@ -142,20 +161,21 @@ static void query_key_scores(const struct head *head, const struct queries *q, f
     uint16_t *rounded = host_thread(k, head->thread, HOST_SCORE_OP);
     scores(head, q, head->q, head->ld, head->key, out);
     for (int64_t i = 0; i < q->n && k->model->softmax_16; i++) {
-        float *row = out + i * host_padded(head->T);
+        float *row = out + i * tile_width(head);
         host_narrow(k, rounded, row, q->n_keys);
         num_widen(k->model->format, row, rounded, q->n_keys);
     }
 }
 
-/* out (n, d) = weights (n, n_keys) rows (n_keys, d). */
+/* out (n, d) = weights (n, n_keys) rows (n_keys, d) + beta out. */
 static void mix(const struct head *head, const struct queries *q, const void *weights,
-                const void *rows, float *out)
+                const void *rows, float *out, float beta)
 {
-    struct num_product p = {.m = q->n,
+    struct num_product p = {.beta = beta,
+                            .m = q->n,
                             .n = head->d,
                             .k = q->n_keys,
-                            .lda = host_padded(head->T),
+                            .lda = tile_width(head),
                             .ldb = head->ld_kv,
                             .ldc = head->d};
     host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first_key * head->ld_kv),
@@ -166,47 +186,31 @@ static void mix(const struct head *head, const struct queries *q, const void *we
 static void row_to_operands(const struct head *head, void *operands, int64_t i, const float *row,
                             int64_t n)
 {
-    if (!head->k->fp32)
-        host_narrow(head->k, (uint16_t *)operands + i * host_padded(head->T), row, n);
+    if (!head->k->fp32) host_narrow(head->k, (uint16_t *)operands + i * tile_width(head), row, n);
 }
 
-/* Scores of query t with n keys: scaled, capped, lowered by the distance. */
-static void shape_row(const struct head *head, const struct queries *q, float *row, int64_t t,
-                      int64_t n)
-{
-    const float scale = head->scale, cap = head->cap, slope = head->slope;
-    for (int64_t j = 0; j < n; j++)
-        row[j] *= scale;
-    if (cap > 0) {
-        for (int64_t j = 0; j < n; j++)
-            row[j] = cap * num_tanh(row[j] / cap);
-    }
-    if (slope != 0) {
-        const float nearest = (float)(t - q->first_key);
-        for (int64_t j = 0; j < n; j++)
-            row[j] -= slope * (nearest - (float)j);
-    }
-}
-
-/* Keys from the first one of the block that query t can see: those up to its own place, or with
- * attention in both directions all. */
+/* Keys of the tile that query t can see: those up to its own place, or with attention in both
+ * directions all. */
 static int64_t keys_of(const struct head *head, const struct queries *q, int64_t t)
 {
-    return (head->causal ? t + 1 : head->T) - q->first_key;
+    const int64_t n = (head->causal ? t + 1 : head->T) - q->first_key;
+    if (n < 0) return 0;
+    return n < q->n_keys ? n : q->n_keys;
 }
 
 /* Keys before the window, but for the sinks, and keys of other texts get the value that hides
- * them. */
+ * them; @p n of the tile may be seen. */
 static void hide_row(const struct head *head, const struct queries *q, float *row, int64_t t,
-                     float hidden)
+                     int64_t n, float hidden)
 {
-    const int64_t end = head->window ? t - head->window - q->first_key : 0;
-    for (int64_t j = head->sinks; j < end; j++)
+    const int64_t first = q->first_key, outside = head->window ? t - head->window - first : 0;
+    int64_t j = head->sinks > first ? head->sinks - first : 0;
+    for (; j < n && j < outside; j++)
         row[j] = hidden;
-    for (int64_t key = q->first_key; head->span && key < t; key++)
-        if (t - key > head->span[key]) row[key - q->first_key] = hidden;
-    for (int64_t key = 0; head->attends && key < head->T; key++)
-        if (!head->attends[key]) row[key - q->first_key] = hidden;
+    for (int64_t key = first; head->span && key < first + n && key < t; key++)
+        if (t - key > head->span[key]) row[key - first] = hidden;
+    for (int64_t key = first; head->attends && key < first + n; key++)
+        if (!head->attends[key]) row[key - first] = hidden;
 }
 
 /* The element (head, query, key) of the sample numbers the random numbers, so both passes drop the
@@ -218,42 +222,58 @@ static void drop_row(const struct head *head, const struct queries *q, float *ro
     host_drop(head->k, HOST_DROP_SCORES, head->row, first, row, n, head->thread);
 }
 
-/* Masked softmax without its division; the masked part becomes 0. */
+/* Masked softmax of a tile without its division; the masked part becomes 0. */
 static void softmax_row(const struct head *head, const struct queries *q, float *row, int64_t t,
-                        float stats[2])
+                        struct host_softmax *s, float *out)
 {
-    const int64_t n = keys_of(head, q, t), padded = host_padded(n);
-    shape_row(head, q, row, t, n);
-    hide_row(head, q, row, t, -INFINITY);
-    for (int64_t j = n; j < padded; j++)
-        row[j] = -INFINITY;
-    stats[0] = num_max(row, padded);
-    stats[1] = 1.0F / num_exp_row(row, row, stats[0], padded);
-    for (int64_t j = padded; j < q->n_keys; j++)
+    const int64_t n = keys_of(head, q, t);
+    if (!head->plain) {
+        host_softmax_shape(&head->shape, row, (float)(t - q->first_key), n);
+        hide_row(head, q, row, t, n, -INFINITY);
+    }
+    host_softmax_add(s, row, head->plain ? head->shape.scale : 1, n, out, head->d);
+    for (int64_t j = host_padded(n); j < q->n_keys; j++)
         row[j] = 0;
     drop_row(head, q, row, t, n);
 }
 
-/* Scores, masked exponentials, product with the values, and only then the division by the sum: (n,
- * d) divisions instead of (n, n_keys). */
+/* Exponentials of a tile of scores, and their product with the values added to @p out. */
+static void attend_tile(const struct head *head, const struct queries *q,
+                        struct host_softmax *softmax, float *out, float beta)
+{
+    struct host *k = head->k;
+    const int64_t ld = tile_width(head);
+    float *score = host_thread(k, head->thread, HOST_SCORE);
+    void *weights = host_thread(k, head->thread, HOST_SCORE_OP);
+    query_key_scores(head, q, score);
+    for (int64_t i = 0; i < q->n; i++) {
+        softmax_row(head, q, score + i * ld, q->first + i, &softmax[i], out + i * head->d);
+        row_to_operands(head, weights, i, score + i * ld, q->n_keys);
+    }
+    mix(head, q, weights, head->value, out, beta);
+}
+
+/* Tile by tile, and only then the division by the sum: (n, d) divisions instead of (n, n_keys). */
 static void attend_queries(const struct head *head, const struct queries *q)
 {
     struct host *k = head->k;
-    int64_t width = ld_ctx(head), ld = host_padded(head->T), d = head->d;
-    float *score = host_thread(k, head->thread, HOST_SCORE);
-    void *weights = host_thread(k, head->thread, HOST_SCORE_OP);
+    struct host_softmax softmax[HOST_QUERY_ROWS];
+    int64_t width = ld_ctx(head), d = head->d;
     float *out = host_thread(k, head->thread, HOST_HEAD_OUT);
     void *ctx = host_at(k, host_kept_operands(k, HOST_CTX, k->stage.layer, width),
                         (head->row + q->first) * width + head->column);
-    query_key_scores(head, q, score);
-    for (int64_t i = 0; i < q->n; i++) {
-        float *row = score + i * ld;
-        softmax_row(head, q, row, q->first + i, head->softmax + 2 * (q->first + i));
-        row_to_operands(head, weights, i, row, q->n_keys);
+    for (int64_t i = 0; i < q->n; i++)
+        softmax[i] = (struct host_softmax){.max = -INFINITY};
+    for (int64_t key = q->first_key; key < q->first_key + q->n_keys;) {
+        const struct queries tile = tile_of(head, q, key);
+        attend_tile(head, &tile, softmax, out, key == q->first_key ? 0 : 1);
+        key += tile.n_keys;
     }
-    mix(head, q, weights, head->value, out);
     for (int64_t i = 0; i < q->n; i++) {
-        num_scale(out + i * d, head->softmax[2 * (q->first + i) + 1], d);
+        float *stats = head->softmax + 2 * (q->first + i);
+        stats[0] = softmax[i].max;
+        stats[1] = 1.0F / softmax[i].sum;
+        num_scale(out + i * d, stats[1], d);
         host_to_operands(k, host_at(k, ctx, i * width), out + i * d, d);
     }
 }
@@ -313,40 +333,31 @@ static void project_rows_backward(struct host *k, const struct host_span *b, int
     host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
 }
 
-/* ds = p (dp - sum_j p_j dp_j) scale, and the sum is the product of output and its gradient. */
-static void softmax_row_backward(float *row, float *drow, const float stats[2], float scale,
-                                 float dot, int64_t n)
+/* Probabilities of a row, and the gradient of its scores: ds = p (dp - sum_j p_j dp_j) scale. */
+static void softmax_row_backward(const struct head *head, const struct queries *q, int64_t t,
+                                 float dot, float *row, float *drow)
 {
-    float max = stats[0], inv_sum = stats[1];
-    for (int64_t j = 0; j < n; j++) {
-        float p = num_exp(row[j] * scale - max) * inv_sum;
-        row[j] = p;
-        drow[j] = p * (drow[j] - dot) * scale;
+    const int64_t n = keys_of(head, q, t), padded = host_padded(n);
+    const struct host_softmax_stats stats = {
+        .max = head->softmax[2 * t], .inv_sum = head->softmax[2 * t + 1], .dot = dot};
+    drop_row(head, q, drow, t, n);
+    if (head->plain) {
+        host_softmax_backward(&stats, head->shape.scale, row, drow, padded);
+    } else {
+        host_softmax_shape(&head->shape, row, (float)(t - q->first_key), n);
+        hide_row(head, q, row, t, n, stats.max - 200); /* whose exponential is 0 */
+        host_softmax_shaped_backward(&stats, &head->shape, row, drow, n);
     }
+    drop_row(head, q, row, t, n);
+    memset(row + n, 0, (size_t)(q->n_keys - n) * sizeof *row);
+    memset(drow + n, 0, (size_t)(q->n_keys - n) * sizeof *drow);
 }
 
-/* Gradient of a row of scores that are capped, biased or hidden: the slope of c tanh(s/c) is
- * 1 - (its value over c)^2. */
-static void shaped_row_backward(const struct head *head, const struct queries *q, float *row,
-                                float *drow, int64_t t, float dot)
-{
-    const int64_t n = keys_of(head, q, t);
-    const float max = head->softmax[2 * t], inv_sum = head->softmax[2 * t + 1];
-    const float per_cap = head->cap > 0 ? 1.0F / head->cap : 0, scale = head->scale;
-    shape_row(head, q, row, t, n);
-    hide_row(head, q, row, t, max - 200); /* whose exponential is 0 */
-    for (int64_t j = 0; j < n; j++) {
-        float p = num_exp(row[j] - max) * inv_sum, share = row[j] * per_cap;
-        row[j] = p;
-        drow[j] = p * (drow[j] - dot) * (1.0F - share * share) * scale;
-    }
-}
-
-/* Probabilities and gradients of the scores of a block of queries, again from the saved maxima. */
+/* Probabilities and gradients of the scores of a tile, again from the saved maxima. */
 static void scores_backward(const struct head *head, const struct queries *q)
 {
     struct host *k = head->k;
-    int64_t width = ld_ctx(head), ld = host_padded(head->T);
+    int64_t width = ld_ctx(head), ld = tile_width(head);
     float *score = host_thread(k, head->thread, HOST_SCORE);
     float *dscore = host_thread(k, head->thread, HOST_DSCORE);
     float *wide = host_thread(k, head->thread, HOST_ROW);
@@ -354,19 +365,12 @@ static void scores_backward(const struct head *head, const struct queries *q)
     query_key_scores(head, q, score);
     scores(head, q, head->dctx, width, head->value, dscore);
     for (int64_t i = 0; i < q->n; i++) {
-        int64_t t = q->first + i, n = keys_of(head, q, t);
+        const int64_t t = q->first + i;
         float *row = score + i * ld, *drow = dscore + i * ld;
         float dot = num_dot(
             host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
             host_widened(k, host_const_at(k, head->dctx, t * width), dwide, head->d), head->d);
-        drop_row(head, q, drow, t, n);
-        if (head->plain)
-            softmax_row_backward(row, drow, head->softmax + 2 * t, head->scale, dot, n);
-        else
-            shaped_row_backward(head, q, row, drow, t, dot);
-        drop_row(head, q, row, t, n);
-        memset(row + n, 0, (size_t)(q->n_keys - n) * sizeof *row);
-        memset(drow + n, 0, (size_t)(q->n_keys - n) * sizeof *drow);
+        softmax_row_backward(head, q, t, dot, row, drow);
         row_to_operands(head, host_thread(k, head->thread, HOST_SCORE_OP), i, row, q->n_keys);
         row_to_operands(head, host_thread(k, head->thread, HOST_DSCORE_OP), i, drow, q->n_keys);
     }
@@ -380,7 +384,7 @@ static void gather(const struct head *head, const struct queries *q, const void 
                             .m = q->n_keys,
                             .n = head->d,
                             .k = q->n,
-                            .lda = host_padded(head->T),
+                            .lda = tile_width(head),
                             .ldb = ld,
                             .ldc = head->d,
                             /* the last block comes first and has all keys, without a window */
@@ -400,22 +404,32 @@ static void store_dqkv(const struct head *head, int64_t column, bool turned, int
                       head->ld);
 }
 
+/* What a tile adds to the gradients of queries, keys and values. */
+static void attend_tile_backward(const struct head *head, const struct queries *q, float *dq,
+                                 float beta)
+{
+    struct host *k = head->k;
+    float *dk = host_thread(k, head->thread, HOST_DK), *dv = host_thread(k, head->thread, HOST_DV);
+    const void *ds = host_thread(k, head->thread, HOST_DSCORE_OP);
+    scores_backward(head, q);
+    gather(head, q, host_thread(k, head->thread, HOST_SCORE_OP), head->dctx, ld_ctx(head), dv);
+    gather(head, q, ds, head->q, head->ld, dk);
+    mix(head, q, ds, head->key, dq, beta);
+}
+
 /* From the last block of queries to the first: the last block sees all keys, so the first product
  * writes the sums and needs no clearing. */
 static void attend_head_backward(const struct head *head)
 {
-    struct host *k = head->k;
-    float *dk = host_thread(k, head->thread, HOST_DK), *dv = host_thread(k, head->thread, HOST_DV);
-    float *dq = host_thread(k, head->thread, HOST_HEAD_OUT);
-    const void *p = host_thread(k, head->thread, HOST_SCORE_OP);
-    const void *ds = host_thread(k, head->thread, HOST_DSCORE_OP);
+    float *dq = host_thread(head->k, head->thread, HOST_HEAD_OUT);
     int64_t last = (head->T - 1) / HOST_QUERY_ROWS * HOST_QUERY_ROWS;
     for (int64_t first = last; first >= 0; first -= HOST_QUERY_ROWS) {
         struct queries q = queries_from(head, first);
-        scores_backward(head, &q);
-        gather(head, &q, p, head->dctx, ld_ctx(head), dv);
-        gather(head, &q, ds, head->q, head->ld, dk);
-        mix(head, &q, ds, head->key, dq);
+        for (int64_t key = q.first_key; key < q.first_key + q.n_keys;) {
+            const struct queries tile = tile_of(head, &q, key);
+            attend_tile_backward(head, &tile, dq, key == q.first_key ? 0 : 1);
+            key += tile.n_keys;
+        }
         store_dqkv(head, head->column, true, first, q.n, dq);
     }
 }

@@ -13,6 +13,17 @@ static inline int64_t host_padded(int64_t n)
 {
     return (n + HOST_PAD - 1) / HOST_PAD * HOST_PAD;
 }
+/** Most keys of a tile of attention scores. */
+static inline int64_t host_tile_keys(const struct host_limits *limits)
+{
+    return limits->keys ? limits->keys : HOST_KEYS;
+}
+/** Elements between its rows, with sequences of @p T tokens. */
+static inline int64_t host_tile_width(const struct host_limits *limits, int64_t T)
+{
+    const int64_t keys = host_tile_keys(limits);
+    return host_padded(T < keys ? T : keys);
+}
 /** Element @p i of a buffer of operands. */
 static inline void *host_at(const struct host *k, void *operands, int64_t i)
 {

@@ -14,6 +14,7 @@
 #include "host_state.h"
 
 #include <wsc/check.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 
@@ -213,6 +214,15 @@ struct host_grad host_expert_bias_grad(enum model_tensor_kind kind, int64_t expe
     return g;
 }
 
+/* dst += dy xhat of one row, xhat = (x - mean) rstd. */
+NUM_CLONES static void add_normed(float *restrict dst, const float *restrict dy,
+                                  const float *restrict x, const float stats[2], int64_t n)
+{
+    const float mean = stats[0], rstd = stats[1];
+    for (int64_t c = 0; c < n; c++)
+        dst[c] += dy[c] * ((x[c] - mean) * rstd);
+}
+
 /* d gain = sum over tokens of dy xhat. */
 static void norm_weight_leaf(const struct host *k, const struct host_grad *g,
                              const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
@@ -222,9 +232,7 @@ static void norm_weight_leaf(const struct host *k, const struct host_grad *g,
     for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
         const float *dy = (const float *)g->dy + i * g->ld_dy + r0;
         const float *x = (const float *)g->x + i * g->ld_x + r0;
-        float mean = g->stats[2 * i], rstd = g->stats[2 * i + 1];
-        for (int64_t c = 0; c < n; c++)
-            dst[c] += dy[c] * ((x[c] - mean) * rstd);
+        add_normed(dst, dy, x, g->stats + 2 * i, n);
     }
 }
 

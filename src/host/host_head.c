@@ -108,8 +108,8 @@ static int32_t column_of(const float *row, float value, int32_t n)
 }
 
 /* Take a block of columns into the running statistics of a row. */
-static void absorb(struct host_token *t, const float *row, int64_t first, int64_t cols,
-                   int32_t label, float *scratch)
+NUM_CLONES static void absorb(struct host_token *t, const float *row, int64_t first, int64_t cols,
+                              int32_t label, float *scratch)
 {
     float max = num_max(row, cols);
     if (max > t->max) {
@@ -223,30 +223,40 @@ void host_head_forward(struct host *k)
 
 /* ---- backward */
 
-/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; where the logit is
- * capped times the slope 1 - (its value over the cap)^2. */
+/* d(nats)/d(logit before its scale) = (softmax - one hot) scale, in place; @p factor is the scale
+ * over the sum, @p hit the column of the label or -1. */
+NUM_CLONES static void softmax_minus_hit(float *row, float max, float factor, int64_t cols,
+                                         int64_t hit, float scale)
+{
+    for (int64_t c = 0; c < cols; c++)
+        row[c] = num_exp(row[c] - max) * factor;
+    if (hit >= 0) row[hit] -= scale;
+}
+
+/* Where the logit is capped, times the slope 1 - (its value over the cap)^2. */
+NUM_CLONES static void capped_softmax_minus_hit(float *row, float max, float factor, int64_t cols,
+                                                int64_t hit, float scale, float cap)
+{
+    for (int64_t c = 0; c < cols; c++) {
+        float share = row[c] / cap, at_hit = c == hit ? scale : 0;
+        row[c] = (num_exp(row[c] - max) * factor - at_hit) * (1.0F - share * share);
+    }
+}
+
 static void logits_backward(const struct host *k, float *row, const struct host_token *t,
                             int64_t first, int64_t cols, int32_t label)
 {
     const float cap =
         host_head(k)->outputs == k->model->V ? (float)k->model->zoo.final_logit_softcapping : 0;
     const float scale = (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight);
-    if (!t->counts) {
+    const float factor = (float)(1.0 / t->sum) * scale;
+    const int64_t hit = label >= first && label < first + cols ? label - first : -1;
+    if (!t->counts)
         memset(row, 0, (size_t)cols * sizeof *row);
-        return;
-    }
-    float max = t->max, factor = (float)(1.0 / t->sum) * scale;
-    const bool here = label >= first && label < first + cols;
-    if (cap > 0) {
-        for (int64_t c = 0; c < cols; c++) {
-            float share = row[c] / cap, hit = here && c == label - first ? scale : 0;
-            row[c] = (num_exp(row[c] - max) * factor - hit) * (1.0F - share * share);
-        }
-        return;
-    }
-    for (int64_t c = 0; c < cols; c++)
-        row[c] = num_exp(row[c] - max) * factor;
-    if (here) row[label - first] -= scale;
+    else if (cap > 0)
+        capped_softmax_minus_hit(row, t->max, factor, cols, hit, scale, cap);
+    else
+        softmax_minus_hit(row, t->max, factor, cols, hit, scale);
 }
 
 /* d(output - target)^2. */

@@ -216,7 +216,7 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     int64_t queries = min64(HOST_QUERY_ROWS, m->T), vocab = host_vocab_block(m, limits);
     int64_t pre = model_ffn_features(m), q = model_q_features(m);
     int64_t wide = max64(max64(max64(m->C, m->experts), pre), max64(vocab, q));
-    int64_t scores = times(queries, host_padded(m->T));
+    int64_t scores = times(queries, host_tile_width(limits, m->T));
     for (int i = 0; i < HOST_N_THREAD_BUFFERS; i++)
         bytes[i] = 0;
     bytes[HOST_OPERAND] = times(times(rows, max64(max64(m->C, m->F), q)), op);
@@ -232,7 +232,7 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     bytes[HOST_ADAPTED_IN] = times(times(rows, dropped), op);
     bytes[HOST_ADAPTED_WIDE] = times(times(rows, dropped), 4);
     bytes[HOST_ADAPTED_ROW] = times(dropped, 4);
-    bytes[HOST_WORDS] = times(max64(max64(m->C, m->F), host_padded(m->T)), 4);
+    bytes[HOST_WORDS] = times(max64(max64(m->C, m->F), host_tile_width(limits, m->T)), 4);
     bytes[HOST_WORDS] = max64(bytes[HOST_WORDS], times(dropped, 4));
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];

@@ -9,7 +9,7 @@
 #include <math.h>
 
 /* RMSNorm: mean 0 and 1 / sqrt(mean(x^2) + eps). */
-void host_row_norm_stats(const struct host_row_norm *r, const float *x, float stats[2])
+NUM_CLONES void host_row_norm_stats(const struct host_row_norm *r, const float *x, float stats[2])
 {
     const float n = (float)r->n, mean = r->rms ? 0 : num_sum(x, r->n) / n;
     const float variance = r->rms ? num_dot(x, x, r->n) / n : num_sum_deviations(x, mean, r->n) / n;
@@ -17,7 +17,8 @@ void host_row_norm_stats(const struct host_row_norm *r, const float *x, float st
     stats[1] = 1.0F / sqrtf(variance + r->eps);
 }
 
-void host_row_norm(const struct host_row_norm *r, const float *x, const float *stats, float *out)
+NUM_CLONES void host_row_norm(const struct host_row_norm *r, const float *x, const float *stats,
+                              float *out)
 {
     const float mean = stats[0], rstd = stats[1], *gain = r->gain, *bias = r->bias;
     const int64_t n = r->n;
@@ -32,8 +33,8 @@ void host_row_norm(const struct host_row_norm *r, const float *x, const float *s
 
 /* With xhat = (x - mean) rstd and g = dy gain: dx = rstd (g - mean(g) - xhat mean(g xhat)); without
  * a mean the second term falls away. */
-void host_row_norm_gradient(const struct host_row_norm *r, const float *x, const float *stats,
-                            const float *dy, float *dx)
+NUM_CLONES void host_row_norm_gradient(const struct host_row_norm *r, const float *x,
+                                       const float *stats, const float *dy, float *dx)
 {
     const float mean = stats[0], rstd = stats[1], *w = r->gain;
     const int64_t n = r->n;

@@ -4,6 +4,8 @@
 #include "host_positions.h"
 #include "host_state.h"
 
+#include <wsc/num_math.h>
+
 #include <math.h>
 
 /* ---- rotary: Su et al. 2021, eq. 34, on neighbouring pairs */
@@ -24,7 +26,7 @@ static void fill_rotary(const struct model *m, float *table)
 }
 
 /* (even, odd) times the rotation by the angle, or by minus the angle (@p sign -1). */
-static void rotate_head(float *x, const float *turn, int64_t dims, float sign)
+NUM_CLONES static void rotate_head(float *x, const float *turn, int64_t dims, float sign)
 {
     for (int64_t j = 0; j < dims; j += 2) {
         float even = x[j], odd = x[j + 1], c = turn[j], s = sign * turn[j + 1];

@@ -8,6 +8,7 @@
 #include "host_state.h"
 
 #include <wsc/host_rows.h>
+#include <wsc/num_math.h>
 
 struct each_block {
     struct host *k;
@@ -100,7 +101,7 @@ void host_norm_backward(const struct host *k, const struct host_span *b,
         host_row_norm_gradient(&norm, x + i * C, stats + 2 * i, dxn + i * C, dx + i * C);
 }
 
-static void add_bias(float *out, const float *in, const float *bias, int64_t n)
+NUM_CLONES static void add_bias(float *out, const float *in, const float *bias, int64_t n)
 {
     for (int64_t c = 0; c < n; c++)
         out[c] = in[c] + bias[c];

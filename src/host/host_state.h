@@ -21,7 +21,8 @@
 
 enum {
     HOST_BLOCK_ROWS = 256, /**< most rows of one activation product */
-    HOST_QUERY_ROWS = 64,  /**< queries that share one block of attention scores */
+    HOST_QUERY_ROWS = 64,  /**< queries that share one tile of attention scores */
+    HOST_KEYS = 512,       /**< most keys of a tile; with the queries 128 KiB of scores */
     HOST_PAD = 16          /**< rows of scores are padded to whole vectors */
 };
 
@@ -32,6 +33,7 @@ struct host_span {
 
 /** Limits that tests may pass to create; values do not depend on logits_bytes. */
 struct host_limits {
+    int64_t keys;         /**< most keys of a tile of attention; 0: HOST_KEYS */
     int64_t vocab_cols;   /**< most columns of one block of logits */
     int64_t logits_bytes; /**< keep all logits for the backward pass when they fit this */
 };

@@ -4,6 +4,8 @@
  * scalars are in double and rounded once. */
 #include "memoryx_optimizer.h"
 
+#include <wsc/num_math.h>
+
 #include <math.h>
 
 /* The gradient as a rule sees it: clipped, and with the decay of those rules that add it to the
@@ -55,8 +57,8 @@ static float bias_correction(const struct memoryx_rule *r)
                     : 1.0F;
 }
 
-static void adam_with(const struct memoryx_rule *r, const struct memoryx_block *b,
-                      struct gradient x, float decay)
+NUM_CLONES static void adam_with(const struct memoryx_rule *r, const struct memoryx_block *b,
+                                 struct gradient x, float decay)
 {
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     const float b1 = (float)r->o->beta1, b2 = (float)r->o->beta2, c1 = rest(r->o->beta1),
@@ -75,8 +77,8 @@ static void adam_with(const struct memoryx_rule *r, const struct memoryx_block *
 }
 
 /* Reddi et al. 2018: the largest second moment so far. */
-static void amsgrad_with(const struct memoryx_rule *r, const struct memoryx_block *b,
-                         struct gradient x, float decay)
+NUM_CLONES static void amsgrad_with(const struct memoryx_rule *r, const struct memoryx_block *b,
+                                    struct gradient x, float decay)
 {
     float *restrict w = b->w, *restrict m = b->state[0], *restrict v = b->state[1];
     float *restrict most = b->state[2];
@@ -107,7 +109,7 @@ static void adamw(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Kingma & Ba 2015, algorithm 2: the infinity norm in place of the second moment. */
-static void adamax(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void adamax(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0], *restrict u = b->state[1];
@@ -124,7 +126,7 @@ static void adamax(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Dozat 2016; the product of the momenta so far comes with the rule. */
-static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
@@ -145,7 +147,7 @@ static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Liu et al. 2020, algorithm 2: no second moment while its variance is too large. */
-static void radam(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void radam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
@@ -168,7 +170,7 @@ static void radam(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Chen et al. 2023, algorithm 2. */
-static void lion(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void lion(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict m = b->state[0];
@@ -185,7 +187,7 @@ static void lion(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* ---- gradient descent ------------------------------------------------------------------------ */
 
 /* PyTorch: the first momentum is the gradient, without dampening. */
-static void sgd(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void sgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
@@ -203,7 +205,7 @@ static void sgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Polyak & Juditsky 1992, as PyTorch has it: the average is kept beside the weights. */
-static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
@@ -221,7 +223,7 @@ static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Riedmiller & Braun 1993: signs only; a step that changed its sign is not taken. */
-static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     struct gradient x = gradient_of(r, b);
@@ -243,7 +245,7 @@ static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* ---- second moments alone -------------------------------------------------------------------- */
 
 /* Duchi, Hazan & Singer 2011. */
-static void adagrad(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void adagrad(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
@@ -258,7 +260,7 @@ static void adagrad(const struct memoryx_rule *r, const struct memoryx_block *b)
 }
 
 /* Zeiler 2012. */
-static void adadelta(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void adadelta(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict square = b->state[0], *restrict moved = b->state[1];
@@ -273,7 +275,7 @@ static void adadelta(const struct memoryx_rule *r, const struct memoryx_block *b
 }
 
 /* Tieleman & Hinton 2012; centered: Graves 2013. */
-static void rmsprop(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void rmsprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
@@ -298,7 +300,7 @@ static void rmsprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 /* ---- rules that need a whole tensor ---------------------------------------------------------- */
 
 /* You et al. 2020 without bias correction: the first half, moments; u follows from them. */
-static void lamb_moments(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void lamb_moments(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     struct gradient x = gradient_of(r, b);
     float *restrict m = b->state[0], *restrict v = b->state[1];
@@ -311,7 +313,8 @@ static void lamb_moments(const struct memoryx_rule *r, const struct memoryx_bloc
     }
 }
 
-void memoryx_lamb_direction(const struct memoryx_rule *r, const struct memoryx_block *b, float *u)
+NUM_CLONES void memoryx_lamb_direction(const struct memoryx_rule *r, const struct memoryx_block *b,
+                                       float *u)
 {
     const float *m = b->state[0], *v = b->state[1];
     const float eps = (float)r->o->eps, decay = r->weight_decay;
@@ -320,7 +323,8 @@ void memoryx_lamb_direction(const struct memoryx_rule *r, const struct memoryx_b
 }
 
 /* Shazeer & Stern 2018: tensors of one dimension keep the whole second moment. */
-static void adafactor_moments(const struct memoryx_rule *r, const struct memoryx_block *b)
+NUM_CLONES static void adafactor_moments(const struct memoryx_rule *r,
+                                         const struct memoryx_block *b)
 {
     struct gradient x = gradient_of(r, b);
     float *restrict v = b->state[2];
@@ -332,7 +336,8 @@ static void adafactor_moments(const struct memoryx_rule *r, const struct memoryx
     }
 }
 
-void memoryx_clipped(const struct memoryx_rule *r, const struct memoryx_block *b, float *g)
+NUM_CLONES void memoryx_clipped(const struct memoryx_rule *r, const struct memoryx_block *b,
+                                float *g)
 {
     const struct gradient x = gradient_of(r, b);
     for (int64_t i = 0; i < b->n; i++)

@@ -8,6 +8,7 @@
 #include "num_impl.h"
 
 #include <wsc/check.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 
@@ -67,25 +68,25 @@ static inline float widen_one(uint16_t x, struct layout f)
 
 static const struct layout fp16 = {10, 15}, cb16 = {9, 31};
 
-static void fp32_to_fp16(uint16_t *restrict out, const float *restrict in, int64_t n)
+NUM_CLONES static void fp32_to_fp16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = narrow_one(in[i], fp16);
 }
 
-static void fp16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+NUM_CLONES static void fp16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = widen_one(in[i], fp16);
 }
 
-static void fp32_to_cb16(uint16_t *restrict out, const float *restrict in, int64_t n)
+NUM_CLONES static void fp32_to_cb16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = narrow_one(in[i], cb16);
 }
 
-static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+NUM_CLONES static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         out[i] = widen_one(in[i], cb16);
@@ -93,7 +94,7 @@ static void cb16_to_fp32(float *restrict out, const uint16_t *restrict in, int64
 
 /* bfloat16 is the upper half of fp32, with its exponent: nothing is rebiased, and subnormals round
  * like the others.  A NaN could lose all its bits to the cut, so one is set. */
-static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
+NUM_CLONES static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits;
@@ -104,12 +105,31 @@ static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64
     }
 }
 
-static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
+NUM_CLONES static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits = (uint32_t)in[i] << 16;
         memcpy(&out[i], &bits, sizeof bits);
     }
+}
+
+/* y += x widened. */
+NUM_CLONES static void add_fp16(float *restrict y, const uint16_t *restrict x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += widen_one(x[i], fp16);
+}
+
+NUM_CLONES static void add_cb16(float *restrict y, const uint16_t *restrict x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += widen_one(x[i], cb16);
+}
+
+NUM_CLONES static void add_bf16(float *restrict y, const uint16_t *restrict x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += float_of((uint32_t)x[i] << 16);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -118,10 +138,11 @@ static const struct format_row {
     const char *name;
     void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
     void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
-} formats[] = {[NUM_FP32] = {"fp32", NULL, NULL},
-               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32},
-               [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32},
-               [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32}};
+    void (*add)(float *restrict y, const uint16_t *restrict x, int64_t n);
+} formats[] = {[NUM_FP32] = {"fp32", NULL, NULL, NULL},
+               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32, add_bf16},
+               [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32, add_fp16},
+               [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32, add_cb16}};
 
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in, int64_t n)
 {
@@ -143,11 +164,6 @@ const char *num_format_name(enum num_format format)
 void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
                      int64_t n)
 {
-    enum { CHUNK = 512 };
-    float wide[CHUNK];
-    for (int64_t i = 0; i < n; i += CHUNK) {
-        const int64_t m = n - i < CHUNK ? n - i : CHUNK;
-        num_widen(format, wide, x + i, m);
-        num_add(y + i, wide, m);
-    }
+    WSC_CHECK(formats[format].add, "%s has 32 bits", formats[format].name);
+    formats[format].add(y, x, n);
 }

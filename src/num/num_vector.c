@@ -3,33 +3,31 @@
  * tree over them. */
 #include "num_impl.h"
 
-#include <string.h>
+#include <wsc/num_math.h>
 
-enum { N_LANES = 16 };
-
-void num_add(float *restrict y, const float *restrict x, int64_t n)
+NUM_CLONES void num_add(float *restrict y, const float *restrict x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] += x[i];
 }
 
-void num_scale(float *restrict y, float s, int64_t n)
+NUM_CLONES void num_scale(float *restrict y, float s, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] *= s;
 }
 
-double num_sum_squares(const float *x, int64_t n)
+NUM_CLONES double num_sum_squares(const float *x, int64_t n)
 {
-    double lane[N_LANES] = {0};
+    double lane[NUM_LANES] = {0};
     int64_t i = 0;
-    for (; i + N_LANES <= n; i += N_LANES) {
-        for (int j = 0; j < N_LANES; j++)
+    for (; i + NUM_LANES <= n; i += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++)
             lane[j] += (double)x[i + j] * (double)x[i + j];
     }
     for (int j = 0; i < n; i++, j++)
         lane[j] += (double)x[i] * (double)x[i];
-    for (int width = N_LANES / 2; width > 0; width /= 2) {
+    for (int width = NUM_LANES / 2; width > 0; width /= 2) {
         for (int j = 0; j < width; j++)
             lane[j] += lane[j + width];
     }

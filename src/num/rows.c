@@ -5,39 +5,30 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 
-enum { N_LANES = 16, TILE = 4 };
-
-/* The lanes' sum along a fixed tree. */
-static float sum_lanes(float lane[N_LANES])
-{
-    for (int width = N_LANES / 2; width > 0; width /= 2) {
-        for (int j = 0; j < width; j++)
-            lane[j] += lane[j + width];
-    }
-    return lane[0];
-}
+enum { TILE = 4 };
 
 /* The rest of a row after its whole vectors, then the sum. */
-static float finish(float lane[N_LANES], const float *x, const float *y, int64_t n)
+static float finish(float lane[NUM_LANES], const float *x, const float *y, int64_t n)
 {
     for (int64_t j = 0; j < n; j++)
         lane[j] += x[j] * y[j];
-    return sum_lanes(lane);
+    return num_lanes_sum(lane);
 }
 
 /* out[i] = row i of the TILE rows of @p many times @p one: together for the processor's sake, each
  * in the order that it would have alone. */
-static void dot_tile(const float *restrict one, const float *restrict many, int64_t ld, int64_t k,
-                     float out[TILE])
+NUM_CLONES static void dot_tile(const float *restrict one, const float *restrict many, int64_t ld,
+                                int64_t k, float out[TILE])
 {
-    float s0[N_LANES] = {0}, s1[N_LANES] = {0}, s2[N_LANES] = {0}, s3[N_LANES] = {0};
+    float s0[NUM_LANES] = {0}, s1[NUM_LANES] = {0}, s2[NUM_LANES] = {0}, s3[NUM_LANES] = {0};
     const float *restrict m1 = many + ld, *restrict m2 = m1 + ld, *restrict m3 = m2 + ld;
     int64_t q = 0;
-    for (; q + N_LANES <= k; q += N_LANES) {
-        for (int j = 0; j < N_LANES; j++) {
+    for (; q + NUM_LANES <= k; q += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++) {
             s0[j] += one[q + j] * many[q + j];
             s1[j] += one[q + j] * m1[q + j];
             s2[j] += one[q + j] * m2[q + j];
@@ -51,17 +42,17 @@ static void dot_tile(const float *restrict one, const float *restrict many, int6
 }
 
 /* One dot product in the order that dot_tile() has: 16 lanes, then their tree. */
-static float dot_one(const float *restrict x, const float *restrict y, int64_t k)
+NUM_CLONES static float dot_one(const float *restrict x, const float *restrict y, int64_t k)
 {
-    float lane[N_LANES] = {0};
+    float lane[NUM_LANES] = {0};
     int64_t q = 0;
-    for (; q + N_LANES <= k; q += N_LANES) {
-        for (int j = 0; j < N_LANES; j++)
+    for (; q + NUM_LANES <= k; q += NUM_LANES) {
+        for (int j = 0; j < NUM_LANES; j++)
             lane[j] += x[q + j] * y[q + j];
     }
     for (int64_t rest = q; rest < k; rest++)
         lane[rest - q] += x[rest] * y[rest];
-    return sum_lanes(lane);
+    return num_lanes_sum(lane);
 }
 
 /* A product as dot products of rows of one matrix with TILE rows at a time of the other. */
@@ -129,7 +120,8 @@ static void rows_by_rows(const struct num_product *p, const float *a, const floa
 }
 
 /* C = A B + beta C: row by row of B, in their order. */
-static void rows_by_columns(const struct num_product *p, const float *a, const float *b, float *c)
+NUM_CLONES static void rows_by_columns(const struct num_product *p, const float *a, const float *b,
+                                       float *c)
 {
     for (int64_t i = 0; i < p->m; i++) {
         float *restrict to = c + i * p->ldc;

@@ -338,3 +338,30 @@ TEST(launch, benchmarks_end_when_their_time_is_over)
     T_EQ(r.status, 0);
     spawn_free(&r);
 }
+
+/* Rates and times the way that more is better; what fell is marked, what one file lacks counted. */
+TEST(launch, benchmarks_are_compared_with_committed_ones)
+{
+    static const char about[] =
+        "\\\"date\\\": \\\"d\\\", \\\"program\\\": \\\"p\\\", \\\"cpu\\\": \\\"c\\\", "
+        "\\\"processors\\\": 2, \\\"load_before\\\": \\\"0\\\"";
+    static const char shape[] =
+        "\\\"sgemm\\\": {\\\"products\\\": [{\\\"shape\\\": \\\"square\\\", "
+        "\\\"format\\\": \\\"fp32\\\", \\\"one_gflop_per_cpu_s\\\": ";
+    static const char sweep[] =
+        "\\\"simulate\\\": {\\\"messages_per_cpu_s\\\": 5, \\\"sweep_cpu_s\\\": ";
+    struct spawn_result r;
+    spawn_run(&r,
+              "d=%s/compare; mkdir -p $d/old; echo \"{%s, %s 80}]}, %s 0.5}}\" >$d/now.json; "
+              "echo \"{%s, %s 1}]}}\" >$d/old/1.json; "
+              "echo \"{%s, %s 100}]}, %s 1}}\" >$d/old/2.json; "
+              "python3 benchmarks/compare.py $d/now.json $d/old; "
+              "python3 benchmarks/compare.py $d/old/1.json $d/old",
+              stand_ins(), about, shape, sweep, about, shape, about, shape, sweep);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "        80        100    0.80  fell\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "       0.5          1    2.00\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 figures; only now 0, only committed 0"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "1 figures; only now 0, only committed 2"));
+    spawn_free(&r);
+}

@@ -223,14 +223,17 @@ TEST(host, bf16_matches_the_reference)
     }
 }
 
-/* Several blocks of queries, of rows and of gradients. */
+/* Several blocks of queries, of rows and of gradients, and tiles of keys. */
 TEST(host, long_sequences_match_the_reference)
 {
+    const struct host_limits narrow = {.keys = 48, .vocab_cols = 64};
     struct fixture_shape shape = {
         .L = 1, .C = 16, .H = 2, .F = 130, .V = 110, .T = 150, .n_samples = 3, .head_bias = true};
     check_case(&shape, 2, NULL, &fp32);
+    check_case(&shape, 2, &narrow, &fp32);
     shape.format = NUM_BF16;
     check_case(&shape, 3, NULL, &bf16);
+    check_case(&shape, 3, &narrow, &bf16);
 }
 
 TEST(host, blocks_of_the_vocabulary_match_the_reference)
@@ -282,13 +285,15 @@ static void run_in_parts(const struct fixture *f, const struct fixture_run *whol
     }
 }
 
-static void check_bits(const struct fixture_shape *shape, int64_t leaf_samples)
+static void check_bits(const struct fixture_shape *shape, int64_t leaf_samples,
+                       const struct host_limits *limits)
 {
     struct fixture f;
     struct fixture_result whole;
     fixture_create(&f, shape);
     struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, leaf_samples),
-                              .leaf_samples = leaf_samples};
+                              .leaf_samples = leaf_samples,
+                              .limits = limits};
     fixture_step(&f, &run, &whole);
     for (int64_t n_parts = 1; n_parts <= 5; n_parts++) {
         struct fixture_result parts;
@@ -307,13 +312,13 @@ TEST(host, bits_do_not_depend_on_shares_or_threads)
     struct fixture_shape shape = plain;
     shape.n_samples = 11;
     for (int64_t leaf_samples = 1; leaf_samples <= 3; leaf_samples++)
-        check_bits(&shape, leaf_samples);
+        check_bits(&shape, leaf_samples, NULL);
     shape.format = NUM_BF16;
-    check_bits(&shape, 2);
+    check_bits(&shape, 2, NULL);
     shape = (struct fixture_shape){
         .L = 1, .C = 32, .H = 2, .F = 100, .V = 120, .T = 70, .n_samples = 7, .tied = true};
-    check_bits(&shape, 1);
-    check_bits(&shape, 4);
+    check_bits(&shape, 1, NULL);
+    check_bits(&shape, 4, &(struct host_limits){.keys = 24, .vocab_cols = 120});
 }
 
 /* float16 has three mantissa bits more than bfloat16, cbfloat16 two; the reference keeps fp32. */
@@ -326,7 +331,7 @@ TEST(host, other_16_bit_formats_match_the_reference)
         check_case(&shape, 2, NULL, &fp16);
         shape.softmax_16 = true;
         check_case(&shape, 2, NULL, &bf16);
-        check_bits(&shape, 2);
+        check_bits(&shape, 2, NULL);
     }
 }
 

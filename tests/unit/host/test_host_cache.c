@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Generation with a cache of keys and values: bit for bit the same however a text is cut into
  * steps, and within rounding what a forward of the whole text gives. */
+#include "../../../src/host/host_layout.h"
 #include "../../support/test.h"
 #include "../model/model_case.h"
 
@@ -173,10 +174,14 @@ static void step(const struct scene *s, struct host *k, const struct data_range 
     run_stages(s, k);
 }
 
+static int64_t tile_keys; /* most keys of a tile of attention; 0: the default */
+
 static struct host *buffers(const struct scene *s)
 {
     struct host *k = NULL;
-    T_OK(host_create(&k, s->model, N, false));
+    struct host_limits limits = host_default_limits;
+    limits.keys = tile_keys;
+    T_OK(host_create_limited(&k, s->model, N, false, &limits));
     return k;
 }
 
@@ -282,7 +287,7 @@ TEST(cache, in_every_format)
             check_feature(f, format[i], 60, 70);
 }
 
-TEST(cache, any_cut_into_steps)
+static void check_cuts(void)
 {
     static float once[N * V], steps[N * V];
     for (uint64_t trial = 0; trial < 12; trial++) {
@@ -300,6 +305,14 @@ TEST(cache, any_cut_into_steps)
         CU_ASSERT(same_bits(feature[trial % N_FEATURES].name, once, steps, N));
         scene_close(&s);
     }
+}
+
+TEST(cache, any_cut_into_steps)
+{
+    check_cuts();
+    tile_keys = 48;
+    check_cuts();
+    tile_keys = 0;
 }
 
 /* Texts of different lengths in one batch, and on several threads, then two tokens more of each. */

@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Results of `make bench` beside committed ones.
+
+    compare.py RESULTS.json [FOLDER]
+
+FOLDER (benchmarks/results) has one file for each committed run, named by its date; the last one is
+taken.  Rates per CPU second and ratios within a run are compared, not rates per second, which other
+programs on the machine lower.  Printed is the figure now, the committed one, and now over then the
+way that more is better; a figure that fell by more than a tenth is marked.  Figures that only one of
+the two has are counted.  The provenance says on which machines the two ran.
+"""
+import glob
+import json
+import os
+import statistics
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FELL = 0.9
+
+
+def of_products(part):
+    for p in part["products"]:
+        yield f"product {p['shape']} {p['format']}, GFLOP/CPU s", p["one_gflop_per_cpu_s"], 1
+
+
+def of_simulation(part):
+    yield "simulated messages/CPU s", part["messages_per_cpu_s"], 1
+    yield "sweep, CPU s", part["sweep_cpu_s"], -1
+
+
+def of_mesh(rows):
+    for row in rows:
+        name = f"mesh {row['kernel']} {row['algo']} {row['fabric'][0]} x {row['fabric'][1]}"
+        if row["threads"] == 1:
+            yield name + ", router-cycles/s", row["router_cycles_per_s"], 1
+
+
+def of_training(part):
+    for case in part["cases"]:
+        for key, unit in (("tokens_per_s", "s"), ("tokens_per_cpu_s", "CPU s")):
+            if key in case:
+                yield (f"training {case['case']}, tokens/{unit} over PyTorch",
+                       case[key]["ratio"]["median"], 1)
+        if case.get("share_of_peak"):
+            yield f"training {case['case']}, share of the peak", case["share_of_peak"], 1
+
+
+def of_sparse_products(part):
+    for p in part["products"]:
+        if p:
+            yield (f"sparse {p['product']} {p['format']} {p['rows']} x {p['cols']} "
+                   f"density {p['density']}, times dense", p["dense_s"] / p["sparse_s"], 1)
+
+
+def of_sparse_steps(part):
+    by_sparsity = {}
+    for step in part["steps"]:
+        if step:
+            by_sparsity.setdefault(step["sparsity"], []).append(
+                step["dense_cpu_s"] / step["sparse_cpu_s"])
+    for sparsity, ratios in by_sparsity.items():
+        yield f"sparse step at {sparsity}, times dense", statistics.median(ratios), 1
+
+
+PARTS = {"sgemm": of_products, "simulate": of_simulation, "mesh": of_mesh, "train": of_training,
+         "sparse": of_sparse_products, "sparse_step": of_sparse_steps}
+
+
+def figures(path):
+    """The file's provenance, and {name: (value, 1 where more is better, else -1)}."""
+    with open(path, encoding="utf-8") as file:
+        results = json.load(file)
+    found = {}
+    for name, figures_of in PARTS.items():
+        if results.get(name):
+            found.update({label: (value, way) for label, value, way in figures_of(results[name])})
+    return results, found
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, "results")
+    committed = sorted(glob.glob(os.path.join(folder, "*.json")))
+    if not committed:
+        print(f"no committed results in {folder}: nothing to compare with")
+        return
+    (now, ours), (then, theirs) = figures(sys.argv[1]), figures(committed[-1])
+    for name, results in (("now", now), (os.path.basename(committed[-1]), then)):
+        print(f"{name}: {results['date']}, {results['program']}, {results['cpu']}, "
+              f"{results['processors']} processors, load {results['load_before']}")
+    both = [label for label in ours if label in theirs]
+    print(f"{'figure':<62} {'now':>10} {'committed':>10} {'better':>7}")
+    for label in both:
+        (value, way), (before, _) = ours[label], theirs[label]
+        ratio = value / before if way > 0 else before / value
+        print(f"{label:<62} {value:10.4g} {before:10.4g} {ratio:7.2f}"
+              f"{'  fell' if ratio < FELL else ''}")
+    print(f"{len(both)} figures; only now {len(ours) - len(both)}, "
+          f"only committed {len(theirs) - len(both)}")
+
+
+if __name__ == "__main__":
+    main()

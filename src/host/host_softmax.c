@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Softmax of attention scores by tiles of keys: exponentials by a running maximum and sum (Milakov
+ * and Gimelshein 2018, "Online normalizer calculation for softmax"), and the gradient of the scores
+ * from the saved maximum and sum (Dao et al. 2022, appendix B).  Loops over one row; a row of
+ * probabilities stays in the first-level cache.  host_attention.c calls them. */
+#include "host_softmax.h"
+
+#include <wsc/num_math.h>
+
+/* To whole vectors, so that no loop has a rest. */
+static int64_t whole(int64_t n)
+{
+    return (n + NUM_LANES - 1) / NUM_LANES * NUM_LANES;
+}
+
+NUM_CLONES void host_softmax_shape(const struct host_shape *s, float *row, float nearest, int64_t n)
+{
+    const float scale = s->scale, cap = s->cap, slope = s->slope;
+    for (int64_t j = 0; j < n; j++)
+        row[j] *= scale;
+    if (cap > 0) {
+        for (int64_t j = 0; j < n; j++)
+            row[j] = cap * num_tanh(row[j] / cap);
+    }
+    if (slope != 0) {
+        for (int64_t j = 0; j < n; j++)
+            row[j] -= slope * (nearest - (float)j);
+    }
+}
+
+/* A row without a key that is seen leaves the maximum at -inf; its exponentials are 0. */
+NUM_CLONES void host_softmax_add(struct host_softmax *s, float *row, float scale, int64_t n,
+                                 float *out, int64_t d)
+{
+    const int64_t padded = whole(n);
+    for (int64_t j = 0; j < n; j++)
+        row[j] *= scale;
+    for (int64_t j = n; j < padded; j++)
+        row[j] = -INFINITY;
+    const float max = num_max(row, padded);
+    if (max > s->max) {
+        const float factor = num_exp(s->max - max);
+        for (int64_t i = 0; s->sum > 0 && i < d; i++)
+            out[i] *= factor;
+        s->sum *= factor;
+        s->max = max;
+    }
+    s->sum += num_exp_row(row, row, s->max == -INFINITY ? 0 : s->max, padded);
+}
+
+NUM_CLONES void host_softmax_backward(const struct host_softmax_stats *s, float scale,
+                                      float *restrict row, float *restrict drow, int64_t n)
+{
+    const float max = s->max, inv_sum = s->inv_sum, dot = s->dot;
+    for (int64_t j = 0; j < n; j++) {
+        float p = num_exp(row[j] * scale - max) * inv_sum;
+        row[j] = p;
+        drow[j] = p * (drow[j] - dot) * scale;
+    }
+}
+
+NUM_CLONES void host_softmax_shaped_backward(const struct host_softmax_stats *s,
+                                             const struct host_shape *shape, float *restrict row,
+                                             float *restrict drow, int64_t n)
+{
+    const float max = s->max, inv_sum = s->inv_sum, dot = s->dot, scale = shape->scale;
+    const float per_cap = shape->cap > 0 ? 1.0F / shape->cap : 0;
+    for (int64_t j = 0; j < n; j++) {
+        float p = num_exp(row[j] - max) * inv_sum, share = row[j] * per_cap;
+        row[j] = p;
+        drow[j] = p * (drow[j] - dot) * (1.0F - share * share) * scale;
+    }
+}

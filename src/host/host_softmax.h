@@ -1,0 +1,41 @@
+/** Softmax of rows of attention scores that come a tile of keys at a time, forward (Milakov and
+ *  Gimelshein 2018) and backward; the arithmetic of host_attention.c, in fp32.
+ *
+ *  Rows have room up to a multiple of 16 elements, and what lies behind their end is overwritten.
+ *  Bits depend on the row and on the places of the tiles alone. */
+#ifndef WSC_HOST_SOFTMAX_H
+#define WSC_HOST_SOFTMAX_H
+#include <stdint.h>
+
+/** What becomes of a product of query and key before the softmax. */
+struct host_shape {
+    float scale;
+    float cap;   /**< c tanh(s/c); 0: none */
+    float slope; /**< of ALiBi; 0: none */
+};
+/** Scores of a query with n keys, scaled, capped, and lowered by the distance, which is @p nearest
+ *  for the first one. */
+void host_softmax_shape(const struct host_shape *s, float *row, float nearest, int64_t n);
+/** Largest score and sum of exponentials so far; -inf and 0 before the first tile. */
+struct host_softmax {
+    float max, sum;
+};
+/** One more tile: the row becomes exp(scale row - max), and the sum and @p out (d), which earlier
+ *  tiles gave by an earlier maximum, those by the new one.  @p out is not read before the first
+ *  tile with a key that is seen. */
+void host_softmax_add(struct host_softmax *s, float *row, float scale, int64_t n, float *out,
+                      int64_t d);
+/** Maximum and 1/sum, of which the backward pass makes the probabilities again, and the dot product
+ *  of the row's output and its gradient, which is sum_j p_j dp_j. */
+struct host_softmax_stats {
+    float max, inv_sum, dot;
+};
+/** @p row: scores before their scale, becomes the probabilities p; @p drow: their gradient, becomes
+ *  that of the scores before their scale, p (dp - dot) scale. */
+void host_softmax_backward(const struct host_softmax_stats *s, float scale, float *row, float *drow,
+                           int64_t n);
+/** The same from scores after host_softmax_shape(); the slope of c tanh(s/c) is 1 - (value/c)^2. */
+void host_softmax_shaped_backward(const struct host_softmax_stats *s,
+                                  const struct host_shape *shape, float *row, float *drow,
+                                  int64_t n);
+#endif
