@@ -63,8 +63,7 @@ build_packages() {
 }
 
 # What is there but logs and the lists of packages.
-list_files='find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /root -o -path /tmp -o
-    -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/log -o -path /var/cache \) -prune -o -print | sort'
+list_files='find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /root -o -path /tmp -o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/log -o -path /var/cache \) -prune -o -print | sort'
 
 try_packages() {
     rm -rf "$folder/root/deb" "$folder/root/run" "$folder/root/sweep"
