@@ -360,8 +360,10 @@ struct stream_loss {
     /** Masked tokens; of them those whose most likely token is the label. */
     int64_t n_tokens, n_correct;
     double nats; /**< over masked tokens, without weights */
-    /** Sequences of a second head, and those whose class it found. */
+    /** Sequences of a second head, and those whose class it found; or pairs, and those whose chosen
+     *  text has the greater reward. */
     int64_t n_sequences, n_sequences_correct;
+    struct model_rewards rewards; /**< of these pairs */
 };
 /** Bytes of loss sums, and of a signal, on the emulated link, whatever the payload of the host has.
  */

@@ -34,10 +34,11 @@
 
 /** Bounds on the lists of a params file. */
 enum {
-    ZOO_MAX_DIRS = 64,            /**< directories of one input, data sets of one mixture */
-    ZOO_MAX_RANGES = 16,          /**< ranges of one data_subset */
-    ZOO_MAX_SCHEDULES = 40,       /**< schedulers of one schedule */
-    ZOO_MAX_SCHEDULE_VALUES = 400 /**< numbers in all lists of one schedule */
+    ZOO_MAX_DIRS = 64,             /**< directories of one input, data sets of one mixture */
+    ZOO_MAX_RANGES = 16,           /**< ranges of one data_subset */
+    ZOO_MAX_SCHEDULES = 40,        /**< schedulers of one schedule */
+    ZOO_MAX_SCHEDULE_VALUES = 400, /**< numbers in all lists of one schedule */
+    ZOO_MAX_TAGS = 16              /**< tags, and schedules of tagged tensors */
 };
 
 /* ---- data ----------------------------------------------------------------------------------- */
@@ -57,7 +58,8 @@ enum zoo_samples {
     ZOO_SAMPLES_SST2,        /**< TSV of sentences and labels */
     ZOO_SAMPLES_MNLI,        /**< TSV of pairs of sentences and labels */
     ZOO_SAMPLES_TOKENS,      /**< CSV of token ids with a label each */
-    ZOO_SAMPLES_SENTENCES    /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_SENTENCES,   /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_PAIRS        /**< HDF5 of pairs, (n, 6, T), or six datasets (n, T) */
 };
 /** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
  *  mixture is given. */
@@ -289,6 +291,7 @@ struct zoo_model {
     enum zoo_fp16_type fp16_type;
     bool attention_softmax_fp32;
     double initializer_range;
+    int64_t weight_initialization_seed; /**< of initial weights; not positive: runconfig.seed */
     struct zoo_init initializer, embedding_initializer, output_layer_initializer;
     enum zoo_loss_scaling loss_scaling;
     /** Factor of the loss with ZOO_LOSS_BATCH_SIZE; 1 otherwise. */
@@ -427,6 +430,25 @@ struct zoo_lr_scale {
     double decoder_attention, decoder_input_ffn, decoder_output_ffn;
 };
 
+/** A tag of the tensors whose names end as one of the patterns says: an entry of
+ *  `optimizer.params`. */
+struct zoo_tag {
+    char *tag;                 /**< owned */
+    struct zoo_patterns names; /**< globs */
+};
+/** Schedules of the tensors that have one of the tags: an entry of `optimizer.tagged_schedules`. */
+struct zoo_tagged {
+    int n_tags;
+    char *tag[ZOO_MAX_TAGS]; /**< owned; NULL stands for tensors without a tag */
+    struct zoo_schedule learning_rate, weight_decay; /**< n 0: that of the other tensors */
+};
+/** Tags and what they are for; the schedules of the optimizer hold for all other tensors. */
+struct zoo_groups {
+    int n_tags, n_tagged;      /**< 0: none */
+    struct zoo_tag *tag;       /**< owned, n_tags */
+    struct zoo_tagged *tagged; /**< owned, n_tagged */
+};
+
 /** Value of zoo_optimizer.loss_scaling_factor for dynamic loss scaling. */
 #define ZOO_LOSS_SCALE_DYNAMIC (-1.0)
 /** The section optimizer.  Members that an optimizer does not take keep their defaults; a key that
@@ -465,7 +487,13 @@ struct zoo_optimizer {
     /** Norms and the loss scale to TensorBoard; the gradient noise scale too. */
     bool log_summaries, gradient_noise_scale;
     struct zoo_lr_scale adjust_learning_rate;
+    struct zoo_groups groups;
 };
+/** True when the tensor @p name gets @p tag. */
+bool zoo_tag_matches(const struct zoo_tag *tag, const char *name);
+/** The last entry of optimizer->groups.tagged that has a schedule of the learning rate, or with
+ *  @p decay of the weight decay, for the tensor @p name; -1: none. */
+int zoo_tagged_find(const struct zoo_optimizer *optimizer, const char *name, bool decay);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 

@@ -465,7 +465,8 @@ const struct app_option app_options[] = {
      .words = DATA_CHAT_TEMPLATES,
      .needs = "!format !jsonl_key !column !use_vsl !shuffle !test_split !checkpoint_bytes",
      .help = "each line is a chat and one sample, of which the answers alone are learned: messages "
-             "with role and content, or prompt and completion"},
+             "with role and content, or prompt and completion; or a pair for preference "
+             "optimization: prompt, chosen and rejected"},
     {APP_ON_DATA, "tokenizer", APP_CHOICE, NULL, AT(data, tokenizer), .words = "byte bpe",
      .preset = "byte",
      .help = "byte: one token per byte, vocabulary 256; bpe: byte-level BPE of GPT-2"},

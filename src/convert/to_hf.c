@@ -93,9 +93,11 @@ static enum wsc_err read_dtypes(struct export *ex)
 }
 
 /* A tied embedding with factors becomes two tensors: one takes that of the embeddings, the other
- * that of the logits. */
+ * that of the logits.  Of the two models of preference optimization the policy goes out: a model
+ * alone finds its tensors in such a checkpoint. */
 static enum wsc_err make_model(struct export *ex)
 {
+    ex->params.model.dpo.on = false;
     TRY(model_create(&ex->model, &ex->params, HW_STREAM_BLOCK));
     if (ex->cs.family->has_factors) return WSC_OK;
     ex->cs.fold = convert_has_factors(ex->model);

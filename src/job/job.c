@@ -163,7 +163,7 @@ static enum wsc_err check_counts(const struct job_state *s)
     int64_t n;
     bool over = __builtin_mul_overflow(n_steps, s->train.batch.batch_size, &n);
     over |= __builtin_add_overflow(n, s->at.samples, &n);
-    over |= __builtin_mul_overflow(n, s->cluster->model->T, &n);
+    over |= __builtin_mul_overflow(n, model_tokens(s->cluster->model), &n);
     if (!over) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "runconfig: %lld steps after %lld samples have more tokens than "

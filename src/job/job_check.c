@@ -18,6 +18,10 @@ static enum wsc_err check_mesh(const struct zoo_params *p)
                                       "gradients of single leaves",
                                       p->file),
                             "--set optimizer.gradient_noise_scale=false");
+    if (p->model.dpo.on)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: model.dpo: --numerics mesh has no losses of pairs", p->file),
+            "--numerics host");
     if (!p->model.mixed_precision) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "%s: model.mixed_precision: --numerics mesh computes in fp32",
@@ -78,6 +82,10 @@ static enum wsc_err check_modes(const struct job *job)
     if (mode != ZOO_GENERATE) return WSC_OK;
     if (p->model.objective != ZOO_CAUSAL_LM)
         return WSC_RAISE(WSC_CONFIG, "%s: model.objective: encoders generate no text", p->file);
+    if (p->model.dpo.on)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: model.dpo: pairs of sequences generate no text", p->file),
+            "the params without model.dpo read its checkpoints and take the policy");
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");

@@ -37,7 +37,8 @@ static void count_modules(struct job_description *d)
     for (int i = 0; i < JOB_MODULES; i++)
         d->module[i].name = name[i];
     for (int i = 0; i < m->n_tensors; i++)
-        d->module[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
+        if (!m->tensor[i].reference)
+            d->module[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
 }
 
 /* The name of tensor @p t with `*` for every number that is a level of it. */

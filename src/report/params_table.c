@@ -111,7 +111,8 @@ static void print_batch(const char *name, const struct zoo_input *in)
 {
     if (!in->present) return;
     line(name);
-    (void)printf("%lld sequences, micro-batch ", (long long)in->batch_size);
+    (void)printf("%lld %s, micro-batch ", (long long)in->batch_size,
+                 in->samples == ZOO_SAMPLES_PAIRS ? "pairs of sequences" : "sequences");
     if (in->micro_batch_size == CONF_AUTO)
         (void)printf("auto\n");
     else if (in->micro_batch_size == CONF_EXPLORE)
@@ -236,10 +237,12 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
         out_table_cell(table, "%s", c->model->stage[s].name);
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
-        for (int backward = 0; backward < 2; backward++)
+        const bool reference = s < c->model->first_policy; /* forward alone */
+        for (int backward = 0; backward < (reference ? 1 : 2); backward++)
             out_table_cell(table, "%lld",
                            (long long)cycles_stage(&c->hw, c->model, plan, s, backward,
                                                    plan->micro_batch, density));
+        if (reference) out_table_cell(table, "-");
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);

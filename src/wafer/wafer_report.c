@@ -34,7 +34,8 @@ static void add_losses(struct wafer *w, struct stream_losses *sums)
                                         .n_correct = leaf->n_correct,
                                         .nats = leaf->nats,
                                         .n_sequences = leaf->n_sequences,
-                                        .n_sequences_correct = leaf->n_sequences_correct};
+                                        .n_sequences_correct = leaf->n_sequences_correct,
+                                        .rewards = leaf->rewards};
         num_nodes_of_range(&one, i, i + 1, share->n_leaves);
         stream_losses_append(sums, &one, share->n_leaves, &sum);
     }

@@ -53,7 +53,7 @@ static void make_machines(void)
 {
     static const char *const shards[N_MACHINES] = {"cluster.memoryx.shards=1",
                                                    "cluster.memoryx.shards=3"};
-    static const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    static const struct memoryx_hooks hooks = {0};
     if (comm) return;
     fuzz_check(comm_create(&comm, false) == WSC_OK, "no communicator");
     for (int i = 0; i < N_MACHINES; i++) {
