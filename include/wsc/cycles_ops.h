@@ -18,8 +18,9 @@
 
 /** One side of a matrix spread over the columns of a lane: k = ceil(n / cols). */
 struct cycles_side {
-    double n; /**< features */
-    double k; /**< of the PE that has most */
+    double n;  /**< features */
+    double k;  /**< of the PE that has most */
+    bool wide; /**< of 32-bit numbers that are rounded when they are sent */
 };
 
 /** Where features and tokens of one micro-batch lie, and how fast one PE is.  Filled by
@@ -85,6 +86,13 @@ void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences);
 /** Columns that collect in turns what they send, and as many such groups: a control wavelet has
  *  eight commands, the first one for its sender's own router. */
 enum { CYCLES_RING_GROUP = 9 };
+
+/** Scalar cycles of a row of scores with a slope (ALiBi): its key's position as a number, times the
+ *  slope; of an element of a soft cap's derivative, 1 - x^2; two dependent operations of two cycles
+ *  each (FABRICA). */
+enum { CYCLES_SLOPE = 4, CYCLES_CAP_SLOPE = 4 };
+/** Scalar operations around the exponential and the division of a nonlinearity. */
+enum { CYCLES_POLYNOMIAL = 8 };
 
 /** A matrix side of @p n features on the columns of a lane. */
 struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n);

@@ -27,7 +27,7 @@
 
 /** Tokens of consecutive samples of the stream, each (n, T) row-major, owned. */
 struct data_batch {
-    /** Samples that it holds, samples that it has room for, tokens of a sample. */
+    /** Sequences that it holds, sequences that it has room for, tokens of a sequence. */
     int64_t n, n_max, T;
     int32_t *input_ids, *labels; /**< labels at places with mask 0 are 0 when out of range */
     int32_t *mask;               /**< loss mask, 0 or 1 */
@@ -50,8 +50,8 @@ void data_batch_destroy(struct data_batch **batch);
 struct data_share {
     int64_t first_leaf, end_leaf; /**< global leaf indices; empty when equal */
     int64_t n_leaves;             /**< leaves of the whole global batch */
-    int64_t leaf_samples;         /**< samples of a leaf; the batch's last leaf may have fewer */
-    int64_t batch_size;           /**< samples of the global batch */
+    int64_t leaf_samples;         /**< sequences of a leaf; the batch's last leaf may have fewer */
+    int64_t batch_size;           /**< sequences of the global batch */
     int64_t step;                 /**< from 0, counted from the first run: dropout differs by it */
 };
 /** Positions [first, end) of a text; none when equal. */
@@ -77,7 +77,8 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
 void data_source_close(struct data_source **source);
 /** Samples of one epoch, N of data_source_read(). */
 int64_t data_source_n_samples(const struct data_source *source);
-/** Samples [first, first + n) of the endless stream into @p batch (n <= its n_max); sample g is
+/** Samples [first, first + n) of the endless stream into @p batch (n <= its n_max); a pair is two
+ *  sequences of it, the chosen one first (2 n <= n_max).  Sample g is
  *  element g mod N of epoch g / N's order (identity without shuffle).  N is num_samples where that
  *  is given: less than there are, or more, with copies.  Fails after N unless `repeat`. */
 enum wsc_err data_source_read(struct data_source *source, int64_t first, int64_t n,

@@ -1,10 +1,15 @@
-/** Datasets for instruction tuning: chats, of which a model learns the answers alone.
+/** Datasets for instruction tuning: chats, of which a model learns the answers alone; and for
+ *  preference optimization: pairs of chats.
  *
  *  Each line of the inputs (JSON Lines) is one chat: `{"messages": [{"role": "user", "content":
  *  "..."}, ...]}` with the roles system, user and assistant, or `{"prompt": "...", "completion":
  *  "..."}`.  A template says what stands before and after the text of each role.  A chat is one
  *  sample: its tokens, cut after max_seq_length + 1, padded where there are fewer.  The loss mask
  *  is 1 where the next token is one of an assistant's text, of what ends it, or the EOS.
+ *
+ *  A line with `chosen` and `rejected`, each the text of an answer after `prompt` or a list of
+ *  messages of its own, is a pair: one sample with the rows of both chats.  All lines are chats, or
+ *  all are pairs.
  *
  *      TRY(data_make_chats(&make, "chatml", &made));
  *

@@ -109,9 +109,13 @@ struct model_tensor {
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
     /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
     double lr_scale;
+    /** Entries of the optimizer's tagged schedules that it takes, of learning rate and of weight
+     *  decay, from 1 on; 0: those of all. */
+    int tagged_rate, tagged_decay;
     /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
     int sparsity;
     bool frozen;         /**< it streams down, but has no gradient and no optimizer state */
+    bool reference;      /**< of the reference model of preference optimization, which is frozen */
     int64_t init_stream; /**< of random initial values; adapters do not change those of others */
 };
 
@@ -155,6 +159,13 @@ struct model_adapter {
     double dropout; /**< probability, in training */
 };
 
+/** Sums over pairs of preference optimization: beta times the log-ratio of policy and reference,
+ *  and log-probabilities under the policy. */
+struct model_rewards {
+    double chosen, rejected;
+    double chosen_logp, rejected_logp; /**< nats; with loss type ipo means over tokens */
+};
+
 /** Loss of some tokens under a model: what a wafer reports for each leaf after the last forward
  *  stage. */
 struct model_loss {
@@ -162,8 +173,10 @@ struct model_loss {
     int64_t n_tokens;  /**< rows with a label that the first head took */
     int64_t n_correct; /**< of them, argmax equals the label */
     double nats;       /**< loss of the first head without its weight */
-    /** Sequences that the second head took, and those whose class it found. */
+    /** Sequences that the second head took, and those whose class it found; of preference
+     *  optimization pairs, and those whose chosen text has the greater reward. */
     int64_t n_sequences, n_sequences_correct;
+    struct model_rewards rewards; /**< of these pairs */
 };
 
 /** Rows (tokens) of a sequence that a head takes. */
@@ -175,7 +188,8 @@ enum model_rows {
 /** Loss of a head. */
 enum model_loss_kind {
     MODEL_CROSS_ENTROPY, /**< of a row's label under the softmax of its outputs */
-    MODEL_SQUARED_ERROR  /**< of a sequence's only output and its target */
+    MODEL_SQUARED_ERROR, /**< of a sequence's only output and its target */
+    MODEL_PREFERENCE     /**< of pairs of sequences, whose cross entropies are summed first */
 };
 /** Most heads of a model. */
 enum { MODEL_MAX_HEADS = 2 };
@@ -242,7 +256,7 @@ struct model {
     int n_heads;
     struct model_head head[MODEL_MAX_HEADS];
     bool tied; /**< lm_head is wte: the head stage streams wte again */
-    /** Of all layers: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
+    /** Factor of the scores: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
     double qk_scale;
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;
@@ -252,16 +266,18 @@ struct model {
     /** Tensors of the model, tied ones once. */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
-    /** Stages: 2 + L, or 2 + 4 L by matrix. */
+    /** Stages: 2 + L, or 2 + 4 L by matrix; those of a reference model come first, as many. */
     int n_stages;
     struct model_stage *stage; /**< owned, n_stages, in forward order */
     struct model_view *view;   /**< owned, the views of all stages */
     /** Entries of the params' `sparsity`, owned, without their patterns; NULL: none. */
     struct zoo_sparsity *sparsity;
     struct model_adapter adapter[MODEL_N_KINDS];
-    int first_trained;         /**< lowest stage with a tensor that trains: backward ends there */
-    int64_t n_trained;         /**< parameters that train */
-    int64_t n_params;          /**< tied tensors counted once */
+    int first_policy;    /**< stages before it are those of the reference model; 0: there is none */
+    int64_t n_reference; /**< parameters of the reference model, not in n_params */
+    int first_trained;   /**< lowest stage with a tensor that trains: backward ends there */
+    int64_t n_trained;   /**< parameters that train */
+    int64_t n_params;    /**< tied tensors counted once */
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
@@ -328,11 +344,33 @@ static inline const struct model_head *model_head_of(const struct model *m,
         if (m->head[i].output == output) return &m->head[i];
     return NULL;
 }
+/** Sequences of T tokens in a sample: 2 in a pair of preference optimization. */
+static inline int64_t model_sequences(const struct model *m)
+{
+    return m->zoo.dpo.on ? 2 : 1;
+}
+/** Tokens of a sample. */
+static inline int64_t model_tokens(const struct model *m)
+{
+    return model_sequences(m) * m->T;
+}
 /** Window of layer @p layer; 0 = a token sees all before it. */
 static inline int64_t model_window(const struct model *m, int64_t layer)
 {
     return m->zoo.sliding_window_every_other_decoder_layer && layer % 2 ? 0 : m->window;
 }
+
+/* ---- positions ------------------------------------------------------------------------------- */
+
+/** Radians a position of rotary pair @p pair (Su et al. 2021, eq. 34), with the model's scaling of
+ *  longer sequences. */
+double model_rotary_frequency(const struct model *m, int64_t pair);
+/** Factor of rotary cosines and sines: that of YaRN (Peng et al. 2023), otherwise 1. */
+double model_rotary_factor(const struct model *m);
+/** Element @p c < C of the fixed table's row for position @p t (Vaswani et al. 2017, 3.5). */
+float model_sine(const struct model *m, int64_t t, int64_t c);
+/** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi. */
+float model_alibi_slope(const struct model *m, int64_t h);
 
 /* ---- sparse weights -------------------------------------------------------------------------- */
 
@@ -397,7 +435,8 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
 /** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights that
  *  a token meets, the head's for its share of the tokens) + 12 L T H d (attention over the full
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
- *  with matrix weights alone; it is that of mfu. */
+ *  with matrix weights alone; it is that of mfu.  With a reference model a third more, its forward.
+ */
 double model_flop_per_token(const struct model *model);
 /** Useful FLOPs: of model_flop_per_token() those of weights that are not zero after @p updates
  * updates: 4 for a kept weight, 2 for a gradient that is wanted, 12 L T H d of attention as before.

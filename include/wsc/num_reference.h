@@ -60,11 +60,12 @@ void num_ref_rotary(double *x, int64_t T, int64_t heads, int64_t d, bool back);
  *  (heads, T, T). */
 struct num_ref_attention {
     int64_t T, heads, d;
-    double scale; /**< of the scores */
+    double scale;   /**< of the scores */
+    bool both_ways; /**< a query sees all keys; otherwise those up to its own place */
     const double *q, *k, *v;
 };
-/** out = softmax(scale Q K') V with the causal mask (Vaswani et al. 2017, eq. 1); @p p keeps the
- *  probabilities, of which those of later keys are not written. */
+/** out = softmax(scale Q K') V (Vaswani et al. 2017, eq. 1); @p p keeps the probabilities, of which
+ *  those of keys that a query does not see are not written. */
 void num_ref_attend(const struct num_ref_attention *a, double *p, double *out);
 /** dQ +=, dK +=, dV += from the gradient @p dout of the output and the probabilities @p p of
  *  num_ref_attend(): dP = dout V', dS = P (dP - sum P dP), dQ = scale dS K, dK = scale dS' Q, dV =

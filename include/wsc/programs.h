@@ -46,6 +46,7 @@ struct programs_case {
     int64_t words, m, n, k, length, calls;
     int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's operations */
     bool backward;                                             /**< the gradient instead */
+    bool both_ways;      /**< attention without a causal mask, as encoders have it */
     int64_t room;        /**< 32-bit sums that fit a PE beside its tiles, for sums over tokens; 0:
                               by the features of the case */
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
@@ -56,7 +57,7 @@ struct programs_case {
     /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
-    /** As in struct mesh_config; a case may run several programs, each from cycle 0. */
+    /** Called while the fabric runs (struct mesh_config); each program of a case counts from 0. */
     void (*progress)(void *ctx, int64_t cycle);
     void *progress_ctx;
 };
@@ -69,6 +70,8 @@ struct programs_result {
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|); NaN stays */
     double form;         /**< analytical model, cycles; negative when there is none */
+    /** Cycles of a PE over its own tile: mean and slowest; 0: the program does not measure them. */
+    double tile_mean, tile_most;
     double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
     double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
 };
@@ -93,6 +96,10 @@ enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_re
 /** Compute C (m, n) = A (m, k) B (k, n), by SUMMA or with weights A from the edge, of which those
  *  that are zero are left out. */
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
+/** Compute C (m, n) = A (m, k) B (k, n) with tiles of A in the PEs, by algo csc, compressed columns
+ *  of which c->density are not zero, or dense.  B comes down the columns of PEs, the sums go along
+ *  the rows (pr0f3ss/SpMM_Cerebras).  The model in r->form is cycles_tiles_product(). */
+enum wsc_err programs_run_spmm(const struct programs_case *c, struct programs_result *r);
 /** Run calls of fp32 fmacs on one PE, for the rate and the set-up of an operation. */
 enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
 
@@ -146,8 +153,8 @@ enum wsc_err programs_silu(struct programs_trial *t, const struct programs_opera
 /** Rotary positions of X (rows, heads, head_dim), adjacent pairs; backward rotates the other way.
  */
 enum wsc_err programs_rotate_heads(struct programs_trial *t, const struct programs_operands *o);
-/** Causal attention from Q, K, V (rows, heads, head_dim): the output, or backward, from its
- * gradient as the fourth input, dQ, dK, dV one after the other. */
+/** Attention from Q, K, V (rows, heads, head_dim), causal or both ways: the output, or backward,
+ * from its gradient as the fourth input, dQ, dK, dV one after the other. */
 enum wsc_err programs_attend(struct programs_trial *t, const struct programs_operands *o);
 /** Rows of the table (vocab, features), the second input, by ids; backward: sums of the rows of the
  *  first input (rows, features) for each row of the table. */
@@ -193,8 +200,8 @@ bool programs_point_scheduled(const struct programs_point *point);
  *  weights enter and gradients leave through the edge, cycles are simulated.  32-bit floats.
  *  Called like struct host, through <wsc/kernels.h>. */
 struct programs_model;
-/** WSC_CONFIG, naming the key, when @p model has features beyond GPT-2's, or is trained with
- *  dropout: the programs of the mesh have neither. */
+/** WSC_CONFIG, naming the key, when @p model is no decoder, has experts or adapters, or is trained
+ *  with dropout: the programs of the mesh have none of these. */
 enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
  *  micro-batches of at most @p max_samples.  Memory that does not fit a PE is WSC_CAPACITY, said
@@ -241,7 +248,7 @@ struct programs_row {
     /** Cycles of the same shapes by the analytical model. */
     double form;
 };
-enum { PROGRAMS_ROWS = 15 }; /**< kinds of operations that a model books */
+enum { PROGRAMS_ROWS = 17 }; /**< kinds of operations that a model books */
 /** Simulated cycles by kind of operation, PROGRAMS_ROWS rows; borrowed. */
 const struct programs_row *programs_model_rows(const struct programs_model *k);
 /** Name of row @p i, and its pass. */

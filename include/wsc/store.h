@@ -61,8 +61,11 @@ struct store_samples;
  *  is accepted.  WSC_IO, WSC_FORMAT; *@p out is NULL then.  Not collective. */
 enum wsc_err store_samples_open(struct store_samples **out, const char *path,
                                 int64_t corpus_T) WSC_CHECKED;
-/** Open dataset @p name (static) of shape (n, rows, T), with 1 to 5 rows: files of masked tokens
- *  have `data` and `labels`.  Errors as those of store_samples_open(). */
+/** Find out whether the sample file at @p path has a dataset @p name.  WSC_IO, WSC_FORMAT. */
+enum wsc_err store_samples_have(const char *path, const char *name, bool *have) WSC_CHECKED;
+/** Open dataset @p name (static) of shape (n, rows, T), with 1 to 6 rows, or (n, T), one row: files
+ *  of masked tokens have `data` and `labels`, those of pairs six features.  Errors as those of
+ * store_samples_open(). */
 enum wsc_err store_samples_open_dataset(struct store_samples **out, const char *path,
                                         const char *name) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */
@@ -88,7 +91,8 @@ struct store_samples_shape {
     int64_t n, T;
     /** Type in the file. */
     enum store_int type;
-    bool vsl; /**< 5 rows instead of 3: also attention_span, position_ids */
+    bool vsl;   /**< 5 rows instead of 3: also attention_span, position_ids */
+    bool pairs; /**< 6 rows: those of a chosen and of a rejected text */
 };
 /** Begin `<path>.tmp`; *@p out is NULL after an error.  Not collective. */
 enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path,
@@ -262,8 +266,10 @@ enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *
  *  optimizer of masks of releases 1.8 to 2.1; false when under none. */
 bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
                      char name[STORE_NAME_BYTES]);
-/** Find under which name the file holds a tensor: the first, the second, that of release 2.0, or
- *  one of them below the "model." level that a flattened state dict adds; false when under none. */
+/** Find under which name the file holds a tensor: the first, the second, that of release 2.0, one
+ *  of them below the "model." level that a flattened state dict adds, or the first two without the
+ *  level "policy_model." or "ref_model." of preference optimization, or with the former; false when
+ *  under none. */
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES]);
 /** Fails unless dataset @p name has the tensor's shape; the error has both. */

@@ -230,6 +230,15 @@ struct stream_pass {
     int64_t updates;
     bool values;  /**< payloads travel; false: sizes only */
     bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
+    bool scores;  /**< EVAL with values, micro-shards of one sample: times carry struct
+                       stream_score of every sample */
+};
+/** What one sample of an evaluation batch got under the model. */
+struct stream_score {
+    double sample;    /**< its index in the batch, a whole number */
+    double nats;      /**< sum of -log p over the tokens inside its loss mask */
+    double n_tokens;  /**< tokens inside its loss mask, a whole number */
+    double n_correct; /**< of them, those that have the largest probability */
 };
 /** The step after the last one of @p pass. */
 static inline int64_t stream_end_step(const struct stream_pass *pass)
@@ -351,8 +360,10 @@ struct stream_loss {
     /** Masked tokens; of them those whose most likely token is the label. */
     int64_t n_tokens, n_correct;
     double nats; /**< over masked tokens, without weights */
-    /** Sequences of a second head, and those whose class it found. */
+    /** Sequences of a second head, and those whose class it found; or pairs, and those whose chosen
+     *  text has the greater reward. */
     int64_t n_sequences, n_sequences_correct;
+    struct model_rewards rewards; /**< of these pairs */
 };
 /** Bytes of loss sums, and of a signal, on the emulated link, whatever the payload of the host has.
  */

@@ -1,7 +1,7 @@
 /** Fine-tuning in params files: which tensors train, low-rank adapters, preference optimization.
  *
  *  The keys are `model.freeze`, `model.lora_params` (the callback `Lora` of the trainer style) and
- *  the section `model.dpo`.  They become plain structs here; <wsc/model.h> turns them into
+ *  the section `model.dpo`, whose policy model is the rest of `model`.  They become plain structs here; <wsc/model.h> turns them into
  *  properties of tensors, and docs/FINETUNING.md describes them.
  *
  *      const struct zoo_lora *lora = zoo_lora_find(&params->model.lora_params, modules);
@@ -49,5 +49,6 @@ struct zoo_dpo {
     bool reference_free; /**< the reference gives all texts the same probability */
     enum zoo_dpo_loss loss_type;
     bool disable_dropout;
+    double label_smoothing; /**< SIGMOID: share of the pairs that were labelled the other way */
 };
 #endif

@@ -155,7 +155,8 @@ const struct app_command app_commands[] = {
      .usage = "convert --from hf --to cs --input DIR --out DIR [options]\n"
               "wsc convert --from cs --to hf --input FILE --params FILE --model FAMILY --out DIR",
      .about = "Makes a checkpoint and params of a Hugging Face folder (config.json and "
-              "safetensors, one file or shards), or such a folder of a checkpoint and its params.",
+              "safetensors or pytorch_model.bin, one file or shards), or a folder with safetensors "
+              "of a checkpoint and its params.",
      .examples =
          "  wsc convert --from hf --to cs --input gpt2 --out out/gpt2\n"
          "  wsc run --params out/gpt2/params.yaml --mode generate --prompt 'Once'\n"

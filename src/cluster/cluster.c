@@ -59,7 +59,7 @@ enum wsc_err cluster_check_systems(const struct zoo_params *params,
 static enum wsc_err check_capacity(const struct model *model, const struct hw_machine *cluster)
 {
     const struct hw_memoryx *mx = &cluster->memoryx;
-    const double frozen = (double)(model->n_params - model->n_trained);
+    const double frozen = (double)(model->n_params - model->n_trained + model->n_reference);
     double needed =
         (double)model->n_trained * (double)mx->bytes_per_parameter + frozen * (double)sizeof(float);
     if (needed <= (double)mx->capacity_bytes) return WSC_OK;
@@ -78,9 +78,10 @@ static enum wsc_err check_host_memory(const struct cluster *c)
     const struct stream_topology *t = c->net->topology;
     const double host = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     const double trained = (double)c->model->n_trained;
+    const double frozen = (double)(c->model->n_params + c->model->n_reference) - trained;
     const double per_shard =
         (trained * (double)memoryx_host_bytes_per_param(&c->params->optimizer) +
-         ((double)c->model->n_params - trained) * (double)sizeof(float)) /
+         frozen * (double)sizeof(float)) /
         t->n_shards;
     double needed = 0;
     for (int m = 0; m < t->n_shards; m++)
@@ -161,7 +162,7 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     if (c->values) TRY(check_host_memory(c));
     c->hooks = *hooks;
     const struct memoryx_config config = {
-        params, c->values, seed, {cluster_on_batch, cluster_on_texts, c}};
+        params, c->values, seed, {cluster_on_batch, cluster_on_texts, cluster_on_scores, c}};
     return create_roles(c, &config);
 }
 

@@ -90,7 +90,9 @@ enum wsc_err cluster_faults_plan(struct cluster *c, int64_t last_step, int witho
 static int64_t shard_bytes(const struct cluster *c)
 {
     const int64_t gradient = 4, kept = c->hw.cluster->memoryx.bytes_per_parameter - gradient;
-    return stream_per_shard(c->model->n_params * (kept > 0 ? kept : 1), c->machine->n_shards);
+    const int64_t reference = c->model->n_reference * (int64_t)sizeof(float);
+    return stream_per_shard(c->model->n_params * (kept > 0 ? kept : 1) + reference,
+                            c->machine->n_shards);
 }
 
 static void wait_all(struct cluster *c, struct vtime until, bool restored)

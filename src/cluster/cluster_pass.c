@@ -23,11 +23,12 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
                                    .n_micro_shards = (input->batch_size + leaf - 1) / leaf,
                                    .n_micro = 1,
                                    .n_wafers = c->net->topology->n_wafers};
-    int64_t share = stream_max_samples(batch);
+    const int64_t sequences = model_sequences(c->model), asked = input->micro_batch_size;
+    const int64_t share = stream_max_samples(batch) * sequences;
     struct model_density densest;
     const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
-    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, input->micro_batch_size, training,
-                          sparse ? &densest : NULL));
+    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, asked > 0 ? asked * sequences : asked,
+                          training, sparse ? &densest : NULL));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
     const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;
@@ -69,7 +70,7 @@ struct cluster_rates cluster_rates_of(const struct hw *hw, const struct model *m
     const double seconds = (double)time_ps * 1e-12;
     const double peak = (double)hw->cluster->wafer.peak_flop_per_s * (double)n_csx;
     r.samples_per_s = (double)samples / seconds;
-    r.tokens_per_s = r.samples_per_s * (double)model->T;
+    r.tokens_per_s = r.samples_per_s * (double)model_tokens(model);
     r.mfu = r.tokens_per_s * model_useful_flop_per_token(model, updates) / peak;
     r.joules_per_token = hw_cluster_power_w(hw, n_csx) / r.tokens_per_s;
     return r;

@@ -8,10 +8,10 @@
 #include "hf_key.h"
 #include "hf_source.h"
 #include "json_file.h"
-#include "safetensors.h"
-#include "safetensors_shards.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
+#include "weight_files.h"
+#include "weight_shards.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>
@@ -134,11 +134,28 @@ static enum wsc_err missing(struct import *im, const struct convert_pair *p)
     return WSC_OK;
 }
 
+/* Folders of before 2019 call the weight and the bias of a norm gamma and beta, as the transformers
+ * library still reads them. */
+static const struct convert_tensor *find_older(const struct import *im, const char *name)
+{
+    static const char *const word[][2] = {{".LayerNorm.weight", ".LayerNorm.gamma"},
+                                          {".LayerNorm.bias", ".LayerNorm.beta"}};
+    char older[CONVERT_NAME_BYTES];
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(name, word[i][0]);
+        if (!at || at[strlen(word[i][0])]) continue;
+        (void)snprintf(older, sizeof older, "%.*s%s", (int)(at - name), name, word[i][1]);
+        return convert_files_find(im->files, older);
+    }
+    return NULL;
+}
+
 /* The folder's tensor of a pair, checked; NULL in `from` when it is left out. */
 static enum wsc_err match_pair(struct import *im, int i)
 {
     const struct convert_pair *p = &im->map.pair[i];
     const struct convert_tensor *t = convert_files_find(im->files, p->hf);
+    if (!t) t = find_older(im, p->hf);
     if (!t) return missing(im, p);
     TRY(check_tensor(im, p, t));
     im->used[t - im->files->tensor] = true;
@@ -170,7 +187,7 @@ static enum wsc_err match_rest(struct import *im)
         const char *name = im->files->tensor[i].name;
         if (im->used[i] || convert_is_buffer(name) || is_tied_head(im, name)) continue;
         im->result->n_left_out++;
-        if (!im->job->lenient)
+        if (!im->job->lenient && !convert_ends_with(im->cs.family->beside, name))
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: tensor %s is none of a %s model",
                                           im->files->file[im->files->tensor[i].file].path, name,
                                           im->cs.family->name),

@@ -324,18 +324,32 @@ static void add_precision(struct convert_yaml *y)
     if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype);
 }
 
+/* Masked tokens of a sample: 20 of 128, 80 of 512, as the Model Zoo's files have it. */
+static void add_predictions(const struct convert_yaml *y)
+{
+    const json_int_t tokens =
+        json_integer_value(json_object_get(y->from->json, "max_position_embeddings"));
+    if (y->family->processor)
+        (void)fprintf(y->out, "    max_predictions_per_seq: %lld\n",
+                      (long long)(tokens > 31 ? tokens * 5 / 32 : 1));
+}
+
 /* Sections that config.json says nothing about, so that the params can be run as they are. */
 static void add_sections(struct convert_yaml *y, const char *checkpoint)
 {
     static const char *const input[] = {"train", "eval"};
-    for (int i = 0; i < 2; i++)
+    const char *processor = y->family->processor;
+    for (int i = 0; i < 2; i++) {
         (void)fprintf(y->out,
                       "%s_input:\n"
-                      "    data_processor: GptHDF5MapDataProcessor\n"
+                      "    data_processor: %s\n"
                       "    data_dir: ./data/%s\n"
                       "    batch_size: 8\n"
                       "    shuffle: %s\n",
-                      input[i], i ? "val" : "train", i ? "false" : "true");
+                      input[i], processor ? processor : "GptHDF5MapDataProcessor",
+                      i ? "val" : "train", i ? "false" : "true");
+        add_predictions(y);
+    }
     (void)fputs("optimizer:\n"
                 "    optimizer_type: AdamW\n"
                 "    learning_rate: 1.0e-5\n"
@@ -367,7 +381,7 @@ enum wsc_err convert_config_to_yaml(const struct convert_family *family,
                                     const struct convert_source *s, const char *checkpoint,
                                     char **yaml)
 {
-    struct convert_yaml y = {.from = s};
+    struct convert_yaml y = {.from = s, .family = family};
     char *text = NULL;
     size_t n = 0;
     *yaml = NULL;

@@ -16,6 +16,17 @@ static const struct convert_word activation[] = {
 static const struct convert_word gated_activation[] = {
     {"silu", "swiglu"}, {"gelu", "geglu"}, {"relu", "reglu"}, {NULL, NULL}};
 
+static const struct convert_word btlm_activation[] = {{"swiglu", "swiglu"},
+                                                      {"gelu_new", "gelu_new"},
+                                                      {"gelu", "gelu"},
+                                                      {"relu", "relu"},
+                                                      {NULL, NULL}};
+static const struct convert_word mpt_norm[] = {{"low_precision_layernorm", "biasless-layernorm"},
+                                               {"layernorm", "biasless-layernorm"},
+                                               {NULL, NULL}};
+static const struct convert_word rotary_alone[] = {{"rotary", "rotary"}, {NULL, NULL}};
+static const struct convert_word gelu_alone[] = {{"gelu", "gelu"}, {NULL, NULL}};
+
 /* ---- shorthand ------------------------------------------------------------------------------- */
 
 /* clang-format off */
@@ -93,19 +104,21 @@ static const struct convert_word gated_activation[] = {
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-#define GPT2_RULES(attention, products)                                                            \
+#define GPT2_BODY(products)                                                                        \
     {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},                      \
     {"wpe.weight", {"embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},            \
     {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},                                                       \
-    {"#attn.c_attn.*",                                                                             \
-     {"#self_attn.proj_q_dense_layer.*", "#self_attn.proj_k_dense_layer.*",                        \
-      "#self_attn.proj_v_dense_layer.*"}, attention},                                              \
     {"#attn.c_proj.*", {"#self_attn.proj_output_dense_layer.*"}, products},                        \
     {"#ln_2.*", {"#norm3.*"}, CONVERT_SAME},                                                       \
     {"#mlp.c_fc.*", {"#ffn.ffn.0.linear_layer.*"}, products},                                      \
     {"#mlp.c_proj.*", {"#ffn.ffn.1.linear_layer.*"}, products},                                    \
     {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},                                      \
     {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME}
+#define GPT2_RULES(attention, products)                                                            \
+    GPT2_BODY(products),                                                                           \
+    {"#attn.c_attn.*",                                                                             \
+     {"#self_attn.proj_q_dense_layer.*", "#self_attn.proj_k_dense_layer.*",                        \
+      "#self_attn.proj_v_dense_layer.*"}, attention}
 /* Conv1D stores weights as (in, out), so linear layers are transposed. */
 static const struct convert_rule gpt2_rules[] = {GPT2_RULES(CONVERT_TRANSPOSED, CONVERT_TRANSPOSED)};
 /* Linear layers are (out, in) here; one group of queries, key and value. */
@@ -193,6 +206,86 @@ static const struct convert_rule falcon_40b_rules[] = {
     FALCON_RULES,
     {"#ln_attn.*", {"#norm1.*"}, CONVERT_SAME},
     {"#ln_mlp.*", {"#norm3.*"}, CONVERT_SAME},
+};
+
+static const struct convert_rule santacoder_rules[] = {
+    GPT2_BODY(CONVERT_TRANSPOSED),
+    {"#attn.q_attn.*", {"#self_attn.proj_q_dense_layer.*"}, CONVERT_TRANSPOSED},
+    {"#attn.kv_attn.*", {"#self_attn.proj_k_dense_layer.*", "#self_attn.proj_v_dense_layer.*"},
+     CONVERT_TRANSPOSED},
+};
+static const struct convert_rule btlm_rules[] = {
+    GPT2_RULES(CONVERT_TRANSPOSED, CONVERT_TRANSPOSED),
+    {"#mlp.c_fc2.*", {"#ffn.ffn.0.linear_layer_for_glu.*"}, CONVERT_TRANSPOSED},
+};
+static const struct convert_rule mpt_rules[] = {
+    {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
+    {"#norm_1.weight", {"#norm1.weight"}, CONVERT_SAME},
+    {"#attn.Wqkv.weight",
+     {"#self_attn.proj_q_dense_layer.weight", "#self_attn.proj_k_dense_layer.weight",
+      "#self_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},
+    {"#attn.out_proj.weight", {"#self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},
+    {"#norm_2.weight", {"#norm3.weight"}, CONVERT_SAME},
+    {"#ffn.up_proj.weight", {"#ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
+    {"#ffn.down_proj.weight", {"#ffn.ffn.1.linear_layer.weight"}, CONVERT_SAME},
+    {"norm_f.weight", {"transformer_decoder.norm.weight"}, CONVERT_SAME},
+    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME},
+};
+/* GPT-J's, but for queries, values and keys (in this order) in four groups of heads. */
+static const struct convert_rule codegen_rules[] = {
+    {"wte.weight", {"embedding_layer.word_embeddings.weight"}, CONVERT_SAME},
+    {"#ln_1.*", {"#norm1.*"}, CONVERT_SAME},
+    {"#attn.qkv_proj.weight",
+     {"#self_attn.proj_q_dense_layer.weight", "#self_attn.proj_v_dense_layer.weight",
+      "#self_attn.proj_k_dense_layer.weight"}, CONVERT_QUARTERS},
+    {"#attn.out_proj.weight", {"#self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},
+    {"#mlp.fc_in.*", {"#ffn.ffn.0.linear_layer.*"}, CONVERT_SAME},
+    {"#mlp.fc_out.*", {"#ffn.ffn.1.linear_layer.*"}, CONVERT_SAME},
+    {"ln_f.*", {"transformer_decoder.norm.*"}, CONVERT_SAME},
+    {"/lm_head.*", {"lm_head.*"}, CONVERT_SAME},
+};
+/* Encoders of the Model Zoo's class of BERT; norms after the sums or before their parts. */
+#define ENCODER "bert_encoder."
+#define ENCODER_RULES(rotary)                                                                      \
+    {"embeddings.word_embeddings.weight", {ENCODER "embedding_layer.word_embeddings.weight"},      \
+     CONVERT_SAME},                                                                                \
+    {"#attention.self.query.*", {"#self_attn.proj_q_dense_layer.*"}, rotary},                      \
+    {"#attention.self.key.*", {"#self_attn.proj_k_dense_layer.*"}, rotary},                        \
+    {"#attention.self.value.*", {"#self_attn.proj_v_dense_layer.*"}, CONVERT_SAME},                \
+    {"#attention.output.dense.*", {"#self_attn.proj_output_dense_layer.*"}, CONVERT_SAME},         \
+    {"#intermediate.dense.*", {"#ffn.ffn.0.linear_layer.*"}, CONVERT_SAME},                        \
+    {"#output.dense.*", {"#ffn.ffn.1.linear_layer.*"}, CONVERT_SAME}
+#define BERT_RULES                                                                                 \
+    ENCODER_RULES(CONVERT_SAME),                                                                   \
+    {"embeddings.position_embeddings.weight",                                                      \
+     {ENCODER "embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},                  \
+    {"embeddings.token_type_embeddings.weight",                                                    \
+     {ENCODER "embedding_layer.segment_embeddings.weight"}, CONVERT_SAME},                         \
+    {"embeddings.LayerNorm.*", {ENCODER "embed_ln_f.*"}, CONVERT_SAME},                            \
+    {"#attention.output.LayerNorm.*", {"#norm1.*"}, CONVERT_SAME},                                 \
+    {"#output.LayerNorm.*", {"#norm2.*"}, CONVERT_SAME}
+#define MASKED_HEAD_RULES(dense, norm, output, bias)                                               \
+    {dense, {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.*"}, CONVERT_SAME},               \
+    {norm, {"bert_mlm_head.mlm_transform.ln.*"}, CONVERT_SAME},                                    \
+    {output, {"bert_mlm_head.classifier.ffn.0.linear_layer.weight"}, CONVERT_SAME},                \
+    {bias, {"bert_mlm_head.classifier.ffn.0.linear_layer.bias"}, CONVERT_SAME}
+static const struct convert_rule bert_rules[] = {
+    BERT_RULES,
+    {"pooler.dense.*", {ENCODER "pooler.pooler.ffn.0.linear_layer.*"}, CONVERT_SAME},
+    MASKED_HEAD_RULES("/cls.predictions.transform.dense.*", "/cls.predictions.transform.LayerNorm.*",
+                      "/cls.predictions.decoder.weight", "/cls.predictions.bias"),
+    {"/cls.seq_relationship.*", {"bert_cls_head.classifier.ffn.0.linear_layer.*"}, CONVERT_SAME},
+};
+#define LM_HEAD_RULES                                                                              \
+    MASKED_HEAD_RULES("/lm_head.dense.*", "/lm_head.layer_norm.*", "/lm_head.decoder.weight",      \
+                      "/lm_head.bias")
+static const struct convert_rule roberta_rules[] = {BERT_RULES, LM_HEAD_RULES};
+static const struct convert_rule esm_rules[] = {
+    ENCODER_RULES(CONVERT_ROTARY),
+    {"#attention.LayerNorm.*", {"#norm1.*"}, CONVERT_SAME},
+    {"#LayerNorm.*", {"#norm2.*"}, CONVERT_SAME},
+    {"encoder.emb_layer_norm_after.*", {ENCODER "transformer_encoder.norm.*"}, CONVERT_SAME},
+    LM_HEAD_RULES,
 };
 
 /* ---- configuration keys ---------------------------------------------------------------------- */
@@ -330,6 +423,132 @@ static const struct convert_key falcon_40b_keys[] = {
     {CS_IS("use_untied_layer_norm", "true")},
 };
 
+#define BY_LAYER                                                                                   \
+    {BOTH("scale_attn_by_inverse_layer_idx", "scale_qk_dot_by_layer_idx", BOOL), MISSING("false")}
+static const struct convert_key santacoder_keys[] = {
+    GPT2_MODEL_KEYS("santacoder", "gelu_fast", BY_LAYER),
+    {HF_IS("attention_head_type", TEXT, "multiquery")},
+    {SPECIAL(one_kv_head, "extra_attention_params", NULL)},
+};
+/* BTLM and Jais have the factors of muP among their keys, under two spellings. */
+#define BTLM_KEYS(family)                                                                          \
+    {CS_SETS("name", family)},                                                                     \
+    GPT2_KEYS,                                                                                     \
+    NO_SCALING,                                                                                    \
+    NO_WINDOW,                                                                                     \
+    {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_new"), .word = btlm_activation}, \
+    {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},                                   \
+    TIED("true"),                                                                                  \
+    BY_LAYER,                                                                                      \
+    {HF_IS("scale_attn_weights", BOOL, "true")},                                                   \
+    {BOTH("mup_embeddings_scale", "embeddings_scale", REAL), OLD("embeddings_scale"), MISSING("1.0")}, \
+    {SPECIAL(logits_scale, "output_logits_scale", "mup_output_alpha", "mup_width_scale", "width_scale")}, \
+    {BOTH("mup_scale_qk_dot_by_d", "scale_qk_dot_by_d", BOOL), OLD("scale_qk_dot_by_d"), MISSING("false")}, \
+    {CS_IS("attention_logits_alpha", "1.0")},                                                      \
+    {HF_IS("position_embedding_type", TEXT, "alibi")},                                             \
+    {HF_IS("alibi_scaling", TEXT, "null")},                                                        \
+    POSITIONS("alibi"),                                                                            \
+    BIASES("true", "true", "true", "false")
+static const struct convert_key btlm_keys[] = {BTLM_KEYS("btlm")};
+static const struct convert_key jais_keys[] = {BTLM_KEYS("jais")};
+static const struct convert_key mpt_keys[] = {
+    {CS_SETS("name", "mpt")},
+    NO_SCALING,
+    NO_WINDOW,
+    {BOTH("vocab_size", "vocab_size", INT)},
+    {BOTH("d_model", "hidden_size", INT)},
+    {BOTH("n_layers", "num_hidden_layers", INT)},
+    {BOTH("n_heads", "num_heads", INT)},
+    {BOTH("max_seq_len", "max_position_embeddings", INT)},
+    {SPECIAL(expansion, "filter_size", "expansion_ratio")},
+    {SPECIAL(mpt_attention, "attention_dropout_rate", "attn_config")},
+    {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},
+    {BOTH("norm_type", "norm_type", TEXT), MISSING("low_precision_layernorm"), .word = mpt_norm},
+    {BOTH("emb_pdrop", "embedding_dropout_rate", REAL), MISSING("0.0")},
+    {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.0")},
+    {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},
+    TIED("true"),
+    {HF_IS("no_bias", BOOL, "true")},
+    {HF_IS("logit_scale", TEXT, "null")},
+    {HF_IS("embedding_fraction", REAL, "1.0")},
+    {CS_IS("nonlinearity", "gelu")},
+    POSITIONS("alibi"),
+    BIASES("false", "false", "false", "false"),
+};
+static const struct convert_key codegen_keys[] = {
+    NO_SCALING,
+    NO_WINDOW,
+    {CS_SETS("name", "gptj")},
+    GPT2_KEYS,
+    {SPECIAL(quarters, "num_heads", "n_head")},
+    {BOTH("activation_function", "nonlinearity", TEXT), MISSING("gelu_new"), .word = activation},
+    {BOTH("resid_pdrop", "residual_dropout_rate", REAL), MISSING("0.0")},
+    TIED("false"),
+    {BOTH("rotary_dim", "rotary_dim", INT), MISSING("64")},
+    {HF_IS("scale_attn_weights", BOOL, "true")},
+    POSITIONS("rotary"),
+    {CS_IS("use_untied_layer_norm", "false")},
+    BIASES("false", "false", "true", "true"),
+};
+#define ENCODER_KEYS(family, eps)                                                                  \
+    {CS_SETS("name", family)},                                                                     \
+    {BOTH("vocab_size", "vocab_size", INT)},                                                       \
+    {BOTH("hidden_size", "hidden_size", INT)},                                                     \
+    {BOTH("num_hidden_layers", "num_hidden_layers", INT)},                                         \
+    {BOTH("num_attention_heads", "num_heads", INT)},                                               \
+    {BOTH("intermediate_size", "filter_size", INT)},                                               \
+    {BOTH("layer_norm_eps", "layer_norm_epsilon", REAL), MISSING(eps)},                            \
+    {BOTH("hidden_dropout_prob", "dropout_rate", REAL), MISSING("0.1")},                           \
+    {BOTH("attention_probs_dropout_prob", "attention_dropout_rate", REAL), MISSING("0.1")},        \
+    {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
+    TIED("true"),                                                                                  \
+    BIASES("true", "true", "true", "true")
+#define ABSOLUTE                                                                                   \
+    {HF_IS("position_embedding_type", TEXT, "absolute")},                                          \
+    POSITIONS("learned"),                                                                          \
+    {CS_IS("embedding_layer_norm", "true")}
+static const struct convert_key bert_keys[] = {
+    ENCODER_KEYS("bert", "1e-12"),
+    ABSOLUTE,
+    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},
+    {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("512")},
+    {BOTH("type_vocab_size", "num_segments", INT), MISSING("2")},
+    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("0")},
+    {SPECIAL(bert_heads, "disable_nsp", "architectures")},
+    {CS_IS("mask_padding_in_positional_embed", "false")},
+};
+static const struct convert_key roberta_keys[] = {
+    ENCODER_KEYS("bert", "1e-12"),
+    ABSOLUTE,
+    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},
+    {SPECIAL(padded_positions, "max_position_embeddings", "max_position_embeddings")},
+    {BOTH("type_vocab_size", "num_segments", INT), MISSING("2")},
+    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("1")},
+    {SPECIAL(masked_head, "disable_nsp", "architectures")},
+    {CS_IS("mask_padding_in_positional_embed", "true")},
+    {CS_IS("mlm_nonlinearity", "gelu")},
+};
+static const struct convert_key esm_keys[] = {
+    ENCODER_KEYS("esm2", "1e-12"),
+    {BOTH("position_embedding_type", "position_embedding_type", TEXT), .word = rotary_alone},
+    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = gelu_alone},
+    {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("1026")},
+    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("1")},
+    {BOTH("mask_token_id", "mask_token_id", INT), MISSING("32")},
+    {BOTH("token_dropout", "token_dropout", BOOL), MISSING("false")},
+    {HF_IS("emb_layer_norm_before", BOOL, "false")},
+    {HF_IS("is_folding_model", BOOL, "false")},
+    {HF_IS("esmfold_config", TEXT, "null")},
+    {SPECIAL(masked_head, "disable_nsp", "architectures")},
+    HEAD_DIM,
+    NO_SCALING,
+    {CS_IS("rope_theta", "10000.0")},
+    {CS_IS("num_segments", "0")},
+    {CS_IS("embedding_layer_norm", "false")},
+    {CS_IS("use_final_layer_norm", "true")},
+    {CS_IS("mlm_nonlinearity", "gelu")},
+};
+
 /* ---- keys without influence ------------------------------------------------------------------ */
 
 /* Keys of one family; those that any folder may have are in hf_config.c. */
@@ -363,12 +582,29 @@ static const char *const bloom_ignored[] = {"attention_softmax_in_fp32",
                                             NULL};
 static const char *const falcon_40b_ignored[] = {"multi_query", NULL};
 static const char *const none_ignored[] = {NULL};
+static const char *const mpt_ignored[] = {"learned_pos_emb", "init_device", "init_config",
+                                          "tokenizer_name",  "verbose",     NULL};
+static const char *const esm_ignored[] = {"vocab_list", NULL};
+
+/* ---- tensors of other tasks ------------------------------------------------------------------ */
+
+static const char *const bert_beside[] = {"pooler.dense.weight", "pooler.dense.bias",
+                                          "cls.seq_relationship.weight",
+                                          "cls.seq_relationship.bias", NULL};
+static const char *const esm_beside[] = {
+    "pooler.dense.weight", "pooler.dense.bias", "contact_head.regression.weight",
+    "contact_head.regression.bias", "embeddings.position_embeddings.weight", NULL};
 
 /* ---- the families ---------------------------------------------------------------------------- */
 
 #define FAMILY(rules, keys, names)                                                                 \
     .rule = (rules), .n_rules = N(rules), .key = (keys), .n_keys = N(keys), .ignored = (names)
+#define ENCODES                                                                                    \
+    .stack = "bert_encoder.transformer_encoder.layers", .processor = "BertHDF5DataProcessor"
 static const struct convert_family family[] = {
+    {"santacoder", "gpt2", "GPT2LMHeadCustomModel", "transformer.", "h",
+     FAMILY(santacoder_rules, santacoder_keys, gpt2_ignored), .select = "attention_head_type",
+     .selected = "multiquery"},
     {"gpt2", "gpt2", "GPT2LMHeadModel", "transformer.", "h", FAMILY(gpt2_rules, gpt2_keys, gpt2_ignored)},
     {"gptj", "gptj", "GPTJForCausalLM", "transformer.", "h", FAMILY(gptj_rules, gptj_keys, gpt2_ignored)},
     {"gpt-neox", "gpt_neox", "GPTNeoXForCausalLM", "gpt_neox.", "layers",
@@ -380,22 +616,43 @@ static const struct convert_family family[] = {
      FAMILY(mixtral_rules, mixtral_keys, mixtral_ignored)},
     {"bloom", "bloom", "BloomForCausalLM", "transformer.", "h", FAMILY(bloom_rules, bloom_keys, bloom_ignored)},
     {"falcon-7b", "falcon", "FalconForCausalLM", "transformer.", "h",
-     FAMILY(falcon_7b_rules, falcon_7b_keys, none_ignored), "new_decoder_architecture", false},
+     FAMILY(falcon_7b_rules, falcon_7b_keys, none_ignored), .select = "new_decoder_architecture", .selected = "false"},
     {"falcon-40b", "falcon", "FalconForCausalLM", "transformer.", "h",
-     FAMILY(falcon_40b_rules, falcon_40b_keys, falcon_40b_ignored), "new_decoder_architecture", true},
+     FAMILY(falcon_40b_rules, falcon_40b_keys, falcon_40b_ignored), .select = "new_decoder_architecture", .selected = "true"},
     {"starcoder", "gpt_bigcode", "GPTBigCodeForCausalLM", "transformer.", "h",
      FAMILY(bigcode_rules, bigcode_keys, bigcode_ignored)},
+    {"btlm", "btlm", "BTLMLMHeadModel", "transformer.", "h", FAMILY(btlm_rules, btlm_keys, gpt2_ignored),
+     .has_factors = true},
+    {"jais", "jais", "JAISLMHeadModel", "transformer.", "h", FAMILY(btlm_rules, jais_keys, gpt2_ignored),
+     .has_factors = true},
+    {"mpt", "mpt", "MptForCausalLM", "transformer.", "blocks", FAMILY(mpt_rules, mpt_keys, mpt_ignored)},
+    {"codegen", "codegen", "CodeGenForCausalLM", "transformer.", "h",
+     FAMILY(codegen_rules, codegen_keys, gpt2_ignored)},
+    {"bert", "bert", "BertForMaskedLM", "bert.", "encoder.layer",
+     FAMILY(bert_rules, bert_keys, none_ignored), .beside = bert_beside, ENCODES},
+    {"roberta", "roberta", "RobertaForMaskedLM", "roberta.", "encoder.layer",
+     FAMILY(roberta_rules, roberta_keys, none_ignored), .beside = bert_beside, ENCODES},
+    {"esm2", "esm", "EsmForMaskedLM", "esm.", "encoder.layer", FAMILY(esm_rules, esm_keys, esm_ignored),
+     .beside = esm_beside, ENCODES},
 };
 /* clang-format on */
 
 static const char family_names[] =
-    "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder";
+    "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder, "
+    "santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2";
 
 /* An error that names all families. */
 static enum wsc_err unknown(const char *where, const char *name)
 {
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s is not a family that is known", where, name),
                         "known are: %s", family_names);
+}
+
+/* Is @p value the text or the truth value @p expected? */
+static bool has_value(const json_t *value, const char *expected)
+{
+    if (json_is_string(value)) return !strcmp(json_string_value(value), expected);
+    return !strcmp(json_is_true(value) ? "true" : "false", expected);
 }
 
 enum wsc_err convert_family_of(const char *path, const json_t *config,
@@ -407,7 +664,7 @@ enum wsc_err convert_family_of(const char *path, const json_t *config,
     for (int i = 0; i < N(family); i++) {
         const struct convert_family *f = &family[i];
         if (strcmp(f->model_type, type) != 0) continue;
-        if (f->select && json_is_true(json_object_get(config, f->select)) != f->selected) continue;
+        if (f->select && !has_value(json_object_get(config, f->select), f->selected)) continue;
         *out = f;
         return WSC_OK;
     }
@@ -425,15 +682,31 @@ enum wsc_err convert_family_named(const char *name, const struct convert_family 
     return unknown("--model", name);
 }
 
-bool convert_is_buffer(const char *name)
+bool convert_ends_with(const char *const *ending, const char *name)
 {
-    static const char *const ending[] = {".attn.bias",           ".attn.masked_bias",
-                                         ".attention.bias",      ".attention.masked_bias",
-                                         ".rotary_emb.inv_freq", ".embed_positions"};
     const size_t n = strlen(name);
-    for (int i = 0; i < N(ending); i++) {
-        const size_t m = strlen(ending[i]);
-        if (n >= m && !strcmp(name + n - m, ending[i])) return true;
+    for (; ending && *ending; ending++) {
+        const size_t m = strlen(*ending);
+        if (n >= m && !strcmp(name + n - m, *ending)) return true;
     }
     return false;
+}
+
+/* Masks, tables of angles and of positions, slopes, and the second name of a tied bias. */
+bool convert_is_buffer(const char *name)
+{
+    static const char *const ending[] = {".attn.bias",
+                                         ".attn.masked_bias",
+                                         ".attn.causal_mask",
+                                         ".attention.bias",
+                                         ".attention.masked_bias",
+                                         ".rotary_emb.inv_freq",
+                                         ".rotary_embeddings.inv_freq",
+                                         ".embed_positions",
+                                         ".position_ids",
+                                         ".relative_pe.slopes",
+                                         "cls.predictions.decoder.bias",
+                                         "lm_head.decoder.bias",
+                                         NULL};
+    return convert_ends_with(ending, name);
 }

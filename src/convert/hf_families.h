@@ -15,4 +15,6 @@ enum wsc_err convert_family_of(const char *path, const json_t *config,
 enum wsc_err convert_family_named(const char *name, const struct convert_family **out) WSC_CHECKED;
 /** Is @p name (of a folder) a buffer: a mask or a table of angles, no weight? */
 bool convert_is_buffer(const char *name);
+/** Does @p name end with one of the list, whose end is NULL?  A NULL list is empty. */
+bool convert_ends_with(const char *const *ending, const char *name);
 #endif

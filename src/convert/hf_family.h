@@ -13,14 +13,16 @@ enum convert_layout {
     CONVERT_TRANSPOSED = 1, /**< weights are (in, out): a line is a column (Conv1D of GPT-2) */
     CONVERT_GROUPED = 2,    /**< query heads of a group, then its key and value head, group by
                                  group; otherwise all queries, all keys, all values */
-    CONVERT_ROTARY = 4      /**< rotary halves there, rotary pairs here: queries and keys */
+    CONVERT_ROTARY = 4,     /**< rotary halves there, rotary pairs here: queries and keys */
+    CONVERT_QUARTERS = 8    /**< four groups, each with a quarter of the first part's heads, of the
+                                 second's, of the third's: CodeGen, which was trained on four cores */
 };
 
 /** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `@` an
  *  expert, `*` both "weight" and "bias", `/` at the start leaves out the family's prefix. */
 struct convert_rule {
     const char *hf;
-    const char *cs[3]; /**< without "model."; `#` is "transformer_decoder.layers.3." */
+    const char *cs[3]; /**< without "model."; `#` is a block, family->stack and its number */
     int layout;        /**< of enum convert_layout */
 };
 
@@ -35,7 +37,13 @@ struct convert_family {
     const struct convert_key *key;
     int n_keys;
     const char *const *ignored; /**< keys of config.json without influence, NULL at the end */
-    const char *select; /**< boolean key by which families of one model_type differ, or NULL */
-    bool selected;      /**< its value */
+    const char *select;         /**< key by which families of one model_type differ, or NULL */
+    const char *selected;       /**< its value; "false" is also that of an absent key */
+    const char *stack;          /**< our blocks, without "model."; NULL: those of a decoder */
+    /** Endings of tensors that belong to other tasks than ours, NULL at the end; they are left out
+     *  with a warning. */
+    const char *const *beside;
+    const char *processor; /**< data loader of the params; NULL: that of decoders */
+    bool has_factors;      /**< config.json has keys for the factors of muP */
 };
 #endif

@@ -20,6 +20,7 @@ struct convert_word {
 /** A folder's configuration on its way to params. */
 struct convert_yaml {
     const struct convert_source *from;
+    const struct convert_family *family;
     const struct convert_key *key; /**< the row that is being converted */
     FILE *out;
 };

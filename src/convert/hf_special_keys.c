@@ -7,12 +7,14 @@
  * the transformers library, in one object rope_parameters since release 5; both are read. */
 #include "hf_special_keys.h"
 #include "hf_config.h"
+#include "hf_family.h"
 #include "hf_key.h"
 #include "hf_source.h"
 #include "json_file.h"
 
 #include <wsc/units.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- reading config.json --------------------------------------------------------------------- */
@@ -438,4 +440,222 @@ enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs
     TRY(convert_config_set(config, "num_local_experts", json_integer(m->experts)));
     TRY(convert_config_set(config, "num_experts_per_tok", json_integer(m->active_experts)));
     return convert_config_set(config, "router_aux_loss_coef", json_real(m->load_balance));
+}
+
+/* ---- decoders of the Model Zoo --------------------------------------------------------------- */
+
+enum wsc_err convert_one_kv_head_to_cs(struct convert_yaml *y)
+{
+    add_groups(y, 1);
+    return WSC_OK;
+}
+
+enum wsc_err convert_one_kv_head_to_hf(json_t *config, const struct convert_side *cs)
+{
+    (void)config;
+    if (cs->model->kv_heads == 1) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: a %s model has one key head, not %lld", cs->params->file,
+                     cs->family->name, (long long)cs->model->kv_heads);
+}
+
+/* A number at the top; @p value stays as it is when the key is absent or null. */
+static enum wsc_err read_real(const struct convert_yaml *y, const char *name, double *value)
+{
+    const json_t *given = json_object_get(y->from->json, name);
+    if (!given || json_is_null(given)) return WSC_OK;
+    if (!json_is_number(given))
+        return convert_source_raise(y->from, WSC_FORMAT, name, "expected a number");
+    *value = json_number_value(given);
+    return WSC_OK;
+}
+
+enum wsc_err convert_logits_scale_to_cs(struct convert_yaml *y)
+{
+    double whole = 0, alpha = 1, width = 1;
+    TRY(read_real(y, "width_scale", &whole));
+    TRY(read_real(y, "mup_output_alpha", &alpha));
+    TRY(read_real(y, "mup_width_scale", &width));
+    convert_yaml_add(y, "output_logits_scale", "%.17g", whole != 0 ? whole : alpha * width);
+    return WSC_OK;
+}
+
+enum wsc_err convert_logits_scale_to_hf(json_t *config, const struct convert_side *cs)
+{
+    TRY(convert_config_set(config, "mup_output_alpha", json_real(cs->model->logits_scale)));
+    return convert_config_set(config, "mup_width_scale", json_real(1));
+}
+
+enum wsc_err convert_expansion_to_cs(struct convert_yaml *y)
+{
+    int64_t width = 1, ratio = 4;
+    TRY(read_positive(y, "d_model", NULL, &width));
+    TRY(read_int(y, "expansion_ratio", NULL, 4, &ratio));
+    const long long filter = width * ratio;
+    convert_yaml_add(y, "filter_size", "%lld", filter);
+    return WSC_OK;
+}
+
+enum wsc_err convert_expansion_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const int64_t C = cs->model->C, F = cs->model->F;
+    if (F % C == 0) return convert_config_set(config, "expansion_ratio", json_integer(F / C));
+    return WSC_RAISE(WSC_CONFIG, "%s: model.filter_size: %lld is no multiple of the width %lld",
+                     cs->params->file, (long long)F, (long long)C);
+}
+
+/* What attn_config may have, with the only value; NULL: any. */
+static const struct {
+    const char *key, *value;
+} mpt_attention[] = {{"attn_type", "\"multihead_attention\""},
+                     {"clip_qkv", "null"},
+                     {"softmax_scale", "null"},
+                     {"prefix_lm", "false"},
+                     {"qk_ln", "false"},
+                     {"attn_uses_sequence_id", "false"},
+                     {"alibi", "true"},
+                     {"alibi_bias_max", "8"},
+                     {"attn_impl", NULL},
+                     {"model_type", NULL},
+                     {"attn_pdrop", NULL}};
+enum { N_MPT_ATTENTION = sizeof mpt_attention / sizeof *mpt_attention };
+
+/* A member of attn_config against the table. */
+static enum wsc_err check_mpt_attention(const struct convert_yaml *y, const char *key,
+                                        const json_t *value)
+{
+    bool known = false, right = true;
+    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    for (int i = 0; i < N_MPT_ATTENTION; i++) {
+        if (strcmp(mpt_attention[i].key, key) != 0) continue;
+        known = true;
+        right = !mpt_attention[i].value || (text && !strcmp(text, mpt_attention[i].value));
+    }
+    enum wsc_err rc = WSC_OK;
+    if (!known || !right)
+        rc = convert_source_raise(y->from, WSC_CONFIG, "attn_config", "%s: %s is not supported",
+                                  key, text ? text : "?");
+    free(text);
+    return rc;
+}
+
+enum wsc_err convert_mpt_attention_to_cs(struct convert_yaml *y)
+{
+    const json_t *given = json_object_get(y->from->json, "attn_config");
+    const json_t *dropout = json_object_get(given, "attn_pdrop");
+    if (given && !json_is_null(given) && !json_is_object(given))
+        return convert_source_raise(y->from, WSC_FORMAT, "attn_config", "expected an object");
+    for (void *i = json_object_iter((json_t *)given); i;
+         i = json_object_iter_next((json_t *)given, i))
+        TRY(check_mpt_attention(y, json_object_iter_key(i), json_object_iter_value(i)));
+    if (dropout && !json_is_number(dropout))
+        return convert_source_raise(y->from, WSC_FORMAT, "attn_config",
+                                    "attn_pdrop is not a number");
+    convert_yaml_add(y, "attention_dropout_rate", "%.17g", json_number_value(dropout));
+    return WSC_OK;
+}
+
+enum wsc_err convert_mpt_attention_to_hf(json_t *config, const struct convert_side *cs)
+{
+    json_t *attention =
+        json_pack("{s:s, s:b, s:i, s:f}", "attn_type", "multihead_attention", "alibi", 1,
+                  "alibi_bias_max", 8, "attn_pdrop", cs->model->zoo.attention_dropout_rate);
+    return convert_config_set(config, "attn_config", attention);
+}
+
+/* The layout of its fused tensor needs heads in four equal groups. */
+enum wsc_err convert_quarters_to_cs(struct convert_yaml *y)
+{
+    int64_t heads = 1;
+    TRY(read_positive(y, "n_head", NULL, &heads));
+    if (heads % 4 == 0) return WSC_OK;
+    return convert_source_raise(y->from, WSC_FORMAT, "n_head",
+                                "%lld heads are no four equal groups", (long long)heads);
+}
+
+enum wsc_err convert_quarters_to_hf(json_t *config, const struct convert_side *cs)
+{
+    (void)config;
+    if (cs->model->H % 4 == 0 && cs->model->kv_heads == cs->model->H) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: model.num_heads: a %s model has a multiple of four heads",
+                     cs->params->file, cs->family->name);
+}
+
+/* ---- encoders -------------------------------------------------------------------------------- */
+
+/* The first of the architectures, or @p missing. */
+static const char *architecture_of(const struct convert_yaml *y, const char *missing)
+{
+    const json_t *list = json_object_get(y->from->json, "architectures");
+    const char *name = json_string_value(json_array_get(list, 0));
+    return name ? name : missing;
+}
+
+static enum wsc_err unknown_architecture(const struct convert_yaml *y, const char *name,
+                                         const char *known)
+{
+    return wsc_err_hint(
+        convert_source_raise(y->from, WSC_CONFIG, "architectures", "%s is not supported", name),
+        "known are: %s; a model without a head is one of them with tensors left out", known);
+}
+
+/* With the pairs of sentences there is a pooler, whose function is no key there. */
+enum wsc_err convert_bert_heads_to_cs(struct convert_yaml *y)
+{
+    const char *name = architecture_of(y, "BertForMaskedLM");
+    const bool pairs = !strcmp(name, "BertForPreTraining");
+    if (!pairs && strcmp(name, "BertForMaskedLM") != 0)
+        return unknown_architecture(y, name, "BertForPreTraining, BertForMaskedLM");
+    convert_yaml_add(y, "disable_nsp", "%s", pairs ? "false" : "true");
+    if (pairs) convert_yaml_add(y, "pooler_nonlinearity", "tanh");
+    return WSC_OK;
+}
+
+enum wsc_err convert_bert_heads_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    if (m->causal || m->head[0].dense != MODEL_DENSE_W || m->head[0].function != m->nonlinearity ||
+        (m->n_heads > 1 && m->head[1].function != ZOO_TANH))
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: model: not as a %s model has its heads", cs->params->file,
+                      cs->family->name),
+            "it has masked tokens with the encoder's function, and a pooler with tanh");
+    if (m->n_heads == 1) return WSC_OK;
+    return convert_config_set(config, "architectures", json_pack("[s]", "BertForPreTraining"));
+}
+
+enum wsc_err convert_masked_head_to_cs(struct convert_yaml *y)
+{
+    const char *expected = y->family->architecture, *name = architecture_of(y, expected);
+    if (strcmp(name, expected) != 0) return unknown_architecture(y, name, expected);
+    convert_yaml_add(y, "disable_nsp", "true");
+    return WSC_OK;
+}
+
+enum wsc_err convert_masked_head_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    (void)config;
+    if (!m->causal && m->head[0].dense == MODEL_DENSE_W && m->n_heads == 1) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: model: a %s model has the head of masked tokens alone",
+                     cs->params->file, cs->family->name);
+}
+
+/* Positions begin after the row of padding, pad_token_id. */
+enum wsc_err convert_padded_positions_to_cs(struct convert_yaml *y)
+{
+    int64_t rows = 514, pad = 1;
+    TRY(read_int(y, "max_position_embeddings", NULL, 514, &rows));
+    TRY(read_int(y, "pad_token_id", NULL, 1, &pad));
+    if (pad < 0 || rows <= pad + 1 || rows > INT32_MAX)
+        return convert_source_raise(y->from, WSC_FORMAT, "max_position_embeddings",
+                                    "%lld rows leave no position after padding, row %lld",
+                                    (long long)rows, (long long)pad);
+    convert_yaml_add(y, "max_position_embeddings", "%lld", (long long)(rows - pad - 1));
+    return WSC_OK;
+}
+
+enum wsc_err convert_padded_positions_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "max_position_embeddings",
+                              json_integer(cs->model->table_rows));
 }

@@ -5,16 +5,24 @@
 #include "hf_key.h"
 
 #define CONVERT_SPECIAL_MAP(XX)                                                                    \
-    XX(inner)        /**< n_inner; null: four times n_embd */                                      \
-    XX(ffn_hidden)   /**< ffn_hidden_size; absent: four times hidden_size */                       \
-    XX(four_hidden)  /**< no key: four times hidden_size */                                        \
-    XX(head_dim)     /**< rotary over whole heads; head_dim, where given, must be that */          \
-    XX(rotary_pct)   /**< share of a head that is rotated */                                       \
-    XX(rope_scaling) /**< linear and llama3 */                                                     \
-    XX(kv_heads)     /**< num_key_value_heads; absent: all */                                      \
-    XX(num_kv_heads) /**< Falcon's name of it */                                                   \
-    XX(multi_query)  /**< one key and value head, or all */                                        \
-    XX(experts)      /**< number, how many a token takes, factor of the balancing loss */
+    XX(inner)            /**< n_inner; null: four times n_embd */                                  \
+    XX(ffn_hidden)       /**< ffn_hidden_size; absent: four times hidden_size */                   \
+    XX(four_hidden)      /**< no key: four times hidden_size */                                    \
+    XX(head_dim)         /**< rotary over whole heads; head_dim, where given, must be that */      \
+    XX(rotary_pct)       /**< share of a head that is rotated */                                   \
+    XX(rope_scaling)     /**< linear and llama3 */                                                 \
+    XX(kv_heads)         /**< num_key_value_heads; absent: all */                                  \
+    XX(num_kv_heads)     /**< Falcon's name of it */                                               \
+    XX(multi_query)      /**< one key and value head, or all */                                    \
+    XX(experts)          /**< number, how many a token takes, factor of the balancing loss */      \
+    XX(one_kv_head)      /**< no key: one key and value head for all */                            \
+    XX(logits_scale)     /**< width_scale, or mup_output_alpha times mup_width_scale */            \
+    XX(expansion)        /**< filter as a multiple of d_model */                                   \
+    XX(mpt_attention)    /**< the object attn_config of MPT */                                     \
+    XX(quarters)         /**< heads that can be cut into four groups */                            \
+    XX(bert_heads)       /**< masked tokens alone, or pairs of sentences too */                    \
+    XX(masked_head)      /**< masked tokens alone */                                               \
+    XX(padded_positions) /**< rows of the position table, those of padding with them */
 
 #define XX(name)                                                                                   \
     enum wsc_err convert_##name##_to_cs(struct convert_yaml *y) WSC_CHECKED;                       \

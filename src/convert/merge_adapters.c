@@ -32,6 +32,10 @@ static enum wsc_err open_input(struct merge *m)
         zoo_params_parse(&m->params, m->job->params, bytes, n, m->job->set, m->job->n_sets);
     wsc_free(bytes);
     TRY(rc);
+    if (m->params.model.dpo.on)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: model.dpo: adapters are merged in one model", m->params.file),
+            "the params without model.dpo take the policy");
     TRY(model_create(&m->model, &m->params, HW_STREAM_BLOCK));
     if (!m->params.model.lora_params.n)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: model.lora_params: there is nothing to merge",

@@ -6,17 +6,13 @@
  * overlaps are part of it, so that no byte is hidden or read twice. */
 #include "safetensors.h"
 #include "json_file.h"
+#include "weight_files.h"
 
 #include <wsc/mem.h>
-#include <wsc/num.h>
 
 #include <endian.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
@@ -30,21 +26,6 @@ static const struct dtype_row {
                  {"U32", CONVERT_OTHER, 4}, {"U16", CONVERT_OTHER, 2}, {"U8", CONVERT_OTHER, 1},
                  {"BOOL", CONVERT_OTHER, 1}};
 enum { N_DTYPES = sizeof dtype_row / sizeof *dtype_row };
-
-const char *convert_dtype_name(enum convert_dtype dtype)
-{
-    return dtype == CONVERT_OTHER ? "other" : dtype_row[dtype].name;
-}
-
-int64_t convert_dtype_bytes(enum convert_dtype dtype)
-{
-    return dtype == CONVERT_OTHER ? 0 : dtype_row[dtype].bytes;
-}
-
-enum num_format convert_dtype_format(enum convert_dtype dtype)
-{
-    return dtype == CONVERT_F16 ? NUM_FP16 : dtype == CONVERT_BF16 ? NUM_BF16 : NUM_FP32;
-}
 
 /* The row of a type's name, or NULL. */
 static const struct dtype_row *find_dtype(const char *name)
@@ -120,16 +101,13 @@ static enum wsc_err read_entry(const struct entry *e)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-/* A tensor that is not added leaves no name. */
 static enum wsc_err add_tensor(struct convert_files *files, const char *path, const char *name,
                                const json_t *json)
 {
-    struct convert_tensor t = {.file = files->n_files - 1};
-    TRY_GROW(files->tensor, WSC_MEM_CONVERT, files->room, files->n_tensors + 1);
+    struct convert_tensor t = {0};
     TRY(read_entry(&(struct entry){path, name, json, &t}));
-    TRY_MEM(t.name, wsc_strdup(WSC_MEM_CONVERT, name));
-    files->tensor[files->n_tensors++] = t;
-    return WSC_OK;
+    convert_tensor_pack(&t);
+    return convert_files_add(files, &t, name);
 }
 
 /* By the first byte; empty tensors come before others at the same place. */
@@ -182,25 +160,8 @@ static enum wsc_err add_tensors(struct convert_files *files, json_t *header, int
     return WSC_OK;
 }
 
-/* pread(2) that does not stop half way. */
-static enum wsc_err read_at(const struct convert_file *f, void *out, int64_t n, int64_t at)
-{
-    char *to = out;
-    while (n > 0) {
-        ssize_t got = pread(f->fd, to, (size_t)n, at);
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0)
-            return WSC_RAISE(WSC_IO, "%s: cannot be read: %s", f->path,
-                             got ? strerror(errno) : "it became shorter");
-        to += got;
-        at += got;
-        n -= got;
-    }
-    return WSC_OK;
-}
-
 /* The length is checked against file and limit before memory is taken for it. */
-static enum wsc_err read_header(struct convert_files *files)
+enum wsc_err convert_safetensors_add(struct convert_files *files)
 {
     const struct convert_file *f = &files->file[files->n_files - 1];
     uint64_t length = 0;
@@ -209,7 +170,7 @@ static enum wsc_err read_header(struct convert_files *files)
     if (f->bytes < (int64_t)sizeof length)
         return WSC_RAISE(WSC_FORMAT, "%s: has %lld bytes, too few for a safetensors file", f->path,
                          (long long)f->bytes);
-    TRY(read_at(f, &length, sizeof length, 0));
+    TRY(convert_file_read(f, &length, sizeof length, 0));
     length = le64toh(length);
     if (length > (uint64_t)f->bytes - sizeof length || length > CONVERT_MAX_TEXT_BYTES)
         return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
@@ -217,75 +178,10 @@ static enum wsc_err read_header(struct convert_files *files)
                                       f->path, (unsigned long long)length, (long long)f->bytes),
                             "is it a safetensors file, and is it complete?");
     TRY_NEW(text, WSC_MEM_CONVERT, length + 1);
-    enum wsc_err rc = read_at(f, text, (int64_t)length, sizeof length);
+    enum wsc_err rc = convert_file_read(f, text, (int64_t)length, sizeof length);
     if (!rc) rc = convert_json_parse(&header, f->path, text, length);
     wsc_free(text);
     if (!rc) rc = add_tensors(files, header, (int64_t)(sizeof length + length));
     json_decref(header);
     return rc;
-}
-
-enum wsc_err convert_file_add(struct convert_files *files, const char *path)
-{
-    struct stat info;
-    TRY_GROW(files->file, WSC_MEM_CONVERT, files->file_room, files->n_files + 1);
-    struct convert_file *f = &files->file[files->n_files];
-    *f = (struct convert_file){.fd = open(path, O_RDONLY | O_CLOEXEC)};
-    if (f->fd < 0) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
-    files->n_files++;
-    TRY_MEM(f->path, wsc_strdup(WSC_MEM_CONVERT, path));
-    if (fstat(f->fd, &info) || !S_ISREG(info.st_mode))
-        return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
-    f->bytes = info.st_size;
-    return read_header(files);
-}
-
-/* Tensors own their names alone. */
-void convert_files_close(struct convert_files **files)
-{
-    struct convert_files *s = *files;
-    if (!s) return;
-    for (int i = 0; i < s->n_files; i++) {
-        (void)close(s->file[i].fd);
-        wsc_free(s->file[i].path);
-    }
-    for (int i = 0; i < s->n_tensors; i++)
-        wsc_free((void *)s->tensor[i].name);
-    wsc_free(s->file);
-    wsc_free(s->tensor);
-    wsc_free(s);
-    *files = NULL;
-}
-
-/* ---- values ---------------------------------------------------------------------------------- */
-
-/* @p n values from byte @p at on as fp32. */
-static enum wsc_err read_values(const struct convert_file *f, enum convert_dtype dtype, int64_t at,
-                                int64_t n, float *out)
-{
-    enum { PIECE = 1 << 14 };
-    uint16_t half[PIECE];
-    if (dtype == CONVERT_F32) return read_at(f, out, n * 4, at);
-    for (int64_t done = 0; done < n; done += PIECE) {
-        const int64_t m = n - done < PIECE ? n - done : PIECE;
-        TRY(read_at(f, half, m * 2, at + done * 2));
-        num_widen(convert_dtype_format(dtype), out + done, half, m);
-    }
-    return WSC_OK;
-}
-
-/* Row by row of the box, or in one piece when its rows are whole. */
-enum wsc_err convert_files_read(const struct convert_files *files, const struct convert_tensor *t,
-                                const struct store_box *box, float *out)
-{
-    const struct convert_file *f = &files->file[t->file];
-    const int64_t width = t->n_dims && t->shape[0] ? t->n / t->shape[0] : 1;
-    const int64_t size = convert_dtype_bytes(t->dtype), n = box->rows * box->columns;
-    const bool whole_rows = box->columns == width; /* they are one piece */
-    const int64_t piece = whole_rows ? n : box->columns;
-    for (int64_t i = 0; i * piece < n; i++) {
-        const int64_t first = (box->row + i) * width + box->column;
-        TRY(read_values(f, t->dtype, t->at + first * size, piece, out + i * piece));
-    }
-    return WSC_OK;
 }

@@ -2,7 +2,7 @@
 /* A safetensors file being written: the header of all tensors first, then values in their order, in
  * the type of each. */
 #include "safetensors_writer.h"
-#include "safetensors.h"
+#include "weight_files.h"
 
 #include <wsc/check.h>
 #include <wsc/file.h>

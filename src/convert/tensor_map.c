@@ -149,6 +149,7 @@ static void fill_pair(const struct builder *b, struct convert_pair *p, const str
     p->head_dim = model->head_dim;
     p->rotary_dim = r->layout & CONVERT_ROTARY ? b->rotary_dim : 0;
     p->groups = r->layout & CONVERT_GROUPED ? p->lines[1] / p->head_dim : 1;
+    if (r->layout & CONVERT_QUARTERS) p->groups = 4;
 }
 
 /* The pair of a rule at a place, when the model has its tensors: biases are often absent. */
@@ -158,8 +159,9 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     struct convert_pair p = {0};
     bool *used[CONVERT_MAX_PARTS] = {NULL};
     char name[CONVERT_NAME_BYTES];
+    const char *stack = at->family->stack;
     for (int i = 0; i < CONVERT_MAX_PARTS && r->cs[i]; i++, p.n_parts++) {
-        expand(name, r->cs[i], "model.", "transformer_decoder.layers", at);
+        expand(name, r->cs[i], "model.", stack ? stack : "transformer_decoder.layers", at);
         struct named *found = find(&b->finder, name);
         if (!found) return WSC_OK;
         p.tensor[i] = found->tensor;

@@ -5,9 +5,9 @@
 #include "tensor_mover.h"
 #include "hf_family.h"
 #include "json_file.h"
-#include "safetensors.h"
 #include "safetensors_writer.h"
 #include "tensor_map.h"
+#include "weight_files.h"
 
 #include <wsc/mem.h>
 

@@ -2,8 +2,8 @@
  */
 #ifndef WSC_CONVERT_TENSOR_MOVER_H
 #define WSC_CONVERT_TENSOR_MOVER_H
-#include "safetensors.h"
 #include "tensor_map.h"
+#include "weight_files.h"
 
 #include <wsc/convert.h>
 #include <wsc/err.h>

@@ -5,10 +5,10 @@
 #include "hf_families.h"
 #include "hf_key.h"
 #include "json_file.h"
-#include "safetensors.h"
 #include "safetensors_writer.h"
 #include "tensor_map.h"
 #include "tensor_mover.h"
+#include "weight_files.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>
@@ -49,6 +49,14 @@ static enum wsc_err read_params(struct export *ex)
     return rc;
 }
 
+/* Does a row of the family convert or check this key of the params? */
+static bool has_row(const struct convert_family *f, const char *cs)
+{
+    for (int i = 0; i < f->n_keys; i++)
+        if (f->key[i].cs && !strcmp(f->key[i].cs, cs)) return true;
+    return false;
+}
+
 /* What has no key there, and without which the model is another one. */
 static enum wsc_err check_plain(const struct export *ex)
 {
@@ -62,7 +70,8 @@ static enum wsc_err check_plain(const struct export *ex)
         {m->sink_tokens != 0, "attention_sink_tokens"},
         {m->zoo.sliding_window_every_other_decoder_layer,
          "sliding_window_every_other_decoder_layer"},
-        {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM, "norm_type: biasless-layernorm"},
+        {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM && !has_row(ex->cs.family, "norm_type"),
+         "norm_type: biasless-layernorm"},
         {m->H * m->head_dim != m->C, "attention_inner_dim"},
     };
     for (size_t i = 0; i < sizeof feature / sizeof *feature; i++)
@@ -84,10 +93,13 @@ static enum wsc_err read_dtypes(struct export *ex)
 }
 
 /* A tied embedding with factors becomes two tensors: one takes that of the embeddings, the other
- * that of the logits. */
+ * that of the logits.  Of the two models of preference optimization the policy goes out: a model
+ * alone finds its tensors in such a checkpoint. */
 static enum wsc_err make_model(struct export *ex)
 {
+    ex->params.model.dpo.on = false;
     TRY(model_create(&ex->model, &ex->params, HW_STREAM_BLOCK));
+    if (ex->cs.family->has_factors) return WSC_OK;
     ex->cs.fold = convert_has_factors(ex->model);
     if (!convert_unties(ex->model)) return WSC_OK;
     ex->params.model.share_embedding_weights = false;

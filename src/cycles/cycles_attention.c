@@ -88,10 +88,17 @@ static double contract_keys(const struct cycles_layout *l)
     return key_axpys(l) + keys(l) * key_row(l) + latency(l);
 }
 
+/** Rows of scores that the columns of a head send. */
+static struct cycles_side sent_scores(const struct cycles_layout *l)
+{
+    return (struct cycles_side){
+        .n = l->tokens, .k = ceil(l->tokens / l->head_cols), .wide = l->head_cols > 1};
+}
+
 /** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
 static double contract_queries(const struct cycles_layout *l)
 {
-    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    const struct cycles_side sent = sent_scores(l);
     const double held = l->heads.k / l->heads_per_pe;
     const double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
@@ -99,7 +106,7 @@ static double contract_queries(const struct cycles_layout *l)
 
 bool cycles_keys_arrive(const struct cycles_layout *l)
 {
-    const struct cycles_side sent = {l->tokens, ceil(l->tokens / l->head_cols)};
+    const struct cycles_side sent = sent_scores(l);
     return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
 }
 

@@ -13,7 +13,7 @@
 
 struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n)
 {
-    return (struct cycles_side){(double)n, ceil((double)n / l->cols)};
+    return (struct cycles_side){.n = (double)n, .k = ceil((double)n / l->cols)};
 }
 
 static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum num_format format)
@@ -93,7 +93,7 @@ static void set_heads(struct cycles_layout *l)
     const double per = cols >= 1 ? ceil(d / cols) : d;
     l->heads_per_pe = cols >= 1 ? 1 : ceil(H / l->cols);
     l->head_cols = cols >= 1 ? ceil(d / per) : 1;
-    l->heads = (struct cycles_side){H * d, per * l->heads_per_pe};
+    l->heads = (struct cycles_side){.n = H * d, .k = per * l->heads_per_pe};
     l->qkv = 1 + 2 * (double)m->kv_heads / H;
 }
 

@@ -320,7 +320,7 @@ static double qkv_gradient(const struct cycles_layout *l)
 /** q, k and v together. */
 static struct cycles_side qkv_side(const struct cycles_layout *l)
 {
-    return (struct cycles_side){l->heads.n * l->qkv, ceil(l->heads.k * l->qkv)};
+    return (struct cycles_side){.n = l->heads.n * l->qkv, .k = ceil(l->heads.k * l->qkv)};
 }
 
 /** Density of the three matrices together, each with its share of the features. */

@@ -113,9 +113,10 @@ static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
 
-/** Largest number of sequences, at most the share, that fits; 0 = not one. */
+/** Largest number of sequences, at most the share, that fits; 0 = not one sample. */
 static int64_t largest(const struct task *task, const struct cycles_plan *p, bool resident)
 {
+    const int64_t each = model_sequences(task->model);
     int64_t low = 0, high = task->share;
     while (low < high) {
         int64_t mid = high - (high - low) / 2;
@@ -124,7 +125,7 @@ static int64_t largest(const struct task *task, const struct cycles_plan *p, boo
         else
             high = mid - 1;
     }
-    return low;
+    return low / each * each;
 }
 
 /** Sizes in bytes, once lanes, keep and micro-batch stand. */
@@ -157,18 +158,22 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     const double latency = (double)hw_stage_latency_ps(hw->cluster, false) * cycles_per_ps;
     const double latency_backward = (double)hw_stage_latency_ps(hw->cluster, true) * cycles_per_ps;
     double sum = 0, weight = (double)num_format_bytes(model->format);
-    int per_layer = (model->n_stages - 2) / (int)model->L;
+    const int first_stage = model->first_policy;
+    int per_layer = (model->n_stages - first_stage - 2) / (int)model->L;
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
-    /* Blocks are alike: embedding, the stages of block 0 L times, head. */
+    /* Blocks are alike: embedding, the stages of block 0 L times, head.  The reference model has
+     * the same stages, forward, and keeps nothing. */
     for (int i = 0; i < per_layer + 2; i++) {
-        int stage = i <= per_layer ? i : model->n_stages - 1;
+        int stage = i <= per_layer ? first_stage + i : model->n_stages - 1;
         const struct model_stage *s = &model->stage[stage];
         double times = s->layer < 0 ? 1 : (double)model->L, n = (double)s->n_elems;
         double spill = (double)cycles_spill_bytes(model, plan, stage, n_sequences);
         struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
         double io = fmax(hw_io_cycles(hw, n * weight), hw_spill_cycles(hw, spill));
         sum += times * (latency + fmax(cycles_total(&f), io));
+        if (model->n_reference)
+            sum += times * (latency + fmax(cycles_total(&f), hw_io_cycles(hw, n * weight)));
         if (!training) continue;
         struct cycles_breakdown b = cycles_layout_stage(&l, s, plan->keep, true);
         io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
@@ -178,19 +183,22 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     return sum;
 }
 
-/** Micro-batches of a step: evened out when free, whole ones and a rest when given. */
+/** Micro-batches of a step, of whole samples: evened out when free, whole ones and a rest when
+ *  given. */
 static void set_micro_batches(const struct task *task, struct cycles_plan *p, int64_t most)
 {
+    const int64_t each = model_sequences(task->model), samples = task->share / each;
     p->n_micro = (task->share - 1) / most + 1;
-    p->micro_batch = task->micro_batch ? most : (task->share - 1) / p->n_micro + 1;
+    p->micro_batch = task->micro_batch ? most : ((samples - 1) / p->n_micro + 1) * each;
 }
 
 static double step_cycles(const struct task *task, const struct cycles_plan *p)
 {
+    const int64_t each = model_sequences(task->model), samples = task->share / each;
     int64_t large = p->n_micro - 1, small_size = task->share - large * p->micro_batch;
-    if (!task->micro_batch && task->share % p->n_micro != 0) {
-        large = task->share % p->n_micro;
-        small_size = p->micro_batch - 1;
+    if (!task->micro_batch && samples % p->n_micro != 0) {
+        large = samples % p->n_micro;
+        small_size = p->micro_batch - each;
     }
     double small = cycles_plan_micro_batch(task->hw, task->model, p, task->training, small_size,
                                            task->densest);
@@ -209,7 +217,7 @@ static bool try_slices(const struct task *task, const struct cycles_plan *way, b
     int64_t most = task->micro_batch;
     if (most == 0)
         most = largest(task, &p, resident);
-    else if (!fits(task, &p, resident ? most : 1, resident))
+    else if (!fits(task, &p, resident ? most : model_sequences(task->model), resident))
         return false;
     if (most == 0) return false;
     set_micro_batches(task, &p, most);
@@ -275,7 +283,8 @@ enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
                                bool training, const struct model_density *densest)
 {
-    struct task task = {hw, model, share < 1 ? 1 : share, 0, training, densest};
+    const int64_t least = model_sequences(model);
+    struct task task = {hw, model, share < least ? least : share, 0, training, densest};
     *plan = (struct cycles_plan){0};
     if (micro_batch == CONF_NULL)
         task.micro_batch = task.share;
@@ -315,7 +324,10 @@ int64_t cycles_spill_bytes(const struct model *model, const struct cycles_plan *
                            int64_t n_sequences)
 {
     const struct model_stage *s = &model->stage[stage];
-    int64_t per_block = plan->spill_bytes_per_sequence / model->L;
+    const bool keeps = stage >= model->first_policy; /* a reference model keeps nothing */
+    const int64_t kept = keeps ? 0 : plan->act_bytes_per_sequence;
+    const int64_t spilled = plan->spill_bytes_per_sequence - kept;
+    int64_t per_block = spilled > 0 ? spilled / model->L : 0;
     double block = (double)per_block * (double)n_sequences;
     if (s->n_parts == 1) block *= part_share(model, s->part[0], plan->keep);
     return clamp_int(floor(block));

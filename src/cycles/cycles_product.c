@@ -111,7 +111,7 @@ double cycles_product(const struct cycles_layout *l, const struct cycles_side *i
 double cycles_product_sliced(const struct cycles_layout *l, const struct cycles_side *in,
                              double n_out, double density)
 {
-    const struct cycles_side part = {in->n / l->slices, ceil(in->k / l->slices)};
+    const struct cycles_side part = {.n = in->n / l->slices, .k = ceil(in->k / l->slices)};
     return l->slices * cycles_product(l, &part, n_out, density);
 }
 
@@ -222,16 +222,25 @@ static double first_column_relays(const struct cycles_layout *l, double held)
     return fmod(comes, cycles + l->start) < cycles ? cycles_fit.value_relay : 0;
 }
 
+/** On the mesh the column that owns what is sent rounds it from 32 bits as it sets out, one a cycle
+ *  on WSE-2 and four on WSE-3 (fs2h), each in a slot that no AXPY can share; the row waits for it,
+ *  whichever column it is. */
+static double owner_rounds(const struct cycles_layout *l)
+{
+    enum { WSE3_HOP = 2 };
+    return l->on_mesh && l->value < 1 && l->hop < WSE3_HOP ? fmax(0, 1 - l->start) : 0;
+}
+
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
  * the row and starts an AXPY over the @p held features, whose sums then leave down the column, an
  *  addition on each PE and as many for the lanes. */
 static double outer_by_data(const struct cycles_layout *l, double n, double held,
                             const struct cycles_side *sent, double cols)
 {
+    const double relays = fmax(first_column_relays(l, held), sent->wide ? owner_rounds(l) : 0);
     const double way = l->lanes > 1 ? 2 : 1;
     const double added = fmax(0, way * held / l->add - l->start / cycles_fit.chain_hidden);
-    const double item =
-        n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * first_column_relays(l, held) + added;
+    const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * relays + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
 }
 

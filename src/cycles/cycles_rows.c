@@ -11,7 +11,7 @@
 #include <math.h>
 
 /** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
-enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, POLYNOMIAL_CYCLES = 8, RELU_CYCLES = 2 };
+enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, RELU_CYCLES = 2 };
 
 /* ---- bias and residual ----------------------------------------------------------------------- */
 
@@ -103,7 +103,7 @@ double cycles_nonlinearity(const struct cycles_layout *l, double features)
 {
     const bool plain = l->model->nonlinearity == ZOO_RELU;
     return cycles_map(l, features * l->t,
-                      plain ? RELU_CYCLES : l->exp + l->divide + POLYNOMIAL_CYCLES);
+                      plain ? RELU_CYCLES : l->exp + l->divide + CYCLES_POLYNOMIAL);
 }
 
 /** Four products and two sums of halves of the features. */

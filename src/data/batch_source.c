@@ -4,6 +4,7 @@
 #include "encoder_rows.h"
 #include "encoder_samples.h"
 #include "file_sum.h"
+#include "pair_samples.h"
 #include "permute.h"
 
 #include <wsc/check.h>
@@ -28,6 +29,7 @@ struct file {
     char *path;
     int64_t first; /* index in its data set of its first sample */
     struct store_samples *open;
+    struct data_pairs *pairs;       /* open, instead of `open` */
     struct data_examples *examples; /* of encoders, open once and for all */
     int64_t used;                   /* tick of its last use */
 };
@@ -54,9 +56,10 @@ struct data_source {
     int64_t sinks;   /* put before them */
     int64_t sink_id, vocab, tick;
     bool shuffle, repeat;
-    int n_rows; /* 3, with spans and of encoders 5 */
+    int n_rows;    /* of a sequence: 3, with spans and of encoders 5 */
+    int sequences; /* of a sample: 1, or 2 of a pair */
     uint64_t seed;
-    int32_t *sample;                     /* (rows, T) */
+    int32_t *sample;                     /* (sequences, rows, T) */
     struct data_examples_shared *shared; /* of encoders; NULL: samples of GPT */
     int64_t n_labels, n_types, n_classes;
     float target; /* of the sample */
@@ -236,13 +239,20 @@ static enum wsc_err list_set(struct data_source *s, const struct zoo_input *inpu
 
 /* ---- open files ------------------------------------------------------------------------------ */
 
+static bool is_open(const struct file *f)
+{
+    return f->open || f->pairs;
+}
+
 /* Descriptors are few and samples come in any order: the file that was used longest ago goes. */
 static void close_oldest(struct data_source *s)
 {
     struct file *oldest = NULL;
     for (int i = 0; i < s->n_files; i++)
-        if (s->file[i].open && (!oldest || s->file[i].used < oldest->used)) oldest = &s->file[i];
+        if (is_open(&s->file[i]) && (!oldest || s->file[i].used < oldest->used))
+            oldest = &s->file[i];
     store_samples_close(&oldest->open);
+    data_pairs_close(&oldest->pairs);
     s->n_open--;
 }
 
@@ -250,11 +260,25 @@ static void close_oldest(struct data_source *s)
 static enum wsc_err use_file(struct data_source *s, struct file *f)
 {
     f->used = ++s->tick;
-    if (f->open) return WSC_OK;
+    if (is_open(f)) return WSC_OK;
     if (s->n_open == MAX_OPEN) close_oldest(s);
-    TRY(store_samples_open(&f->open, f->path, s->T));
+    if (s->sequences > 1)
+        TRY(data_pairs_open(&f->pairs, f->path));
+    else
+        TRY(store_samples_open(&f->open, f->path, s->T));
     s->n_open++;
     return WSC_OK;
+}
+
+/* Tokens of a sequence, and samples, of an open file. */
+static int64_t T_of(const struct file *f)
+{
+    return f->pairs ? data_pairs_T(f->pairs) : store_samples_T(f->open);
+}
+
+static int64_t n_of(const struct file *f)
+{
+    return f->pairs ? data_pairs_n(f->pairs) : store_samples_n(f->open);
 }
 
 /* Files with spans belong to use_vsl and files without do not: each mistake gets the hint that
@@ -292,8 +316,8 @@ static enum wsc_err check_gpt_file(struct data_source *s, struct file *f)
 {
     TRY(store_probe(f->path));
     TRY(use_file(s, f));
-    TRY(check_rows(s, f));
-    int64_t T = store_samples_T(f->open);
+    if (!f->pairs) TRY(check_rows(s, f));
+    const int64_t T = T_of(f);
     return T == s->T ? WSC_OK : wrong_length(s, f, T);
 }
 
@@ -303,7 +327,7 @@ static enum wsc_err check_file(struct data_source *s, struct set *set, struct fi
         TRY(data_examples_open(&f->examples, f->path, s->shared));
     else
         TRY(check_gpt_file(s, f));
-    const int64_t n = s->shared ? data_examples_n(f->examples) : store_samples_n(f->open);
+    const int64_t n = s->shared ? data_examples_n(f->examples) : n_of(f);
     f->first = set->n;
     if (__builtin_add_overflow(set->n, n, &set->n) || set->n > max_samples)
         return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
@@ -385,13 +409,17 @@ static enum wsc_err mix(struct data_source *s, const struct zoo_input *input)
     return WSC_OK;
 }
 
+static bool of_encoders(const struct zoo_input *input)
+{
+    return input->samples != ZOO_SAMPLES_GPT && input->samples != ZOO_SAMPLES_PAIRS;
+}
+
 /* Lengths, then the sets in their order, then the length of an epoch: num_samples, or all there
  * are. */
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
 {
     TRY(check_length(s, input));
-    if (input->samples != ZOO_SAMPLES_GPT)
-        TRY(data_examples_share(&s->shared, input, s->T, s->vocab));
+    if (of_encoders(input)) TRY(data_examples_share(&s->shared, input, s->T, s->vocab));
     for (int k = 0; k < s->n_sets; k++)
         TRY(open_set(s, input, k));
     if (input->n_sets) TRY(mix(s, input));
@@ -419,13 +447,15 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->shuffle = input->shuffle;
     s->repeat = input->repeat;
     s->seed = (uint64_t)input->shuffle_seed;
-    s->n_rows = input->use_vsl || input->samples != ZOO_SAMPLES_GPT ? 5 : 3;
+    s->n_rows = input->use_vsl || of_encoders(input) ? 5 : 3;
+    s->sequences = input->samples == ZOO_SAMPLES_PAIRS ? 2 : 1;
     s->n_labels = input->n_labels;
     s->n_types = input->n_types ? input->n_types : INT32_MAX;
     s->n_classes = input->n_classes;
     s->n_sets = input->n_sets ? input->n_sets : 1;
     s->set = wsc_alloc(WSC_MEM_DATA, (size_t)s->n_sets, sizeof *s->set);
-    s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)T, (size_t)s->n_rows * sizeof *s->sample);
+    s->sample = wsc_alloc_raw(WSC_MEM_DATA, (size_t)(s->sequences * T),
+                              (size_t)s->n_rows * sizeof *s->sample);
     enum wsc_err rc = s->sample && s->set ? open_all(s, input) : WSC_NOMEM;
     if (rc) data_source_close(&s);
     *out = s;
@@ -438,6 +468,7 @@ void data_source_close(struct data_source **source)
     if (!s) return;
     for (int i = 0; i < s->n_files; i++) {
         store_samples_close(&s->file[i].open);
+        data_pairs_close(&s->file[i].pairs);
         data_examples_close(&s->file[i].examples);
         wsc_free(s->file[i].path);
     }
@@ -517,12 +548,18 @@ static int64_t row_limit(const struct data_source *s, int row)
     return limit[row];
 }
 
-/* Position t of the sample just read: the row that is out of range, or -1. */
-static int bad_row(struct data_source *s, int64_t t)
+/* Rows of sequence @p k of the sample just read. */
+static int32_t *rows_of(const struct data_source *s, int k)
 {
-    const int32_t mask = s->sample[s->T + t];
+    return s->sample + k * s->n_rows * s->T;
+}
+
+/* Position t of a sequence of the sample: the row that is out of range, or -1. */
+static int bad_row(const struct data_source *s, int32_t *rows, int64_t t)
+{
+    const int32_t mask = rows[s->T + t];
     for (int row = 0; row < s->n_rows; row++) {
-        int32_t *x = &s->sample[row * s->T + t];
+        int32_t *x = &rows[row * s->T + t];
         if (*x >= 0 && *x <= row_limit(s, row)) continue;
         if (row != 2 || mask) return row;
         *x = 0; /* does not count; in range it can be used as an index */
@@ -554,15 +591,25 @@ static enum wsc_err check_example(struct data_source *s, const struct file *f, i
                      (long long)(i - f->first));
 }
 
+/* Which text of a pair, of both one after the other, for the names of its rows. */
+static const char *text_name(const struct data_source *s, int64_t at)
+{
+    if (s->sequences == 1) return "";
+    return at < s->T ? "chosen_" : "rejected_";
+}
+
 /* Values are used as indices later, so each is checked when it is read. */
 static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
 {
-    for (int64_t t = 0; t < s->T; t++) {
-        int row = bad_row(s, t);
+    for (int64_t at = 0; at < s->sequences * s->T; at++) {
+        const int64_t t = at % s->T;
+        int32_t *rows = rows_of(s, (int)(at / s->T));
+        int row = bad_row(s, rows, t);
         if (row < 0) continue;
-        (void)WSC_RAISE(WSC_FORMAT, "%s: sample %lld, position %lld: %s is %d, expected 0 to %lld",
-                        f->path, (long long)(i - f->first), (long long)t, row_name[row],
-                        (int)s->sample[row * s->T + t], (long long)row_limit(s, row));
+        (void)WSC_RAISE(WSC_FORMAT,
+                        "%s: sample %lld, position %lld: %s%s is %d, expected 0 to %lld", f->path,
+                        (long long)(i - f->first), (long long)t, text_name(s, at), row_name[row],
+                        (int)rows[row * s->T + t], (long long)row_limit(s, row));
         return wsc_err_hint(WSC_FORMAT, "%s", row_hint[row]);
     }
     return WSC_OK;
@@ -583,10 +630,11 @@ static enum wsc_err read_sample(struct data_source *s, const struct set *set, in
     }
     TRY(use_file(s, f));
     /* Another program may have replaced the file since it was first looked at. */
-    if (i - f->first >= store_samples_n(f->open) || store_samples_T(f->open) != s->T ||
-        store_samples_rows(f->open) != s->n_rows)
+    if (i - f->first >= n_of(f) || T_of(f) != s->T ||
+        (f->open && store_samples_rows(f->open) != s->n_rows))
         return WSC_RAISE(WSC_IO, "%s: was changed while it is in use", f->path);
-    TRY(store_samples_read(f->open, i - f->first, s->sample));
+    TRY(f->pairs ? data_pairs_read(f->pairs, i - f->first, s->sample)
+                 : store_samples_read(f->open, i - f->first, s->sample));
     return check_ids(s, f, i);
 }
 
@@ -652,7 +700,8 @@ static int64_t order(const struct data_source *s, int64_t i, uint64_t epoch)
     return i < whole ? i % s->n : data_permute(i - whole, s->n, s->seed, last_copy);
 }
 
-static void put_rows(const struct data_source *s, struct data_batch *batch, int64_t k)
+/* Sequence @p from of the sample as sequence @p k of the batch. */
+static void put_rows(const struct data_source *s, int from, struct data_batch *batch, int64_t k)
 {
     const bool encoder = s->shared != NULL;
     int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels,
@@ -663,7 +712,7 @@ static void put_rows(const struct data_source *s, struct data_batch *batch, int6
         int32_t *out = row[r] + k * batch->T;
         for (int64_t t = 0; t < s->sinks; t++)
             out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */
-        memcpy(out + s->sinks, s->sample + r * s->T, (size_t)s->T * sizeof *s->sample);
+        memcpy(out + s->sinks, rows_of(s, from) + r * s->T, (size_t)s->T * sizeof *s->sample);
     }
 }
 
@@ -683,7 +732,8 @@ static enum wsc_err check_end(const struct data_source *s, int64_t last)
 enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
                               struct data_batch *batch)
 {
-    WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max && batch->T == s->sinks + s->T,
+    WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max / s->sequences &&
+                  batch->T == s->sinks + s->T,
               "samples %lld, +%lld", (long long)first, (long long)n);
     if (s->n_rows == 5 && !s->shared)
         TRY(add_spans(batch));
@@ -694,14 +744,15 @@ enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
     else
         drop_encoder_rows(batch);
     TRY(check_end(s, first + n));
-    batch->n = n;
+    batch->n = n * s->sequences;
     for (int64_t k = 0; k < n; k++) {
         int64_t g = first + k, j = 0;
         int64_t at = order(s, g % s->n_epoch, (uint64_t)(g / s->n_epoch));
         const struct set *set =
             s->shuffle || s->n_sets == 1 ? find_stacked(s, at, &j) : find_mixed(s, at, &j);
         TRY(read_sample(s, set, j % set->n_used, g));
-        put_rows(s, batch, k);
+        for (int i = 0; i < s->sequences; i++)
+            put_rows(s, i, batch, k * s->sequences + i);
     }
     return WSC_OK;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A dataset of chats in the Model Zoo's HDF5 form: one chat a sample, rows of inputs, loss mask and
- * labels, padded to the sequence length.  All samples stay in memory until the files are written,
+ * labels, padded to the sequence length; or of pairs of chats, such rows of the chosen one and then
+ * of the rejected one.  All samples stay in memory until the files are written,
  * because the parts are fractions of their number.
  * cmd_data.c calls; chat_lines.c reads and tokenizes. */
 #include "chat_lines.h"
@@ -22,8 +23,9 @@ struct chats {
     const struct data_chat_template *template;
     struct data_made *made;
     struct data_inputs inputs;
-    struct data_chat chat;
-    int32_t *sample; /* owned, (n, ROWS, T) */
+    struct data_chat chat[2];
+    int sides;       /* of a sample: 1, or 2 of a pair; 0: not known yet */
+    int32_t *sample; /* owned, (n, sides, ROWS, T) */
     int64_t n, room;
 };
 
@@ -46,9 +48,8 @@ static enum wsc_err check(const struct chats *c, const char *name)
 /* ---- samples --------------------------------------------------------------------------------- */
 
 /* The chat as rows; false when no place is left that is learned. */
-static bool lay_out(const struct chats *c, int32_t *rows)
+static bool lay_out(const struct chats *c, const struct data_chat *chat, int32_t *rows)
 {
-    const struct data_chat *chat = &c->chat;
     const int64_t T = c->make->T;
     bool any = false;
     for (int64_t t = 0; t < T; t++) {
@@ -63,7 +64,8 @@ static bool lay_out(const struct chats *c, int32_t *rows)
 
 static enum wsc_err add_sample(struct chats *c)
 {
-    const int64_t size = ROWS * c->make->T;
+    const int64_t size = c->sides * ROWS * c->make->T;
+    bool any = true;
     if (c->n == c->room) {
         const int64_t room = 2 * c->room + 64;
         int32_t *sample;
@@ -73,24 +75,38 @@ static enum wsc_err add_sample(struct chats *c)
         c->room = room;
     }
     c->made->n_documents++;
-    c->made->n_bytes += c->chat.n_bytes;
-    c->made->n_tokens += c->chat.n;
-    if (lay_out(c, c->sample + c->n * size))
+    for (int i = 0; i < c->sides; i++) {
+        c->made->n_bytes += c->chat[i].n_bytes;
+        c->made->n_tokens += c->chat[i].n;
+        any = lay_out(c, &c->chat[i], c->sample + c->n * size + i * ROWS * c->make->T) && any;
+    }
+    if (any)
         c->n++;
     else
         c->made->n_empty++;
     return WSC_OK;
 }
 
+/* The first line decides for all. */
+static enum wsc_err take_line(struct chats *c, struct data_stream *stream, bool pair)
+{
+    const int sides = pair ? 2 : 1;
+    if (!c->sides) c->sides = sides;
+    if (c->sides != sides)
+        return data_stream_raise(stream, "the object before here is a %s, those before it are %ss",
+                                 pair ? "pair" : "chat", pair ? "chat" : "pair");
+    return add_sample(c);
+}
+
 static enum wsc_err read_file(struct chats *c, const char *path)
 {
     struct data_stream *stream = NULL;
-    bool found = true;
+    bool found = true, pair = false;
     TRY(data_stream_open(&stream, path, c->make->errors));
     enum wsc_err rc = data_stream_skip_mark(stream);
     while (!rc && found) {
-        rc = data_chat_read(stream, c->template, c->make, &c->chat, &found);
-        if (!rc && found) rc = add_sample(c);
+        rc = data_chat_read(stream, c->template, c->make, c->chat, &found, &pair);
+        if (!rc && found) rc = take_line(c, stream, pair);
     }
     data_stream_close(&stream);
     return rc;
@@ -101,7 +117,8 @@ static enum wsc_err read_file(struct chats *c, const char *path)
 static void count_part(const struct chats *c, struct data_part *part)
 {
     const int64_t T = c->make->T;
-    for (int64_t i = part->first; i < part->first + part->n_samples; i++) {
+    const int64_t first = part->first * c->sides, n = part->n_samples * c->sides;
+    for (int64_t i = first; i < first + n; i++) {
         const int32_t *mask = c->sample + (i * ROWS + 1) * T, *label = mask + T;
         for (int64_t t = 0; t < T; t++) {
             if (mask[t])
@@ -116,10 +133,11 @@ static void count_part(const struct chats *c, struct data_part *part)
 static enum wsc_err write_files(const struct chats *c, const struct data_part *part,
                                 const char *dir)
 {
-    const int64_t per_file = c->make->samples_per_file, size = ROWS * c->make->T;
+    const int64_t per_file = c->make->samples_per_file, size = c->sides * ROWS * c->make->T;
     for (int64_t done = 0; done < part->n_samples; done += per_file) {
         const int64_t left = part->n_samples - done, n = left < per_file ? left : per_file;
-        const struct store_samples_shape shape = {.n = n, .T = c->make->T, .type = c->make->type};
+        const struct store_samples_shape shape = {
+            .n = n, .T = c->make->T, .type = c->make->type, .pairs = c->sides > 1};
         struct store_samples_writer *w = NULL;
         char *path;
         TRY_MEM(path,
@@ -165,6 +183,8 @@ static enum wsc_err write_parts(struct chats *c)
                          c->make->input[0], (long long)c->n);
     struct data_part part[PARTS] = {{.n_samples = c->n - held},
                                     {.first = c->n - held, .n_samples = held}};
+    for (int p = 0; p < PARTS; p++)
+        part[p].pairs = c->sides > 1;
     enum wsc_err rc = WSC_OK;
     for (int p = 0; p < PARTS && !rc; p++) {
         part[p].label_count =
@@ -199,7 +219,8 @@ enum wsc_err data_make_chats(const struct data_make *make, const char *name, str
     struct chats c = {.make = make, .template = data_chat_template_find(name), .made = made};
     *made = (struct data_made){0};
     const enum wsc_err rc = run(&c, name);
-    data_chat_fini(&c.chat);
+    data_chat_fini(&c.chat[0]);
+    data_chat_fini(&c.chat[1]);
     data_inputs_fini(&c.inputs);
     wsc_free(c.sample);
     return rc;

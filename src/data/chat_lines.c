@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chats of JSON Lines as tokens: an object with `messages`, a list of maps with role and content,
- * or with `prompt` and `completion`.  A template puts fixed text around the text of each role; the
- * text and what follows it are tokenized apart, so that no token is half prompt and half answer.
- * chat_dataset.c calls. */
+ * or with `prompt` and `completion`; and pairs: `chosen` and `rejected`, each a text after the
+ * prompt or a list of messages of its own.  A template puts fixed text around the text of each
+ * role; the text and what follows it are tokenized apart, so that no token is half prompt and half
+ * answer. chat_dataset.c calls. */
 #include "chat_lines.h"
 
 #include "json_documents.h"
@@ -49,7 +50,8 @@ struct reader {
     struct data_json json;
     const struct data_chat_template *template;
     const struct data_make *make;
-    struct data_chat *chat;
+    struct data_chat *chat; /* the one that is being read, of `both` */
+    struct data_chat *both; /* a chat, or the two of a pair */
 };
 
 /* ---- tokens ---------------------------------------------------------------------------------- */
@@ -197,32 +199,77 @@ static enum wsc_err read_messages(struct reader *r)
     return WSC_OK;
 }
 
-/* A prompt has to stand before its completion, so that texts need not be kept. */
+/* Members of a chat or a pair, each of which stands once and after none but those of `after`: texts
+ * are not kept, so that a prompt comes before what continues it. */
+enum member { MESSAGES = 1, PROMPT = 2, COMPLETION = 4, CHOSEN = 8, REJECTED = 16 };
+static const struct {
+    const char *key;
+    unsigned what, after;
+} members[] = {{"messages", MESSAGES, 0},
+               {"prompt", PROMPT, 0},
+               {"completion", COMPLETION, PROMPT},
+               {"chosen", CHOSEN, PROMPT | REJECTED},
+               {"rejected", REJECTED, PROMPT | CHOSEN}};
+enum { N_MEMBERS = sizeof members / sizeof *members };
+
+/* Both texts of a pair continue the prompt. */
+static enum wsc_err share_prompt(struct reader *r)
+{
+    const struct data_chat *from = &r->both[0];
+    struct data_chat *to = &r->both[1];
+    to->n = 0;
+    TRY(reserve(to, from->n));
+    memcpy(to->id, from->id, (size_t)from->n * sizeof *to->id);
+    memcpy(to->learned, from->learned, (size_t)from->n * sizeof *to->learned);
+    to->n = from->n;
+    return WSC_OK;
+}
+
+/* One text of a pair: what follows the prompt, or a chat of its own instead. */
+static enum wsc_err read_side(struct reader *r, struct data_chat *side)
+{
+    int c = 0;
+    int64_t n = 0;
+    r->chat = side;
+    TRY(data_json_peek(&r->json, &c));
+    if (c == '[') {
+        side->n = 0;
+        TRY(add_id(side, r->make->bos_id, false));
+        return read_messages(r);
+    }
+    TRY(read_string(r, &n));
+    return add_text(r, DATA_CHAT_ASSISTANT, n);
+}
+
 static enum wsc_err read_member(struct reader *r, unsigned *seen)
 {
-    enum { MESSAGES = 1, PROMPT = 2, COMPLETION = 4 };
     char key[256];
     int64_t n = 0;
+    int i = 0;
     TRY(read_key(r, key, sizeof key));
-    const unsigned what = !strcmp(key, "messages")     ? MESSAGES
-                          : !strcmp(key, "prompt")     ? PROMPT
-                          : !strcmp(key, "completion") ? COMPLETION
-                                                       : 0;
-    if (!what) return data_json_skip(&r->json);
-    if (*seen & what || (what == PROMPT && *seen) || (what == COMPLETION && *seen != PROMPT) ||
-        (what == MESSAGES && *seen))
+    while (i < N_MEMBERS && strcmp(members[i].key, key) != 0)
+        i++;
+    const unsigned what = i < N_MEMBERS ? members[i].what : 0;
+    const bool repeated =
+        what == MESSAGES && *seen & (CHOSEN | REJECTED); /* the chosen ones again */
+    if (!what || repeated) return data_json_skip(&r->json);
+    const bool completes = what == COMPLETION && *seen != PROMPT;
+    if (*seen & what || *seen & ~members[i].after || completes)
         return data_stream_raise(r->json.stream,
-                                 "\"%s\" before here: expected messages, or prompt "
-                                 "and then completion, once",
+                                 "\"%s\" before here: expected messages, or prompt and then "
+                                 "completion, or prompt and then chosen and rejected, once",
                                  key);
     *seen |= what;
     if (what == MESSAGES) return read_messages(r);
+    if (what & (CHOSEN | REJECTED)) return read_side(r, &r->both[what == REJECTED]);
     TRY(read_string(r, &n));
-    return add_text(r, what == PROMPT ? DATA_CHAT_USER : DATA_CHAT_ASSISTANT, n);
+    TRY(add_text(r, what == PROMPT ? DATA_CHAT_USER : DATA_CHAT_ASSISTANT, n));
+    return what == PROMPT ? share_prompt(r) : WSC_OK;
 }
 
-static enum wsc_err read_object(struct reader *r)
+static enum wsc_err read_object(struct reader *r, bool *pair)
 {
+    const unsigned both = CHOSEN | REJECTED;
     bool more = true, empty = false;
     unsigned seen = 0;
     int c = 0;
@@ -232,25 +279,33 @@ static enum wsc_err read_object(struct reader *r)
         TRY(read_member(r, &seen));
         TRY(data_json_more(&r->json, '}', &more));
     }
-    if (!seen)
+    *pair = seen & both;
+    if (!seen || (*pair && (seen & both) != both))
         return wsc_err_hint(data_stream_raise(r->json.stream, "the object before here is no chat"),
-                            "a chat has messages, or prompt and completion");
+                            "a chat has messages, or prompt and completion; a pair has chosen and "
+                            "rejected");
     TRY(data_json_peek(&r->json, &c));
     if (c == '\n' || c < 0) return WSC_OK;
     return data_stream_raise(r->json.stream, "something follows the object on its line");
 }
 
 enum wsc_err data_chat_read(struct data_stream *stream, const struct data_chat_template *template,
-                            const struct data_make *make, struct data_chat *chat, bool *found)
+                            const struct data_make *make, struct data_chat chat[2], bool *found,
+                            bool *pair)
 {
-    struct reader r = {.json = {.stream = stream}, template, make, chat};
+    struct reader r = {.json = {.stream = stream}, template, make, chat, chat};
     int c = 0;
-    chat->n = chat->n_bytes = 0;
+    *pair = false;
     TRY(data_json_peek(&r.json, &c));
     *found = c >= 0;
     if (!*found) return WSC_OK;
     r.json.one_line = true;
-    TRY(add_id(chat, make->bos_id, false));
-    TRY(read_object(&r));
-    return add_id(chat, make->eos_id, chat->n && chat->learned[chat->n - 1]);
+    for (int i = 0; i < 2; i++) {
+        chat[i].n = chat[i].n_bytes = 0;
+        TRY(add_id(&chat[i], make->bos_id, false));
+    }
+    TRY(read_object(&r, pair));
+    for (int i = 0; i < (*pair ? 2 : 1); i++)
+        TRY(add_id(&chat[i], make->eos_id, chat[i].n && chat[i].learned[chat[i].n - 1]));
+    return WSC_OK;
 }

@@ -27,8 +27,9 @@ struct data_chat {
     int64_t text_room;
 };
 void data_chat_fini(struct data_chat *chat);
-/** Read the next chat of @p stream; *@p found false: the file has no more. */
+/** Read the next chat of @p stream into @p chat[0], or with *@p pair the chosen one there and the
+ *  rejected one into @p chat[1]; *@p found false: the file has no more. */
 enum wsc_err data_chat_read(struct data_stream *stream, const struct data_chat_template *template,
-                            const struct data_make *make, struct data_chat *chat,
-                            bool *found) WSC_CHECKED;
+                            const struct data_make *make, struct data_chat chat[2], bool *found,
+                            bool *pair) WSC_CHECKED;
 #endif

@@ -113,6 +113,19 @@ struct subject {
     const struct data_part *part;
 };
 
+/* Names of the rows of a sample. */
+static void put_features(FILE *f, const struct subject *s)
+{
+    static const char *const name[] = {"input_ids", "attention_mask", "labels", "attention_span",
+                                       "position_ids"};
+    static const char *const side[] = {"chosen_", "rejected_"};
+    const int sides = s->part->pairs ? 2 : 1, n = s->make->use_vsl ? 5 : 3;
+    (void)fputs("  \"features\": [", f);
+    for (int i = 0; i < sides * n; i++)
+        (void)fprintf(f, "%s\"%s%s\"", i ? ", " : "", sides > 1 ? side[i / n] : "", name[i % n]);
+    (void)fputs("],\n", f);
+}
+
 /* The file in the order of the Model Zoo's. */
 static void put_params(FILE *f, const void *what)
 {
@@ -122,8 +135,7 @@ static void put_params(FILE *f, const void *what)
     put_processing(f, s->make);
     (void)fprintf(f, "  \"dataset\": {\n    \"pack_sequences\": true,\n    \"use_vsl\": %s\n  },\n",
                   s->make->use_vsl ? "true" : "false");
-    (void)fprintf(f, "  \"features\": [\"input_ids\", \"attention_mask\", \"labels\"%s],\n",
-                  s->make->use_vsl ? ", \"attention_span\", \"position_ids\"" : "");
+    put_features(f, s);
     put_count(f, "n_examples", s->part->n_samples);
     put_count(f, "vocab_size", s->made->vocab_size);
     put_id(f, "bos_id", s->make->bos_id);

@@ -17,6 +17,7 @@ struct data_part {
     int64_t n_tokens, n_masked; /**< positions; those with mask 0 */
     int64_t n_bytes, n_chars;   /**< of its text; characters of UTF-8 */
     int64_t *label_count;       /**< by id; owned by make_dataset.c */
+    bool pairs;                 /**< a sample is a chosen and a rejected text */
 };
 /** Entropy of label_count, nats. */
 double data_part_entropy(const struct data_part *part, int64_t vocab_size);

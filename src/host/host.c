@@ -65,6 +65,7 @@ static enum wsc_err allocate_all(struct host *k)
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
     if (m->mask_token >= 0) TRY_NEW(k->token_scale, WSC_MEM_KERNELS, k->max_samples + 1);
+    if (m->zoo.dpo.on) TRY_NEW(k->reference_logp, WSC_MEM_KERNELS, k->max_samples + 1);
     TRY(host_head_rows_create(k));
     TRY(allocate_threads(k));
     host_positions(k);
@@ -134,6 +135,7 @@ void host_destroy(struct host **handle)
     wsc_free(k->wanted);
     wsc_free(k->wanted_logits);
     wsc_free(k->token_scale);
+    wsc_free(k->reference_logp);
     host_head_rows_destroy(k);
     wsc_free(k->cache);
     host_squares_destroy(k);
@@ -296,8 +298,11 @@ static void enter_stage(struct host *k, int stage, const struct arrived *a, floa
     const struct model_stage *plan = &m->stage[stage];
     struct host_stage *s = &k->stage;
     int64_t used = 0;
-    *s = (struct host_stage){
-        .plan = plan, .layer = plan->layer, .weights = a->weights, .grads = grads};
+    *s = (struct host_stage){.plan = plan,
+                             .reference = stage < m->first_policy,
+                             .layer = plan->layer,
+                             .weights = a->weights,
+                             .grads = grads};
     for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
         s->view[i] = -1;
     for (int i = 0; i < plan->n_views; i++) {

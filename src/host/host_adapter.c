@@ -66,7 +66,7 @@ int64_t host_adapter_dropped_width(const struct model *m)
 
 static bool drops(const struct host *k, enum model_tensor_kind kind)
 {
-    return k->training && k->model->adapter[kind].dropout > 0;
+    return k->training && !k->stage.reference && k->model->adapter[kind].dropout > 0;
 }
 
 /* Multiply the n values of row @p row (of the share) by 0 or 1 / (1 - rate). */

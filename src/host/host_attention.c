@@ -89,7 +89,7 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .shape = {.scale = (float)(m->qk_scale /
                                    (m->zoo.scale_qk_dot_by_layer_idx ? (double)(l + 1) : 1.0)),
                   .cap = (float)m->zoo.attention_logit_softcapping,
-                  .slope = host_slope(m, h)},
+                  .slope = model_alibi_slope(m, h)},
         .q = host_const_at(k, qkv, column),
         .key = host_const_at(k, qkv, q + kv_column),
         .value = host_const_at(k, qkv, q + kv + kv_column),

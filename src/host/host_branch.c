@@ -71,7 +71,7 @@ void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t
                int64_t n, int thread)
 {
     const double rate = rate_of(k->model, place);
-    if (!k->training || !(rate > 0)) return;
+    if (!k->training || k->stage.reference || !(rate > 0)) return;
     const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
     const uint64_t sample =
         (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->model->T);

@@ -9,6 +9,7 @@
 #include "host_gradient.h"
 #include "host_head_input.h"
 #include "host_operands.h"
+#include "host_pairs.h"
 #include "host_row_blocks.h"
 #include "host_state.h"
 
@@ -121,13 +122,13 @@ NUM_CLONES static void absorb(struct host_token *t, const float *row, int64_t fi
     if (label >= first && label < first + cols) t->label_logit = row[label - first];
 }
 
-/* Keep the logits of the one position of a sample that was asked for. */
+/* Keep the first head's logits of the one position of a sample that was asked for. */
 static void copy_wanted(const struct host *k, const struct host_span *b, int64_t first,
                         const float *logits)
 {
     int64_t T = k->model->T, cols = block_cols(k, first);
-    for (int64_t i = 0; k->any_wanted && i < b->n; i++) {
-        int64_t sample = (b->row + i) / T, t = (b->row + i) % T;
+    for (int64_t i = 0; k->any_wanted && !k->head && i < b->n; i++) {
+        const int64_t row = host_head_row(k, b->row + i), sample = row / T, t = row % T;
         if (k->wanted[sample] == t)
             memcpy(k->wanted_logits + sample * k->model->V + first, logits + i * cols,
                    (size_t)cols * sizeof *logits);
@@ -153,8 +154,8 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
     struct host_token *token = tokens(k) + b->row;
     host_head_input(k, b, xn, false, thread);
     for (int64_t i = 0; i < b->n; i++)
-        token[i] =
-            (struct host_token){.max = -INFINITY, .best = -1, .counts = counts(k, b->row + i)};
+        token[i] = (struct host_token){
+            .weight = 1, .max = -INFINITY, .best = -1, .counts = counts(k, b->row + i)};
     for (int64_t first = 0; first < V; first += k->vocab_block) {
         int64_t cols = block_cols(k, first);
         float *logits =
@@ -182,9 +183,12 @@ static void add_leaf_loss(const struct host *k, int64_t leaf, struct model_loss 
         if (!t->counts) continue;
         nats += t->nats;
         n++;
-        if (host_head(k)->loss == MODEL_CROSS_ENTROPY) n_correct += t->best == label_of(k, i);
+        if (host_head(k)->loss != MODEL_SQUARED_ERROR) n_correct += t->best == label_of(k, i);
     }
-    sum->loss_sum += host_head(k)->weight * nats;
+    if (host_head(k)->loss == MODEL_PREFERENCE)
+        host_pairs_loss(k, l, tokens(k), sum);
+    else
+        sum->loss_sum += host_head(k)->weight * nats;
     if (k->head) {
         sum->n_sequences = n;
         sum->n_sequences_correct = n_correct;
@@ -214,7 +218,8 @@ void host_head_forward(struct host *k)
         k->loss[i] = (struct model_loss){0};
     for (; k->head < k->model->n_heads; k->head++) {
         host_each_head_block(k, head_rows);
-        for (int64_t i = 0; i < k->n_leaves; i++)
+        if (k->stage.reference) host_pairs_refer(k, tokens(k));
+        for (int64_t i = 0; !k->stage.reference && i < k->n_leaves; i++)
             add_leaf_loss(k, i, &k->loss[i]);
     }
     for (int64_t i = 0; k->training && i < k->n_leaves; i++)
@@ -248,7 +253,8 @@ static void logits_backward(const struct host *k, float *row, const struct host_
 {
     const float cap =
         host_head(k)->outputs == k->model->V ? (float)k->model->zoo.final_logit_softcapping : 0;
-    const float scale = (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight);
+    const float scale =
+        (float)(k->model->logits_scale * k->gradient_scale * host_head(k)->weight * t->weight);
     const float factor = (float)(1.0 / t->sum) * scale;
     const int64_t hit = label >= first && label < first + cols ? label - first : -1;
     if (!t->counts)
@@ -280,7 +286,7 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     if (first == 0) host_head_input(k, b, xn, true, thread);
     if (!keeps(k)) logits_of(k, b, first, xn, logits);
     if (host_head(k)->loss == MODEL_SQUARED_ERROR) squares_backward(k, b, logits);
-    for (int64_t i = 0; host_head(k)->loss == MODEL_CROSS_ENTROPY && i < b->n; i++)
+    for (int64_t i = 0; host_head(k)->loss != MODEL_SQUARED_ERROR && i < b->n; i++)
         logits_backward(k, logits + i * cols, &tokens(k)[b->row + i], first, cols,
                         label_of(k, b->row + i));
     if (!k->fp32) {

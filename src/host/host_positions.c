@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Positions: rotary angles (Su et al. 2021) with the scalings of Llama 3 and YaRN, sines of
- * Vaswani et al. 2017, slopes of ALiBi (Press et al. 2022). Tables are filled once; rows are
- * rotated in place, or back for the gradient. */
+/* Tables of positions, filled once from model_positions.c: rotary angles (Su et al. 2021) and sines
+ * (Vaswani et al. 2017). Rows are rotated in place, or back for the gradient. */
 #include "host_positions.h"
 #include "host_state.h"
 
@@ -11,69 +10,13 @@
 
 /* ---- rotary: Su et al. 2021, eq. 34, on neighbouring pairs */
 
-/* Grattafiori et al. 2024 (Llama 3.1): long waves are scaled by the factor, short ones are left
- * alone, those between are mixed. */
-static double llama3(const struct model *m, double frequency)
-{
-    const struct zoo_rope_args *a = &m->zoo.pos_scaling_extra_args;
-    const double length = (double)a->original_max_position_embeddings;
-    const double turns = length * frequency / (2 * M_PI);
-    if (turns > a->high_freq_factor) return frequency;
-    if (turns < a->low_freq_factor) return frequency / m->position_scale;
-    const double smooth = (turns - a->low_freq_factor) / (a->high_freq_factor - a->low_freq_factor);
-    return (1 - smooth) * frequency / m->position_scale + smooth * frequency;
-}
-
-/* Peng et al. 2023 (YaRN), section 3.2: pair @p i of the rotation by how often it turns within the
- * original length. */
-static double yarn_pair(const struct model *m, double turns)
-{
-    const double length = (double)m->zoo.pos_scaling_extra_args.original_max_position_embeddings;
-    return (double)m->rotary_dim * log(length / (turns * 2 * M_PI)) / (2 * log(m->zoo.rope_theta));
-}
-
-/* A ramp from the frequency itself (fast pairs) to the scaled one (slow pairs). */
-static double yarn(const struct model *m, double frequency, int64_t pair)
-{
-    double low = fmax(floor(yarn_pair(m, m->zoo.pos_scaling_extra_args.beta_fast)), 0);
-    double high = fmin(ceil(yarn_pair(m, m->zoo.pos_scaling_extra_args.beta_slow)),
-                       (double)m->rotary_dim - 1);
-    if (low == high) high += 0.001;
-    const double ramp = fmin(fmax(((double)pair - low) / (high - low), 0), 1);
-    const double kept = (1 - ramp) * m->zoo.pos_scaling_extra_args.extrapolation_factor;
-    return frequency / m->position_scale * (1 - kept) + frequency * kept;
-}
-
-/* Radians a position of rotary pair @p pair. */
-static double frequency_of(const struct model *m, int64_t pair)
-{
-    const double plain = pow(m->zoo.rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
-    switch (m->zoo.pos_scaling_type) {
-    case ZOO_ROPE_LLAMA3:
-        return llama3(m, plain);
-    case ZOO_ROPE_YARN:
-        return yarn(m, plain, pair);
-    case ZOO_ROPE_LINEAR:
-        break;
-    }
-    return plain / m->position_scale;
-}
-
-/* YaRN's factor of cosines and sines, eq. 22 in the form of its authors. */
-static double length_factor(const struct model *m)
-{
-    if (m->zoo.pos_scaling_type != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
-    return m->zoo.pos_scaling_extra_args.mscale_a * log(m->position_scale) +
-           m->zoo.pos_scaling_extra_args.mscale_b;
-}
-
 /* Table (T, rotary_dim): cosine and sine of each pair side by side; computed in double precision.
  */
 static void fill_rotary(const struct model *m, float *table)
 {
-    const double factor = length_factor(m);
+    const double factor = model_rotary_factor(m);
     for (int64_t i = 0; i < m->rotary_dim / 2; i++) {
-        const double frequency = frequency_of(m, i);
+        const double frequency = model_rotary_frequency(m, i);
         for (int64_t t = 0; t < m->T; t++) {
             const double angle = (double)t * frequency;
             table[t * m->rotary_dim + 2 * i] = (float)(cos(angle) * factor);
@@ -104,23 +47,13 @@ void host_rotate(const struct host *k, const struct host_span *b, float *rows, i
     }
 }
 
-/* ---- a table of sines, Vaswani et al. 2017, section 3.5: sine and cosine of every wave side by
- * side, waves from 2 pi to 10000 times that */
+/* ---- a table of sines */
 
 static void fill_sines(const struct model *m, float *table)
 {
-    const double longest = 10000;
-    const int64_t waves = m->C / 2;
-    for (int64_t c = 0; c < m->C; c++) {
-        const int64_t wave_of_column = c / 2;
-        const double part = waves > 1 ? (double)wave_of_column / (double)(waves - 1) : 0;
-        const double frequency = pow(longest, -part);
-        for (int64_t t = 0; t < m->T; t++) {
-            const double angle = (double)t * frequency;
-            const double wave = c % 2 ? cos(angle) : sin(angle);
-            table[t * m->C + c] = c < 2 * waves ? (float)wave : 0;
-        }
-    }
+    for (int64_t t = 0; t < m->T; t++)
+        for (int64_t c = 0; c < m->C; c++)
+            table[t * m->C + c] = model_sine(m, t, c);
 }
 
 void host_positions(struct host *k)
@@ -128,22 +61,4 @@ void host_positions(struct host *k)
     if (k->model->rotary_dim) fill_rotary(k->model, k->buffer[HOST_TABLE]);
     if (k->model->zoo.position_embedding_type == ZOO_POSITION_FIXED)
         fill_sines(k->model, k->buffer[HOST_TABLE]);
-}
-
-/* ---- ALiBi: Press et al. 2022, section 3; with a number of heads that is no power of two the
- * slopes of the next smaller one, then every other of the next larger one */
-
-static double slope_of(int64_t heads, int64_t h)
-{
-    return pow(2, -8.0 * (double)(h + 1) / (double)heads);
-}
-
-float host_slope(const struct model *m, int64_t h)
-{
-    int64_t power = 1;
-    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return 0;
-    while (2 * power <= m->H)
-        power *= 2;
-    const double slope = h < power ? slope_of(power, h) : slope_of(2 * power, 2 * (h - power));
-    return (float)(slope / m->position_scale);
 }

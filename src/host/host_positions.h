@@ -1,5 +1,5 @@
-/** Positions of tokens: the table of angles or sinusoids (HOST_TABLE), rotation of heads by it,
- *  and the slopes of ALiBi. */
+/** Positions of tokens: the table of angles or sinusoids (HOST_TABLE), which is filled once, and
+ * the rotation of heads by it, forward and back.  The blocks of host_block.c and the cache call. */
 #ifndef WSC_HOST_POSITIONS_H
 #define WSC_HOST_POSITIONS_H
 #include "host_state.h"
@@ -14,8 +14,6 @@ void host_positions(struct host *k);
 /** Turn every head of the rows (n, cols) of a block by its position, or back. */
 void host_rotate(const struct host *k, const struct host_span *b, float *rows, int64_t cols,
                  bool back);
-/** Slope of ALiBi of query head @p h. */
-float host_slope(const struct model *m, int64_t h);
 /** Position of row @p row of the share in its text. */
 static inline int64_t host_position(const struct host *k, int64_t row)
 {

@@ -34,8 +34,7 @@ struct host_softmax_stats {
  *  that of the scores before their scale, p (dp - dot) scale. */
 void host_softmax_backward(const struct host_softmax_stats *s, float scale, float *row, float *drow,
                            int64_t n);
-/** host_softmax_backward() for scores after host_softmax_shape(); the slope of c tanh(s/c) is 1 -
- * (value/c)^2. */
+/** Gradient from scores after host_softmax_shape(); the slope of c tanh(s/c) is 1 - (value/c)^2. */
 void host_softmax_shaped_backward(const struct host_softmax_stats *s,
                                   const struct host_shape *shape, float *row, float *drow,
                                   int64_t n);

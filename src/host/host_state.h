@@ -115,6 +115,7 @@ enum host_thread_buffer {
 struct host_token {
     double sum; /**< of exp(logit - max) */
     double nats;
+    double weight; /**< of nats in the loss that is trained, beside that of the head */
     float max, label_logit;
     int32_t best; /**< lowest column that holds max */
     bool counts;  /**< inside the loss mask */
@@ -130,6 +131,7 @@ struct host_chosen {
 /** The stage at hand. */
 struct host_stage {
     const struct model_stage *plan; /**< borrowed */
+    bool reference;                 /**< of the reference model: nothing is dropped, nothing kept */
     int layer;
     int64_t n_elems;
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
@@ -186,9 +188,11 @@ struct host {
     int64_t *first_grad; /**< owned (views): where each view's gradients start in a vector */
     struct host_stage stage;
     struct host_head_rows head_rows[MODEL_MAX_HEADS];
-    float *token_scale; /**< owned (max_samples), token dropout's factor; NULL: none */
-    int head;           /**< index of the head at hand */
-    int64_t vocab_at;   /**< first column of the block of logits at hand */
+    float *token_scale;     /**< owned (max_samples), token dropout's factor; NULL: none */
+    double *reference_logp; /**< owned (max_samples), of pairs: log-probabilities of the sequences
+                                 under the reference model, 0 without one; NULL: no pairs */
+    int head;               /**< index of the head at hand */
+    int64_t vocab_at;       /**< first column of the block of logits at hand */
 };
 /** host_create with limits of its own. */
 enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,

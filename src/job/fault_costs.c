@@ -18,7 +18,7 @@ static enum wsc_err walk_again(const struct job_state *s, const struct hw_machin
 static void fill(const struct job_state *s, const struct cluster_dry_run *with,
                  const struct cluster_dry_run *without, struct job_fault_cost *out)
 {
-    const int64_t tokens_of_step = s->train.batch.batch_size * s->cluster->model->T;
+    const int64_t tokens_of_step = s->train.batch.batch_size * model_tokens(s->cluster->model);
     out->with_ps = with->time_ps;
     out->without_ps = without->time_ps;
     out->repeated_tokens = (with->repeated_steps - without->repeated_steps) * tokens_of_step;

@@ -37,7 +37,8 @@ static void count_modules(struct job_description *d)
     for (int i = 0; i < JOB_MODULES; i++)
         d->module[i].name = name[i];
     for (int i = 0; i < m->n_tensors; i++)
-        d->module[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
+        if (!m->tensor[i].reference)
+            d->module[part_of(&m->tensor[i])].n_params += m->tensor[i].n_elems;
 }
 
 /* The name of tensor @p t with `*` for every number that is a level of it. */
@@ -102,7 +103,10 @@ static enum wsc_err plan(struct job_description *d, const struct job *job)
     TRY(comm_create(&d->comm, false));
     TRY(cluster_create(&d->cluster, d->comm, job->params, job->cluster, false, &hooks));
     d->model = d->cluster->model;
-    return cluster_plan_batch(d->cluster, &job->params->train_input, true, &d->plan, &d->batch);
+    d->evaluates = job->params->runconfig.mode == ZOO_EVAL;
+    const struct zoo_input *input =
+        d->evaluates ? &job->params->eval_input : &job->params->train_input;
+    return cluster_plan_batch(d->cluster, input, !d->evaluates, &d->plan, &d->batch);
 }
 
 enum wsc_err job_describe(struct job_description *out, const struct job *job, bool with_plan)

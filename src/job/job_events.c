@@ -110,6 +110,11 @@ enum wsc_err job_events_train(struct job_state *s, const struct job_logged_step 
     };
     TRY(out_events_scalars(s->train.events, step->step, scalar,
                            (int)(sizeof scalar / sizeof *scalar)));
+    struct out_scalar reward[JOB_MOST_SCORES];
+    for (int i = 0; i < step->n_rewards; i++)
+        reward[i] = (struct out_scalar){step->reward[i].name, step->reward[i].value};
+    if (step->n_rewards)
+        TRY(out_events_scalars(s->train.events, step->step, reward, step->n_rewards));
     if (step->kept) TRY(sparsities(s->train.events, s->cluster->model, step));
     return norms ? layer_norms(s->train.events, step) : WSC_OK;
 }

@@ -49,6 +49,8 @@ static const struct {
     {"model.attention_softmax_fp32:", MEANS_OTHER_TRAINING},
     {"model.loss_", MEANS_OTHER_TRAINING},
     {"model.moe.load_balancing_loss_coef:", MEANS_OTHER_TRAINING},
+    {"model.weight_initialization_seed:", MEANS_NOTHING},
+    {"model.dpo.", MEANS_OTHER_TRAINING},
     {"model.", MEANS_OTHER_MODEL},
     {"train_input.batch_size:", MEANS_OTHER_TRAINING},
     {"train_input.shuffle", MEANS_OTHER_TRAINING},

@@ -9,6 +9,7 @@
 #include "fault_table.h"
 #include "job_events.h"
 #include "job_kernel_table.h"
+#include "job_rewards.h"
 
 #include <wsc/clock.h>
 #include <wsc/host.h>
@@ -39,34 +40,35 @@ static struct job_logged_step step_report(struct job_state *s, const struct memo
     const double host_s = wsc_clock_s() - s->log.host_logged_s;
     const double host_samples = (double)((b->step - s->log.host_logged_step) * n);
     const double host_rate = host_s > 0 ? host_samples / host_s : 0;
-    return (struct job_logged_step){
-        .step = b->step,
-        .has_values = b->has_values,
-        .loss = b->loss,
-        .lr = b->learning_rate,
-        .grad_norm = b->grad_norm,
-        .loss_scale = b->loss_scale,
-        .skipped = b->skipped,
-        .tokens = (s->run.first_samples + (b->step - s->run.first_step) * n) * c->model->T,
-        .virtual_time_ps = b->end.ps,
-        .step_time_ps = b->time_ps,
-        .samples_per_s = r.samples_per_s,
-        .tokens_per_s = r.tokens_per_s,
-        .host_samples_per_s = host_rate,
-        .host_tokens_per_s = host_rate * (double)c->model->T,
-        .layer_grad_norm = b->layer_grad_norm,
-        .n_layers = c->model->L,
-        .params_norm = b->params_norm,
-        .kept = b->kept,
-        .mask_step = b->mask_step,
-        .has_noise = b->noise.known,
-        .pegsqnorm = b->noise.micro_shard_square,
-        .gsqnorm = b->noise.batch_square,
-        .noise_variance = b->noise.variance,
-        .noise_scale = b->noise.scale,
-        .has_hash = b->has_hash,
-        .weights_hash = b->weights_hash,
-        .breakdown = b->breakdown};
+    return (struct job_logged_step){.step = b->step,
+                                    .has_values = b->has_values,
+                                    .loss = b->loss,
+                                    .lr = b->learning_rate,
+                                    .grad_norm = b->grad_norm,
+                                    .loss_scale = b->loss_scale,
+                                    .skipped = b->skipped,
+                                    .tokens =
+                                        (s->run.first_samples + (b->step - s->run.first_step) * n) *
+                                        model_tokens(c->model),
+                                    .virtual_time_ps = b->end.ps,
+                                    .step_time_ps = b->time_ps,
+                                    .samples_per_s = r.samples_per_s,
+                                    .tokens_per_s = r.tokens_per_s,
+                                    .host_samples_per_s = host_rate,
+                                    .host_tokens_per_s = host_rate * (double)model_tokens(c->model),
+                                    .layer_grad_norm = b->layer_grad_norm,
+                                    .n_layers = c->model->L,
+                                    .params_norm = b->params_norm,
+                                    .kept = b->kept,
+                                    .mask_step = b->mask_step,
+                                    .has_noise = b->noise.known,
+                                    .pegsqnorm = b->noise.micro_shard_square,
+                                    .gsqnorm = b->noise.batch_square,
+                                    .noise_variance = b->noise.variance,
+                                    .noise_scale = b->noise.scale,
+                                    .has_hash = b->has_hash,
+                                    .weights_hash = b->weights_hash,
+                                    .breakdown = b->breakdown};
 }
 
 /* Every step, logged or not: the totals of performance.json are of all steps. */
@@ -102,7 +104,9 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
     show_progress(s, b);
     /* The last step is logged whatever log_steps says: its line has the result of the run. */
     if (b->step % every && b->step != s->run.last_step) return WSC_OK;
-    const struct job_logged_step step = step_report(s, b);
+    struct job_logged_step step = step_report(s, b);
+    if (b->has_values)
+        step.n_rewards = job_rewards_trained(s->cluster->model, &b->sums, step.reward);
     s->log.host_logged_s = wsc_clock_s();
     s->log.host_logged_step = b->step;
     const struct job_pace pace =
@@ -110,6 +114,7 @@ static enum wsc_err on_train_batch(struct job_state *s, const struct memoryx_bat
                     s->run.last_step - b->step, s->eval.events != NULL);
     job_print_train(&step, &pace);
     job_print_noise(&step);
+    job_print_rewards(&step);
     TRY(job_metrics_step(s->log.metrics, &step));
     return job_events_train(s, &step, &pace);
 }
@@ -157,6 +162,7 @@ static void on_eval_batch(struct job_state *s, const struct memoryx_batch *b)
     e->sums.nats += b->sums.nats;
     e->sums.n_sequences += b->sums.n_sequences;
     e->sums.n_sequences_correct += b->sums.n_sequences_correct;
+    job_rewards_add(&e->sums.rewards, &b->sums.rewards);
     job_rate_update(&e->rate, s->eval.batch.batch_size, b->time_ps);
     if (!b->has_values || e->n_batches % every) return;
     job_print_eval(s->at.step, e->n_batches, b->loss, &e->rate);
@@ -172,6 +178,10 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
 {
     const struct stream_loss *sums = &s->log.eval.sums;
     const struct model *m = s->cluster->model;
+    if (m->zoo.dpo.on) {
+        if (s->job->values) r->n_scores = job_rewards_evaluated(m, sums, r->score);
+        return;
+    }
     const double n = s->job->values ? (double)sums->n_tokens : NAN;
     const double accuracy = (double)sums->n_correct / n, perplexity = exp(sums->nats / n);
     if (m->head[0].loss == MODEL_SQUARED_ERROR) {
@@ -270,8 +280,8 @@ void job_log_start(const struct job_state *s)
     WSC_INFO("Effective batch size is %lld.", (long long)b);
     const struct cycles_plan *p = &s->train.plan;
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
-             p->lanes == 1 ? "" : "s", (long long)p->micro_batch, (long long)s->train.batch.n_micro,
-             p->recompute ? "on" : "off");
+             p->lanes == 1 ? "" : "s", (long long)(p->micro_batch / model_sequences(c->model)),
+             (long long)s->train.batch.n_micro, p->recompute ? "on" : "off");
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
@@ -317,7 +327,7 @@ static struct job_performance performance(const struct job_state *s)
         cluster_rates_of(&c->hw, c->model, n_csx, samples, time_ps, s->at.step);
     struct job_performance p = whereabouts(s);
     p.global_batch_size = s->train.batch.batch_size;
-    p.micro_batch_size = s->train.plan.micro_batch;
+    p.micro_batch_size = s->train.plan.micro_batch / model_sequences(c->model);
     p.steps = steps;
     p.virtual_time_ps = time_ps;
     p.rate = s->log.rate.rate;
@@ -326,7 +336,8 @@ static struct job_performance performance(const struct job_state *s)
     p.tokens_per_s = r.tokens_per_s;
     p.mfu = r.mfu;
     p.joules_per_token = r.joules_per_token;
-    if (p.host_seconds > 0) p.host_tokens_per_s = (double)(samples * c->model->T) / p.host_seconds;
+    if (p.host_seconds > 0)
+        p.host_tokens_per_s = (double)(samples * model_tokens(c->model)) / p.host_seconds;
     p.breakdown = s->result.total;
     p.recovery_ps = s->at.recovery_ps;
     p.fault = s->result.fault;
@@ -334,8 +345,8 @@ static struct job_performance performance(const struct job_state *s)
     if (s->job->params->optimizer.gradient_noise_scale && s->job->values)
         p.noise_scale = &s->log.noise_scale;
     if (s->job->numerics == KERNELS_HOST)
-        p.wafer_activation_bytes =
-            host_act_bytes(c->model, stream_max_samples(&s->train.batch), true);
+        p.wafer_activation_bytes = host_act_bytes(
+            c->model, stream_max_samples(&s->train.batch) * model_sequences(c->model), true);
     return p;
 }
 

@@ -149,6 +149,8 @@ enum wsc_err job_metrics_step(struct job_metrics *m, const struct job_logged_ste
     out_json_real(&j, "host_tokens_per_s", step->host_tokens_per_s);
     if (step->layer_grad_norm) out_json_real(&j, "params_norm", step->params_norm);
     add_noise(&j, step);
+    for (int i = 0; i < step->n_rewards; i++)
+        out_json_real(&j, step->reward[i].key, step->reward[i].value);
     if (step->has_hash) out_json_hash(&j, "weights_hash", step->weights_hash);
     job_json_breakdown(&j, &step->breakdown);
     out_json_close(&j);

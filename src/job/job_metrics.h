@@ -29,6 +29,8 @@ struct job_logged_step {
     bool has_hash;
     uint64_t weights_hash;
     struct vtime_breakdown breakdown;
+    struct job_score reward[JOB_MOST_SCORES]; /**< means over the pairs of the batch */
+    int n_rewards;                            /**< 0 without preference optimization */
 };
 
 /** An open metrics.jsonl. */

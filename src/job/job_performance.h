@@ -59,7 +59,7 @@ struct job_score {
     const char *name, *key; /**< static */
     double value;
 };
-enum { JOB_MOST_SCORES = 3 };
+enum { JOB_MOST_SCORES = 6 };
 /** Results of `--mode eval`; loss and scores are NaN where no values were computed. */
 struct job_evaluation {
     int64_t step, num_csx, batches, samples;

@@ -71,6 +71,18 @@ void job_print_noise(const struct job_logged_step *s)
                  s->noise_scale);
 }
 
+void job_print_rewards(const struct job_logged_step *s)
+{
+    char text[OUT_REAL_SIZE];
+    struct wsc_text line = {0};
+    for (int i = 0; i < s->n_rewards; i++) {
+        out_real(text, s->reward[i].value);
+        wsc_text_add(&line, ", %s=%s", s->reward[i].name, text);
+    }
+    if (line.n) WSC_INFO("| Step=%lld%s", (long long)s->step, line.bytes);
+    wsc_text_free(&line);
+}
+
 void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_rate *r)
 {
     char now[OUT_REAL_SIZE], global[OUT_REAL_SIZE];

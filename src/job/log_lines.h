@@ -25,6 +25,8 @@ struct job_pace job_pace_of(const struct job_rate *r, int64_t batch_size, int64_
 void job_print_train(const struct job_logged_step *s, const struct job_pace *pace);
 /** `| Step=50, GradientNoiseScale=123.456 samples`; nothing when it was not measured. */
 void job_print_noise(const struct job_logged_step *s);
+/** `| Step=50, chosen_rewards=0.12, ...`; nothing without preference optimization. */
+void job_print_rewards(const struct job_logged_step *s);
 /** `| Eval Device=CSX, GlobalStep=50, Batch=3, Loss=..., Rate=..., GlobalRate=...`. */
 void job_print_eval(int64_t step, int64_t batch, double loss, const struct job_rate *r);
 /** `Avg Eval Loss: v`, `Evaluation metrics:`, then a line for each score: `  - eval/accuracy = v`,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of the table for rotary positions and causal attention, head by head; tensors are (samples,
+/* Rows of the table for rotary positions and attention, head by head; tensors are (samples,
  * tokens, heads, head_dim).  The host has both only inside the parts QKV and ATTN of a model. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
@@ -72,6 +72,7 @@ static void attention_reference(const struct programs_case *c, const struct kern
                                             .heads = c->heads,
                                             .d = c->head_dim,
                                             .scale = 1 / sqrt((double)c->head_dim),
+                                            .both_ways = c->both_ways,
                                             .q = o->x[0] + at,
                                             .k = o->x[1] + at,
                                             .v = o->x[2] + at};
@@ -90,11 +91,13 @@ static const struct kernels_strip rotary_strips[] = {
 };
 
 static const struct kernels_strip attention_strips[] = {
-    {.bf16 = KERNELS_DECODERS,
-     .fp32 = KERNELS_IN(256M) | KERNELS_IN(2P7B) | KERNELS_IN(13B),
+    {.bf16 = KERNELS_ALL,
+     .fp32 = KERNELS_IN(BERT_BASE) | KERNELS_IN(BERT_LARGE) | KERNELS_IN(256M) | KERNELS_IN(2P7B) |
+             KERNELS_IN(13B),
      .side = KERNELS_ONE_HEAD},
-    {.bf16 = KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(6P7B),
-     .fp32 = KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(20B),
+    {.bf16 = KERNELS_IN(BERT_BASE) | KERNELS_IN(BERT_LARGE) | KERNELS_IN(590M) | KERNELS_IN(2P7B) |
+             KERNELS_IN(6P7B),
+     .fp32 = KERNELS_IN(BERT_LARGE) | KERNELS_IN(590M) | KERNELS_IN(2P7B) | KERNELS_IN(20B),
      .side = KERNELS_ONE_HEAD,
      .backward = true},
     {.bf16 = 0},
@@ -111,8 +114,9 @@ const struct kernels_row kernels_attention_rows[] = {
      .cycles = rotary_cycles,
      .reference = rotary_reference},
     {.name = "attention",
-     .summary = "causal, head by head",
-     KERNELS_OPERATION("--heads --head_dim --pass", 1 << MODEL_PART_ATTN, kernels_head_shapes),
+     .summary = "causal or both ways, head by head",
+     KERNELS_OPERATION("--heads --head_dim --both_ways --pass", 1 << MODEL_PART_ATTN,
+                       kernels_attention_shapes),
      .gradient = true,
      .sizes = attention_sizes,
      .strips = attention_strips,

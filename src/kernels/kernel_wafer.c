@@ -103,7 +103,7 @@ static int64_t room_of(const struct subject *s, const struct hw *hw)
                             .head = {{.tokens = s->lay.tokens}},
                             .head_dim = p->d,
                             .kv_heads = p->H,
-                            .causal = true,
+                            .causal = p > &plans[KERNELS_BERT_LARGE],
                             .gated = p->rms,
                             .format = s->format};
     struct cycles_layout l;
@@ -127,12 +127,14 @@ static void fit_scores(struct programs_case *c, int columns)
     c->tokens = q * c->h;
 }
 
-/* One head on its own columns: those of others do the same (test heads_do_not_meet). */
+/* One head on its own columns, of encoders without a mask: those of others do the same (test
+ * heads_do_not_meet). */
 static void shape_attention(struct programs_case *c, const struct subject *s)
 {
     const int cols = WAFER_COLS / s->lay.lanes / s->plan->H;
     const int columns = cols < s->plan->d ? cols : s->plan->d;
     c->heads = 1;
+    c->both_ways = s->plan <= &plans[KERNELS_BERT_LARGE];
     c->head_dim = s->plan->d;
     c->w = columns;
     fit_scores(c, columns);
@@ -172,7 +174,7 @@ static struct programs_case case_of(const struct subject *s, const struct hw *hw
     c.m = tall ? STRIP_COLS * ceil_div(p->C, cols) : p->C;
     if (s->strip->side == KERNELS_LOGITS) c.vocab = c.features;
     if (s->strip->side == KERNELS_ONE_HEAD) shape_attention(&c, s);
-    if (sums) c.room = room_of(s, hw);
+    if (sums || (s->strip->side == KERNELS_ONE_HEAD && c.backward)) c.room = room_of(s, hw);
     return c;
 }
 

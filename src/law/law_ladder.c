@@ -123,6 +123,11 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     struct model *model;
     int64_t steps;
     TRY(steps_of(p, &steps));
+    if (p->optimizer.groups.n_tagged)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: optimizer.tagged_schedules: not of a ladder in this "
+                         "release",
+                         p->file);
     TRY(model_create(&model, p, l->cluster->stream.granularity));
     const int64_t n_params = model->n_params;
     const double flop_per_token = model_flop_per_token_hoffmann(model);

@@ -139,6 +139,7 @@ static float initial_value(const struct zoo_init *init, uint64_t seed, int64_t n
 struct init_job {
     const struct memoryx *mx;
     int tensor;
+    uint64_t seed;
 };
 enum { INIT_BLOCK = 4096 };
 
@@ -150,14 +151,15 @@ static void init_block(void *ctx, int64_t b, int thread)
     const struct model_tensor *t = &mx->net->model->tensor[job->tensor];
     (void)thread;
     for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
-        s->w[i] =
-            initial_value(&t->init, mx->config.seed, t->init_stream, s->first + i, t->shape[1]);
+        s->w[i] = initial_value(&t->init, job->seed, t->init_stream, s->first + i, t->shape[1]);
 }
 
 void memoryx_init_weights(struct memoryx *memoryx)
 {
+    const int64_t own = memoryx->config.params->model.weight_initialization_seed;
+    const uint64_t seed = own > 0 ? (uint64_t)own : memoryx->config.seed;
     for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++) {
-        struct init_job job = {memoryx, i};
+        struct init_job job = {memoryx, i, seed};
         num_parallel((memoryx->part[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
     }
 }

@@ -14,7 +14,8 @@ enum { NAME_BYTES = 160 };
 /* One group for each rate of learning, those with weight decay first; frozen ones have none. */
 static bool same_group(const struct model_tensor *a, const struct model_tensor *b)
 {
-    return a->decay == b->decay && a->lr_scale == b->lr_scale && !a->frozen && !b->frozen;
+    return a->decay == b->decay && a->lr_scale == b->lr_scale && !a->frozen && !b->frozen &&
+           a->tagged_rate == b->tagged_rate && a->tagged_decay == b->tagged_decay;
 }
 
 static bool is_first(const struct model *model, int i)
@@ -87,8 +88,13 @@ static enum wsc_err set_rates(const struct memoryx *mx, struct store_file *file,
                               const struct model_tensor *t)
 {
     const struct zoo_optimizer *o = &mx->config.params->optimizer;
-    const double rate = model_schedule_value(&o->learning_rate, mx->schedule) * t->lr_scale;
-    const double decay = t->decay ? model_schedule_value(&o->weight_decay, mx->schedule) : 0;
+    const struct zoo_tagged *tagged = o->groups.tagged;
+    const struct zoo_schedule *lr =
+        t->tagged_rate ? &tagged[t->tagged_rate - 1].learning_rate : &o->learning_rate;
+    const struct zoo_schedule *wd =
+        t->tagged_decay ? &tagged[t->tagged_decay - 1].weight_decay : &o->weight_decay;
+    const double rate = model_schedule_value(lr, mx->schedule) * t->lr_scale;
+    const double decay = t->decay ? model_schedule_value(wd, mx->schedule) : 0;
     TRY(set_in_group(file, group, "lr", STORE_F64, rate));
     TRY(set_in_group(file, group, "weight_decay", STORE_F64, decay));
     if (!is_adam(o)) return WSC_OK;

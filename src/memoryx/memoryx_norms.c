@@ -58,7 +58,7 @@ static double norm_of(const struct memoryx *mx, const double *of_tensor)
 {
     double total = 0;
     for (int i = 0; i < mx->net->model->n_tensors; i++)
-        total += of_tensor[i];
+        if (!mx->net->model->tensor[i].reference) total += of_tensor[i];
     return sqrt(total);
 }
 

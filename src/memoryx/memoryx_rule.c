@@ -45,7 +45,16 @@ struct memoryx_rule memoryx_rule_of_tensor(const struct memoryx *mx,
                                            const struct memoryx_rule *rule, int i)
 {
     const struct model_tensor *t = &mx->net->model->tensor[i];
+    const struct zoo_groups *groups = &rule->o->groups;
     struct memoryx_rule own = *rule;
+    if (t->tagged_rate) {
+        const struct zoo_schedule *rate = &groups->tagged[t->tagged_rate - 1].learning_rate;
+        own.lr_exact = model_schedule_value(rate, mx->schedule);
+        own.lr_before = model_schedule_value(rate, mx->schedule ? mx->schedule - 1 : 0);
+    }
+    if (t->tagged_decay)
+        own.weight_decay = (float)model_schedule_value(
+            &groups->tagged[t->tagged_decay - 1].weight_decay, mx->schedule);
     own.lr_exact *= t->lr_scale;
     own.lr_before *= t->lr_scale;
     own.lr = (float)own.lr_exact;

@@ -53,12 +53,13 @@ static void update_stage_at(struct memoryx *mx, int stage, int64_t step, struct 
 /* Without the boundary, weights are there as soon as their gradient is. */
 static void update_at_once(struct memoryx *mx)
 {
-    const int n = mx->net->model->n_stages;
+    const struct model *model = mx->net->model;
+    const int n = model->n_stages, first = model->first_policy;
     for (int s = 0; s < n; s++)
         mx->times.ready[s] = mx->arrived[s];
-    if (mx->net->model->tied)
-        mx->times.ready[0] = mx->times.ready[n - 1] =
-            vtime_join(comm_recorder(mx->net->comm), mx->arrived[0], mx->arrived[n - 1]);
+    if (model->tied)
+        mx->times.ready[first] = mx->times.ready[n - 1] =
+            vtime_join(comm_recorder(mx->net->comm), mx->arrived[first], mx->arrived[n - 1]);
 }
 
 /* Where the update waits, for the norm or for sums over whole tensors, stages follow in the order
@@ -73,7 +74,8 @@ static void keep_time(struct memoryx *mx, int64_t step, bool waits, struct vtime
     }
     if (model->tied) {
         struct vtime *head = &mx->times.ready[model->n_stages - 1];
-        *head = vtime_join(comm_recorder(mx->net->comm), *head, mx->times.ready[0]);
+        *head =
+            vtime_join(comm_recorder(mx->net->comm), *head, mx->times.ready[model->first_policy]);
     }
 }
 
@@ -84,10 +86,11 @@ static void pause_for_checkpoint(struct memoryx *mx, int64_t step)
     const int64_t every = mx->config.params->runconfig.checkpoint_steps;
     struct vtime_recorder *r = comm_recorder(mx->net->comm);
     if (every <= 0 || (step + 1) % every) return;
-    const int64_t ps = vtime_duration_ps(mx->net->model->n_params,
+    const struct model *model = mx->net->model;
+    const int64_t ps = vtime_duration_ps(model->n_params + model->n_reference,
                                          mx->net->hw->cluster->checkpoint.rate_params_per_s);
     if (!ps) return;
-    const int n = mx->net->model->n_stages;
+    const int n = model->n_stages;
     const struct vtime updated = vtime_latest_of(r, mx->times.ready, n);
     mx->times.updating = vtime_after(r, updated, ps, VTIME_CHECKPOINT);
     for (int s = 0; s < n; s++)
@@ -165,12 +168,12 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
                                 mx->pass->values ? mx->schedule : step);
 }
 
-/* The embedding gets a second contribution from stage 0 when the head has the same tensor. */
+/* The embedding gets a second contribution from its own stage when the head has the same tensor. */
 static bool comes_again(const struct model *model, int stage, int tensor)
 {
-    const struct model_stage *first = &model->stage[0];
+    const struct model_stage *first = &model->stage[model->first_policy];
     for (int v = 0; v < first->n_views; v++)
-        if (stage && first->view[v].tensor == tensor) return true;
+        if (stage > model->first_policy && first->view[v].tensor == tensor) return true;
     return false;
 }
 

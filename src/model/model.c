@@ -85,15 +85,16 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
     return WSC_OK;
 }
 
-/** Tokens of a sequence: those of the input where the file says so (the position table of an
- *  encoder may be longer), else as many as there are positions. */
+/** Tokens of a sequence: those of the input where the file says so (the model of an encoder, or one
+ *  that is fine-tuned on pairs, may know longer ones), else as many as there are positions. */
 static int64_t sequence_length(const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const struct zoo_input *in =
         params->train_input.present ? &params->train_input : &params->eval_input;
     const bool said = in->present && in->max_sequence_length > 0;
-    if (m->objective == ZOO_CAUSAL_LM || !said) return m->max_position_embeddings;
+    const bool streams = m->objective == ZOO_CAUSAL_LM && !m->dpo.on;
+    if (streams || !said) return m->max_position_embeddings;
     return in->max_sequence_length;
 }
 
@@ -212,6 +213,13 @@ static void set_precision(struct model *model, const struct zoo_params *params)
     model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }
 
+/** By default the policy model has no dropout, as in the Model Zoo. */
+static void set_preferences(struct zoo_model *m)
+{
+    if (!m->dpo.on || !m->dpo.disable_dropout) return;
+    m->embedding_dropout_rate = m->attention_dropout_rate = m->dropout_rate = 0;
+}
+
 enum wsc_err model_create(struct model **out, const struct zoo_params *params,
                           enum hw_granularity granularity)
 {
@@ -222,6 +230,7 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     TRY(check_family(params));
     TRY_NEW(model, WSC_MEM_MODEL, 1);
     take_section(model, &params->model);
+    set_preferences(&model->zoo);
     set_sizes(model, params);
     set_attention(model, &params->model);
     set_experts(model, &params->model);
@@ -264,8 +273,10 @@ double model_flop_per_token(const struct model *model)
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
     for (int i = 0; i < model->n_tensors; i++)
-        if (model->tensor[i].kind >= MODEL_N_KINDS) matrices += (double)model->tensor[i].n_elems;
-    return 6 * matrices + 12 * L * (double)model->T * Q;
+        if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference)
+            matrices += (double)model->tensor[i].n_elems;
+    const double forward = 2 * matrices + 4 * L * (double)model->T * Q;
+    return (model->n_reference ? 4 : 3) * forward;
 }
 
 double model_flop_per_token_hoffmann(const struct model *model)

@@ -96,7 +96,8 @@ bool model_density_at(const struct model *model, int stage, int64_t step, struct
     const struct model_stage *s = stage < 0 ? NULL : &model->stage[stage];
     if (!model->sparsity && model->n_trained == model->n_params) return false;
     for (int i = 0; i < (s ? s->n_views : model->n_tensors); i++)
-        add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
+        if (s || !model->tensor[i].reference)
+            add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
     for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
         const double n = sums.elems[kind];
         out->weights[kind] = n > 0 ? sums.kept[kind] / n : 1;
@@ -142,6 +143,7 @@ double model_useful_flop_per_token(const struct model *model, int64_t updates)
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
         const double n = (double)t->n_elems;
+        if (t->reference) continue; /* its forward alone is counted */
         if (t->frozen) flop -= 2 * tokens_of(model, t) * n;
         if (!model_sparsity_of(model, i)) continue;
         const double kept = (double)model_kept_at(model, i, updates);

@@ -56,6 +56,7 @@ static struct model_head head_of(enum role role, const struct model *model,
     case NEXT_TOKEN:
         h.outputs = model->V;
         h.bias = m->use_bias_in_output;
+        if (model->zoo.dpo.on) h.loss = MODEL_PREFERENCE;
         break;
     case MASKED_TOKENS:
         h.tokens = m->max_predictions_per_seq;

@@ -51,19 +51,21 @@ static const struct part_row part_rows[N_PARTS] = {
 /** Where the tensors of each kind are: index = first + layer * stride + expert * expert_stride;
  *  -1 = no such tensor. */
 struct where {
+    const char *prefix; /**< of the names of the stages */
     int first[MODEL_N_TENSOR_KINDS];
     int stride, expert_stride;
 };
 
-/* The first tensor of each kind, and how many tensors a layer and an expert have: tables are
- * regular, so that any tensor follows from these. */
-static void find_tensors(const struct model *model, struct where *where)
+/* The first tensor of each kind, of the reference model or the other one, and how many tensors a
+ * layer and an expert have: tables are regular, so that any tensor follows from these. */
+static void find_tensors(const struct model *model, bool reference, struct where *where)
 {
-    *where = (struct where){.stride = 0};
+    *where = (struct where){.prefix = reference ? "ref." : ""};
     for (int kind = 0; kind < MODEL_N_TENSOR_KINDS; kind++)
         where->first[kind] = -1;
     for (int i = 0; i < model->n_tensors; i++) {
         const struct model_tensor *t = &model->tensor[i];
+        if (t->reference != reference) continue;
         where->stride += t->layer == 0;
         where->expert_stride += t->layer == 0 && t->expert == 0;
         if (t->layer <= 0 && t->expert <= 0) where->first[t->kind] = i;
@@ -122,9 +124,10 @@ static void add_single(struct model *model, const struct where *where, enum mode
 {
     struct model_stage *s = next_stage(model, layer);
     if (layer < 0)
-        (void)snprintf(s->name, sizeof s->name, "%s", part_rows[part].name);
+        (void)snprintf(s->name, sizeof s->name, "%s%s", where->prefix, part_rows[part].name);
     else
-        (void)snprintf(s->name, sizeof s->name, "layers.%d.%s", layer, part_rows[part].name);
+        (void)snprintf(s->name, sizeof s->name, "%slayers.%d.%s", where->prefix, layer,
+                       part_rows[part].name);
     add_part(model, where, s, part);
 }
 
@@ -132,18 +135,16 @@ static void add_single(struct model *model, const struct where *where, enum mode
 static void add_block(struct model *model, const struct where *where, int layer)
 {
     struct model_stage *s = next_stage(model, layer);
-    (void)snprintf(s->name, sizeof s->name, "layers.%d", layer);
+    (void)snprintf(s->name, sizeof s->name, "%slayers.%d", where->prefix, layer);
     for (int part = MODEL_PART_QKV; part <= MODEL_PART_FFN1; part++)
         add_part(model, where, s, (enum model_part)part);
 }
 
-enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
+/* The stages of the reference model, or of the other one. */
+static void add_stages(struct model *model, bool reference, bool whole)
 {
     struct where where;
-    bool whole = granularity == HW_STREAM_BLOCK;
-    find_tensors(model, &where);
-    TRY_NEW(model->stage, WSC_MEM_MODEL, 2 + model->L * (whole ? 1 : PARTS_PER_BLOCK));
-    TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + model->tied);
+    find_tensors(model, reference, &where);
     add_single(model, &where, MODEL_PART_EMBED, -1);
     for (int layer = 0; layer < (int)model->L; layer++) {
         if (whole) add_block(model, &where, layer);
@@ -151,6 +152,19 @@ enum wsc_err model_build_stages(struct model *model, enum hw_granularity granula
             add_single(model, &where, (enum model_part)part, layer);
     }
     add_single(model, &where, MODEL_PART_HEAD, -1);
+}
+
+/* The reference model of preference optimization goes first: its probabilities are known when those
+ * of the policy are, whose gradients need them. */
+enum wsc_err model_build_stages(struct model *model, enum hw_granularity granularity)
+{
+    const bool whole = granularity == HW_STREAM_BLOCK;
+    const int64_t n_models = model->n_reference ? 2 : 1;
+    TRY_NEW(model->stage, WSC_MEM_MODEL, n_models * (2 + model->L * (whole ? 1 : PARTS_PER_BLOCK)));
+    TRY_NEW(model->view, WSC_MEM_MODEL, model->n_tensors + n_models * model->tied);
+    if (model->n_reference) add_stages(model, true, whole);
+    model->first_policy = model->n_stages;
+    add_stages(model, false, whole);
     for (int i = 0; i < model->n_stages; i++)
         if (model->stage[i].n_elems > model->n_stage_elems_max)
             model->n_stage_elems_max = model->stage[i].n_elems;

@@ -448,6 +448,8 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->decay = decays(row);
     t->init = model_init_of_shape(resolve_init(row, &params->model), t->shape);
     set_names(t, row, model);
+    t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
+    t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
     t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
                   mup_rate_scale(row, &params->model);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
@@ -458,6 +460,7 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
 /** Append one matrix of the adapter of @p base: A (r, in), which starts as PyTorch's linear layers
  * do (He et al. 2015, with the gain of a slope of sqrt 5), or B (out, r), which starts from 0. */
 static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
+                                                      const struct zoo_params *params,
                                                       const struct model_tensor *base, bool b)
 {
     static const char tail[] = ".weight";
@@ -476,6 +479,8 @@ static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
     t->init = (struct zoo_init){.kind = b ? ZOO_INIT_ZEROS : ZOO_INIT_UNIFORM};
     if (!b) t->init.b = -(t->init.a = -bound);
     (void)snprintf(t->name, sizeof t->name, "%.*s.lora_%c", stem, base->name, b ? 'B' : 'A');
+    t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
+    t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;
@@ -487,8 +492,8 @@ static WSC_CHECKED enum wsc_err append_adapter(struct model *model, const struct
     const struct model_tensor *base = &model->tensor[model->n_tensors - 1];
     if (base->layer <= 0) TRY(model_take_adapter(model, params, base));
     if (!model->adapter[base->kind].r) return WSC_OK;
-    TRY(append_adapter_matrix(model, base, false));
-    return append_adapter_matrix(model, base, true);
+    TRY(append_adapter_matrix(model, params, base, false));
+    return append_adapter_matrix(model, params, base, true);
 }
 
 /* Random initial values do not depend on adapters: these have numbers of their own. */
@@ -499,6 +504,39 @@ static void number_init_streams(struct model *model)
         struct model_tensor *t = &model->tensor[i];
         t->init_stream = t->kind < MODEL_N_KINDS ? next++ : adapter++;
     }
+}
+
+enum { NAME_BYTES = sizeof((struct model_tensor *)0)->name };
+
+/* Put the name of a model before that of its tensor; "" stays. */
+static void put_below(char name[NAME_BYTES], const char *model)
+{
+    char text[2 * NAME_BYTES];
+    if (!name[0]) return;
+    const int n = snprintf(text, sizeof text, "%s.%s", model, name);
+    WSC_CHECK(n > 0 && n < NAME_BYTES, "tensor name %s", text);
+    memcpy(name, text, (size_t)n + 1);
+}
+
+/** Preference optimization: the tensors are those of the policy model, and a frozen copy of each,
+ *  initial values too, is one of the reference model, which begins as the policy does. */
+static void append_reference(struct model *model)
+{
+    const int n = model->n_tensors;
+    for (int i = 0; i < n; i++) {
+        struct model_tensor *policy = &model->tensor[i], *copy = &model->tensor[n + i];
+        if (!model->zoo.dpo.reference_free) {
+            *copy = *policy;
+            copy->reference = true;
+            put_below(copy->name, "ref_model");
+            put_below(copy->alias, "ref_model");
+        }
+        put_below(policy->name, "policy_model");
+        put_below(policy->alias, "policy_model");
+    }
+    if (model->zoo.dpo.reference_free) return;
+    model->n_tensors = 2 * n;
+    model->n_reference = model->n_params;
 }
 
 /** Append the run of rows of the same place that starts at row @p from; returns its end. */
@@ -546,17 +584,19 @@ static WSC_CHECKED enum wsc_err append_block(struct model *model, const struct z
 enum wsc_err model_build_tensors(struct model *model, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    enum { ADAPTED = 3 };
+    enum { ADAPTED = 3, WITH_REFERENCE = 2 };
     const int block_row = end_of_run(0), head_row = end_of_run(end_of_run(block_row));
     TRY(check_inits(m));
     const int64_t in_block =
         count(model, m, IN_BLOCKS) + model_n_ffns(model) * count(model, m, IN_FFNS);
-    const int64_t each = m->lora_params.n ? ADAPTED : 1; /* a matrix and its adapter */
+    const int64_t each = (m->lora_params.n ? ADAPTED : 1) * /* a matrix and its adapter */
+                         (m->dpo.on ? WITH_REFERENCE : 1);
     TRY_NEW(model->tensor, WSC_MEM_MODEL, each * (count(model, m, ONCE) + in_block * model->L));
     TRY(append_rows(model, params, 0, -1, -1));
     for (int layer = 0; layer < (int)model->L; layer++)
         TRY(append_block(model, params, block_row, layer));
     TRY(append_rows(model, params, head_row, -1, -1));
     number_init_streams(model);
+    if (m->dpo.on) append_reference(model);
     return WSC_OK;
 }

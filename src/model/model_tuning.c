@@ -110,6 +110,22 @@ static enum wsc_err check_patterns(const struct model *model, const struct zoo_p
     return WSC_OK;
 }
 
+/* A tag without tensors is an error, as it is in the Model Zoo. */
+static enum wsc_err check_tags(const struct model *model, const struct zoo_groups *groups)
+{
+    for (int k = 0; k < groups->n_tags; k++) {
+        bool found = false;
+        for (int i = 0; i < model->n_tensors && !found; i++)
+            found = zoo_tag_matches(&groups->tag[k], model->tensor[i].name);
+        if (!found)
+            return WSC_RAISE(WSC_CONFIG,
+                             "optimizer.params: the name of no tensor ends as the globs of tag %s "
+                             "say, the first of them %s",
+                             groups->tag[k].tag, groups->tag[k].names.pattern[0]);
+    }
+    return WSC_OK;
+}
+
 /* Adapters and masks change weights in ways that are not defined together. */
 static enum wsc_err check_sparsity(const struct model *model)
 {
@@ -142,11 +158,12 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
             WSC_RAISE(WSC_CONFIG, "model.lora_params: no module has all target_modules"),
             "target_modules: [TransformerDecoderLayer, Linear]");
     TRY(check_patterns(model, freeze));
+    TRY(check_tags(model, &params->optimizer.groups));
     model->n_trained = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
-        t->frozen =
-            (adapters && t->kind < MODEL_N_KINDS) || zoo_patterns_find(freeze, t->name) >= 0;
+        t->frozen = t->reference || (adapters && t->kind < MODEL_N_KINDS) ||
+                    zoo_patterns_find(freeze, t->name) >= 0;
         model->n_trained += t->frozen ? 0 : t->n_elems;
     }
     if (!model->n_trained)

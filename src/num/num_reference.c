@@ -150,13 +150,14 @@ void num_ref_attend(const struct num_ref_attention *a, double *p, double *out)
     const int64_t n = a->heads * a->d;
     for (int64_t ht = 0; ht < a->heads * a->T; ht++) {
         const int64_t t = ht % a->T, at = t * n + ht / a->T * a->d;
+        const int64_t seen = a->both_ways ? a->T : t + 1;
         double *row = p + ht * a->T;
-        for (int64_t s = 0; s <= t; s++)
+        for (int64_t s = 0; s < seen; s++)
             row[s] = a->scale * dot(a->q + at, a->k + at + (s - t) * n, a->d);
-        num_ref_softmax(row, t + 1);
+        num_ref_softmax(row, seen);
         for (int64_t i = at; i < at + a->d; i++) {
             out[i] = 0;
-            for (int64_t s = 0; s <= t; s++)
+            for (int64_t s = 0; s < seen; s++)
                 out[i] += row[s] * a->v[i + (s - t) * n];
         }
     }
@@ -181,11 +182,12 @@ void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p,
     const int64_t n = a->heads * a->d;
     for (int64_t ht = 0; ht < a->heads * a->T; ht++) {
         const int64_t t = ht % a->T, at = t * n + ht / a->T * a->d;
+        const int64_t seen = a->both_ways ? a->T : t + 1;
         const double *row = p + ht * a->T;
         double mean = 0;
-        for (int64_t s = 0; s <= t; s++)
+        for (int64_t s = 0; s < seen; s++)
             mean += row[s] * dot(dout + at, a->v + at + (s - t) * n, a->d);
-        for (int64_t s = 0; s <= t; s++) {
+        for (int64_t s = 0; s < seen; s++) {
             const int64_t key = at + (s - t) * n;
             const double ds = a->scale * row[s] * (dot(dout + at, a->v + key, a->d) - mean);
             add_key(a, at, key, ds, row[s], dout, grad);

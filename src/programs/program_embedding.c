@@ -116,6 +116,12 @@ static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct m
                      : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, in, scale_of(e));
 }
 
+/* What goes straight to its token is not scaled when it is added. */
+static bool goes_to_token(const struct embed *e, int y, int taken)
+{
+    return !is_shared(e, y, taken) && !(e->t->add && e->t->scale != 1);
+}
+
 /* One token, or the rows after the last one. */
 static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
 {
@@ -129,10 +135,11 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     if (g->sub[at] < until) TRY(skip_rows(pe, e, until - g->sub[at], count));
     if (!token) return WSC_OK;
     const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
-    const bool first = g->sub[at] <= until, shared = is_shared(e, mesh_y(pe), g->item[at]);
+    const bool first = g->sub[at] <= until;
+    const bool straight = first && goes_to_token(e, mesh_y(pe), g->item[at]);
     g->sub[at] = until + 1;
     g->item[at]++;
-    if (first && !shared) {
+    if (straight) {
         TRY(take_row(pe, e, x, count));
         return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     }

@@ -179,6 +179,7 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
                                 .tokens = even(most),
                                 .pitch = pitch_of(config->max_samples * most, config->half),
                                 .half = config->half,
+                                .both_ways = config->both_ways,
                                 .format = own.half};
     own.user = g;
     TRY(mesh_create(&g->m, &own));

@@ -42,10 +42,20 @@ struct programs_tile {
     bool half; /**< of 16-bit numbers */
 };
 
+/** Features of a side of a matrix that come more than once: @c width at a time, @c times times
+ *  (keys that a group of heads shares); 0 times: each once. */
+struct programs_repeat {
+    int64_t width, times;
+};
+static inline int64_t programs_repeated(const struct programs_repeat *r, int64_t i)
+{
+    return r->times > 1 ? i / (r->width * r->times) * r->width + i % r->width : i;
+}
 /** Weights as they lie on the host: element (out, in) at out * ld_out + in * ld_in. */
 struct programs_weights {
     const float *at;
     int64_t ld_out, ld_in;
+    struct programs_repeat out, in;
     double density;       /**< share of the elements that stream */
     const uint64_t *kept; /**< NULL: all stream; else bit e of word e / 64 is set for each element e
                                that streams, with its place */
@@ -86,6 +96,7 @@ struct programs_grid {
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
     struct programs_items *items;                 /**< owned, of each PE */
     int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
+    bool both_ways;           /**< a query sees all keys; otherwise those up to its own token */
     int key_step;             /**< tokens between neighbouring keys of a PE in that order */
     int scratch;              /**< first address that programs may reserve and release */
     void *program;            /**< borrowed: what the tasks of the running program read */
@@ -101,7 +112,8 @@ struct programs_grid_config {
     struct mesh_config mesh; /**< w, h, arch, half, threads */
     int64_t T;               /**< tokens of a sequence */
     int max_samples;
-    bool half; /**< tiles of 16-bit numbers, which mesh.half names */
+    bool half;      /**< tiles of 16-bit numbers, which mesh.half names */
+    bool both_ways; /**< attention without a causal mask */
 };
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
@@ -140,10 +152,15 @@ static inline int64_t programs_token_at(const struct programs_grid *g, int y, in
     return tokens ? i / tokens * g->T + (int64_t)(i % tokens) * g->h + y : 0;
 }
 /** First token slot on row @p y whose token is @p token or later. */
-static inline int programs_first_query(const struct programs_grid *g, int y, int token)
+static inline int programs_slot_from(const struct programs_grid *g, int y, int token)
 {
     int first = token <= y ? 0 : (token - y + g->h - 1) / g->h;
     return first < programs_tokens(g, y) ? first : programs_tokens(g, y);
+}
+/** First query on row @p y that sees the key of token @p token. */
+static inline int programs_first_query(const struct programs_grid *g, int y, int token)
+{
+    return g->both_ways ? 0 : programs_slot_from(g, y, token);
 }
 /** Bytes of a number. */
 static inline int programs_bytes(bool half)

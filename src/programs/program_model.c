@@ -7,6 +7,7 @@
 #include "program_loss.h"
 #include "program_parts.h"
 #include "program_scores.h"
+#include "program_stage.h"
 #include "program_state.h"
 
 #include <wsc/check.h>
@@ -22,10 +23,29 @@ static enum wsc_err make_features(struct programs_model *k)
     const struct model *m = k->model;
     const int w = k->grid.w;
     TRY(programs_features_init(&k->hidden, (int)m->C, w));
-    TRY(programs_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w, PROGRAMS_NO_PAIRS));
+    TRY(programs_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w,
+                                     m->rotary_dim ? PROGRAMS_PAIRS_ADJACENT : PROGRAMS_NO_PAIRS));
     programs_order_keys(&k->grid, &k->heads);
     TRY(programs_features_init(&k->filter, (int)m->F, w));
     return programs_features_init(&k->vocab, (int)m->V, w);
+}
+
+/* What gated networks, parallel and sandwich blocks and soft caps add to a layer. */
+static enum wsc_err reserve_features(struct programs_model *k, struct programs_layer *l)
+{
+    struct programs_grid *g = &k->grid;
+    const struct model *m = k->model;
+    const int64_t scores = programs_score_words(g, &k->heads) * g->max_samples;
+    if (m->gated) TRY(programs_reserve_tile(g, &l->gate, &k->filter, "the gate"));
+    if (!m->norm3) TRY(programs_reserve_tile(g, &l->normed, &k->hidden, "the output of a norm"));
+    if (m->zoo.attention_logit_softcapping > 0)
+        TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "capped scores", &l->capped));
+    for (int i = 0; i < 2 && m->zoo.norm_first_sandwich; i++) {
+        TRY(programs_reserve_tile(g, &l->branch[i], &k->hidden, "a branch before its norm"));
+        TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
+                                   "statistics of a norm", &l->stats_post[i]));
+    }
+    return WSC_OK;
 }
 
 /* What the backward pass of a layer needs again; outside training one such layer serves all. */
@@ -42,6 +62,7 @@ static enum wsc_err reserve_layer(struct programs_model *k, struct programs_laye
     TRY(programs_reserve_tile(g, &l->pre, &k->filter, "the filter"));
     TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "attention probabilities",
                                &l->scores));
+    TRY(reserve_features(k, l));
     TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                "statistics of a norm", &l->stats1));
     return programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
@@ -51,6 +72,23 @@ static enum wsc_err reserve_layer(struct programs_model *k, struct programs_laye
 static int larger(int a, int b)
 {
     return a > b ? a : b;
+}
+
+/* What embeddings, positions and soft caps need once. */
+static enum wsc_err reserve_once(struct programs_model *k)
+{
+    struct programs_grid *g = &k->grid;
+    const struct model *m = k->model;
+    if (m->zoo.embedding_layer_norm) {
+        TRY(programs_reserve_tile(g, &k->raw, &k->hidden, "embeddings before their norm"));
+        TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
+                                   "statistics of a norm", &k->stats_embed));
+    }
+    if (m->zoo.final_logit_softcapping > 0)
+        TRY(programs_reserve_tile(g, &k->capped, &k->vocab, "capped logits"));
+    if (!m->rotary_dim) return WSC_OK;
+    TRY(programs_reserve_tile(g, &k->cosine, &k->heads, "cosines of positions"));
+    return programs_reserve_tile(g, &k->sine, &k->heads, "sines of positions");
 }
 
 /* What is used by one part at a time and shared by the layers. */
@@ -64,8 +102,10 @@ static enum wsc_err reserve_common(struct programs_model *k)
     TRY(programs_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
     TRY(programs_reserve_tile(g, &k->logits, &k->vocab, "logits"));
     k->tmp.f = &k->hidden;
-    TRY(programs_reserve_words(g, (int64_t)larger(k->hidden.slots, k->vocab.slots) * g->pitch,
-                               PROGRAMS_BANK_TILES, "a tile of scratch", &k->tmp.address));
+    TRY(reserve_once(k));
+    const int scratch = larger(larger(k->hidden.slots, k->vocab.slots), k->heads.slots);
+    TRY(programs_reserve_words(g, (int64_t)scratch * g->pitch, PROGRAMS_BANK_TILES,
+                               "a tile of scratch", &k->tmp.address));
     for (int i = 0; i < PROGRAMS_VECTORS; i++)
         TRY(programs_reserve_words(g, slots, PROGRAMS_BANK_TILES, "a vector of features",
                                    &k->vector[i]));
@@ -89,6 +129,10 @@ static enum wsc_err reserve_backward(struct programs_model *k)
     TRY(programs_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
     TRY(programs_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
     TRY(programs_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
+    if (k->model->gated)
+        TRY(programs_reserve_tile(g, &k->dgate, &k->filter, "the gradient of the gate"));
+    if (k->model->zoo.parallel_block || k->model->zoo.norm_first_sandwich)
+        TRY(programs_reserve_tile(g, &k->dside, &k->hidden, "the gradient of a branch"));
     TRY(programs_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
     TRY(programs_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
     TRY(programs_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
@@ -124,6 +168,19 @@ static int64_t longest_stage(const struct model *m)
     return n;
 }
 
+/* Slopes of heads, and memory for what heads share. */
+static enum wsc_err allocate_heads(struct programs_model *k)
+{
+    const struct model *m = k->model;
+    k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
+    if (m->kv_heads < m->H) TRY_NEW(k->shared, WSC_MEM_KERNELS, k->heads.n * larger((int)m->C, 3));
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return WSC_OK;
+    TRY_NEW(k->slope, WSC_MEM_KERNELS, m->H);
+    for (int64_t h = 0; h < m->H; h++)
+        k->slope[h] = model_alibi_slope(m, h);
+    return WSC_OK;
+}
+
 /* Host memory for what leaves the fabric: losses of tokens, gradients of leaves. */
 static enum wsc_err allocate_host(struct programs_model *k)
 {
@@ -133,8 +190,7 @@ static enum wsc_err allocate_host(struct programs_model *k)
     TRY_NEW(k->best, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->grid.max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->grid.max_samples);
-    for (int64_t i = 0; i < tokens; i++)
-        k->position[i] = (int32_t)(i % k->model->T);
+    TRY(allocate_heads(k));
     if (!k->training) return WSC_OK;
     TRY_NEW(k->leaf_grads, WSC_MEM_KERNELS, k->grid.max_samples * longest_stage(k->model));
     return WSC_OK;
@@ -246,8 +302,9 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->heads);
     programs_features_fini(&k->filter);
     programs_features_fini(&k->vocab);
-    void *const owned[] = {k->layer,  k->position,      k->nats,       k->best,      k->loss,
-                           k->wanted, k->wanted_logits, k->all_logits, k->leaf_grads};
+    void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
+                           k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
+                           k->leaf_grads, k->slope,    k->shared};
     for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
         wsc_free(owned[i]);
     wsc_free(k);
@@ -265,6 +322,8 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
     k->n_leaves = (int)(share->end_leaf - share->first_leaf);
     k->grid.n_samples = (int)batch->n;
     k->any_wanted = false;
+    for (int64_t i = 0; i < batch->n * batch->T; i++)
+        k->position[i] = batch->position_ids ? batch->position_ids[i] : (int32_t)(i % batch->T);
     WSC_CHECK(batch->n >= 1 && batch->n <= k->grid.max_samples && batch->T == k->model->T,
               "%lld samples of %lld tokens", (long long)batch->n, (long long)batch->T);
     cycles_layout_init(&k->layout, k->hw, k->model, 1, batch->n);

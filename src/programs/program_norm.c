@@ -5,6 +5,7 @@
 #include "program_grid.h"
 #include "program_vector_ops.h"
 
+#include <wsc/cycles_ops.h>
 #include <wsc/num_math.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
@@ -137,72 +138,66 @@ void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
 
 /* ---- nonlinearities -------------------------------------------------------------------------- */
 
-static float gelu(float x, float unused)
-{
-    (void)unused;
-    return num_gelu(x).value;
-}
-static float gelu_backward(float x, float dy)
-{
-    return dy * num_gelu(x).slope;
-}
-static float gelu_new(float x, float unused)
-{
-    (void)unused;
-    return num_gelu_new(x).value;
-}
-static float gelu_new_backward(float x, float dy)
-{
-    return dy * num_gelu_new(x).slope;
-}
-static float relu(float x, float unused)
-{
-    (void)unused;
-    return num_relu(x).value;
-}
-static float relu_backward(float x, float dy)
-{
-    return dy * num_relu(x).slope;
-}
-/* x sigmoid(x) (Elfwing et al. 2017). */
-static float silu(float x, float unused)
-{
-    (void)unused;
-    return x / (1.0F + num_exp(-x));
-}
-static float silu_backward(float x, float dy)
-{
-    float s = 1.0F / (1.0F + num_exp(-x));
-    return dy * (s + x * s * (1.0F - s));
-}
+/* Maps of one element: value, and derivative times the gradient. */
+#define MAPS(name, function)                                                                       \
+    static float name##_map(float x, float unused)                                                 \
+    {                                                                                              \
+        (void)unused;                                                                              \
+        return function(x).value;                                                                  \
+    }                                                                                              \
+    static float name##_backward(float x, float dy)                                                \
+    {                                                                                              \
+        return dy * function(x).slope;                                                             \
+    }
+
+MAPS(gelu, num_gelu)
+MAPS(gelu_new, num_gelu_new)
+MAPS(relu, num_relu)
+MAPS(silu, num_silu)
+MAPS(quick_gelu, num_quick_gelu)
+MAPS(squared_gelu, num_squared_gelu)
+MAPS(squared_relu, num_squared_relu)
+MAPS(leaky_relu, num_leaky_relu)
+MAPS(relu6, num_relu6)
+MAPS(tanh, num_tanh_of)
+MAPS(sigmoid, num_sigmoid)
+MAPS(mish, num_mish)
+MAPS(linear, num_linear)
 
 /* One exponential and one division an element and the polynomial around them, which docs/MODEL.md
  * puts at 8 operations; ReLU is a comparison and a move. */
-enum { POLYNOMIAL_CYCLES = 8, RELU_CYCLES = 2 };
+enum { RELU_CYCLES = 2 };
 static const struct {
     mesh_map_fn forward, backward;
-    bool plain;
-} functions[] = {[PROGRAMS_GELU] = {gelu, gelu_backward, false},
-                 [PROGRAMS_GELU_NEW] = {gelu_new, gelu_new_backward, false},
-                 [PROGRAMS_SILU] = {silu, silu_backward, false},
-                 [PROGRAMS_RELU] = {relu, relu_backward, true}};
+} functions[ZOO_N_FUNCTIONS] = {[ZOO_GELU] = {gelu_map, gelu_backward},
+                                [ZOO_GELU_NEW] = {gelu_new_map, gelu_new_backward},
+                                [ZOO_RELU] = {relu_map, relu_backward},
+                                [ZOO_SILU] = {silu_map, silu_backward},
+                                [ZOO_QUICK_GELU] = {quick_gelu_map, quick_gelu_backward},
+                                [ZOO_SQUARED_GELU] = {squared_gelu_map, squared_gelu_backward},
+                                [ZOO_SQUARED_RELU] = {squared_relu_map, squared_relu_backward},
+                                [ZOO_LEAKY_RELU] = {leaky_relu_map, leaky_relu_backward},
+                                [ZOO_RELU6] = {relu6_map, relu6_backward},
+                                [ZOO_TANH] = {tanh_map, tanh_backward},
+                                [ZOO_SIGMOID] = {sigmoid_map, sigmoid_backward},
+                                [ZOO_MISH] = {mish_map, mish_backward},
+                                [ZOO_LINEAR] = {linear_map, linear_backward}};
 
 /* Scalar cycles an element; exponential and division as the machine file states them. */
-static int activation_cycles(const struct programs_grid *g, enum programs_nonlinearity f)
+static int activation_cycles(const struct programs_grid *g, enum zoo_nonlinearity f)
 {
-    return functions[f].plain ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + POLYNOMIAL_CYCLES;
+    return f == ZOO_RELU ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL;
 }
 
-void programs_activate(struct programs_grid *g, struct programs_script *s,
-                       enum programs_nonlinearity f, const struct programs_tile *out,
-                       const struct programs_tile *x)
+void programs_activate(struct programs_grid *g, struct programs_script *s, enum zoo_nonlinearity f,
+                       const struct programs_tile *out, const struct programs_tile *x)
 {
     const struct programs_map map = {functions[f].forward, activation_cycles(g, f)};
     programs_map(s, PROGRAMS_SHAPE_TILE, map, programs_tile_view(out), programs_tile_view(x), none);
 }
 
 void programs_activate_backward(struct programs_grid *g, struct programs_script *s,
-                                enum programs_nonlinearity f, const struct programs_tile *out,
+                                enum zoo_nonlinearity f, const struct programs_tile *out,
                                 const struct programs_tile *x, const struct programs_tile *dy)
 {
     const struct programs_map map = {functions[f].backward, activation_cycles(g, f)};

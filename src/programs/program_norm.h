@@ -5,6 +5,8 @@
 #include "program_grid.h"
 #include "program_vector_ops.h"
 
+#include <wsc/zoo.h>
+
 #include <stdbool.h>
 
 /** A norm over the features of @p x.  Vectors lie on the PEs (addresses); stats holds the mean
@@ -34,12 +36,10 @@ void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
                              const struct programs_tile *tmp, int dgain, int dbias);
 
 /** Elementwise: out = f(x), out = dy f'(x). */
-enum programs_nonlinearity { PROGRAMS_GELU, PROGRAMS_GELU_NEW, PROGRAMS_SILU, PROGRAMS_RELU };
-void programs_activate(struct programs_grid *g, struct programs_script *s,
-                       enum programs_nonlinearity f, const struct programs_tile *out,
-                       const struct programs_tile *x);
+void programs_activate(struct programs_grid *g, struct programs_script *s, enum zoo_nonlinearity f,
+                       const struct programs_tile *out, const struct programs_tile *x);
 void programs_activate_backward(struct programs_grid *g, struct programs_script *s,
-                                enum programs_nonlinearity f, const struct programs_tile *out,
+                                enum zoo_nonlinearity f, const struct programs_tile *out,
                                 const struct programs_tile *x, const struct programs_tile *dy);
 /** Turn pairs of features (Su et al. 2021): slots 2 i and 2 i + 1 by the angle whose cosine and
  *  sine lie in slot 2 i of the tables; @p back turns the other way, which is the gradient. */

@@ -224,8 +224,8 @@ static enum wsc_err softmax(struct programs_trial *t, struct rows *r, bool unuse
     return programs_tile_out(&t->grid, t->c->backward ? &r->y : &r->x, o->out);
 }
 
-static enum wsc_err activation(struct programs_trial *t, struct rows *r,
-                               enum programs_nonlinearity f, const struct programs_operands *o)
+static enum wsc_err activation(struct programs_trial *t, struct rows *r, enum zoo_nonlinearity f,
+                               const struct programs_operands *o)
 {
     TRY(rows_init(t, r, t->c->features, o));
     struct programs_script s = script_of(t, &r->f);
@@ -240,14 +240,14 @@ static enum wsc_err activation(struct programs_trial *t, struct rows *r,
 static enum wsc_err gelu(struct programs_trial *t, struct rows *r, bool by_tanh,
                          const struct programs_operands *o)
 {
-    return activation(t, r, by_tanh ? PROGRAMS_GELU_NEW : PROGRAMS_GELU, o);
+    return activation(t, r, by_tanh ? ZOO_GELU_NEW : ZOO_GELU, o);
 }
 
 static enum wsc_err silu(struct programs_trial *t, struct rows *r, bool unused,
                          const struct programs_operands *o)
 {
     (void)unused;
-    return activation(t, r, PROGRAMS_SILU, o);
+    return activation(t, r, ZOO_SILU, o);
 }
 
 /* Run with rows that are freed whatever happens; @p second chooses between two variants. */
@@ -481,7 +481,7 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
     cluster.wafer.simd_fmachs = c->arch == MESH_WSE3 ? 4 : 2;
     l->model = (struct model){.C = c->features,
                               .kv_heads = c->heads,
-                              .causal = true,
+                              .causal = !c->both_ways,
                               .F = c->features,
                               .H = c->heads,
                               .V = c->vocab,
@@ -517,7 +517,8 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
                  .progress_ctx = c->progress_ctx},
         .T = c->tokens,
         .max_samples = (int)c->samples,
-        .half = half};
+        .half = half,
+        .both_ways = c->both_ways};
     enum wsc_err rc = programs_grid_init(&t.grid, &config);
     if (!rc) rc = programs_grid_rates(&t.grid, wafer);
     t.grid.watch = watched < 0 ? NULL : c->watch;

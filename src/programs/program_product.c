@@ -303,9 +303,9 @@ static struct mesh_wavelet *fill_part(const struct contract *c, int x, int befor
     const int item = i / parts_of(c);
     const struct programs_features *out = p->out[item / c->n_out].f;
     const struct programs_weights *w = matrix_of(c, i);
-    const int64_t row = out->by_turns[item % c->n_out] * w->ld_out;
+    const int64_t row = programs_repeated(&w->out, out->by_turns[item % c->n_out]) * w->ld_out;
     for (int k = 0; k < in->count[x]; k++) {
-        const int64_t e = row + in->order[before + k] * w->ld_in;
+        const int64_t e = row + programs_repeated(&w->in, in->order[before + k]) * w->ld_in;
         if (!w->kept)
             *to++ = (struct mesh_wavelet){.data = programs_word(c->g, c->half, w->at[e])};
         else if (programs_keeps(w->kept, e))

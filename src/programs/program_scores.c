@@ -36,6 +36,15 @@ int programs_keys_at(const struct programs_grid *g, const struct programs_featur
     return rest <= 0 ? 0 : (int)(rest < per ? rest : per);
 }
 
+int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int key)
+{
+    const int64_t token = g->key_token[key];
+    int64_t after = g->T;
+    if (s->window && token >= s->sinks) after = s->window;
+    if (s->span && s->span[token] < after) after = s->span[token];
+    return token + after + 1;
+}
+
 /* Keys whose scores the PE sends: position 0 its own and, as they come, those of the others. */
 static void keys_to_send(const struct programs_grid *g, const struct programs_features *f,
                          int position, int *first, int *end)

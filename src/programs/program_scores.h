@@ -27,7 +27,18 @@ static inline int programs_heads_on(const struct programs_features *f, int x)
 {
     return f->group_cols > 1 ? f->count[x] > 0 : f->count[x] / f->head_dim;
 }
-/** Queries on row @p y that see key number @p key. */
+/** What is done to scaled scores before their softmax; all zeros: nothing.  Numbers of heads and
+ *  tokens are those of the model. */
+struct programs_shaping {
+    float cap;          /**< c of c tanh(score / c); 0: none */
+    int capped;         /**< address: tanh(score / c), laid out as the scores, for the gradient */
+    const float *slope; /**< of each head (ALiBi); NULL: none */
+    int64_t window, sinks; /**< a key is seen by so many queries after it, unless it is a sink */
+    const int32_t *span;   /**< (T) as the window, for each key, of samples of several texts */
+};
+/** First token after key number @p key that does not see it; T or more: none. */
+int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int key);
+/** Queries on row @p y that see key number @p key; with windows also those after the last one. */
 static inline int programs_queries(const struct programs_grid *g, int y, int key)
 {
     return programs_tokens(g, y) - programs_first_query(g, y, g->key_token[key]);

@@ -9,6 +9,7 @@
 #include "program_product.h"
 #include "program_vector_ops.h"
 
+#include <wsc/cycles_ops.h>
 #include <wsc/num_math.h>
 
 /* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
@@ -17,6 +18,7 @@ struct probabilities {
     int sample, scores, tokens;
     const struct programs_features *f;
     float scale;
+    const struct programs_shaping *shaping;
 };
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
@@ -75,8 +77,48 @@ void programs_softmax_backward(struct programs_grid *g, struct programs_script *
 /* A script over the scores of one sample, by heads. */
 static struct programs_script score_script(const struct probabilities *p)
 {
-    return (struct programs_script){
-        .features = p->f, .heads = p->f, .first_sample = p->sample, .n_samples = 1};
+    return (struct programs_script){.features = p->f,
+                                    .heads = p->f,
+                                    .first_sample = p->sample,
+                                    .n_samples = 1,
+                                    .shaping = p->shaping};
+}
+
+static float tanh_of(float x, float unused)
+{
+    (void)unused;
+    return num_tanh(x);
+}
+
+/* d times the derivative of c tanh(x / c), from the tanh. */
+static float cap_backward(float d, float capped)
+{
+    return d * (1.0F - capped * capped);
+}
+
+/* Scores scaled, capped, raised by the position of the key times the slope of the head, hidden
+ * beyond windows.  ALiBi lowers a score by the distance from query to key: what depends on the
+ * query alone is the same for all its keys, and no softmax sees it. */
+static void shape_scores(const struct programs_grid *g, struct programs_script *s,
+                         const struct probabilities *p)
+{
+    const struct programs_shaping *how = p->shaping;
+    const enum programs_shape shape = PROGRAMS_SHAPE_SCORES;
+    const struct programs_view scores = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
+    const struct programs_view capped = programs_view(PROGRAMS_VIEW_SCORES, how->capped);
+    const float cap = how->cap > 0 ? how->cap : 1;
+    programs_op(s, shape, MESH_FMULS, scores, scores, programs_number(p->scale / cap));
+    if (how->cap > 0) {
+        const struct programs_map map = {tanh_of,
+                                         g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL};
+        programs_map(s, shape, map, capped, scores, none);
+        programs_op(s, shape, MESH_FMULS, scores, capped, programs_number(cap));
+    }
+    if (how->slope)
+        programs_op(s, shape, MESH_FADDS, scores, scores,
+                    (struct programs_view){.kind = PROGRAMS_VIEW_SLOPE});
+    if (how->window || how->span)
+        programs_op(s, PROGRAMS_SHAPE_HIDDEN, MESH_FMOVS, scores, programs_number(-INFINITY), none);
 }
 
 /* Maximum, exponentials, sum, division over the keys of each query; sums run along the head's
@@ -90,7 +132,7 @@ static enum wsc_err run_probabilities(struct programs_grid *g, const struct prob
         programs_view(PROGRAMS_VIEW_HEAD_TOKENS, p->tokens + 4 * p->f->heads_per_pe * g->tokens);
     programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, max, programs_number(-INFINITY), none);
     programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
-    programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, scores, scores, programs_number(p->scale));
+    shape_scores(g, &s, p);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMAXS, max, max, scores);
     programs_row_sum(&s, MESH_FMAXS, max, p->f->heads_per_pe);
     programs_map(&s, PROGRAMS_SHAPE_SCORES,
@@ -121,6 +163,10 @@ static enum wsc_err run_probabilities_backward(struct programs_grid *g,
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, y, y, sum);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FSUBS, d, d, y);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, d, d, programs_number(p->scale));
+    if (p->shaping->cap > 0)
+        programs_map(&s, PROGRAMS_SHAPE_SCORES,
+                     (struct programs_map){cap_backward, CYCLES_CAP_SLOPE}, d, d,
+                     programs_view(PROGRAMS_VIEW_SCORES, p->shaping->capped));
     enum wsc_err rc = programs_run_script(g, &s);
     programs_script_fini(&s);
     return rc;
@@ -134,10 +180,11 @@ static struct probabilities probabilities(const struct programs_attention *a)
                                   .scores = a->scores,
                                   .tokens = a->tokens,
                                   .f = a->q.f,
-                                  .scale = a->scale};
+                                  .scale = a->scale,
+                                  .shaping = &a->shaping};
 }
 
-/* Vaswani et al. 2017, eq. 1, causal. */
+/* Vaswani et al. 2017, eq. 1. */
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a)
 {
     const struct probabilities p = probabilities(a);

@@ -3,6 +3,7 @@
 #ifndef WSC_PROGRAMS_SOFTMAX_H
 #define WSC_PROGRAMS_SOFTMAX_H
 #include "program_grid.h"
+#include "program_scores.h"
 #include "program_vector_ops.h"
 
 #include <wsc/err.h>
@@ -17,8 +18,8 @@ void programs_softmax(struct programs_grid *g, struct programs_script *s,
 void programs_softmax_backward(struct programs_grid *g, struct programs_script *s,
                                const struct programs_tile *y, const struct programs_tile *dy,
                                int tokens);
-/** Causal attention of one sequence and its gradient; tiles by heads.  @p scores keeps the
- *  probabilities for the gradient. */
+/** Attention of one sequence, causal unless the grid says otherwise, and its gradient; tiles by
+ * heads.  @p scores keeps the probabilities for the gradient. */
 struct programs_attention {
     int sample, scores, dscores, tokens; /**< addresses; dscores for the gradient only */
     struct programs_tile q, k, v, out;
@@ -26,6 +27,7 @@ struct programs_attention {
     int64_t room; /**< words of a PE for sums of the gradient */
     bool arrives; /**< without blocks: scores that arrive start the gradients' AXPYs */
     float scale;
+    struct programs_shaping shaping;
 };
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a);
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,

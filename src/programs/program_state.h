@@ -22,6 +22,8 @@
     XX(PRODUCT, "product", "forward")                                                              \
     XX(INPUT_GRADIENT, "product", "input gradient")                                                \
     XX(WEIGHT_GRADIENT, "product", "weight gradient")                                              \
+    XX(ROTARY, "rotary", "forward")                                                                \
+    XX(ROTARY_BACKWARD, "rotary", "backward")                                                      \
     XX(ATTENTION, "attention", "forward")                                                          \
     XX(ATTENTION_BACKWARD, "attention", "backward")                                                \
     XX(POINTWISE, "bias, residual", "forward")                                                     \
@@ -42,8 +44,13 @@ enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
-    int scores;         /* address, of all samples */
-    int stats1, stats3; /* of its norms: 2 vectors of tokens each */
+    struct programs_tile gate;      /* of a gated network: what its nonlinearity takes */
+    struct programs_tile normed;    /* norm1's output where the feed-forward network shares it */
+    struct programs_tile branch[2]; /* attention, feed-forward network before norms after them */
+    int scores;                     /* address, of all samples */
+    int capped;                     /* their tanh, with soft caps */
+    int stats1, stats3;             /* of its norms: 2 vectors of tokens each */
+    int stats_post[2];              /* of the norms after the branches */
 };
 
 struct programs_model {
@@ -55,7 +62,16 @@ struct programs_model {
     struct programs_layer *layer; /* owned */
     struct programs_tile last;    /* residual stream at the head */
     int stats_last;
-    struct programs_tile dres, xn, dxn, act, dpre, logits, dq, dk, dv, dctx, tmp;
+    struct programs_tile dres, xn, dxn, act, dpre, dgate, logits, dq, dk, dv, dctx, tmp;
+    struct programs_tile dside;        /* a second gradient of hidden features */
+    struct programs_tile raw;          /* embeddings before their norm */
+    struct programs_tile cosine, sine; /* of queries and keys */
+    struct programs_tile capped;       /* tanh of logits, with a soft cap */
+    int n_turned;                      /* samples whose angles are on the PEs, from position 0 */
+    int stats_embed;
+    float table_scale; /* of the embedding's tables: embeddings_scale, unless a norm follows */
+    float *slope;      /* owned, of each head; NULL without ALiBi */
+    float *shared;     /* owned: gradients of keys for each head, where heads share them */
     int vector[PROGRAMS_VECTORS], sums, number, loss_rows, head_tokens, dscores;
     /* the micro-batch */
     struct data_share share;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: blocks of GPT-2 without dropout. Everything else
- * is refused by the name of its key before anything is reserved. */
+/* Which models the programs of the mesh compute: decoders of every family, without experts,
+ * adapters and dropout.  Everything else is refused by the name of its key before anything is
+ * reserved. */
 #include <wsc/programs.h>
 
 enum wsc_err programs_model_check(const struct model *m, bool training)
@@ -12,20 +13,8 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         bool has;
         const char *key;
     } features[] = {
-        {m->zoo.position_embedding_type != ZOO_POSITION_LEARNED &&
-             m->zoo.position_embedding_type != ZOO_POSITION_NONE,
-         "position_embedding_type"},
-        {m->zoo.norm_type != ZOO_LAYERNORM, "norm_type"},
-        {m->zoo.embedding_layer_norm, "embedding_layer_norm"},
-        {m->zoo.parallel_block, "name"},
-        {!m->causal, "objective"},
-        {m->zoo.norm_first_sandwich, "norm_first_sandwich"},
-        {m->kv_heads != m->H, "extra_attention_params.num_kv_groups"},
-        {m->H * m->head_dim != m->C, "attention_inner_dim"},
-        {m->window > 0, "attention_sliding_window_length"},
-        {m->zoo.attention_logit_softcapping > 0, "attention_logit_softcapping"},
-        {m->zoo.final_logit_softcapping > 0, "final_logit_softcapping"},
-        {m->gated || m->nonlinearity > ZOO_RELU, "nonlinearity"},
+        {!m->causal || m->norm_last || m->token_types > 0, "objective"},
+        {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
         {m->experts > 0, "moe.num_experts"},
         {adapters > 0, "lora_params"},
         {training && m->zoo.dropout_rate > 0, "dropout_rate"},
@@ -35,10 +24,9 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "model.%s: --numerics mesh computes blocks of GPT-2 "
-                                          "only, without dropout: learned positions or none, "
-                                          "LayerNorm, gelu, gelu_new or relu, one key for each "
-                                          "query head",
+                                          "model.%s: --numerics mesh computes decoders without "
+                                          "experts, adapters and dropout, and turns positions of "
+                                          "heads of an even width",
                                           features[i].key),
                                 "--numerics host");
     return WSC_OK;

@@ -9,6 +9,7 @@
 #include "program_scores.h"
 
 #include <wsc/check.h>
+#include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -20,7 +21,38 @@ struct extent {
     int rows, cols;
     int first;    /* token */
     int row, key; /* scores: the row at hand */
+    int head;     /* scores: of the model */
 };
+
+/* Queries that see the key of the row of scores at hand. */
+static struct extent scores_extent(const struct programs_grid *g, const struct programs_script *s,
+                                   const struct mesh_pe *pe)
+{
+    const struct programs_features *f = s->heads;
+    const int x = mesh_x(pe), y = mesh_y(pe);
+    struct extent e = {.row = g->sub[programs_index(g, pe)]};
+    e.head = x / f->group_cols * f->heads_per_pe + e.row % f->heads_per_pe;
+    e.key = programs_key_of(g, f, x % f->group_cols, e.row / f->heads_per_pe);
+    if (e.key >= g->T || e.row % f->heads_per_pe >= programs_heads_on(f, x)) return e;
+    e.rows = 1;
+    e.cols = programs_queries(g, y, e.key);
+    e.first = programs_tokens(g, y) - e.cols;
+    return e;
+}
+
+/* Queries of scores_extent() that the window or the text of the key does not reach. */
+static struct extent hidden_extent(const struct programs_grid *g, const struct programs_script *s,
+                                   const struct mesh_pe *pe)
+{
+    struct extent e = scores_extent(g, s, pe);
+    if (!e.rows) return e;
+    const int64_t end = programs_key_end(g, s->shaping, e.key);
+    const int last = e.first + e.cols, y = mesh_y(pe);
+    const int first = end < g->T ? programs_slot_from(g, y, (int)end) : last;
+    if (first > e.first) e.first = first;
+    e.cols = last - e.first;
+    return e;
+}
 
 /* Rows and columns of a step's shape on this PE; empty where the PE has no such elements. */
 static struct extent extent_of(const struct programs_grid *g, const struct programs_script *s,
@@ -49,14 +81,10 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
         e = (struct extent){.rows = programs_heads_on(s->heads, x), .cols = tokens};
         break;
     case PROGRAMS_SHAPE_SCORES:
-        e = (struct extent){.row = g->sub[programs_index(g, pe)]};
-        e.key =
-            programs_key_of(g, s->heads, x % s->heads->group_cols, e.row / s->heads->heads_per_pe);
-        if (e.key >= g->T || e.row % s->heads->heads_per_pe >= programs_heads_on(s->heads, x))
-            break;
-        e.rows = 1;
-        e.cols = programs_queries(g, y, e.key);
-        e.first = tokens - e.cols;
+        e = scores_extent(g, s, pe);
+        break;
+    case PROGRAMS_SHAPE_HIDDEN:
+        e = hidden_extent(g, s, pe);
         break;
     }
     return e;
@@ -77,6 +105,8 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
         return (struct mesh_dsd){0};
     case PROGRAMS_VIEW_NUMBER:
         return programs_scalar(g, half, v->number);
+    case PROGRAMS_VIEW_SLOPE:
+        return mesh_float(s->shaping->slope[e->head] * (float)g->key_token[e->key]);
     case PROGRAMS_VIEW_TILE:
         return programs_matrix(tile, e->rows, e->cols, step * g->pitch);
     case PROGRAMS_VIEW_TOKENS:
@@ -117,6 +147,7 @@ static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
     const struct extent e = extent_of(g, s, step, pe);
     const bool half = step->dst.half;
     if (!e.rows || !e.cols) return WSC_OK;
+    if (step->b.kind == PROGRAMS_VIEW_SLOPE) TRY(mesh_wait(pe, CYCLES_SLOPE));
     return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)code_of(step),
                                             .dst = operand(g, s, &step->dst, &e, half),
                                             .a = operand(g, s, &step->a, &e, half),
@@ -131,12 +162,17 @@ static int score_rows(const struct programs_grid *g, const struct programs_scrip
     return (int)(programs_score_words(g, s->heads) / g->tokens);
 }
 
+static bool is_of_scores(const struct programs_step *step)
+{
+    return !step->call &&
+           (step->shape == PROGRAMS_SHAPE_SCORES || step->shape == PROGRAMS_SHAPE_HIDDEN);
+}
+
 /* Steps on rows of scores that follow each other are done row by row together. */
 static int score_steps(const struct programs_script *s, int first)
 {
     int n = 0;
-    while (first + n < s->n_steps && s->step[first + n].shape == PROGRAMS_SHAPE_SCORES &&
-           !s->step[first + n].call)
+    while (first + n < s->n_steps && is_of_scores(&s->step[first + n]))
         n++;
     return n;
 }

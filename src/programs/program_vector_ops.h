@@ -17,7 +17,8 @@ enum programs_view_kind {
                              */
     PROGRAMS_VIEW_SCORES,   /**< SHAPE_SCORES: the row at hand */
     PROGRAMS_VIEW_HEAD_TOKENS, /**< a value per head of the PE and token of the sequence */
-    PROGRAMS_VIEW_NUMBER
+    PROGRAMS_VIEW_NUMBER,
+    PROGRAMS_VIEW_SLOPE /**< SHAPE_SCORES: the slope of the row's head times its key's position */
 };
 /** An operand as a step sees it. */
 struct programs_view {
@@ -33,6 +34,7 @@ enum programs_shape {
     PROGRAMS_SHAPE_TOKENS,      /**< one row of tokens */
     PROGRAMS_SHAPE_FEATURES,    /**< one value per slot */
     PROGRAMS_SHAPE_SCORES,      /**< each of the PE's rows of scores, from its first query on */
+    PROGRAMS_SHAPE_HIDDEN,      /**< of each row of scores the queries that do not see its key */
     PROGRAMS_SHAPE_HEAD_TOKENS, /**< heads of the PE x tokens of the sequence */
     PROGRAMS_SHAPE_WORDS        /**< as many words as the step says */
 };
@@ -64,9 +66,10 @@ struct programs_script {
     int n_steps, n_in, n_out;
     struct programs_step step[PROGRAMS_MAX_STEPS];
     struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];
-    const void *data;         /**< borrowed, for calls */
-    int row_words;            /**< vectors of tokens that programs_row_out sends */
-    struct mesh_output *edge; /**< owned: of columns, then of rows */
+    const void *data;                       /**< borrowed, for calls */
+    const struct programs_shaping *shaping; /**< borrowed: of scores; may be NULL */
+    int row_words;                          /**< vectors of tokens that programs_row_out sends */
+    struct mesh_output *edge;               /**< owned: of columns, then of rows */
     struct mesh_wavelet *source;
     uint32_t *words;
 };

@@ -111,7 +111,8 @@ static void print_batch(const char *name, const struct zoo_input *in)
 {
     if (!in->present) return;
     line(name);
-    (void)printf("%lld sequences, micro-batch ", (long long)in->batch_size);
+    (void)printf("%lld %s, micro-batch ", (long long)in->batch_size,
+                 in->samples == ZOO_SAMPLES_PAIRS ? "pairs of sequences" : "sequences");
     if (in->micro_batch_size == CONF_AUTO)
         (void)printf("auto\n");
     else if (in->micro_batch_size == CONF_EXPLORE)
@@ -236,10 +237,12 @@ static enum wsc_err print_stages(const struct cluster *c, const struct cycles_pl
         out_table_cell(table, "%s", c->model->stage[s].name);
         out_table_cell(table, "%lld", (long long)c->model->stage[s].n_elems);
         out_table_cell(table, "%s", bytes);
-        for (int backward = 0; backward < 2; backward++)
+        const bool reference = s < c->model->first_policy; /* forward alone */
+        for (int backward = 0; backward < (reference ? 1 : 2); backward++)
             out_table_cell(table, "%lld",
                            (long long)cycles_stage(&c->hw, c->model, plan, s, backward,
                                                    plan->micro_batch, density));
+        if (reference) out_table_cell(table, "-");
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -254,15 +257,15 @@ static enum wsc_err print_plan(const struct job_description *d)
     char kept[32], have[32];
     out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
     out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
-    (void)printf("\nplan on %d x %s\n"
+    (void)printf("\nplan %son %d x %s\n"
                  "  lanes                %d\n"
                  "  micro-batch          %lld sequences per system, %lld per step\n"
                  "  recomputation        %s\n"
                  "  activations kept     %s per system; the SRAM has %s for them\n"
                  "  of each sequence     %lld bytes go to the activation servers\n",
-                 c->net->topology->n_wafers, c->hw.cluster->name, plan->lanes,
-                 (long long)plan->micro_batch, (long long)d->batch.n_micro,
-                 plan->recompute ? "on" : "off", kept, have,
+                 d->evaluates ? "of the evaluation " : "", c->net->topology->n_wafers,
+                 c->hw.cluster->name, plan->lanes, (long long)plan->micro_batch,
+                 (long long)d->batch.n_micro, plan->recompute ? "on" : "off", kept, have,
                  (long long)plan->spill_bytes_per_sequence);
     return print_stages(c, plan);
 }

@@ -92,7 +92,7 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
 {
     struct cluster *c = NULL;
     struct measured measured = {0};
-    const struct memoryx_hooks hooks = {add_step, NULL, &measured};
+    const struct memoryx_hooks hooks = {.on_batch = add_step, .ctx = &measured};
     struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
     const int n_measured = place->n_measured ? place->n_measured : varies ? VARIED : ALIKE;
@@ -109,7 +109,7 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
     TRY_GOTO(cluster_plan_batch(c, &params->train_input, trains, &plan, &pass.batch), cleanup);
     TRY_GOTO(cluster_run_pass(c, &pass, &work), cleanup);
     fill_row(c, &pass, &measured, row);
-    row->micro_batch = plan.micro_batch;
+    row->micro_batch = plan.micro_batch / model_sequences(c->model);
 cleanup:
     cluster_destroy(&c);
     return rc;

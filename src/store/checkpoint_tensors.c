@@ -82,6 +82,29 @@ bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
     return false;
 }
 
+/* Levels of the two models of preference optimization, each of which may begin from a model alone;
+ * the policy may be read as a model alone. */
+static const char *const pair_level[] = {"policy_model.", "ref_model."};
+enum { N_PAIR_LEVELS = sizeof pair_level / sizeof *pair_level };
+
+/* What stands after such a level; NULL: the name has none. */
+static const char *after_pair_level(const char *name)
+{
+    for (int i = 0; i < N_PAIR_LEVELS; i++) {
+        const size_t n = strlen(pair_level[i]);
+        if (!strncmp(name, pair_level[i], n)) return name + n;
+    }
+    return NULL;
+}
+
+/* The tensor of a model alone for one of a pair, or that of the policy for one of a model alone. */
+static void other_level(const char *name, char other[STORE_NAME_BYTES])
+{
+    const char *alone = after_pair_level(name);
+    (void)snprintf(other, STORE_NAME_BYTES, "%s%s", alone || !*name ? "" : pair_level[0],
+                   alone ? alone : name);
+}
+
 static bool ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);
@@ -101,10 +124,13 @@ static void older_name(const struct store_tensor *t, char name[STORE_NAME_BYTES]
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES])
 {
-    char before[STORE_NAME_BYTES];
-    const char *const base[3] = {t->name, t->alias, before};
+    enum { N_BASES = 5 };
+    char before[STORE_NAME_BYTES], other[2][STORE_NAME_BYTES];
+    const char *const base[N_BASES] = {t->name, t->alias, before, other[0], other[1]};
     older_name(t, before);
-    for (int i = 0; i < 6; i++) {
+    other_level(t->name, other[0]);
+    other_level(t->alias, other[1]);
+    for (int i = 0; i < 2 * N_BASES; i++) {
         if (!base[i / 2][0]) continue;
         (void)snprintf(name, STORE_NAME_BYTES, "%s%s", i % 2 ? level : "", base[i / 2]);
         if (store_has(f, name)) return true;
@@ -154,9 +180,11 @@ static bool is_known(const char *const *known, size_t n, const char *name)
 {
     char tensor[STORE_NAME_BYTES];
     const char *at = tensor, *below = tensor + sizeof level - 1;
+    const char *alone = after_pair_level(name + sizeof level - 1);
     const bool mask = ends_with(name, mask_suffix);
     (void)snprintf(tensor, sizeof tensor, "%.*s",
                    (int)(strlen(name) - (mask ? sizeof mask_suffix - 1 : 0)), name);
+    if (alone && bsearch(&alone, known, n, sizeof *known, by_text)) return true;
     return is_buffer(name) || bsearch(&at, known, n, sizeof *known, by_text) ||
            bsearch(&below, known, n, sizeof *known, by_text);
 }
@@ -168,10 +196,12 @@ enum wsc_err store_count_unknown(const struct store_file *f, const struct store_
     size_t n_known = 0;
     *first = NULL;
     *n_unknown = 0;
-    TRY_NEW(known, WSC_MEM_STORE, 2 * n);
+    TRY_NEW(known, WSC_MEM_STORE, 4 * n);
     for (int i = 0; i < n; i++) {
-        known[n_known++] = t[i].name;
-        if (t[i].alias[0]) known[n_known++] = t[i].alias;
+        const char *const own[] = {t[i].name, t[i].alias[0] ? t[i].alias : NULL,
+                                   after_pair_level(t[i].name), after_pair_level(t[i].alias)};
+        for (int k = 0; k < 4; k++)
+            if (own[k]) known[n_known++] = own[k];
     }
     if (n_known) qsort(known, n_known, sizeof *known, by_text);
     for (int i = 0; i < f->n_entries; i++) {

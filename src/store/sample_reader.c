@@ -15,6 +15,7 @@
 
 /* One sample is read whole: more than this is not a sequence any model can take. */
 static const int64_t max_T = (int64_t)1 << 26;
+enum { MAX_ROWS = 6 }; /* of a sample, that of a pair */
 
 /* An open file of samples with the two dataspaces of a read. */
 struct store_samples {
@@ -23,7 +24,7 @@ struct store_samples {
     const char *name; /* of the dataset; static */
     bool corpus, any_rows;
     int64_t n, T;
-    int rows;
+    int rows, n_dims;
     struct store_info info;
 };
 
@@ -34,6 +35,7 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
         return WSC_RAISE(WSC_FORMAT, "%s: dataset %s holds %s, expected integer token ids", s->path,
                          s->name, info->type);
     s->corpus = info->n_dims == 1;
+    s->n_dims = info->n_dims;
     if (s->corpus && corpus_T <= 0)
         return wsc_err_hint(
             WSC_RAISE(WSC_FORMAT,
@@ -47,8 +49,12 @@ static enum wsc_err set_layout(struct store_samples *s, const struct store_info 
         s->n = info->n > 0 ? (info->n - 1) / corpus_T : 0;
     } else if (info->n_dims == 3) {
         s->n = info->shape[0];
-        s->rows = (int)(info->shape[1] > 5 ? 0 : info->shape[1]);
+        s->rows = (int)(info->shape[1] > MAX_ROWS ? 0 : info->shape[1]);
         s->T = info->shape[2];
+    } else if (info->n_dims == 2 && s->any_rows) {
+        s->n = info->shape[0];
+        s->rows = 1;
+        s->T = info->shape[1];
     }
     if (s->any_rows ? s->corpus || s->rows < 1 : s->rows != 3 && s->rows != 5)
         return WSC_RAISE(WSC_FORMAT,
@@ -103,7 +109,8 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     if (there <= 0)
         return wsc_err_hint(H5_RAISE(WSC_FORMAT, "%s: has no dataset `%s`", s->path, s->name),
                             s->any_rows ? "a file of masked tokens holds `data` of shape (n, 2, T) "
-                                          "and `labels`"
+                                          "and `labels`, one of pairs `data` of shape (n, 6, T) or "
+                                          "six datasets chosen_..., rejected_..."
                                         : "a GPT sample file holds `data` of shape (n, 3, T)");
     TRY(store_h5_dataset(&s->dset, s->file, s->path, s->name, H5P_DEFAULT));
     TRY(store_h5_inspect(s->path, s->name, s->dset, info));
@@ -115,9 +122,11 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     (void)H5Pclose(dapl);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, "open with cache");
     /* With a memory space of another rank HDF5 would copy element by element. */
-    hsize_t tokens = (hsize_t)s->T + 1, box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
+    const hsize_t tokens = (hsize_t)s->T + 1, line[2] = {1, (hsize_t)s->T},
+                  box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
+    const hsize_t *const extents[] = {NULL, &tokens, line, box};
     s->file_space = H5Dget_space(s->dset);
-    s->mem_space = H5Screate_simple(s->corpus ? 1 : 3, s->corpus ? &tokens : box, NULL);
+    s->mem_space = H5Screate_simple(s->n_dims, extents[s->n_dims], NULL);
     if (s->file_space < 0 || s->mem_space < 0)
         return H5_RAISE(WSC_FORMAT, "%s: dataset %s has no usable shape", s->path, s->name);
     return WSC_OK;
@@ -152,6 +161,15 @@ enum wsc_err store_samples_open_dataset(struct store_samples **out, const char *
                                         const char *name)
 {
     return open_samples(out, path, 0, name, true);
+}
+
+enum wsc_err store_samples_have(const char *path, const char *name, bool *have)
+{
+    hid_t file = H5I_INVALID_HID;
+    TRY(store_h5_open(&file, path));
+    *have = H5Lexists(file, name, H5P_DEFAULT) > 0;
+    (void)H5Fclose(file);
+    return WSC_OK;
 }
 
 void store_samples_close(struct store_samples **samples)
@@ -219,6 +237,7 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
     WSC_CHECK(i >= 0 && i < s->n, "sample %lld of %lld", (long long)i, (long long)s->n);
     if (s->corpus) return read_corpus(s, i, out);
     hsize_t first[3] = {(hsize_t)i, 0, 0}, count[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
+    if (s->n_dims == 2) count[1] = (hsize_t)s->T;
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, first, NULL, count, NULL);
     return read_selected(s, i, out);
 }

@@ -96,7 +96,7 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
     w->file = w->dset = H5I_INVALID_HID;
     w->n = shape->n;
     w->T = shape->T;
-    w->rows = shape->vsl ? 5 : 3;
+    w->rows = shape->pairs ? 6 : shape->vsl ? 5 : 3;
     w->type = shape->type;
     w->path = wsc_strdup(WSC_MEM_STORE, path);
     w->tmp = wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, path);

@@ -44,7 +44,7 @@ void stream_amounts_of(const struct hw *hw, const struct model *model, int stage
     for (int v = 0; v < st->n_views; v++) {
         const int tensor = st->view[v].tensor;
         add_tensor(hw, model, tensor, updates, out);
-        if (model->tensor[tensor].kind == MODEL_WTE && stage > 0) continue;
+        if (model->tensor[tensor].kind == MODEL_WTE && stage > model->first_policy) continue;
         if (model->tensor[tensor].frozen) continue;
         out->updated += model_kept_at(model, tensor, updates);
         if (updates >= 0 && model_chooses_mask(model, tensor, updates))

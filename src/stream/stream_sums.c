@@ -106,6 +106,14 @@ void stream_sums_clear(struct stream_sums *s)
     s->head_bytes = 0;
 }
 
+static void add_rewards(struct model_rewards *into, const struct model_rewards *from)
+{
+    into->chosen += from->chosen;
+    into->rejected += from->rejected;
+    into->chosen_logp += from->chosen_logp;
+    into->rejected_logp += from->rejected_logp;
+}
+
 /* Losses follow the plan of the gradients' vectors, so a loss has one order of summation too. */
 void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes, int64_t n_items,
                           const struct stream_loss *sums)
@@ -123,6 +131,7 @@ void stream_losses_append(struct stream_losses *s, const struct num_nodes *nodes
         into->nats += from->nats;
         into->n_sequences += from->n_sequences;
         into->n_sequences_correct += from->n_sequences_correct;
+        add_rewards(&into->rewards, &from->rewards);
     }
     s->nodes = merge.result;
     for (int i = 0; i < merge.result.n; i++)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of a wafer: which part of a micro-batch is its own (stream_micro_shards()), and reading
- * them from the data source into the buffers of the kernels.  Called at the start of a micro-batch
+ * them from the data source into the buffers of the kernels.  From here on to the kernels samples
+ * are sequences: a pair of preference optimization is two.  Called at the start of a micro-batch
  * (wafer_step.c) and of a pass. */
 #include "wafer_load.h"
 
@@ -23,21 +24,21 @@ enum wsc_err wafer_load_share(struct wafer *w, const struct stream_at *at)
     const struct stream_pass *p = w->pass;
     const struct stream_batch *b = &p->batch;
     struct wafer_micro *m = &w->micro;
-    const int64_t n_before = at->micro ? m->n_fed : 0;
+    const int64_t n_before = at->micro ? m->n_fed : 0, each = model_sequences(w->net->model);
     m->share = (struct data_share){.n_leaves = b->n_micro_shards,
-                                   .leaf_samples = b->micro_shard_samples,
-                                   .batch_size = b->batch_size,
+                                   .leaf_samples = b->micro_shard_samples * each,
+                                   .batch_size = b->batch_size * each,
                                    .step = at->step};
     stream_micro_shards(b, at->micro, w->index, w->index + 1, &m->share.first_leaf,
                         &m->share.end_leaf);
-    m->n_own = stream_samples(b, m->share.first_leaf, m->share.end_leaf);
-    m->n_samples = stream_timed_samples(b, at->micro, w->index);
+    m->n_own = stream_samples(b, m->share.first_leaf, m->share.end_leaf) * each;
+    m->n_samples = stream_timed_samples(b, at->micro, w->index) * each;
     m->n_fed = n_before + m->n_samples;
     m->tokens = (struct cycles_tokens){0};
     if (!p->values || !m->n_own) return WSC_OK;
     const int64_t first = p->first_sample + (at->step - p->first_step) * b->batch_size +
                           m->share.first_leaf * b->micro_shard_samples;
-    TRY(data_source_read(w->work.source, first, m->n_own, w->batch));
+    TRY(data_source_read(w->work.source, first, m->n_own / each, w->batch));
     kernels_begin(w->values, &m->share, w->batch);
     return WSC_OK;
 }

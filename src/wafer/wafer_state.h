@@ -14,8 +14,8 @@ struct wafer_clock {
 /* What the wafer computes on: its share of a micro-batch, or in generation its texts. */
 struct wafer_micro {
     struct data_share share;
-    int64_t n_own;               /* samples of `share`, which this host computes */
-    int64_t n_samples;           /* of the emulated wafer: virtual time follows them */
+    int64_t n_own;               /* sequences of `share`, which this host computes */
+    int64_t n_samples;           /* sequences of the emulated wafer: virtual time follows them */
     struct cycles_tokens tokens; /* of each of them, in generation */
     int64_t n_fed;               /* samples of the step so far, those of this micro-batch too */
 };
@@ -36,7 +36,8 @@ struct wafer {
     struct data_batch *batch;       /* owned; NULL without values */
     int64_t capacity_samples;       /* of values and batch */
     bool capacity_training;
-    double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join */
+    double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join; or
+                          its struct stream_score */
     int64_t n_squares; /* so far */
 };
 #endif

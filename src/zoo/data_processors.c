@@ -24,6 +24,7 @@ static const struct processor processors[] = {
     {"MNLIDataProcessor", ZOO_SAMPLES_MNLI, ZOO_CLASSIFICATION},
     {"BertTokenClassifierDataProcessor", ZOO_SAMPLES_TOKENS, ZOO_TOKEN_CLASSIFICATION},
     {"BertSumCSVDataProcessor", ZOO_SAMPLES_SENTENCES, ZOO_SUMMARIZATION},
+    {"DpoHDF5DataProcessor", ZOO_SAMPLES_PAIRS, ZOO_CAUSAL_LM},
 };
 enum { N_PROCESSORS = sizeof processors / sizeof *processors };
 

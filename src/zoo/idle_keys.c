@@ -135,7 +135,8 @@ static bool eval_not_sentences(const struct zoo_params *p)
 
 static bool reads_no_vocabulary(const struct zoo_input *in)
 {
-    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_MASKED;
+    return in->samples == ZOO_SAMPLES_GPT || in->samples == ZOO_SAMPLES_PAIRS ||
+           in->samples == ZOO_SAMPLES_MASKED;
 }
 
 static bool train_without_vocabulary(const struct zoo_params *p)
@@ -189,6 +190,21 @@ static bool train_in_order(const struct zoo_params *p)
 static bool eval_in_order(const struct zoo_params *p)
 {
     return !p->eval_input.shuffle;
+}
+
+static bool no_pairs(const struct zoo_params *p)
+{
+    return !p->model.dpo.on;
+}
+
+static bool no_sigmoid_of_pairs(const struct zoo_params *p)
+{
+    return !p->model.dpo.on || p->model.dpo.loss_type != ZOO_DPO_SIGMOID;
+}
+
+static bool mean_over_pairs(const struct zoo_params *p)
+{
+    return p->model.dpo.on;
 }
 
 static bool logs_no_sparsity(const struct zoo_params *p)
@@ -273,6 +289,10 @@ static const struct condition conditions[] = {
     {"model.use_untied_layer_norm", not_parallel, "the family has no parallel blocks", NULL},
     {"model.residual_dropout_rate", not_parallel,
      "the family has no parallel blocks; hint: write dropout_rate", NULL},
+    {"model.dpo.label_smoothing", no_sigmoid_of_pairs, "loss_type is not sigmoid", "0"},
+    {"model.dpo.*", no_pairs, "no preference optimization", NULL},
+    {"model.loss_scaling", mean_over_pairs, "the loss of model.dpo is the mean over pairs", NULL},
+    {"model.loss_weight", mean_over_pairs, "the loss of model.dpo is the mean over pairs", NULL},
     {"log_sparsity", logs_no_sparsity, "no weights are sparse", NULL},
     {"train_input.shuffle_seed", train_in_order, "shuffle is off", in_a_file},
     {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},

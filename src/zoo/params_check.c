@@ -5,6 +5,7 @@
  * What the real cluster would refuse but the emulator can compute is a warning.  Called by
  * zoo_params.c; keys without effect are in idle_keys.c. */
 #include "params_passes.h"
+#include "params_values.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -268,6 +269,39 @@ static void check_encoder(struct conf_parse *p, struct zoo_model *m)
                         "model.mask_padding_in_positional_embed", "needs learned positions");
 }
 
+/* Pairs and `model.dpo` belong together; the loss is a mean over pairs. */
+static void check_pairs(struct conf_parse *p, const struct zoo_input *in, const char *section,
+                        const struct zoo_model *m)
+{
+    char path[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.data_processor", section);
+    if (!in->present || !in->data_processor || m->dpo.on == (in->samples == ZOO_SAMPLES_PAIRS))
+        return;
+    conf_diag_error(p->diag, where(p, path, NULL), path, "%s",
+                    m->dpo.on ? "model.dpo trains on pairs; hint: DpoHDF5DataProcessor"
+                              : "pairs are for preference optimization; hint: model.dpo");
+}
+
+static void check_preferences(struct conf_parse *p, struct zoo_params *params)
+{
+    struct zoo_model *m = &params->model;
+    const char *path = "model.dpo";
+    check_pairs(p, &params->train_input, "train_input", m);
+    check_pairs(p, &params->eval_input, "eval_input", m);
+    if (!m->dpo.on) return;
+    m->loss_scaling = ZOO_LOSS_BATCH_SIZE;
+    m->loss_weight = 1;
+    if (m->objective != ZOO_CAUSAL_LM)
+        conf_diag_error(p->diag, where(p, "model.objective", "model.name"), path,
+                        "preferences are of decoders, the policy model is an encoder");
+    if (m->moe.num_experts)
+        conf_diag_error(p->diag, where(p, "model.moe.num_experts", NULL), path,
+                        "not together with experts in this release");
+    if (params->sparsity.n)
+        conf_diag_error(p->diag, where(p, "sparsity", NULL), path,
+                        "not together with sparsity in this release");
+}
+
 /* Checks within `model`; each sets the defaults that depend on other keys. */
 static void check_model(struct conf_parse *p, struct zoo_model *m)
 {
@@ -277,7 +311,7 @@ static void check_model(struct conf_parse *p, struct zoo_model *m)
     check_experts(p, m);
     check_mup(p, m);
     if (m->parallel_block) m->dropout_rate = m->residual_dropout_rate;
-    if (m->loss_scaling == ZOO_LOSS_NUM_TOKENS && m->loss_weight != 1) {
+    if (!m->dpo.on && m->loss_scaling == ZOO_LOSS_NUM_TOKENS && m->loss_weight != 1) {
         conf_diag_warn(p->diag, where(p, "model.loss_weight", NULL), "model.loss_weight",
                        "taken as 1 with loss_scaling num_tokens");
         m->loss_weight = 1;
@@ -361,10 +395,12 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
                                                                : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
     check_model(p, &params->model);
+    check_preferences(p, params);
     set_ranges(&params->train_input, &params->model);
     set_ranges(&params->eval_input, &params->model);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
     check_clipping(p, &params->optimizer);
+    zoo_groups_check(p, &params->optimizer.groups);
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);

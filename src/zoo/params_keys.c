@@ -79,7 +79,7 @@
     {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
      DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
     {FIELD(in.vocab_file), STRING, NULLABLE, DEFAULT("null"),                                      \
-     DOC("vocab.txt of a WordPiece tokenizer, of loaders that read texts")},                       \
+     DOC("vocab.txt or tokenizer.json of WordPiece, of loaders that read texts")},                       \
     {FIELD(in.label_vocab_file), STRING, NULLABLE, DEFAULT("null"),                                \
      DOC("token classification: JSON object of labels to numbers")},                               \
     {FIELD(in.do_lower), BOOL, DEFAULT("false"), DOC("texts and vocabulary in lower case")},       \
@@ -307,6 +307,8 @@ static const struct conf_key keys[] = {
     {FIELD(model.attention_softmax_fp32), BOOL, DEFAULT("true"), DOC("softmax in 32 bits")},
     {FIELD(model.initializer_range), DOUBLE, DEFAULT("0.02"), ABOVE_0,
      DOC("standard deviation of the default initializers, cut at twice it")},
+    {FIELD(model.weight_initialization_seed), INT, NULLABLE, DEFAULT("null"), RANGE(1, DBL_MAX),
+     DOC("seed of initial weights; null: runconfig.seed")},
     INITIALIZER(model.initializer, "weights of the blocks; default: truncated normal"),
     INITIALIZER(model.embedding_initializer, "embeddings; default: truncated normal"),
     INITIALIZER(model.output_layer_initializer,
@@ -372,8 +374,21 @@ static const struct conf_key keys[] = {
      .form = "map with r, alpha, dropout, merge_weights, target_modules, or list of them",
      DOC("low-rank adapters of linear layers of the blocks; all other tensors are frozen")},
     {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
-    {KEY("model.dpo"), ONLY({"null", 0}), DOC("preference optimisation")},
-    {KEY("model.policy_model"), ONLY({"null", 0}), DOC("the model of preference optimisation")},
+    {FIELD(model.dpo.beta), DOUBLE, NULLABLE, DEFAULT("0.1"), ABOVE_0,
+     DOC("preference optimization: factor of the log-ratios; with this section the other keys of "
+         "`model`, or `policy_model` below it, describe the policy model")},
+    {FIELD(model.dpo.reference_free), BOOL, DEFAULT("false"),
+     DOC("without reference model: all texts have the same probability there")},
+    {FIELD(model.dpo.loss_type), CHOICE, DEFAULT("sigmoid"),
+     .choices = CONF_CHOICES({"sigmoid", ZOO_DPO_SIGMOID}, {"hinge", ZOO_DPO_HINGE},
+                             {"ipo", ZOO_DPO_IPO}),
+     DOC("loss of a pair: -log sigmoid(beta m); max(0, 1 - beta m); (m - 1 / (2 beta))^2 on mean "
+         "log-probabilities; m: margin of the log-ratios")},
+    {FIELD(model.dpo.disable_dropout), BOOL, DEFAULT("true"), DOC("no dropout in the policy model")},
+    {FIELD(model.dpo.label_smoothing), DOUBLE, NULLABLE, DEFAULT("0.0"), RANGE(0, 0.5),
+     DOC("sigmoid: share of the pairs whose labels are taken the other way; not in the Model Zoo")},
+    {KEY("model.policy_model"), ONLY({"null", 0}),
+     DOC("or a map of keys of `model`, which are read as if they stood there")},
 
     {FIELD(sparsity), SPECIAL(sparsity), NULLABLE, DEFAULT("null"),
      .form = "number, map with an algorithm, or list of them",
@@ -399,6 +414,13 @@ static const struct conf_key keys[] = {
          "Adafactor [1e-30, 1e-3]: added to squares, least root mean square of a tensor")},
     {FIELD(optimizer.weight_decay), SPECIAL(schedule), NULLABLE, DEFAULT("0.0"), .form = SCHEDULE,
      DOC("decay of all but biases and norms; decoupled with AdamW, Lamb, Lion and Adafactor")},
+    {AT("optimizer.params", optimizer.groups), SPECIAL(tags), NULLABLE, DEFAULT("null"),
+     .form = "map with params and tag, or list of them",
+     DOC("tags of the tensors whose names end as the globs `params` say, for tagged_schedules")},
+    {AT("optimizer.tagged_schedules", optimizer.groups), SPECIAL(tagged), NULLABLE, DEFAULT("null"),
+     .form = "list of maps with param_group_tags, learning_rate, weight_decay",
+     DOC("schedules of the tensors that have one of the tags (null: none), the last one that fits; "
+         "in the trainer style schedulers with `param_group_tags`")},
     {FIELD(optimizer.correct_bias), .kinds = TYPE(ADAMW), BOOL, DEFAULT("true"),
      DOC("AdamW: bias correction")},
     {FIELD(optimizer.amsgrad), .kinds = TYPE(ADAMW) | TYPE(ADAM), BOOL, DEFAULT("false"),

@@ -1,6 +1,6 @@
 /** What happens to params before and after their keys are read by the table, in the order in which
- *  zoo_params.c calls it: renames.c, refused_models.c, zoo_families.c, zoo_optimizers.c,
- *  params_check.c, idle_keys.c. */
+ *  zoo_params.c calls it: policy_model.c, renames.c, refused_models.c, zoo_families.c,
+ *  zoo_optimizers.c, params_check.c, idle_keys.c. */
 #ifndef WSC_ZOO_PARAMS_PASSES_H
 #define WSC_ZOO_PARAMS_PASSES_H
 #include <wsc/zoo.h>
@@ -11,6 +11,9 @@ void zoo_renames_apply(struct conf_doc *doc, struct conf_diag *d);
 bool zoo_params_refuse(const struct conf_node *root, struct conf_diag *d);
 /** Warn about the keys of @p p that nothing depends on. */
 void zoo_params_warn_no_effect(const struct conf_parse *p);
+/** Take `model.policy_model` of preference optimization apart: its keys become those of `model`,
+ *  where they stand in the runconfig style.  Called before each pass of zoo_renames_apply(). */
+void zoo_policy_unwrap(struct conf_doc *doc, struct conf_diag *d);
 /** The current spelling of a dotted path; @p path itself when it is current. */
 const char *zoo_renames_path(const char *path);
 /** After the file's keys are read: infer a family that is not named, then set what it implies. */

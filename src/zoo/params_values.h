@@ -60,6 +60,15 @@ void zoo_write_freeze(struct wsc_text *out, const void *field, const struct conf
 void zoo_read_lora(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *field);
 void zoo_write_lora(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_read_tags(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *groups);
+void zoo_write_tags(struct wsc_text *out, const void *groups, const struct conf_layout *at);
+void zoo_read_tagged(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                     void *groups);
+void zoo_write_tagged(struct wsc_text *out, const void *groups, const struct conf_layout *at);
+/* Check tags against each other, and free what they own. */
+void zoo_groups_check(struct conf_parse *p, const struct zoo_groups *groups);
+void zoo_groups_fini(struct zoo_groups *groups);
 /* Free what freeze and lora_params own. */
 void zoo_tuning_fini(struct zoo_model *model);
 /* Free what the entries own. */

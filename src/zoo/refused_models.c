@@ -10,25 +10,19 @@
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind { T5, FC_MNIST, CLASSIFIER, DPO };
+enum kind { T5, FC_MNIST, CLASSIFIER };
 
 static const struct {
     const char *what, *hint;
 } kinds[] = {[T5] = {"a file of T5 or the Transformer", ""},
              [FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
-             [CLASSIFIER] = {"a file of a classifier of images", ""},
-             [DPO] = {"preference optimisation (DPO)",
-                      "; hint: the policy model alone, as a file of its family, is read"}};
+             [CLASSIFIER] = {"a file of a classifier of images", ""}};
 
 /* A mark is the key's presence or, with `value`, a value that begins so. */
 static const struct {
     const char *path, *value;
     enum kind kind;
-} marks[] = {{"model.dpo", NULL, DPO},
-             {"model.policy_model", NULL, DPO},
-             {"train_input.data_processor", "DpoHDF5", DPO},
-             {"eval_input.data_processor", "DpoHDF5", DPO},
-             {"model.name", "fc_mnist", FC_MNIST},
+} marks[] = {{"model.name", "fc_mnist", FC_MNIST},
              {"train_input.data_processor", "MNIST", FC_MNIST},
              {"eval_input.data_processor", "MNIST", FC_MNIST},
              {"train_input.data_processor", "HFData", CLASSIFIER},

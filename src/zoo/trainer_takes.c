@@ -135,14 +135,50 @@ static bool scales_groups(const struct conf_node *node)
     return false;
 }
 
+/* A scheduler of tagged tensors as an entry of optimizer.tagged_schedules: its tags apart. */
+static bool put_tagged(struct zoo_trainer *t, const struct conf_entry *type, const char *kind,
+                       const struct conf_node *tags)
+{
+    static const char to[] = "optimizer.tagged_schedules", key[] = "param_group_tags";
+    struct conf_node *list = (struct conf_node *)conf_node_at(t->doc->root, to);
+    struct conf_node *all = list ? list : conf_doc_list(t->doc, type->key_pos);
+    struct conf_node *args = conf_doc_map(t->doc, type->value->pos);
+    struct conf_node *name = conf_doc_map(t->doc, type->key_pos);
+    struct conf_node *map = conf_doc_map(t->doc, type->key_pos);
+    bool ok = all && args && name && map;
+    for (int i = 0; ok && i < type->value->n; i++)
+        if (strcmp(type->value->entry[i].key, key) != 0)
+            ok = conf_doc_append(t->doc, args, &type->value->entry[i]);
+    const struct conf_entry entries[] = {{type->key, type->key_pos, args},
+                                         {key, tags->pos, (struct conf_node *)tags},
+                                         {kind, type->key_pos, name},
+                                         {NULL, type->key_pos, map}};
+    ok = ok && conf_doc_append(t->doc, name, &entries[0]) &&
+         conf_doc_append(t->doc, map, &entries[1]) && conf_doc_append(t->doc, map, &entries[2]) &&
+         conf_doc_append(t->doc, all, &entries[3]);
+    if (ok && !list) conf_doc_set(t->doc, t->diag, to, all);
+    return ok;
+}
+
 /* `...WD` schedules the weight decay, any other name the learning rate. */
 static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, const char *path,
                            int *n_rates)
 {
     const struct conf_entry *type = zoo_trainer_single(t->diag, node, path);
     if (!type) return;
+    const bool decays = ends(type->key, "WD");
+    const struct conf_node *tags = conf_node_find(type->value, "param_group_tags");
     t->scales_groups = t->scales_groups || scales_groups(node);
-    if (ends(type->key, "WD"))
+    if (!conf_node_is_null(tags)) {
+        if (!put_tagged(t, type, decays ? "weight_decay" : "learning_rate", tags))
+            t->diag->no_memory = true;
+        return;
+    }
+    if (conf_node_at(t->doc->root, "optimizer.tagged_schedules"))
+        conf_diag_error(t->diag, node->pos, path,
+                        "stands after schedulers with param_group_tags and would take their "
+                        "tensors; hint: put it before them");
+    if (decays)
         zoo_trainer_put(t, "optimizer.weight_decay", node);
     else if (!(*n_rates)++)
         zoo_trainer_put(t, "optimizer.learning_rate", node);

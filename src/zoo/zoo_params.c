@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A params file from bytes to struct zoo_params: YAML, the trainer style to the runconfig style
- * (trainer.c), old spellings (renames.c), --set, keys by the table (params_keys.c), the family's
- * defaults (zoo_families.c), and checks between keys (params_check.c).  Called by the commands. */
+ * (trainer.c), policy models (policy_model.c), old spellings (renames.c), --set, keys by the table
+ * (params_keys.c), the family's defaults (zoo_families.c), and checks between keys
+ * (params_check.c).  Called by the commands. */
 #include "params_passes.h"
 #include "params_values.h"
 #include "trainer.h"
@@ -96,10 +97,13 @@ static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_
                            .given = rows.given};
     const bool is_trainer = zoo_trainer_is(doc->root);
     if (!take_trainer(out, doc, d)) return;
+    zoo_policy_unwrap(doc, d);
     zoo_renames_apply(doc, d);
     apply_sets(doc, d, false, is_trainer);
+    zoo_policy_unwrap(doc, d);
     zoo_renames_apply(doc, d);
     if (zoo_params_refuse(doc->root, d)) return;
+    out->model.dpo.on = !conf_node_is_null(conf_node_at(doc->root, "model.dpo"));
     out->train_input.present = !conf_node_is_null(conf_node_find(doc->root, "train_input"));
     out->eval_input.present = !conf_node_is_null(conf_node_find(doc->root, "eval_input"));
     zoo_optimizer_init(&out->optimizer);
@@ -146,6 +150,7 @@ void zoo_params_fini(struct zoo_params *params)
     wsc_free(params->optimizer.optimizer_type);
     zoo_sparsities_fini(&params->sparsity);
     zoo_tuning_fini(&params->model);
+    zoo_groups_fini(&params->optimizer.groups);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);
     wsc_free(params->runconfig.load_checkpoint_states);

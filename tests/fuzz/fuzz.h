@@ -20,6 +20,7 @@
     XX(units, "quantities and numbers")                                                            \
     XX(samples, "HDF5 datasets")                                                                   \
     XX(checkpoint, "HDF5 checkpoints")                                                             \
+    XX(masks, "masks in checkpoints, the layouts of all releases")                                 \
     XX(text, "text, plain, gzip or zstd")                                                          \
     XX(jsonl, "JSON Lines")                                                                        \
     XX(csv, "CSV and TSV")                                                                         \
@@ -27,6 +28,8 @@
     XX(encode, "a text through a tokenizer")                                                       \
     XX(state, "state of an interrupted `wsc data`")                                                \
     XX(safetensors, "a safetensors file")                                                          \
+    XX(torch, "a file of torch.save")                                                              \
+    XX(pickle, "the pickle in a file of torch.save")                                               \
     XX(hf_config, "config.json, to params and tensors")                                            \
     XX(hf_index, "model.safetensors.index.json")                                                   \
     XX(reference, "published figures, points to draw")                                             \

@@ -4,9 +4,8 @@
 #include "../../src/convert/hf_family.h"
 #include "../../src/convert/hf_key.h"
 #include "../../src/convert/hf_source.h"
-#include "../../src/convert/safetensors.h"
-#include "../../src/convert/safetensors_shards.h"
 #include "../../src/convert/tensor_map.h"
+#include "../../src/convert/weight_shards.h"
 #include "fuzz.h"
 
 #include <wsc/mem.h>
@@ -28,12 +27,13 @@ static void read_tensor(const struct convert_files *files, const struct convert_
     fuzz_check(convert_files_read(files, t, &box, x) == WSC_OK, "data outside of the file");
 }
 
+/* Views of torch may share their bytes, tensors of safetensors do not. */
 static void check_tensors(const struct convert_files *files, int64_t n_bytes)
 {
     int64_t bytes = 0;
     for (int i = 0; i < files->n_tensors; i++) {
         const struct convert_tensor *t = &files->tensor[i];
-        bytes += t->bytes;
+        if (n_bytes != INT64_MAX) bytes += t->bytes;
         fuzz_check(t->n >= 0 && t->n_dims >= 0 && t->n_dims <= CONVERT_MAX_DIMS, "a bad shape");
         fuzz_check(convert_files_find(files, t->name) == t, "a tensor that is not found");
         read_tensor(files, t);
@@ -52,6 +52,105 @@ bool fuzz_safetensors(const uint8_t *bytes, size_t n)
     (void)close(fd);
     fuzz_check_memory(WSC_MEM_CONVERT);
     return taken;
+}
+
+/* ---- files of torch.save --------------------------------------------------------------------- */
+
+static bool run_torch(const uint8_t *bytes, size_t n)
+{
+    struct convert_files *files = NULL;
+    char path[FUZZ_PATH_BYTES];
+    const int fd = fuzz_as_file(bytes, n, path);
+    const bool taken = fuzz_taken(convert_files_open(&files, path));
+    if (taken) check_tensors(files, INT64_MAX);
+    convert_files_close(&files);
+    (void)close(fd);
+    fuzz_check_memory(WSC_MEM_CONVERT);
+    return taken;
+}
+
+/* Beyond the mark of a zip file, so that no input is one of safetensors. */
+bool fuzz_torch(const uint8_t *bytes, size_t n)
+{
+    static const uint8_t mark[4] = {'P', 'K', 3, 4};
+    return n >= 4 && !memcmp(bytes, mark, 4) && run_torch(bytes, n);
+}
+
+/* A zip file in memory. */
+struct archive {
+    uint8_t at[1 << 16];
+    size_t n;
+};
+
+/* A little-endian number of @p width bytes. */
+static void put_number(struct archive *a, uint64_t number, int width)
+{
+    for (int i = 0; i < width; i++)
+        a->at[a->n++] = i < 8 ? (uint8_t)(number >> 8 * i) : 0;
+}
+
+static void put_bytes(struct archive *a, const void *bytes, size_t n)
+{
+    if (n) memcpy(a->at + a->n, bytes, n);
+    a->n += n;
+}
+
+/* CRC-32 of zip. */
+static uint32_t sum_of(const uint8_t *bytes, size_t n)
+{
+    uint32_t sum = UINT32_MAX;
+    for (size_t i = 0; i < 8 * n; i++) {
+        const uint32_t low = (sum ^ (uint32_t)bytes[i / 8] >> i % 8) & 1;
+        sum = sum >> 1 ^ (low ? 0xedb88320U : 0);
+    }
+    return ~sum;
+}
+
+/* A header of an entry: in the file, or with its place @p local in the directory. */
+static void put_header(struct archive *a, const char *name, const uint8_t *bytes, size_t n,
+                       int64_t local)
+{
+    put_number(a, local < 0 ? 0x04034b50 : 0x02014b50, 4);
+    put_number(a, 0, local < 0 ? 10 : 12);
+    put_number(a, sum_of(bytes, n), 4);
+    put_number(a, n, 4);
+    put_number(a, n, 4);
+    put_number(a, strlen(name), 2);
+    put_number(a, 0, local < 0 ? 2 : 12);
+    if (local >= 0) put_number(a, (uint64_t)local, 4);
+    put_bytes(a, name, strlen(name));
+}
+
+/* A file with two storages of 64 bytes and this pickle, whose checksum is right. */
+bool fuzz_pickle(const uint8_t *bytes, size_t n)
+{
+    static struct archive a;
+    const uint8_t zeros[64] = {0};
+    const struct {
+        const char *name;
+        const uint8_t *bytes;
+        size_t n;
+    } entry[] = {{"a/data.pkl", bytes, n}, {"a/data/0", zeros, 64}, {"a/data/1", zeros, 64}};
+    int64_t local[3];
+    if (n > 60000) return false;
+    a.n = 0;
+    for (int i = 0; i < 3; i++) {
+        local[i] = (int64_t)a.n;
+        put_header(&a, entry[i].name, entry[i].bytes, entry[i].n, -1);
+        put_bytes(&a, entry[i].bytes, entry[i].n);
+    }
+    const size_t directory = a.n;
+    for (int i = 0; i < 3; i++)
+        put_header(&a, entry[i].name, entry[i].bytes, entry[i].n, local[i]);
+    const size_t length = a.n - directory;
+    put_number(&a, 0x06054b50, 4);
+    put_number(&a, 0, 4);
+    put_number(&a, 3, 2);
+    put_number(&a, 3, 2);
+    put_number(&a, length, 4);
+    put_number(&a, directory, 4);
+    put_number(&a, 0, 2);
+    return run_torch(a.at, a.n);
 }
 
 /* ---- model.safetensors.index.json ------------------------------------------------------------ */

@@ -108,14 +108,33 @@ static void check_continues(const char *dir)
 /* The params that are written run as they are. */
 TEST(convert, every_family_runs_with_the_params_that_were_written)
 {
-    static const char *const name[] = {"gpt2", "llama", "mistral", "mixtral",   "starcoder",
-                                       "gptj", "neox",  "bloom",   "falcon_7b", "falcon_40b"};
+    static const char *const name[] = {"gpt2", "llama", "mistral", "mixtral",    "starcoder",
+                                       "gptj", "neox",  "bloom",   "falcon_7b",  "falcon_40b",
+                                       "btlm", "jais",  "mpt",     "santacoder", "codegen"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char dir[160];
         (void)snprintf(dir, sizeof dir, "%s", job_path(name[i]));
         CU_ASSERT(spawn_ok("\"$WSC\" convert --from hf --to cs --input tests/data/hf_%s --out %s",
                            name[i], dir));
         check_continues(dir);
+    }
+}
+
+/* Encoders do not generate: their params are read, with a plan and a speed. */
+TEST(convert, encoders_have_a_plan_with_the_params_that_were_written)
+{
+    static const char *const name[] = {"bert", "bert_masked", "roberta", "esm2"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        struct spawn_result r;
+        char dir[160];
+        (void)snprintf(dir, sizeof dir, "%s", job_path(name[i]));
+        CU_ASSERT(spawn_ok("\"$WSC\" convert --from hf --to cs --input tests/data/hf_%s --out %s",
+                           name[i], dir));
+        spawn_run(&r, "\"$WSC\" run --params %s/params.yaml --compile_only", dir);
+        T_EQ(r.status, 0);
+        CU_ASSERT(!strstr(r.err, "no effect"));
+        if (strstr(r.err, "no effect")) (void)fprintf(stderr, "%s\n", r.err);
+        spawn_free(&r);
     }
 }
 

@@ -143,3 +143,19 @@ TEST(training, the_time_of_sums_over_tensors_does_not_depend_on_values_or_ranks)
         CU_ASSERT(job_same_times(&host, &none));
     }
 }
+
+/* Nothing but the initial weights depends on the seed of this file, which has no dropout. */
+TEST(training, initial_weights_may_have_a_seed_of_their_own)
+{
+    static const char *const seeds[] = {"runconfig.seed=7", "model.weight_initialization_seed=7",
+                                        "runconfig.seed=1"};
+    struct job_metrics m[3];
+    for (int i = 0; i < 3; i++) {
+        const char *dir = job_path("seed");
+        CU_ASSERT_FATAL(
+            spawn_ok("%s --max_steps 2 --model_dir %s --set %s", job_tiny(), dir, seeds[i]) &&
+            job_read(dir, &m[i]));
+    }
+    CU_ASSERT(job_same_values(&m[0], &m[1]));
+    CU_ASSERT(strcmp(m[1].step[0].loss, m[2].step[0].loss) != 0);
+}

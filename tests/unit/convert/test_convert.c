@@ -35,7 +35,7 @@ static enum wsc_err to_hf(const struct convert_result *cs, const char *out, int6
 static void check_logits(const char *name)
 {
     char input[128], reference[160], out[64];
-    struct convert_result cs, hf;
+    struct convert_result cs, hf, again;
     (void)snprintf(input, sizeof input, "tests/data/%s", name);
     (void)snprintf(reference, sizeof reference, "%s/reference.json", input);
     (void)snprintf(out, sizeof out, "%s_cs", name);
@@ -45,7 +45,11 @@ static void check_logits(const char *name)
     if (!(error >= 0 && error < 1e-5)) (void)fprintf(stderr, "%s: off by %g\n", name, error);
     (void)snprintf(out, sizeof out, "%s_hf", name);
     T_OK(to_hf(&cs, hf_path(out), 10000, &hf));
-    CU_ASSERT(hf_same_tensors(input, hf_path(out)));
+    CU_ASSERT(hf_same_tensors(input, hf_path(out), (int)cs.n_left_out));
+    const char *back = hf_path(out);
+    (void)snprintf(out, sizeof out, "%s_again", name);
+    T_OK(from_hf(back, hf_path(out), false, &again)); /* config.json says what it said */
+    T_EQ(hf_logits_error(again.checkpoint, again.params, reference) == error, true);
 }
 
 TEST(convert, gpt2_gives_the_logits_of_pytorch)
@@ -55,9 +59,18 @@ TEST(convert, gpt2_gives_the_logits_of_pytorch)
 
 TEST(convert, families_give_the_logits_of_pytorch)
 {
-    static const char *const name[] = {"hf_llama",     "hf_mistral",   "hf_mixtral",
-                                       "hf_starcoder", "hf_gptj",      "hf_neox",
-                                       "hf_bloom",     "hf_falcon_7b", "hf_falcon_40b"};
+    static const char *const name[] = {"hf_llama",      "hf_mistral", "hf_mixtral", "hf_starcoder",
+                                       "hf_gptj",       "hf_neox",    "hf_bloom",   "hf_falcon_7b",
+                                       "hf_falcon_40b", "hf_btlm",    "hf_jais",    "hf_mpt",
+                                       "hf_santacoder", "hf_codegen"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        check_logits(name[i]);
+}
+
+/* Logits of a masked token, and the loss of pairs of sentences; one sequence has padding. */
+TEST(convert, encoders_give_the_logits_of_pytorch)
+{
+    static const char *const name[] = {"hf_bert", "hf_roberta", "hf_bert_masked", "hf_esm2"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         check_logits(name[i]);
 }
@@ -94,6 +107,28 @@ static const struct {
     {"bigcode_mha", "{\"model_type\": \"gpt_bigcode\", \"vocab_size\": 37, \"n_embd\": 24, "
                     "\"n_layer\": 2, \"n_head\": 3, \"n_positions\": 17, "
                     "\"multi_query\": false}"},
+    {"santacoder", "{\"model_type\": \"gpt2\", \"attention_head_type\": \"multiquery\", "
+                   "\"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 2, \"n_head\": 3, "
+                   "\"n_positions\": 17}"},
+    {"btlm", "{\"model_type\": \"btlm\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 2, "
+             "\"n_head\": 3, \"n_positions\": 17, \"activation_function\": \"swiglu\", "
+             "\"mup_output_alpha\": 2.0, \"mup_width_scale\": 0.3}"},
+    {"jais", "{\"model_type\": \"jais\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 2, "
+             "\"n_head\": 3, \"n_positions\": 17, \"tie_word_embeddings\": false}"},
+    {"mpt", "{\"model_type\": \"mpt\", \"vocab_size\": 37, \"d_model\": 24, \"n_layers\": 2, "
+            "\"n_heads\": 3, \"max_seq_len\": 17}"},
+    {"codegen", "{\"model_type\": \"codegen\", \"vocab_size\": 37, \"n_embd\": 48, "
+                "\"n_layer\": 2, \"n_head\": 12, \"n_positions\": 17, \"rotary_dim\": 4}"},
+    {"bert", "{\"model_type\": \"bert\", " SIZES(37, 24, 2, 3, 9) ", \"intermediate_size\": 50}"},
+    {"bert_pairs", "{\"model_type\": \"bert\", \"architectures\": [\"BertForPreTraining\"], " SIZES(
+                       37, 24, 2, 3, 9) ", \"intermediate_size\": 50}"},
+    {"roberta", "{\"model_type\": \"roberta\", " SIZES(
+                    37, 24, 2, 3, 9) ", \"intermediate_size\": 50, "
+                                     "\"tie_word_embeddings\": false, \"type_vocab_size\": 1}"},
+    {"esm2",
+     "{\"model_type\": \"esm\", " SIZES(
+         37, 24, 2, 3, 9) ", \"intermediate_size\": 50, "
+                          "\"position_embedding_type\": \"rotary\", \"token_dropout\": true}"},
     {"gpt2", "{\"model_type\": \"gpt2\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 3, "
              "\"n_head\": 3, \"n_positions\": 17, \"n_inner\": 50}"},
 };
@@ -113,7 +148,7 @@ static void check_round_trip(const char *family, const char *config, enum conver
     const char *back = hf_path(name);
     T_OK(to_hf(&cs, back, many ? 3000 : INT64_MAX, &hf));
     CU_ASSERT(many ? hf.n_files > 2 : hf.n_files == 1);
-    CU_ASSERT(hf_same_tensors(dir, back));
+    CU_ASSERT(hf_same_tensors(dir, back, 0));
 }
 
 TEST(convert, a_round_trip_changes_no_byte)
@@ -216,6 +251,48 @@ TEST(convert, wrong_configurations_are_told)
     CU_ASSERT_FATAL(rewrite(dir, "{}"));
     expect(from_hf(dir, hf_path("wrong_cs"), false, &r), WSC_FORMAT, "model_type is missing");
     CU_ASSERT(!hf_exists(hf_path("wrong_cs/model.mdl")));
+}
+
+/* What a family cannot have is named with its place. */
+TEST(convert, what_a_family_lacks_is_told)
+{
+#define MPT                                                                                        \
+    "\"model_type\": \"mpt\", \"vocab_size\": 8, \"d_model\": 8, \"n_layers\": 1, "                \
+    "\"n_heads\": 2, \"max_seq_len\": 5"
+#define ENCODER SIZES(37, 24, 2, 3, 9) ", \"intermediate_size\": 50"
+    static const struct {
+        const char *config, *why;
+    } row[] = {
+        {"{" MPT ", \"attn_config\": {\"qk_ln\": true}}", "attn_config: qk_ln: true is not"},
+        {"{" MPT ", \"attn_config\": {\"rope\": true}}", "attn_config: rope: true is not"},
+        {"{" MPT ", \"attn_config\": {\"alibi_bias_max\": 16}}", "alibi_bias_max: 16 is not"},
+        {"{" MPT ", \"attn_config\": 3}", "attn_config: expected an object"},
+        {"{" MPT ", \"no_bias\": false}", "no_bias: false is not supported, only true"},
+        {"{\"model_type\": \"codegen\", \"vocab_size\": 8, \"n_embd\": 12, \"n_layer\": 1, "
+         "\"n_head\": 6, \"n_positions\": 5}",
+         "n_head: 6 heads are no four equal groups"},
+        {"{\"model_type\": \"bert\", " ENCODER
+         ", \"architectures\": [\"BertForQuestionAnswering\"]}",
+         "architectures: BertForQuestionAnswering is not supported"},
+        {"{\"model_type\": \"roberta\", " ENCODER ", \"architectures\": [\"RobertaModel\"]}",
+         "architectures: RobertaModel is not supported"},
+        {"{\"model_type\": \"roberta\", " ENCODER ", \"pad_token_id\": 8}",
+         "max_position_embeddings: 9 rows leave no position"},
+        {"{\"model_type\": \"esm\", " ENCODER "}", "position_embedding_type: is missing"},
+        {"{\"model_type\": \"esm\", " ENCODER ", \"position_embedding_type\": \"absolute\"}",
+         "absolute is not supported"},
+        {"{\"model_type\": \"t5\"}", "t5 is not a family that is known"},
+    };
+    struct convert_result r;
+    const char *dir = hf_path("lacking");
+    CU_ASSERT_FATAL(hf_write_random(dir, "{" MPT "}", CONVERT_F32, 1));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        CU_ASSERT_FATAL(rewrite(dir, row[i].config));
+        CU_ASSERT(from_hf(dir, hf_path("lacking_cs"), false, &r) != WSC_OK);
+        if (!strstr(wsc_err_message(), row[i].why))
+            (void)fprintf(stderr, "\"%s\", expected \"%s\"\n", wsc_err_message(), row[i].why);
+        CU_ASSERT(strstr(wsc_err_message(), row[i].why) != NULL);
+    }
 }
 
 TEST(convert, tensors_that_do_not_fit_are_told)

@@ -45,6 +45,14 @@ static const struct {
     const char *line[3];
 } hub[] = {
     {"gpt2", 0.124, {"name: gpt2\n", "filter_size: 3072\n"}},
+    {"bert_base_uncased", 0.1095, {"name: bert\n", "num_segments: 2\n", "disable_nsp: true\n"}},
+    {"roberta_base", 0.1247, {"max_position_embeddings: 512\n", "pad_token_id: 1\n"}},
+    {"esm2_t6_8m", 0.00751, {"name: esm2\n", "rotary_dim: 16\n", "mask_token_id: 32\n"}},
+    {"mpt_7b", 6.65, {"filter_size: 16384\n", "norm_type: biasless-layernorm\n"}},
+    {"btlm_3b_8k", 2.65, {"embeddings_scale: 14.6\n", "output_logits_scale: 0.222"}},
+    {"jais_13b", 13.0, {"embeddings_scale: 14.6\n", "output_logits_scale: 0.111"}},
+    {"santacoder", 1.12, {"num_kv_groups: 1", "nonlinearity: gelu_new\n"}},
+    {"codegen_350m", 0.357, {"name: gptj\n", "rotary_dim: 32\n", "filter_size: 4096\n"}},
     {"gpt_j_6b", 6.05, {"rotary_dim: 64\n", "filter_size: 16384\n"}},
     {"gpt_neox_20b", 20.6, {"rotary_dim: 24\n", "rope_theta: 10000\n", "nonlinearity: gelu_new\n"}},
     {"pythia_70m", 0.0704, {"rotary_dim: 16\n", "rope_theta: 10000\n", "fp16_type: float16\n"}},

@@ -75,7 +75,7 @@ static void apply_masks(const struct model *m, int stage, const struct model_wei
 }
 
 struct masked {
-    int every; /* of 0: no masks */
+    int every;  /* of 0: no masks */
     bool shown; /* to the programs */
 };
 
@@ -228,6 +228,10 @@ static const struct {
       .scale_by_layer = true},
      1,
      {9, 6, 1}},
+    /* Rows of the position table that go straight to their tokens are scaled all the same. */
+    {{.L = 1, .C = 8, .H = 2, .F = 9, .V = 13, .T = 6, .n_samples = 1, .embeddings_scale = 3},
+     1,
+     {4, 3, 1}},
     {{.L = 1,
       .C = 12,
       .H = 3,

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which files a model consists of: one, or shards that model.safetensors.index.json lists.  Its
- * member "weight_map" has the file of every tensor; it must name the tensors of the shards, each in
- * the shard that has it, and no others. */
-#include "safetensors_shards.h"
+/* Which files a model consists of: one, or shards that an index lists, in safetensors or in the
+ * format of torch.save; the first bytes of a file say which.  The index' member "weight_map" has
+ * the file of every tensor; it must name the tensors of the shards, each in the shard that has it,
+ * and no others. */
+#include "weight_shards.h"
 #include "json_file.h"
 #include "safetensors.h"
+#include "torch_weights.h"
+#include "weight_files.h"
 
 #include <wsc/mem.h>
 
@@ -44,6 +47,13 @@ const struct convert_tensor *convert_files_find(const struct convert_files *file
     return bsearch(&key, files->tensor, (size_t)files->n_tensors, sizeof key, by_name);
 }
 
+/* Open @p path and add its tensors. */
+static enum wsc_err add_file(struct convert_files *files, const char *path)
+{
+    TRY(convert_files_append(files, path));
+    return convert_torch_is(files) ? convert_torch_add(files) : convert_safetensors_add(files);
+}
+
 /* ---- shards ---------------------------------------------------------------------------------- */
 
 /* A shard stands beside its index: its name has no folder. */
@@ -63,7 +73,7 @@ static enum wsc_err add_shard(struct convert_files *files, const char *dir, cons
         if (!strcmp(files->file[i].path, path)) return WSC_OK;
     if (files->n_files == MAX_SHARDS)
         return WSC_RAISE(WSC_FORMAT, "%s: more than %d shards", path, MAX_SHARDS);
-    return convert_file_add(files, path);
+    return add_file(files, path);
 }
 
 static enum wsc_err add_shards(struct convert_files *files, const char *dir, const char *index,
@@ -117,27 +127,38 @@ static enum wsc_err open_shards(struct convert_files *files, const char *dir, co
 }
 
 /* A model in a single file needs no index. */
-static enum wsc_err open_one(struct convert_files *files, const char *path)
+static enum wsc_err open_one(struct convert_files *files, const char *dir, const char *path)
 {
-    TRY(convert_file_add(files, path));
+    (void)dir;
+    TRY(add_file(files, path));
     TRY(sort_by_name(files));
     return WSC_OK;
 }
 
-/* A folder with both an index and model.safetensors is one with shards. */
+/* What a folder may have, in the order in which it is taken: an index says that there are shards,
+ * safetensors need no interpreter. */
+static const struct {
+    const char *name;
+    enum wsc_err (*open)(struct convert_files *files, const char *dir, const char *path);
+} choice[] = {{"model.safetensors.index.json", open_shards},
+              {"model.safetensors", open_one},
+              {"pytorch_model.bin.index.json", open_shards},
+              {"pytorch_model.bin", open_one}};
+enum { N_CHOICES = sizeof choice / sizeof *choice };
+
 static enum wsc_err open_path(struct convert_files *files, const char *path)
 {
-    char one[CONVERT_PATH_BYTES], index[CONVERT_PATH_BYTES];
+    char inside[CONVERT_PATH_BYTES];
     struct stat info;
-    TRY(convert_path(index, path, "model.safetensors.index.json"));
-    TRY(convert_path(one, path, "model.safetensors"));
-    if (stat(path, &info) || !S_ISDIR(info.st_mode)) return open_one(files, path);
-    if (!access(index, F_OK)) return open_shards(files, path, index);
-    if (!access(one, F_OK)) return open_one(files, one);
-    return wsc_err_hint(
-        WSC_RAISE(WSC_IO, "%s: has neither model.safetensors nor model.safetensors.index.json",
-                  path),
-        "pytorch_model.bin is not read: save the model again with safe_serialization=True");
+    if (stat(path, &info) || !S_ISDIR(info.st_mode)) return open_one(files, NULL, path);
+    for (int i = 0; i < N_CHOICES; i++) {
+        TRY(convert_path(inside, path, choice[i].name));
+        if (!access(inside, F_OK)) return choice[i].open(files, path, inside);
+    }
+    return WSC_RAISE(WSC_IO,
+                     "%s: has neither model.safetensors nor pytorch_model.bin, nor an index of "
+                     "either",
+                     path);
 }
 
 enum wsc_err convert_files_open(struct convert_files **out, const char *path)

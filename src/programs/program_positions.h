@@ -1,0 +1,19 @@
+/** Positions of a model's tokens on the mesh: tables of rotary angles on the PEs, the rows of a
+ *  fixed table, and what positions and windows do to attention scores. */
+#ifndef WSC_PROGRAMS_POSITIONS_H
+#define WSC_PROGRAMS_POSITIONS_H
+#include "program_scores.h"
+#include "program_state.h"
+
+#include <wsc/err.h>
+
+/** Cosines and sines of the micro-batch's positions on the PEs, where the model turns heads and
+ *  they are not there yet. */
+enum wsc_err programs_write_angles(struct programs_model *k);
+/** Turn the pairs of @p x, queries or keys, by their positions, or @p back. */
+enum wsc_err programs_turn(struct programs_model *k, const struct programs_tile *x, bool back);
+/** Rows of sines (T, C) are added to @p x as a learned table would be. */
+enum wsc_err programs_add_sines(struct programs_model *k, const struct programs_tile *x);
+/** Soft cap, slopes and windows of sample @p sample in the layer at hand. */
+struct programs_shaping programs_shaping_of(const struct programs_model *k, int sample);
+#endif

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Operations of a stage on the mesh: norms, biases, products with the matrices that stream, weight
+ * gradients leaf by leaf, each booked beside the cycles of the analytical model for the same
+ * shapes.  program_parts.c calls them part by part. */
+#include "program_stage.h"
+#include "program_columns.h"
+#include "program_grid.h"
+#include "program_norm.h"
+
+#include <wsc/check.h>
+#include <wsc/num.h>
+
+static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+/* ---- leaves ---------------------------------------------------------------------------------- */
+
+void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n)
+{
+    const int64_t leaf = k->share.leaf_samples, at = (k->share.first_leaf + i) * leaf;
+    const int64_t end = at + leaf < k->share.batch_size ? at + leaf : k->share.batch_size;
+    *first = (int)(at - k->share.first_leaf * leaf);
+    *n = (int)(end - at);
+}
+
+float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i)
+{
+    if (k->offset[kind] < 0) return NULL;
+    return k->leaf_grads + i * k->n_elems + k->offset[kind];
+}
+
+/* ---- keys and values that heads share -------------------------------------------------------- */
+
+/* Every head of queries has keys and values on its own columns: those of a group come once for each
+ * of its heads, and their gradients are added up at the edge. */
+static struct programs_repeat repeat_of(const struct programs_model *k, enum model_tensor_kind kind)
+{
+    const bool keys =
+        kind == MODEL_K_W || kind == MODEL_K_B || kind == MODEL_V_W || kind == MODEL_V_B;
+    const int64_t heads = k->model->H / k->model->kv_heads;
+    if (!keys || heads == 1) return (struct programs_repeat){0};
+    return (struct programs_repeat){k->model->head_dim, heads};
+}
+
+/* Where the rows of a gradient that the PEs send for leaf @p i go: of shared keys and values to the
+ * host's memory first, at row @p row. */
+static float *gradient_taken(const struct programs_model *k, enum model_tensor_kind kind, int i,
+                             int64_t row)
+{
+    if (!repeat_of(k, kind).times) return programs_stage_gradient(k, kind, i);
+    return k->shared + row;
+}
+
+/* Rows of @p n elements of all heads, added to those of the groups in the order of the heads. */
+static void fold(const struct programs_model *k, enum model_tensor_kind kind, int leaf, int64_t n,
+                 const float *from)
+{
+    const struct programs_repeat repeat = repeat_of(k, kind);
+    float *to = programs_stage_gradient(k, kind, leaf);
+    for (int64_t i = 0; repeat.times && i < k->heads.n; i++)
+        num_add(to + programs_repeated(&repeat, i) * n, from + i * n, n);
+}
+
+/* A bias with an element for each feature of its tile. */
+static const float *bias_on_tile(const struct programs_model *k, enum model_tensor_kind kind)
+{
+    const struct programs_repeat repeat = repeat_of(k, kind);
+    const float *bias = k->weight[kind];
+    if (!repeat.times) return bias;
+    float *all = k->shared + (kind == MODEL_V_B ? k->heads.n : 0);
+    for (int64_t i = 0; i < k->heads.n; i++)
+        all[i] = bias[programs_repeated(&repeat, i)];
+    return all;
+}
+
+/* ---- booking --------------------------------------------------------------------------------- */
+
+void programs_stage_book(struct programs_model *k, enum programs_row_kind row, int64_t cycles)
+{
+    k->row[row].cycles += cycles;
+    k->cycles += cycles;
+}
+
+void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double form)
+{
+    k->row[row].calls++;
+    k->row[row].form += form;
+}
+
+enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script *s,
+                                enum programs_row_kind row)
+{
+    enum wsc_err rc = programs_run_script(&k->grid, s);
+    if (!rc) programs_stage_book(k, row, k->grid.stats.cycles);
+    if (!rc && s->n_out && k->first_gradient < 0)
+        k->first_gradient = k->cycles - k->grid.stats.cycles + s->edge[0].first_cycle;
+    programs_script_fini(s);
+    return rc;
+}
+
+struct programs_script programs_stage_script(const struct programs_model *k,
+                                             const struct programs_features *f)
+{
+    return (struct programs_script){.features = f, .n_samples = k->grid.n_samples};
+}
+
+/* ---- vectors of a stage ---------------------------------------------------------------------- */
+
+const float *programs_stage_vector(const struct programs_model *k, enum model_tensor_kind kind)
+{
+    return k->offset[kind] < 0 ? NULL : k->weight[kind];
+}
+
+/* The tensor comes in to place @p i; false when the stage has none. */
+static bool take_vector(const struct programs_model *k, struct programs_script *s, int i,
+                        enum model_tensor_kind kind, const struct programs_features *f)
+{
+    if (!programs_stage_vector(k, kind)) return false;
+    s->in[s->n_in++] =
+        (struct programs_vector){.f = f, .address = k->vector[i], .in = bias_on_tile(k, kind)};
+    return true;
+}
+
+static struct programs_view vector_view(const struct programs_model *k, int i)
+{
+    return programs_view(PROGRAMS_VIEW_FEATURES, k->vector[i]);
+}
+
+enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kind bias,
+                                 const struct programs_tile *out,
+                                 const struct programs_tile *residual)
+{
+    struct programs_script s = programs_stage_script(k, out->f);
+    const struct programs_view to = programs_tile_view(out);
+    const bool has = take_vector(k, &s, 0, bias, out->f);
+    programs_vectors_in(&s);
+    if (has) programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
+    if (residual)
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, programs_tile_view(residual));
+    programs_stage_expect(k, PROGRAMS_ROW_POINTWISE,
+                          (has ? cycles_bias(&k->layout, out->f->slots) : 0) +
+                              (residual ? cycles_residual(&k->layout, out->f->slots) : 0));
+    return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
+}
+
+/* Biases of one leaf. */
+static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tensor_kind *bias,
+                                const struct programs_tile *const *dy, int n, int leaf)
+{
+    struct programs_script s = programs_stage_script(k, dy[0]->f);
+    programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+    for (int i = 0; i < n; i++) {
+        const struct programs_view sum = vector_view(k, i);
+        if (!programs_stage_vector(k, bias[i])) continue;
+        programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(dy[i]));
+        s.out[s.n_out++] =
+            (struct programs_vector){.f = dy[i]->f,
+                                     .address = k->vector[i],
+                                     .out = gradient_taken(k, bias[i], leaf, i * k->heads.n)};
+    }
+    if (!s.n_out) return WSC_OK;
+    programs_stage_expect(k, PROGRAMS_ROW_POINTWISE_BACKWARD,
+                          cycles_bias_gradient(&k->leaf_layout, dy[0]->f->slots, s.n_out));
+    programs_vectors_out(&s);
+    TRY(programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
+    for (int i = 0; i < n; i++)
+        fold(k, bias[i], leaf, 1, k->shared + i * k->heads.n);
+    return WSC_OK;
+}
+
+enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
+                                           const enum model_tensor_kind *bias,
+                                           const struct programs_tile *const *dy, int n)
+{
+    for (int leaf = 0; leaf < k->n_leaves; leaf++)
+        TRY(leaf_biases(k, bias, dy, n, leaf));
+    return WSC_OK;
+}
+
+/* ---- norms ----------------------------------------------------------------------------------- */
+
+/* Gain and bias lie in the first two vectors of the stage. */
+static struct programs_norm norm_of(const struct programs_model *k,
+                                    const struct programs_stage_norm *n)
+{
+    return (struct programs_norm){.x = *n->x,
+                                  .gain = k->vector[0],
+                                  .bias = programs_stage_vector(k, n->gain + 1) ? k->vector[1] : -1,
+                                  .stats = n->stats,
+                                  .sums = k->sums,
+                                  .eps = (float)k->model->zoo.layer_norm_epsilon,
+                                  .rms = k->model->zoo.norm_type == ZOO_RMSNORM};
+}
+
+/* Gain and bias come in from the north edge before the norm's steps. */
+static void take_norm(const struct programs_model *k, struct programs_script *s,
+                      enum model_tensor_kind gain)
+{
+    (void)take_vector(k, s, 0, gain, &k->hidden);
+    (void)take_vector(k, s, 1, gain + 1, &k->hidden);
+    programs_vectors_in(s);
+}
+
+enum wsc_err programs_stage_norm(struct programs_model *k, const struct programs_stage_norm *what,
+                                 const struct programs_tile *out)
+{
+    struct programs_script s = programs_stage_script(k, &k->hidden);
+    const struct programs_norm n = norm_of(k, what);
+    take_norm(k, &s, what->gain);
+    programs_norm_forward(&k->grid, &s, &n, out, &k->tmp);
+    programs_stage_expect(k, PROGRAMS_ROW_NORM, cycles_norm(&k->layout));
+    return programs_stage_run(k, &s, PROGRAMS_ROW_NORM);
+}
+
+enum wsc_err programs_stage_norm_again(struct programs_model *k,
+                                       const struct programs_stage_norm *what,
+                                       const struct programs_tile *out)
+{
+    struct programs_script s = programs_stage_script(k, &k->hidden);
+    const struct programs_norm n = norm_of(k, what);
+    take_norm(k, &s, what->gain);
+    programs_norm_again(&k->grid, &s, &n, out);
+    programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD, cycles_norm_again(&k->layout));
+    return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
+}
+
+/* Gradients of gain and bias, leaf by leaf, from dxn and the normalised x. */
+static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
+                                   const struct programs_norm *n)
+{
+    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+        struct programs_script s = programs_stage_script(k, &k->hidden);
+        const int dbias = n->bias >= 0 ? k->vector[3] : -1;
+        programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+        programs_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
+        s.out[s.n_out++] = (struct programs_vector){.f = &k->hidden,
+                                                    .address = k->vector[2],
+                                                    .out = programs_stage_gradient(k, gain, leaf)};
+        if (dbias >= 0)
+            s.out[s.n_out++] =
+                (struct programs_vector){.f = &k->hidden,
+                                         .address = dbias,
+                                         .out = programs_stage_gradient(k, gain + 1, leaf)};
+        programs_vectors_out(&s);
+        programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
+                              cycles_norm_vector_gradient(&k->leaf_layout));
+        TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD));
+    }
+    return WSC_OK;
+}
+
+enum wsc_err programs_stage_norm_backward(struct programs_model *k,
+                                          const struct programs_stage_norm *what,
+                                          const struct programs_tile *to)
+{
+    struct programs_script s = programs_stage_script(k, &k->hidden);
+    const struct programs_norm n = norm_of(k, what);
+    TRY(norm_gradients(k, what->gain, &n));
+    take_norm(k, &s, what->gain);
+    programs_norm_backward(&k->grid, &s, &n, &k->dxn, to, &k->tmp);
+    programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
+                          cycles_vectors_in(&k->layout, k->hidden.slots) +
+                              cycles_norm_input_gradient(&k->layout));
+    return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
+}
+
+/* ---- products -------------------------------------------------------------------------------- */
+
+struct programs_weights programs_stage_matrix(const struct programs_model *k,
+                                              enum model_tensor_kind weight, int64_t n_in,
+                                              bool back)
+{
+    const struct programs_repeat repeat = repeat_of(k, weight), once = {0};
+    return (struct programs_weights){.at = k->weight[weight],
+                                     .ld_out = back ? 1 : n_in,
+                                     .ld_in = back ? n_in : 1,
+                                     .out = back ? once : repeat,
+                                     .in = back ? repeat : once,
+                                     .kept = k->kept[weight],
+                                     .density = k->density[weight]};
+}
+
+enum wsc_err programs_stage_product(struct programs_model *k, const struct programs_product *p,
+                                    enum programs_row_kind row)
+{
+    const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
+    WSC_CHECK(p->in[0].f && p->out[0].f, "a product whose tiles have no features");
+    const struct cycles_side in = {.n = inputs * p->in[0].f->n, .k = inputs * p->in[0].f->slots};
+    double density = 0;
+    for (int i = 0; i < p->n_parts; i++)
+        density += p->w[i].density / p->n_parts;
+    TRY(programs_run_product(&k->grid, p));
+    programs_stage_book(k, row, k->grid.stats.cycles);
+    programs_stage_expect(k, row,
+                          cycles_product(&k->layout, &in, outputs * p->out[0].f->n, density));
+    return WSC_OK;
+}
+
+enum wsc_err programs_stage_linear(struct programs_model *k, enum model_tensor_kind weight,
+                                   const struct programs_tile *in, const struct programs_tile *out)
+{
+    const struct programs_product p = {.n_parts = 1,
+                                       .in = {*in},
+                                       .out = {*out},
+                                       .w = {programs_stage_matrix(k, weight, in->f->n, false)}};
+    return programs_stage_product(k, &p, PROGRAMS_ROW_PRODUCT);
+}
+
+enum wsc_err programs_stage_linear_back(struct programs_model *k, enum model_tensor_kind weight,
+                                        const struct programs_tile *dy,
+                                        const struct programs_tile *dx)
+{
+    const struct programs_product p = {.n_parts = 1,
+                                       .in = {*dy},
+                                       .out = {*dx},
+                                       .w = {programs_stage_matrix(k, weight, dx->f->n, true)}};
+    return programs_stage_product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
+}
+
+enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
+                                            const struct programs_tile *dy,
+                                            const struct programs_tile *x)
+{
+    const struct cycles_side in = {.n = x->f->n, .k = x->f->slots};
+    const struct cycles_side out = {.n = dy->f->n, .k = dy->f->slots};
+    const double density = k->gradient_density[weight];
+    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+        struct programs_weight_gradient w = {.dy = *dy,
+                                             .x = *x,
+                                             .how =
+                                                 cycles_gradient_way(&k->leaf_layout, &in, &out, 1),
+                                             .room = (int64_t)k->leaf_layout.room,
+                                             .host = gradient_taken(k, weight, leaf, 0),
+                                             .ld = x->f->n};
+        programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
+        TRY(programs_sum_weights(&k->grid, &w));
+        fold(k, weight, leaf, x->f->n, k->shared);
+        if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
+        programs_stage_book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
+        programs_stage_expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,
+                              cycles_weight_gradient(&k->leaf_layout, &in, &out, density));
+    }
+    return WSC_OK;
+}

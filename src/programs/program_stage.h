@@ -1,0 +1,82 @@
+/** What the parts of a stage are made of on the mesh: norms, products with the stage's matrices,
+ *  biases, their gradients leaf by leaf, and the booking of cycles beside the analytical model's.
+ *  program_parts.c puts parts together from these. */
+#ifndef WSC_PROGRAMS_STAGE_H
+#define WSC_PROGRAMS_STAGE_H
+#include "program_product.h"
+#include "program_state.h"
+#include "program_vector_ops.h"
+
+#include <wsc/err.h>
+
+/** First sample and number of samples of leaf @p i of the share. */
+void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n);
+/** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
+float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i);
+
+/** The program that has just run was (a part of) kernel @p row. */
+void programs_stage_book(struct programs_model *k, enum programs_row_kind row, int64_t cycles);
+/** The analytical model's cycles for the call, beside those that are booked; the two columns of the
+ *  kernel table of a run. */
+void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double form);
+
+/** An empty script over all samples of the micro-batch. */
+struct programs_script programs_stage_script(const struct programs_model *k,
+                                             const struct programs_features *f);
+/** Run a script, book its cycles and free it. The first script whose vectors leave sets the cycle
+ *  of the stage in which the first gradient word leaves. */
+enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script *s,
+                                enum programs_row_kind row);
+
+/** A vector of the stage on the host, NULL when the model has none. */
+const float *programs_stage_vector(const struct programs_model *k, enum model_tensor_kind kind);
+/** out (+ residual) += bias; NULL: no residual. */
+enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kind bias,
+                                 const struct programs_tile *out,
+                                 const struct programs_tile *residual);
+/** One vector per tile: its sum over the tokens of each leaf. */
+enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
+                                           const enum model_tensor_kind *bias,
+                                           const struct programs_tile *const *dy, int n);
+
+/** A norm of the stage over @c x: the kind of its gain, that of its bias is the next one; the
+ *  statistics stay at @c stats for the gradient. */
+struct programs_stage_norm {
+    enum model_tensor_kind gain;
+    const struct programs_tile *x;
+    int stats;
+};
+/** out = norm of x. */
+enum wsc_err programs_stage_norm(struct programs_model *k, const struct programs_stage_norm *n,
+                                 const struct programs_tile *out);
+/** out = norm of x again, from kept statistics, for weight gradients: outputs of most norms are not
+ *  kept. */
+enum wsc_err programs_stage_norm_again(struct programs_model *k,
+                                       const struct programs_stage_norm *n,
+                                       const struct programs_tile *out);
+/** From the gradient of the norm's output in dxn, which is used up: gradients of gain and bias;
+ *  that of x is added to @p to. */
+enum wsc_err programs_stage_norm_backward(struct programs_model *k,
+                                          const struct programs_stage_norm *n,
+                                          const struct programs_tile *to);
+
+/** A matrix of the stage, (n_out, n_in), or with @p back its transpose. */
+struct programs_weights programs_stage_matrix(const struct programs_model *k,
+                                              enum model_tensor_kind weight, int64_t n_in,
+                                              bool back);
+/** out = in W' for the parts of @p p, W (n_out, n_in). */
+enum wsc_err programs_stage_product(struct programs_model *k, const struct programs_product *p,
+                                    enum programs_row_kind row);
+/** out = in W'. */
+enum wsc_err programs_stage_linear(struct programs_model *k, enum model_tensor_kind weight,
+                                   const struct programs_tile *in, const struct programs_tile *out);
+/** dx = dy W. */
+enum wsc_err programs_stage_linear_back(struct programs_model *k, enum model_tensor_kind weight,
+                                        const struct programs_tile *dy,
+                                        const struct programs_tile *dx);
+/** dW of each leaf in turn, to its place on the host. The operand that is sent along the rows is
+ *  chosen by cycles_gradient_way(), as in the analytical model. */
+enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
+                                            const struct programs_tile *dy,
+                                            const struct programs_tile *x);
+#endif

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Groups of tensors by tags, with learning rates and weight decays of their own: against runs that
+ * say the same with other keys, in both styles of params files, over a restart. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { STEPS = 6 };
+#define RATE "--set optimizer.learning_rate=0.004 "
+#define SLOW                                                                                       \
+    "--set 'optimizer.params={params: embedding*weight, tag: slow}' --set "                        \
+    "'optimizer.tagged_schedules=[{param_group_tags: slow, learning_rate: 0.002}]' "
+
+static bool train(const char *command, const char *dir, const char *options, struct job_metrics *m)
+{
+    return spawn_ok("%s --max_steps %d --model_dir %s %s", command, STEPS, dir, options) &&
+           job_read(dir, m) && m->n == STEPS;
+}
+
+static void check_same(const char *a, const char *b)
+{
+    struct job_metrics one, other;
+    CU_ASSERT_FATAL(train(job_tiny(), job_path("groups_a"), a, &one));
+    CU_ASSERT_FATAL(train(job_tiny(), job_path("groups_b"), b, &other));
+    CU_ASSERT(job_same_values(&one, &other));
+}
+
+TEST(groups, tagged_tensors_have_schedules_of_their_own)
+{
+    struct job_metrics tagged, plain;
+    check_same(RATE "--set optimizer.adjust_learning_rate.embedding=0.5", RATE SLOW);
+    /* The last entry that fits counts; null stands for tensors without a tag. */
+    check_same(RATE "--set optimizer.adjust_learning_rate.embedding=0.5", RATE
+               "--set 'optimizer.params=[{params: ["
+               "word_embeddings.weight, position_embeddings.embed.weight], tag: slow}]' --set "
+               "'optimizer.tagged_schedules=[{param_group_tags: [slow], learning_rate: 0.3}, "
+               "{param_group_tags: [slow, null], learning_rate: 0.002}, {param_group_tags: [null], "
+               "learning_rate: 0.004}]'");
+    check_same(RATE "--set optimizer.weight_decay=0.1",
+               RATE "--set optimizer.weight_decay=0 --set 'optimizer.params={params: weight, tag: "
+                    "all}' --set 'optimizer.tagged_schedules=[{param_group_tags: all, "
+                    "weight_decay: 0.1}]'");
+    CU_ASSERT_FATAL(train(job_tiny(), job_path("groups_a"), RATE SLOW, &tagged));
+    CU_ASSERT_FATAL(train(job_tiny(), job_path("groups_b"), RATE, &plain));
+    CU_ASSERT(strcmp(tagged.step[STEPS - 1].hash, plain.step[STEPS - 1].hash) != 0);
+}
+
+TEST(groups, schedulers_with_tags_are_read_in_both_styles)
+{
+    struct job_metrics trainer, dumped, other;
+    char command[1600], path[160];
+    (void)snprintf(path, sizeof path, "%s", job_path("groups.yaml"));
+    (void)snprintf(command, sizeof command,
+                   "\"$WSC\" run --params configs/params/tiny_trainer.yaml --set trace_hash=true "
+                   "--set trainer.fit.train_dataloader.data_dir=%s/train "
+                   "--set 'trainer.init.optimizer.AdamW.params={params: embedding*weight, tag: "
+                   "slow}' --set 'trainer.init.schedulers=[{ConstantLR: {learning_rate: 0.004}}, "
+                   "{LinearLR: {initial_learning_rate: 0.002, end_learning_rate: 0.001, "
+                   "total_iters: 4, param_group_tags: slow}}]'",
+                   job_data());
+    CU_ASSERT_FATAL(spawn_ok("%s --dump_params >%s", command, path));
+    CU_ASSERT_FATAL(train(command, job_path("groups_t"), "", &trainer));
+    (void)snprintf(command, sizeof command, "\"$WSC\" run --params %s", path);
+    CU_ASSERT_FATAL(train(command, job_path("groups_d"), "", &dumped));
+    CU_ASSERT(job_same_values(&trainer, &dumped));
+    CU_ASSERT_FATAL(train(command, job_path("groups_o"),
+                          "--set optimizer.tagged_schedules=null --set optimizer.params=null",
+                          &other));
+    CU_ASSERT(strcmp(trainer.step[STEPS - 1].hash, other.step[STEPS - 1].hash) != 0);
+}
+
+TEST(groups, a_resumed_run_is_the_straight_one)
+{
+    struct job_metrics straight, resumed;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("groups_resumed"));
+    CU_ASSERT_FATAL(train(job_tiny(), job_path("groups_straight"), RATE SLOW, &straight));
+    CU_ASSERT_FATAL(
+        spawn_ok("%s --num_steps 3 --set runconfig.checkpoint_steps=3 --model_dir %s " RATE SLOW,
+                 job_tiny(), dir));
+    CU_ASSERT_FATAL(train(job_tiny(), dir, RATE SLOW "--num_csx 2", &resumed));
+    CU_ASSERT(job_same_values(&straight, &resumed));
+}
+
+TEST(groups, what_has_no_meaning_is_refused)
+{
+    static const char *const cases[][2] = {
+        {"--set 'optimizer.tagged_schedules=[{param_group_tags: slow, learning_rate: 0.1}]'",
+         "no entry of optimizer.params has the tag slow"},
+        {"--set 'optimizer.params={params: weight, tag: slow}' --set "
+         "'optimizer.tagged_schedules=[{param_group_tags: slow}]'",
+         "neither learning_rate nor weight_decay"},
+        {"--set 'optimizer.params={params: wieght, tag: slow}' --set "
+         "'optimizer.tagged_schedules=[{param_group_tags: slow, learning_rate: 0.1}]'",
+         "wieght"}};
+    for (int i = 0; i < 3; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s %s --model_dir %s", job_tiny(), cases[i][0], job_path("groups_refused"));
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, cases[i][1]) != NULL);
+        spawn_free(&r);
+    }
+}
