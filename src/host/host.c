@@ -59,7 +59,7 @@ static enum wsc_err allocate_all(struct host *k)
     for (int s = 0; s < m->n_stages; s++)
         if (m->stage[s].n_views > n_views) n_views = m->stage[s].n_views;
     TRY_NEW(k->first_grad, WSC_MEM_KERNELS, n_views);
-    int64_t blocks_per_sample = (m->T + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    const int64_t blocks_per_sample = host_leaf_blocks(m->T);
     TRY_NEW(k->leaf, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->block, WSC_MEM_KERNELS, k->max_samples * blocks_per_sample);
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
@@ -148,7 +148,7 @@ void host_destroy(struct host **handle)
 /* Cut a leaf's rows into even blocks; a function of the leaf's size alone. */
 static void cut_leaf(struct host *k, const struct host_span *leaf)
 {
-    int64_t n_blocks = (leaf->n + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    const int64_t n_blocks = host_leaf_blocks(leaf->n);
     int64_t rows = n_blocks > 0 ? (leaf->n + n_blocks - 1) / n_blocks : 0;
     for (int64_t at = 0; at < leaf->n; at += rows) {
         int64_t n = leaf->n - at < rows ? leaf->n - at : rows;
