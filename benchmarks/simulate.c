@@ -102,7 +102,7 @@ static enum wsc_err run_steps(struct comm *comm, const struct zoo_params *params
 {
     struct cluster *c = NULL;
     struct memoryx_batch last = {0};
-    const struct memoryx_hooks hooks = {keep_last, NULL, &last};
+    const struct memoryx_hooks hooks = {.on_batch = keep_last, .ctx = &last};
     struct cycles_plan plan;
     struct stream_pass pass = {.mode = STREAM_TRAIN, .n_steps = PASS_STEPS};
     const struct wafer_work work = {.plan = &plan};

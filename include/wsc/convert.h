@@ -1,10 +1,11 @@
 /** Checkpoints of other programs: Hugging Face folders to `.mdl` files and back.
  *
  *  A Hugging Face model is a folder with config.json and model.safetensors, or shards of it with
- *  model.safetensors.index.json; pytorch_model.bin and its shards are read as well.  Here a model is a checkpoint with the Model Zoo's tensor names
- *  and a params file.  One table per family (src/convert/hf_families.c) says which tensors and
- *  which configuration keys belong together; the same table serves both directions, and a folder
- *  that went through both has the same bytes in every tensor.
+ *  model.safetensors.index.json; pytorch_model.bin and its shards are read as well.  Here a model
+ * is a checkpoint with the Model Zoo's tensor names and a params file.  One table per family
+ * (src/convert/hf_families.c) says which tensors and which configuration keys belong together; the
+ * same table serves both directions, and a folder that went through both has the same bytes in
+ * every tensor.
  *
  *  Files of others are not trusted: every length, offset and shape is checked before memory is
  *  taken.  Values move in blocks, so memory does not grow with a tensor or a model.  What is
@@ -70,7 +71,8 @@ enum wsc_err convert_from_hf(const struct convert_job *job,
  *  and their index when the tensors exceed job->shard_bytes. */
 enum wsc_err convert_to_hf(const struct convert_job *job,
                            struct convert_result *result) WSC_CHECKED;
-/** Merge the low-rank adapters of a checkpoint and params with `lora_params` into their matrices, to
+/** Merge the low-rank adapters of a checkpoint and params with `lora_params` into their matrices,
+ * to
  *  `<out>/model.mdl` and `<out>/params.yaml` without adapters. */
 enum wsc_err convert_merge_adapters(const struct convert_job *job,
                                     struct convert_result *result) WSC_CHECKED;

@@ -64,11 +64,14 @@ struct job {
     int64_t max_new_tokens;
     double temperature, top_p; /**< as struct wafer_prompts has them, and the next two */
     int64_t top_k, eos_id;
+    /** JSON Lines of an evaluation harness whose log-likelihoods to compute (mode EVAL), or NULL.
+     */
+    const char *requests;
     bool json; /**< performance.json on stdout too */
     /** Print which role lives on which rank, before the first step. */
     bool print_placement;
     const char *command; /**< the command line, for provenance */
-    /** Of a run that is part of a larger work: what its progress is called; NULL: by its mode. */
+    /** Name of the progress of a run that is part of a larger work; NULL: by its mode. */
     const char *title;
 };
 /** Check that all ranks run the same version with the same command line.  WSC_CONFIG names the
@@ -113,6 +116,7 @@ struct job_description {
     struct job_module module[JOB_MODULES];
     struct job_sparse *sparse; /**< owned, n_sparse: the sparse tensors by kind; NULL: none */
     int n_sparse;
+    bool evaluates;          /**< with a plan: it is that of an evaluation, the mode's only work */
     struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
     /** With a plan: how the global batch is cut. */
     struct stream_batch batch;

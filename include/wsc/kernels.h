@@ -129,7 +129,8 @@ struct kernels_shapes {
 
 /** One operation: everything that the project knows about it.  `wsc mesh`, `wsc validate --mesh`,
  *  the tests and the benchmarks of the mesh walk the rows; nothing else lists operations.  A
- *  collective has @c collective alone and checks itself; it is no part of a model.
+ *  collective has @c collective alone and checks itself; it is no part of a model.  One with shapes
+ *  has a sparse matrix and is sampled with those.
  *
  *      {.name = "silu", .summary = "elementwise", .options = "--features --pass",
  *       .parts = 1 << MODEL_PART_FFN1, .tolerance = 1e-4, .gradient = true, .sizes = row_sizes,
@@ -179,8 +180,11 @@ enum wsc_err kernels_row_run(const struct kernels_row *row, const struct program
 double kernels_row_cycles(const struct kernels_row *row, const struct programs_case *c);
 /** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
  *  format four roundings to it, since results pass through sums, products and a map that round
- *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more, the
- *  deviation of so many roundings five times. */
+ *  each; where each product of a sum over n tokens is rounded, 3 / 4 sqrt(n) if that is more.
+ *  That is 5.3 deviations of the sum of n roundings: of a product m 2^e the rounding is uniform up
+ *  to u 2^e, whose deviation is u / sqrt(3) times 0.74 |product| (1 / m in root mean square, m
+ *  spread as a logarithm), and products of two uniform numbers in (-1, 1) have 1 / 3 in root mean
+ *  square: 0.142 u sqrt(n).  A result of 10^5 then is beyond it once in a hundred cases. */
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c);
 /** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
  * the reference; WSC_USAGE when the row has no host column. */
@@ -215,8 +219,8 @@ enum wsc_err kernels_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pa
 enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
                              int i, struct kernels_pair *pair) WSC_CHECKED;
 
-/** Compare @p n products and weight gradients with sparse matrices, densities of 1 to 0.05, that
- *  @p seed samples, as kernels_pairs() does operations with dense ones. */
+/** Compare @p n products and weight gradients with sparse matrices, streamed or in tiles, densities
+ *  of 1 to 0.05, that @p seed samples, as kernels_pairs() does operations with dense ones. */
 enum wsc_err kernels_sparse_pairs(const struct hw *hw, uint64_t seed, int n, kernels_pair_fn report,
                                   void *ctx) WSC_CHECKED;
 /** An operation of a published model's plan on a strip of the wafer: simulated cycles beside the

@@ -80,6 +80,9 @@ struct memoryx_hooks {
     enum wsc_err (*on_batch)(void *ctx, const struct memoryx_batch *batch);
     /** Texts of all prompts: each its length, then its tokens; after a pass of mode GENERATE. */
     enum wsc_err (*on_texts)(void *ctx, const int32_t *words, int64_t n_words);
+    /** Scores of the samples of batch @p step, each once, in any order; before on_batch, in a pass
+     *  with `scores`. */
+    enum wsc_err (*on_scores)(void *ctx, int64_t step, const struct stream_score *score, int64_t n);
     void *ctx;
 };
 

@@ -256,7 +256,7 @@ struct model {
     int n_heads;
     struct model_head head[MODEL_MAX_HEADS];
     bool tied; /**< lm_head is wte: the head stage streams wte again */
-    /** Of all layers: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
+    /** Factor of the scores: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
     double qk_scale;
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;

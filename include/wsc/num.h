@@ -76,7 +76,8 @@ const char *num_library(void);
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
 /** The product of operands in a 16-bit format; sums and result are fp32.  bfloat16 by the
  *  product library (oneDNN: a primitive that each thread keeps for its shape); other formats, and
- *  processors or libraries without it, by widening both operands.  Lack of memory for that is a check. */
+ *  processors or libraries without it, by widening both operands.  Lack of memory for that is a
+ * check. */
 void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
                  const uint16_t *b, float *c);
 /** The product of operands of @p format (trans_a false) where an element's bits depend on its row

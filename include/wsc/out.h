@@ -214,8 +214,8 @@ void out_progress_start(const char *what, int64_t total);
  *  left; @p note (may be NULL) stands at the end of the line.  Cheap when nothing is to be shown.
  *  Nothing happens when no work was begun, as on ranks that print nothing. */
 void out_progress(int64_t done, const char *note);
-/** The same for work of several parts: the part @p what takes the place of the one in progress,
- *  unless it is that one with that @p total, and @p done units of it are done. */
+/** Progress of work that has several parts: the part @p what takes the place of the one in
+ * progress, unless it is that one with that @p total, and @p done units of it are done. */
 void out_progress_at(const char *what, int64_t done, int64_t total, const char *note);
 /** Remove the line of a terminal until the next report, before something is printed on stdout. */
 void out_progress_hide(void);

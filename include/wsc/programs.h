@@ -57,7 +57,7 @@ struct programs_case {
     /** Seed of the operands. */
     uint64_t seed;
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
-    /** As in struct mesh_config; a case may run several programs, each from cycle 0. */
+    /** Called while the fabric runs (struct mesh_config); each program of a case counts from 0. */
     void (*progress)(void *ctx, int64_t cycle);
     void *progress_ctx;
 };
@@ -70,6 +70,8 @@ struct programs_result {
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|); NaN stays */
     double form;         /**< analytical model, cycles; negative when there is none */
+    /** Cycles of a PE over its own tile: mean and slowest; 0: the program does not measure them. */
+    double tile_mean, tile_most;
     double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
     double schedule; /**< its messages one by one (docs/MESH.md), cycles; both negative: none */
 };
@@ -94,6 +96,10 @@ enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_re
 /** Compute C (m, n) = A (m, k) B (k, n), by SUMMA or with weights A from the edge, of which those
  *  that are zero are left out. */
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
+/** Compute C (m, n) = A (m, k) B (k, n) with tiles of A in the PEs, by algo csc, compressed columns
+ *  of which c->density are not zero, or dense.  B comes down the columns of PEs, the sums go along
+ *  the rows (pr0f3ss/SpMM_Cerebras).  The model in r->form is cycles_tiles_product(). */
+enum wsc_err programs_run_spmm(const struct programs_case *c, struct programs_result *r);
 /** Run calls of fp32 fmacs on one PE, for the rate and the set-up of an operation. */
 enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
 

@@ -230,6 +230,15 @@ struct stream_pass {
     int64_t updates;
     bool values;  /**< payloads travel; false: sizes only */
     bool squares; /**< TRAIN with values: times carry squares of the micro-shards' gradients */
+    bool scores;  /**< EVAL with values, micro-shards of one sample: times carry struct
+                       stream_score of every sample */
+};
+/** What one sample of an evaluation batch got under the model. */
+struct stream_score {
+    double sample;    /**< its index in the batch, a whole number */
+    double nats;      /**< sum of -log p over the tokens inside its loss mask */
+    double n_tokens;  /**< tokens inside its loss mask, a whole number */
+    double n_correct; /**< of them, those that have the largest probability */
 };
 /** The step after the last one of @p pass. */
 static inline int64_t stream_end_step(const struct stream_pass *pass)

@@ -332,22 +332,38 @@ struct zoo_model {
  *  without the suffix.  docs/TRAINING.md has the formulas; model_schedule_value() evaluates them.
  */
 enum zoo_scheduler {
+    /** The initial value throughout. */
     ZOO_SCHEDULE_CONSTANT,
+    /** end + (initial - end) (1 - t / total_iters)^power; LINEAR has power 1. */
     ZOO_SCHEDULE_POLYNOMIAL,
     ZOO_SCHEDULE_LINEAR,
+    /** Half a cosine from initial to end over total_iters steps. */
     ZOO_SCHEDULE_COSINE_DECAY,
+    /** initial decay_rate^(t / total_iters), with staircase in whole powers. */
     ZOO_SCHEDULE_EXPONENTIAL,
+    /** initial / (1 + decay_rate t^step_exponent / total_iters). */
     ZOO_SCHEDULE_INVERSE_EXPONENTIAL_TIME_DECAY,
+    /** initial scale / root of max(warmup_steps, t). */
     ZOO_SCHEDULE_INVERSE_SQUARE_ROOT_DECAY,
+    /** initial times gamma every step_size steps; MULTI_STEP: after each milestone. */
     ZOO_SCHEDULE_STEP,
     ZOO_SCHEDULE_MULTI_STEP,
+    /** One listed value between two milestones. */
     ZOO_SCHEDULE_PIECEWISE_CONSTANT,
+    /** A cosine between initial and end that continues after T_max; the second one starts again at
+     *  initial after T_0, T_0 t_mult ... steps (Loshchilov and Hutter 2017). */
     ZOO_SCHEDULE_COSINE_ANNEALING,
     ZOO_SCHEDULE_COSINE_ANNEALING_WARM_RESTARTS,
+    /** initial coefficient^t. */
     ZOO_SCHEDULE_MULTIPLICATIVE,
+    /** A triangle from initial to max and back (Smith 2017), see enum zoo_cyclic_mode. */
     ZOO_SCHEDULE_CYCLIC,
+    /** Up to max in pct_start of total_iters, then down to initial / final_div_factor (Smith and
+     *  Topin 2019). */
     ZOO_SCHEDULE_ONE_CYCLE,
+    /** Its children one after the other, each counting from its milestone. */
     ZOO_SCHEDULE_SEQUENTIAL,
+    /** The first child's value times value / initial value of each other child. */
     ZOO_SCHEDULE_CHAINED,
     ZOO_N_SCHEDULES
 };
@@ -357,9 +373,9 @@ enum zoo_cyclic_mode { ZOO_CYCLIC_TRIANGULAR, ZOO_CYCLIC_TRIANGULAR2, ZOO_CYCLIC
 /** One scheduler with its arguments, those of the others 0.  A scheduler counts its own steps, from
  *  0 where its part of a sequence begins. */
 struct zoo_schedule_node {
-    enum zoo_scheduler scheduler;
-    double initial, end, max; /**< end also eta_min, max also that of CYCLIC and ONE_CYCLE */
-    int64_t total_iters;      /**< also total_steps, T_max, T_0; CONF_NULL = for ever */
+    enum zoo_scheduler scheduler; /**< which of the arguments below hold */
+    double initial, end, max;     /**< end also eta_min, max also that of CYCLIC and ONE_CYCLE */
+    int64_t total_iters;          /**< also total_steps, T_max, T_0; CONF_NULL = for ever */
     /** Arguments of the key of that name; see src/zoo/zoo_schedules.c for the scheduler and range
      *  of each. */
     double power, decay_rate, step_exponent, scale, gamma, coefficient, pct_start;
@@ -367,6 +383,7 @@ struct zoo_schedule_node {
     double final_div_factor;
     /** Steps, each at least 1; t_mult is a factor. */
     int64_t warmup_steps, step_size, t_mult, step_size_up, step_size_down;
+    /** EXPONENTIAL: whole powers; ONE_CYCLE: down to initial first, then below it. */
     bool staircase, three_phase;
     int anneal_linear;           /**< ONE_CYCLE: 0 follows a cosine, 1 a straight line */
     int mode;                    /**< CYCLIC: enum zoo_cyclic_mode */
@@ -387,26 +404,29 @@ struct zoo_schedule {
 
 /** Optimizers: update rules; docs/TRAINING.md has the formulas, src/memoryx the code. */
 enum zoo_optimizer_type {
-    ZOO_ADAMW,
-    ZOO_ADAM,
-    ZOO_ADAFACTOR,
-    ZOO_LAMB,
-    ZOO_SGD,
-    ZOO_LION,
-    ZOO_ADADELTA,
-    ZOO_ADAGRAD,
-    ZOO_ADAMAX,
-    ZOO_ASGD,
-    ZOO_NADAM,
-    ZOO_RADAM,
-    ZOO_RMSPROP,
-    ZOO_RPROP,
+    ZOO_ADAMW,     /**< weight decay beside the gradient (Loshchilov and Hutter 2019) */
+    ZOO_ADAM,      /**< weight decay in the gradient (Kingma and Ba 2015) */
+    ZOO_ADAFACTOR, /**< second moments by row and column (Shazeer and Stern 2018) */
+    ZOO_LAMB,      /**< Adam by the ratio of norms of each tensor (You et al. 2020) */
+    ZOO_SGD,       /**< with momentum, also Nesterov's */
+    ZOO_LION,      /**< the sign of a momentum (Chen et al. 2023) */
+    ZOO_ADADELTA,  /**< Zeiler 2012 */
+    ZOO_ADAGRAD,   /**< Duchi et al. 2011 */
+    ZOO_ADAMAX,    /**< Adam with the maximum norm (Kingma and Ba 2015) */
+    ZOO_ASGD,      /**< averaged SGD (Polyak and Juditsky 1992) */
+    ZOO_NADAM,     /**< Adam with Nesterov's momentum (Dozat 2016) */
+    ZOO_RADAM,     /**< rectified Adam (Liu et al. 2020) */
+    ZOO_RMSPROP,   /**< Tieleman and Hinton 2012 */
+    ZOO_RPROP,     /**< signs alone (Riedmiller and Braun 1993) */
     ZOO_N_OPTIMIZERS
 };
 
 /** Factors on the learning rate of groups of tensors, adjust_learning_rate; 1 otherwise. */
 struct zoo_lr_scale {
+    /** Matrices of the blocks; embeddings. */
     double decoder_kernel, embedding;
+    /** Among the matrices of the blocks: projections of attention, first and second feed-forward
+     *  layer. */
     double decoder_attention, decoder_input_ffn, decoder_output_ffn;
 };
 
@@ -441,6 +461,8 @@ struct zoo_optimizer {
     /** Decay rates of the moments, 0 to below 1; what is added to the root of the second one. */
     double beta1, beta2, eps;
     double eps_rms; /**< Adafactor: least root mean square of a tensor */
+    /** Moments divided by 1 - beta^t; the largest second moment so far; the loss grows; Nesterov's
+     *  form of the momentum. */
     bool correct_bias, amsgrad, maximize, nesterov;
     double momentum, dampening;       /**< SGD, RMSprop */
     double rho;                       /**< Adadelta */

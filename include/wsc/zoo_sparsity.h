@@ -99,9 +99,9 @@ struct zoo_sparsity {
     /** RigL, and its first mask if random or by magnitude: each of so many chunks of columns (in)
      * or rows (out) keeps equally many; CONF_NULL: no such groups.  One of both at most. */
     int64_t in_groups, out_groups;
-    int64_t seed;                      /**< of random masks; CONF_NULL: that of the run */
-    bool add_summaries;                /**< target and actual sparsity to TensorBoard */
-    struct zoo_patterns names;         /**< of its tensors; none: the default filter */
+    int64_t seed;              /**< of random masks; CONF_NULL: that of the run */
+    bool add_summaries;        /**< target and actual sparsity to TensorBoard */
+    struct zoo_patterns names; /**< of its tensors; none: the default filter */
 };
 /** The section `sparsity`. */
 struct zoo_sparsities {

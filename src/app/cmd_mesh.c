@@ -50,6 +50,9 @@ static void print_json(const char *name, const struct programs_case *c,
                  r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
                  (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"analytical_cycles\": %.1f", r->form);
+    if (r->tile_most > 0)
+        (void)printf(", \"tile_cycles_mean\": %.1f, \"tile_cycles_most\": %.0f", r->tile_mean,
+                     r->tile_most);
     if (r->built >= 0) (void)printf(", \"built\": %.1f", r->built);
     if (r->schedule >= 0) (void)printf(", \"schedule\": %.1f", r->schedule);
 }
@@ -63,6 +66,9 @@ static void print_text(const char *title, const struct programs_case *c,
     (void)printf("\n%lld wavelets, %lld hops, %lld elements; largest error against the host %g\n",
                  (long long)r->stats.wavelets, (long long)r->stats.wavelet_hops,
                  (long long)r->stats.elements, r->max_error);
+    if (r->tile_most > 0)
+        (void)printf("cycles of a PE over its tile: mean %.0f, slowest %.0f\n", r->tile_mean,
+                     r->tile_most);
     if (r->host_seconds > 0)
         (void)printf("%.3g s on this host, %.3g M router-cycles/s\n", r->host_seconds,
                      1e-6 * (double)r->stats.cycles * c->w * c->h / r->host_seconds);

@@ -150,18 +150,31 @@ static enum wsc_err dump_params(const struct zoo_params *p)
     return WSC_OK;
 }
 
-/* `--compile_only` also prints how fast the emulated machine trains. */
+/* The steady state of what the mode does: batches of an evaluation, or training steps.  *@p known:
+ * the params have the input that it takes. */
+static enum wsc_err speed_of(const struct app_run *o, struct scaling_row *speed, bool *known)
+{
+    struct zoo_params p = *o->job.params; /* shallow: sweeps look at the input of a training */
+    const struct scaling_model model = {.name = p.file, .params = &p};
+    const bool evaluates = p.runconfig.mode == ZOO_EVAL;
+    if (evaluates) p.train_input = p.eval_input;
+    *known = p.train_input.present;
+    if (!*known) return WSC_OK;
+    const struct hw_machine *cluster = o->job.cluster;
+    const int64_t n = p.runconfig.num_csx, batch = p.train_input.batch_size;
+    return evaluates ? scaling_evaluation(&model, cluster, n, batch, speed)
+                     : scaling_point(&model, cluster, n, batch, speed);
+}
+
+/* `--compile_only` also prints how fast the emulated machine does it. */
 static enum wsc_err describe(struct app_run *o)
 {
     const struct zoo_params *p = o->job.params;
     const bool with_plan = o->compile_only || p->runconfig.compile_only;
     struct job_description description;
     struct scaling_row speed;
-    const bool timed = with_plan && p->train_input.present;
-    const struct scaling_model model = {.name = p->file, .params = p};
-    if (timed)
-        TRY(scaling_point(&model, o->job.cluster, p->runconfig.num_csx, p->train_input.batch_size,
-                          &speed));
+    bool timed = false;
+    if (with_plan) TRY(speed_of(o, &speed, &timed));
     enum wsc_err rc = job_describe(&description, &o->job, with_plan);
     if (!rc) rc = report_job_print(&description, timed ? &speed : NULL, o->job.json);
     job_description_fini(&description);

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "comparison.h"
 #include "mesh_pairs.h"
+#include "mesh_products.h"
 #include "mesh_wafer.h"
 #include "process.h"
 #include "requests.h"
@@ -92,6 +93,13 @@ static enum wsc_err compare(const struct app_call *call, struct app_comparison *
     return app_agree(call->comm, rc);
 }
 
+/* What runs on the mesh, on one process. */
+static enum wsc_err validate_mesh(const struct app_validate *o)
+{
+    if (o->wafer) return app_validate_wafer(o);
+    return o->products ? app_validate_products(o) : app_validate_mesh(o);
+}
+
 static enum wsc_err validate(const struct app_call *call)
 {
     struct app_validate *o = call->request;
@@ -99,8 +107,7 @@ static enum wsc_err validate(const struct app_call *call)
     struct app_comparison *c;
     if (o->mesh) {
         enum wsc_err rc = app_refuse_params_sets(&o->config);
-        if (!rc && app_leads(call->comm))
-            rc = o->wafer ? app_validate_wafer(o) : app_validate_mesh(o);
+        if (!rc && app_leads(call->comm)) rc = validate_mesh(o);
         return app_agree(call->comm, rc);
     }
     TRY_NEW(c, WSC_MEM_APP, 1);

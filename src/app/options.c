@@ -123,6 +123,7 @@ enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 #define RUNS        "!validate_only !compile_only !dump_params !print_placement"
 #define PROFILE     "one step, taken apart"
 #define GENERATION  "generation (--mode generate)"
+#define SCORING     "scoring (--mode eval)"
 #define STUDY       "what the curve depends on (tables, CSV, pictures, sections of report.html)"
 #define SCALE_STEP  "one step, taken apart, of the first model on the largest node count"
 #define MESH_MODE   "with --mesh: simulated cycles against the analytical model"
@@ -280,16 +281,20 @@ const struct app_option app_options[] = {
      .preset = "1", .modes = "generate", .needs = "!temperature=0",
      .help = "sample among the most likely tokens that have the probability P together; 1: all"},
     {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
-     .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate",
-     .help = "a text ends after this token"},
+     .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate eval",
+     .help =
+         "a text ends after this token; with --requests it stands before a text without context"},
+    {APP_ON_RUN, "requests", APP_FILE, "FILE", SCORING, AT(run, job.requests), .modes = "eval",
+     .help = "log-likelihoods and metrics of the requests in the JSON Lines of an evaluation "
+             "harness, to stdout and model_dir/scores.json, instead of eval_input's data"},
     {APP_ON_RUN, "tokenizer", APP_WORD, NULL, GENERATION, AT(run, job.tokenizer),
-     .words = "byte bpe", .needs = "!prompt_ids", .modes = "generate",
+     .words = "byte bpe", .needs = "!prompt_ids", .modes = "generate eval",
      .help = "how texts become tokens; bpe needs --vocab and --merges",
      .preset_why = "byte, when the model has 256 tokens"},
     {APP_ON_RUN, "vocab", APP_FILE, "FILE", GENERATION, AT(run, job.vocab),
-     .needs = "tokenizer=bpe", .modes = "generate", .help = "vocab.json"},
+     .needs = "tokenizer=bpe", .modes = "generate eval", .help = "vocab.json"},
     {APP_ON_RUN, "merges", APP_FILE, "FILE", GENERATION, AT(run, job.merges),
-     .needs = "tokenizer=bpe", .modes = "generate", .help = "merges.txt"},
+     .needs = "tokenizer=bpe", .modes = "generate eval", .help = "merges.txt"},
 
     /* scale */
     {APP_ON_SCALE, "effects", APP_FLAG, NULL, STUDY, AT(scale, effects),
@@ -337,10 +342,13 @@ const struct app_option app_options[] = {
     {APP_ON_VALIDATE, "sparse", APP_FLAG, NULL, MESH_MODE, AT(validate, sparse),
      .needs = "mesh !wafer",
      .help = "products and weight gradients with densities of 1 to 0.05 instead"},
+    {APP_ON_VALIDATE, "products", APP_FLAG, NULL, MESH_MODE, AT(validate, products),
+     .needs = "mesh !wafer !sparse",
+     .help = "published cycles of products with tiles in the PEs instead"},
     {APP_ON_VALIDATE, "csv", APP_FILE, "FILE", MESH_MODE, AT(validate, csv), .needs = "wafer",
      .help = "the cases of --wafer as a table"},
     {APP_ON_VALIDATE, "pairs", APP_INT, "N", MESH_MODE, AT(validate, pairs), .min = 1,
-     .max = 100000, .preset_why = "264, with --sparse 100", .needs = "mesh !wafer",
+     .max = 100000, .preset_why = "264, with --sparse 100", .needs = "mesh !wafer !products",
      .help = "number of kernels, shapes and grids"},
     {APP_ON_VALIDATE, "seed", APP_INT, "S", MESH_MODE, AT(validate, seed), .min = 0,
      .max = INT32_MAX, .preset = "1", .needs = "mesh", .help = "seed that samples them"},
@@ -520,8 +528,8 @@ const struct app_option app_options[] = {
      .required = "from=cs", .help = "the params of the checkpoint"},
     {APP_ON_CONVERT, "model", APP_TEXT, "FAMILY", TO_HF, AT(convert, job.family),
      .needs = "from=cs to=hf", .required = "from=cs to=hf",
-     .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b or "
-             "starcoder"},
+     .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, "
+             "starcoder, santacoder, btlm, jais, mpt, codegen, bert, roberta or esm2"},
     {APP_ON_CONVERT, "dtype", APP_CHOICE, NULL, TO_HF, AT(convert, dtype), .words = "f32 f16 bf16",
      .needs = "from=cs to=hf", .help = "type of the tensors",
      .preset_why = "as in the folder that the checkpoint was made of, else f32"},

@@ -51,7 +51,7 @@ struct app_validate {
     struct app_figures figures;
     const char *out;
     const char *csv; /**< of --wafer; NULL: none */
-    bool mesh, wafer, sparse, json;
+    bool mesh, wafer, sparse, products, json;
     int64_t pairs, seed; /**< pairs 0: as many as the comparison takes by itself */
 };
 

@@ -162,7 +162,7 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     if (c->values) TRY(check_host_memory(c));
     c->hooks = *hooks;
     const struct memoryx_config config = {
-        params, c->values, seed, {cluster_on_batch, cluster_on_texts, c}};
+        params, c->values, seed, {cluster_on_batch, cluster_on_texts, cluster_on_scores, c}};
     return create_roles(c, &config);
 }
 

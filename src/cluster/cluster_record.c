@@ -24,6 +24,12 @@ enum wsc_err cluster_on_texts(void *ctx, const int32_t *words, int64_t n_words)
     return c->hooks.on_texts ? c->hooks.on_texts(c->hooks.ctx, words, n_words) : WSC_OK;
 }
 
+enum wsc_err cluster_on_scores(void *ctx, int64_t step, const struct stream_score *score, int64_t n)
+{
+    const struct cluster *c = ctx;
+    return c->hooks.on_scores ? c->hooks.on_scores(c->hooks.ctx, step, score, n) : WSC_OK;
+}
+
 void cluster_record_fini(struct cluster_record *r)
 {
     for (int i = 0; r->program && i < r->n_programs; i++)

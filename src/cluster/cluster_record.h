@@ -11,4 +11,7 @@
 enum wsc_err cluster_on_batch(void *ctx, const struct memoryx_batch *batch);
 /** Hook of the shards: hand the texts of a generation on to whoever created the cluster. */
 enum wsc_err cluster_on_texts(void *ctx, const int32_t *words, int64_t n_words);
+/** Hook of the shards: hand the scores of an evaluation's samples on. */
+enum wsc_err cluster_on_scores(void *ctx, int64_t step, const struct stream_score *score,
+                               int64_t n);
 #endif

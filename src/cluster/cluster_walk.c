@@ -75,7 +75,7 @@ static enum wsc_err walk_steps(struct walk *w)
 enum wsc_err cluster_walk(const struct zoo_params *params, const struct hw_machine *cluster,
                           struct cluster_dry_run *r)
 {
-    const struct memoryx_hooks hooks = {add_time, NULL, r};
+    const struct memoryx_hooks hooks = {.on_batch = add_time, .ctx = r};
     struct walk w = {.step = r->first_step, .result = r};
     struct comm *comm = NULL;
     r->time_ps = r->recovery_ps = r->repeated_steps = 0;

@@ -1,5 +1,6 @@
 /** Open files with weights and the tensors in them, whatever their format: safetensors.h and
- *  torch_weights.h add the tensors of a file, weight_shards.h opens a model of one file or several. */
+ *  torch_weights.h add the tensors of a file, weight_shards.h opens a model of one file or several.
+ */
 #ifndef WSC_CONVERT_WEIGHT_FILES_H
 #define WSC_CONVERT_WEIGHT_FILES_H
 #include <wsc/convert.h>

@@ -1,4 +1,5 @@
-/** The entries of a zip file whose data are stored as they are: zip_directory.c, for torch_weights.c.
+/** The entries of a zip file whose data are stored as they are: zip_directory.c, for
+ * torch_weights.c.
  */
 #ifndef WSC_CONVERT_ZIP_DIRECTORY_H
 #define WSC_CONVERT_ZIP_DIRECTORY_H

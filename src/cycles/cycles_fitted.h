@@ -28,7 +28,7 @@
     XX(row_sent, 0.8, "row_sent q_mean, a row in 32 bits, on the mesh", "contract_keys")           \
     XX(row_rounded, 1.1, "row_rounded q_mean, a row in 16 bits, on the mesh", "contract_keys")     \
     XX(row_relays, 1.85, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")  \
-    XX(key_start, 0.5, "max(start, key_start), keys that the first row passes on",                \
+    XX(key_start, 0.5, "max(start, key_start), keys that the first row passes on",                 \
        "contract_features, contract_keys")                                                         \
     XX(row_ahead, 4, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")      \
     XX(turn_hidden, 0.35, "turns - 1 - turn_hidden, on the mesh", "waits")                         \

@@ -14,6 +14,7 @@
 #include "job_log.h"
 #include "job_record.h"
 #include "job_same.h"
+#include "job_scoring.h"
 #include "job_stop.h"
 #include "job_zeros.h"
 #include "shared_folder.h"
@@ -65,7 +66,9 @@ static enum wsc_err open_data(struct job_state *s)
     const struct model *m = s->cluster->model;
     if (!s->job->values || !has_local_wafer(s->cluster)) return WSC_OK;
     if (trains(s)) TRY(data_source_open(&s->train.source, &p->train_input, m->T, m->V));
-    if (evaluates(s)) TRY(data_source_open(&s->eval.source, &p->eval_input, m->T, m->V));
+    if (evaluates(s))
+        TRY(s->scoring ? job_scoring_open_data(s, &s->eval.source)
+                       : data_source_open(&s->eval.source, &p->eval_input, m->T, m->V));
     return WSC_OK;
 }
 
@@ -126,11 +129,12 @@ static enum wsc_err plan(struct job_state *s)
 static enum wsc_err set_up_local(struct job_state *s)
 {
     const struct job *job = s->job;
-    const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, s};
+    const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, job_on_scores, s};
     TRY(job_check(job));
     TRY(cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
     TRY(plan(s));
     TRY(open_outputs(s));
+    if (job->requests) TRY(job_scoring_create(s));
     return open_data(s);
 }
 
@@ -278,7 +282,8 @@ static void warn_of_repeated_data(struct job_state *s, int64_t n_batches)
  * without wafers have no data and learn it from the others. */
 static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
 {
-    *n = s->job->params->runconfig.eval_steps;
+    *n = s->scoring ? job_scoring_batches(s) : s->job->params->runconfig.eval_steps;
+    if (s->scoring) return WSC_OK;
     if (*n != CONF_NULL) {
         warn_of_repeated_data(s, *n);
         return WSC_OK;
@@ -301,7 +306,8 @@ static enum wsc_err evaluate_batches(struct job_state *s, int64_t first, int64_t
                                      .n_steps = n,
                                      .first_sample = first * s->eval.batch.batch_size,
                                      .batch = s->eval.batch,
-                                     .values = s->job->values};
+                                     .values = s->job->values,
+                                     .scores = s->scoring && s->job->values};
     const struct wafer_work work = {.plan = &s->eval.plan,
                                     .numerics = s->job->numerics,
                                     .source = s->eval.source,
@@ -345,7 +351,8 @@ static enum wsc_err evaluate_until_told(struct job_state *s, const struct vtime 
     if (at < n) return stop_evaluation(s, began);
     s->at.eval_due = false;
     if (!trains(s)) TRY(job_log_carried(s));
-    return job_log_eval_end(s);
+    TRY(job_log_eval_end(s));
+    return s->scoring ? job_scoring_end(s) : WSC_OK;
 }
 
 static enum wsc_err evaluate(struct job_state *s)
@@ -589,6 +596,7 @@ static void tear_down(struct job_state *s)
     job_events_close(s);
     data_source_close(&s->train.source);
     data_source_close(&s->eval.source);
+    job_scoring_destroy(&s->scoring);
     wsc_log_close();
     store_release(s->checkpoint.claim);
     cluster_destroy(&s->cluster);

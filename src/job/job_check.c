@@ -29,6 +29,42 @@ static enum wsc_err check_mesh(const struct zoo_params *p)
                         "--set model.mixed_precision=false");
 }
 
+/* A text becomes tokens by a tokenizer that is named, or bytes. */
+static enum wsc_err check_tokenizer(const struct job *job, const char *option)
+{
+    const struct zoo_params *p = job->params;
+    if (p->model.vocab_size == 256 || job->prompts_are_ids || job->tokenizer) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: %s: no tokenizer is named, and vocab_size %lld is not "
+                                  "that of bytes",
+                                  p->file, option, (long long)p->model.vocab_size),
+                        "--tokenizer bpe --vocab vocab.json --merges merges.txt, --tokenizer byte, "
+                        "or --prompt_ids");
+}
+
+/* Scores are of single samples of a decoder's labels. */
+static enum wsc_err check_requests(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    if (p->runconfig.mode != ZOO_EVAL)
+        return WSC_RAISE(WSC_USAGE, "--requests: --mode eval scores requests, not another mode");
+    if (p->model.objective != ZOO_CAUSAL_LM)
+        return WSC_RAISE(WSC_CONFIG, "%s: model.objective: --requests needs a decoder", p->file);
+    if (p->eval_input.use_vsl || p->eval_input.sink_tokens)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: eval_input: --requests has no packed texts and no sink tokens",
+                         p->file);
+    if (p->reduction_leaf != 1)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: reduction_leaf: --requests needs scores of "
+                                      "single samples",
+                                      p->file),
+                            "--set reduction_leaf=1");
+    if (!job->values)
+        return WSC_RAISE(WSC_USAGE, "--requests: --numerics none computes no likelihoods");
+    return check_tokenizer(job, "--requests");
+}
+
 /* Each mode needs an input of its own; without this an evaluation would fail only after the first
  * steps of training. */
 static enum wsc_err check_modes(const struct job *job)
@@ -42,6 +78,7 @@ static enum wsc_err check_modes(const struct job *job)
             "--num_steps 100");
     if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
+    if (job->requests) TRY(check_requests(job));
     if (mode != ZOO_GENERATE) return WSC_OK;
     if (p->model.objective != ZOO_CAUSAL_LM)
         return WSC_RAISE(WSC_CONFIG, "%s: model.objective: encoders generate no text", p->file);
@@ -52,13 +89,7 @@ static enum wsc_err check_modes(const struct job *job)
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");
-    if (p->model.vocab_size == 256 || job->prompts_are_ids || job->tokenizer) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: --prompt: no tokenizer is named, and vocab_size %lld is not "
-                                  "that of bytes",
-                                  p->file, (long long)p->model.vocab_size),
-                        "--tokenizer bpe --vocab vocab.json --merges merges.txt, --tokenizer byte, "
-                        "or --prompt_ids");
+    return check_tokenizer(job, "--prompt");
 }
 
 /* What a run without values cannot write, in one warning. */

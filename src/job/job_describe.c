@@ -103,7 +103,10 @@ static enum wsc_err plan(struct job_description *d, const struct job *job)
     TRY(comm_create(&d->comm, false));
     TRY(cluster_create(&d->cluster, d->comm, job->params, job->cluster, false, &hooks));
     d->model = d->cluster->model;
-    return cluster_plan_batch(d->cluster, &job->params->train_input, true, &d->plan, &d->batch);
+    d->evaluates = job->params->runconfig.mode == ZOO_EVAL;
+    const struct zoo_input *input =
+        d->evaluates ? &job->params->eval_input : &job->params->train_input;
+    return cluster_plan_batch(d->cluster, input, !d->evaluates, &d->plan, &d->batch);
 }
 
 enum wsc_err job_describe(struct job_description *out, const struct job *job, bool with_plan)

@@ -37,6 +37,7 @@ static void add_kernels(struct out_json *j, const struct job_performance *p)
     out_json_open_list(j, "kernels");
     for (int i = 0; i < p->n_kernels; i++) {
         const struct job_kernel *k = &p->kernel[i];
+        if (!k->calls) continue; /* the model has no such operation */
         out_json_open(j, NULL);
         out_json_str(j, "kernel", k->kernel);
         out_json_str(j, "pass", k->pass);

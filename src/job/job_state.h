@@ -104,6 +104,8 @@ struct job_result {
     struct job_kernel kernel[PROGRAMS_ROWS];
 };
 
+struct job_scoring;
+
 struct job_state {
     struct comm *comm;       /* borrowed */
     const struct job *job;   /* borrowed */
@@ -115,6 +117,7 @@ struct job_state {
     struct job_stop stop;
     struct job_failure failure;
     struct data_tokenizer *tokenizer; /* owned; while it generates */
+    struct job_scoring *scoring;      /* owned; NULL without requests */
     struct job_log log;
     struct job_result result;
 };

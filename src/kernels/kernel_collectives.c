@@ -3,6 +3,7 @@
  * their values are multiples of 1/8 whose sums are exact, and their formulas are those of the
  * literature (HPDC'24), which the programs evaluate for the tree that they build. */
 #include "kernel_rows.h"
+#include "kernel_shapes.h"
 
 #define REDUCTIONS "auto star chain tree two-phase snake"
 
@@ -53,6 +54,14 @@ const struct kernels_row kernels_collective_rows[] = {
      .algo_options = "stream: --half --density",
      .tolerance = KERNELS_TOLERANCE,
      .collective = programs_run_gemm},
+    {.name = "spmm",
+     .summary = "C (m, n) = A (m, k) B (k, n), tiles of A in the PEs; csc: sparse, by columns",
+     .algos = "csc dense",
+     .options = "--m --n --k",
+     .algo_options = "csc: --density",
+     .tolerance = KERNELS_TOLERANCE,
+     .shapes = &kernels_tile_shapes,
+     .collective = programs_run_spmm},
     {.name = "fmacs",
      .summary = "calls of fp32 fmacs on one PE",
      .options = "--length --calls",

@@ -7,16 +7,22 @@
 #include <wsc/check.h>
 #include <wsc/rng.h>
 
+/* Collectives that can be sampled have sparse matrices: kernel_sparse.c. */
+static bool is_sampled(const struct kernels_row *row)
+{
+    return row->shapes && !row->collective;
+}
+
 /* Row number @p i of those that can be sampled, counted round and round. */
 static const struct kernels_row *sampled_row(int i)
 {
     const struct kernels_row *row;
     int n = 0;
     for (int j = 0; (row = kernels_row_at(j)); j++)
-        n += row->shapes != NULL;
+        n += is_sampled(row);
     WSC_CHECK(n > 0, "no kernel can be sampled");
     for (int j = 0, k = n > 0 ? i % n : 0; (row = kernels_row_at(j)); j++)
-        if (row->shapes && k-- == 0) break;
+        if (is_sampled(row) && k-- == 0) break;
     return row;
 }
 

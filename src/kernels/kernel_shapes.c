@@ -117,9 +117,30 @@ static void describe_logits(const struct programs_case *c, char *text, size_t si
     describe_rows(c, c->vocab, text, size);
 }
 
+/* Fabric, tiles of A, columns of B: all of a PE's memory holds the densest tile and its blocks of B
+ * and C. */
+static void sample_tiles(struct kernels_sampler *s, struct programs_case *c)
+{
+    enum { MOST_W = 40, MOST_H = 8, LEAST = 4, MOST_ROWS = 64, MOST_COLUMNS = 48, WORDS = 5000 };
+    c->w = (int)kernels_pick(s, 1, MOST_W);
+    c->h = (int)kernels_pick(s, 1, MOST_H);
+    const int64_t rows = kernels_pick(s, LEAST, MOST_ROWS);
+    const int64_t columns = kernels_pick(s, LEAST, MOST_COLUMNS);
+    c->m = rows * c->h - kernels_pick(s, 0, c->h / 2);
+    c->k = columns * c->w - kernels_pick(s, 0, c->w / 2);
+    c->n = kernels_pick(s, LEAST, WORDS / (rows + columns));
+}
+
+static void describe_tiles(const struct programs_case *c, char *text, size_t size)
+{
+    (void)snprintf(text, size, "%lld x %lld x %lld, fp32, density %.3f", (long long)c->m,
+                   (long long)c->k, (long long)c->n, c->density);
+}
+
 const struct kernels_shapes kernels_matrix_shapes = {sample_matrix, describe_matrix},
                             kernels_feature_shapes = {sample_features, describe_features},
                             kernels_head_shapes = {sample_heads, describe_heads},
                             kernels_attention_shapes = {sample_attention, describe_attention},
                             kernels_table_shapes = {sample_table, describe_table},
-                            kernels_logit_shapes = {sample_logits, describe_logits};
+                            kernels_logit_shapes = {sample_logits, describe_logits},
+                            kernels_tile_shapes = {sample_tiles, describe_tiles};

@@ -1,11 +1,12 @@
 /** Families of operands that operations have in common: matrices, rows of features, heads, tables,
- *  logits; each samples shapes and describes them. */
+ *  logits, tiles; each samples shapes and describes them. */
 #ifndef WSC_KERNEL_SHAPES_H
 #define WSC_KERNEL_SHAPES_H
 #include <wsc/kernels.h>
 
 extern const struct kernels_shapes kernels_matrix_shapes, kernels_feature_shapes,
-    kernels_head_shapes, kernels_attention_shapes, kernels_table_shapes, kernels_logit_shapes;
+    kernels_head_shapes, kernels_attention_shapes, kernels_table_shapes, kernels_logit_shapes,
+    kernels_tile_shapes;
 
 /** Numbers that a comparison takes in turn from one stream. */
 struct kernels_sampler {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The analytical model against the mesh for matrices of which few elements are not zero: products,
  * input gradients and weight gradients on sampled fabrics, with the tokens and features of a PE and
- * the turns of outputs that plans have, at densities of 1 to 0.05.  `wsc validate --mesh --sparse`
+ * the turns of outputs that plans have, and products with tiles in the PEs, at densities of 1 to
+ * 0.05.  `wsc validate --mesh --sparse`
  * prints the pairs; docs/MODEL.md, "Sparse weights". */
 #include "kernel_shapes.h"
 
@@ -22,7 +23,7 @@ static bool subject_of(int i, struct subject *s)
 {
     const struct programs_case any = {.tokens = 1, .samples = 1, .m = 1, .k = 1, .density = 0.5};
     for (int k = 0; (s->row = kernels_row_at(k)); k++) {
-        if (!s->row->sizes || !s->row->sizes(&any).masked) continue;
+        if (s->row->collective ? !s->row->shapes : !s->row->sizes(&any).masked) continue;
         for (int pass = 0; pass <= s->row->gradient; pass++)
             if (i-- == 0) {
                 s->backward = pass;
@@ -83,7 +84,12 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
                               .threads = 1,
                               .seed = seed + (uint64_t)i,
                               .backward = what.backward};
-    sample_case(&s, &c);
+    if (what.row->collective) {
+        what.row->shapes->sample(&s, &c);
+        c.density = sample_density(&s);
+    } else {
+        sample_case(&s, &c);
+    }
     TRY(kernels_row_run(what.row, &c, &r));
     *pair = (struct kernels_pair){.kernel = what.row->name,
                                   .pass = c.backward ? "backward" : "forward",
@@ -93,9 +99,12 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
                                   .form = r.form,
                                   .max_error = r.max_error,
                                   .tolerance = kernels_row_tolerance(what.row, &c)};
-    (void)snprintf(pair->shape, sizeof pair->shape, "T %lld, %lld x %lld, %s, density %.3f",
-                   (long long)c.tokens, (long long)c.m, (long long)c.k,
-                   c.format == NUM_FP32 ? "fp32" : "bf16", c.density);
+    if (what.row->collective)
+        what.row->shapes->describe(&c, pair->shape, sizeof pair->shape);
+    else
+        (void)snprintf(pair->shape, sizeof pair->shape, "T %lld, %lld x %lld, %s, density %.3f",
+                       (long long)c.tokens, (long long)c.m, (long long)c.k,
+                       c.format == NUM_FP32 ? "fp32" : "bf16", c.density);
     return WSC_OK;
 }
 

@@ -174,7 +174,7 @@ static struct programs_case case_of(const struct subject *s, const struct hw *hw
     c.m = tall ? STRIP_COLS * ceil_div(p->C, cols) : p->C;
     if (s->strip->side == KERNELS_LOGITS) c.vocab = c.features;
     if (s->strip->side == KERNELS_ONE_HEAD) shape_attention(&c, s);
-    if (sums) c.room = room_of(s, hw);
+    if (sums || (s->strip->side == KERNELS_ONE_HEAD && c.backward)) c.room = room_of(s, hw);
     return c;
 }
 

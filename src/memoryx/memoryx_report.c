@@ -66,6 +66,15 @@ static enum wsc_err check_end(const struct memoryx *mx, int64_t step)
                         "runconfig.load_checkpoint_states=model");
 }
 
+/* What the samples of an evaluation batch got, to the caller. */
+static enum wsc_err take_scores(const struct memoryx *mx, int64_t step, struct comm_buf *payload)
+{
+    const struct memoryx_hooks *hooks = &mx->config.hooks;
+    if (!mx->pass->scores || mx->shard || !hooks->on_scores) return WSC_OK;
+    return hooks->on_scores(hooks->ctx, step, comm_buf_data(payload),
+                            comm_buf_bytes(payload) / (int64_t)sizeof(struct stream_score));
+}
+
 enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
 {
     struct stream_msg msg;
@@ -82,8 +91,9 @@ enum wsc_err memoryx_take_times(struct memoryx *mx, int64_t step)
     if (mx->pass->squares)
         mx->micro_shard_squares =
             stream_scalars_total(&mx->pass->batch, comm_buf_data(msg.payload));
+    const enum wsc_err rc = take_scores(mx, step, msg.payload);
     comm_buf_unref(&msg.payload);
-    return check_end(mx, step);
+    return rc ? rc : check_end(mx, step);
 }
 
 /* ---- the end of a batch ---------------------------------------------------------------------- */

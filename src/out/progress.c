@@ -187,7 +187,7 @@ static void print_when_due(double now)
     if (silence > 0 && now - line.printed_s >= silence) print_plain(now);
 }
 
-/* Between two reports: the time goes on. */
+/* Between two reports: the time runs. */
 static void refresh(void)
 {
     const double now = wsc_clock_s();

@@ -18,7 +18,7 @@
 enum { AWAY = 0, TOWARD = 1, A_COLOUR = 0, B_COLOUR = 2 };
 enum { A_OWN, B_OWN, A_NOW, B_NOW, C_SUM };
 enum { MB, KB, NB };
-enum { THREAD_A = 1, CALL_CYCLES = 2 + 4 /* as in program_gemv.c */ };
+enum { THREAD_A = 1 };
 
 static const enum mesh_command advance = MESH_ADVANCE;
 
@@ -68,7 +68,7 @@ static enum wsc_err summa_next(struct mesh_pe *pe, uint32_t data)
     const struct mesh_dsd sum = mesh_mem(j->address[C_SUM] + 4 * c * mb, mb);
     (void)data;
     (*step)++;
-    TRY(mesh_wait(pe, CALL_CYCLES));
+    TRY(mesh_wait(pe, PROGRAMS_JOB_CALL_CYCLES));
     TRY(mesh_mac(pe, MESH_FMACS, sum, sum, mesh_mem(j->address[A_NOW] + 4 * k * mb, mb),
                  mesh_mem(j->address[B_NOW] + 4 * call, 1)));
     return mesh_activate(pe, call + 1 == calls ? PROGRAMS_JOB_MAIN : PROGRAMS_JOB_NEXT);

@@ -8,10 +8,6 @@
 
 #include <wsc/mem.h>
 
-/* A column call as in SpMM_Cerebras' GEMM, besides the fmacs itself: two updates of a DSR base, one
- * cycle each, and one load to use of 4 cycles (FABRICA, "DSR load to use"). */
-enum { CALL_CYCLES = 2 + 4 };
-
 /* ---- fmacs: calls of one length on a single PE ----------------------------------------------- */
 
 /* One call a task, as a loop of the compiler's would issue them. */
@@ -21,7 +17,7 @@ static enum wsc_err fmacs_next(struct mesh_pe *pe, uint32_t data)
     int n = (int)j->c->length;
     (void)data;
     if (j->step[0]++ == j->c->calls) return WSC_OK;
-    TRY(mesh_wait(pe, CALL_CYCLES));
+    TRY(mesh_wait(pe, PROGRAMS_JOB_CALL_CYCLES));
     TRY(mesh_mac(pe, MESH_FMACS, mesh_mem(j->data, n), mesh_mem(j->data, n),
                  mesh_mem(j->address[0], n), mesh_mem(j->address[1], 1)));
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
@@ -68,7 +64,7 @@ static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
     const struct mesh_dsd sum = mesh_mem(j->data, mb);
     (void)data;
     if (k == j->shape[NB]) return programs_reduce_part(pe, &j->node[0][at], j->data, mb);
-    TRY(mesh_wait(pe, CALL_CYCLES));
+    TRY(mesh_wait(pe, PROGRAMS_JOB_CALL_CYCLES));
     TRY(mesh_mac(pe, MESH_FMACS, sum, sum, mesh_mem(j->address[A] + 4 * k * mb, mb),
                  mesh_mem(j->address[X] + 4 * k, 1)));
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);

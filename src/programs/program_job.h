@@ -14,6 +14,9 @@
 
 /* Local tasks of the kernels; WSE-3 has local ids from 8 on. */
 enum { PROGRAMS_JOB_MAIN = 8, PROGRAMS_JOB_NEXT, PROGRAMS_JOB_AFTER };
+/* A column call as in SpMM_Cerebras' GEMM, besides the fmacs itself: two updates of a DSR base, one
+ * cycle each, and one load to use of 4 cycles (FABRICA, "DSR load to use"). */
+enum { PROGRAMS_JOB_CALL_CYCLES = 2 + 4 };
 struct programs_job {
     const struct programs_case *c;
     struct programs_result *r;

@@ -231,7 +231,7 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct sampled *s = sampled_of(pe);
     const int x = mesh_x(pe), n = tokens_of(s, mesh_y(pe)), own = s->sent.f->count[x];
-    const int code = programs_code(s->held.half, MESH_FMOVS);
+    const enum mesh_code code = programs_code(s->held.half, MESH_FMOVS);
     const struct programs_gather_send out = {
         .gather = &value_gather,
         .position = x,

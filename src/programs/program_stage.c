@@ -142,7 +142,7 @@ enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kin
     return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
-/* Of one leaf. */
+/* Biases of one leaf. */
 static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tensor_kind *bias,
                                 const struct programs_tile *const *dy, int n, int leaf)
 {

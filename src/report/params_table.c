@@ -257,15 +257,15 @@ static enum wsc_err print_plan(const struct job_description *d)
     char kept[32], have[32];
     out_si_unit(kept, sizeof kept, (double)(plan->act_bytes_per_sequence * plan->micro_batch), "B");
     out_si_unit(have, sizeof have, (double)plan->act_bytes_available, "B");
-    (void)printf("\nplan on %d x %s\n"
+    (void)printf("\nplan %son %d x %s\n"
                  "  lanes                %d\n"
                  "  micro-batch          %lld sequences per system, %lld per step\n"
                  "  recomputation        %s\n"
                  "  activations kept     %s per system; the SRAM has %s for them\n"
                  "  of each sequence     %lld bytes go to the activation servers\n",
-                 c->net->topology->n_wafers, c->hw.cluster->name, plan->lanes,
-                 (long long)plan->micro_batch, (long long)d->batch.n_micro,
-                 plan->recompute ? "on" : "off", kept, have,
+                 d->evaluates ? "of the evaluation " : "", c->net->topology->n_wafers,
+                 c->hw.cluster->name, plan->lanes, (long long)plan->micro_batch,
+                 (long long)d->batch.n_micro, plan->recompute ? "on" : "off", kept, have,
                  (long long)plan->spill_bytes_per_sequence);
     return print_stages(c, plan);
 }

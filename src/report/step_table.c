@@ -144,7 +144,7 @@ enum wsc_err report_path_groups(const struct timeline_step *a, struct report_gro
 /* The critical path by kind of segment. */
 static enum wsc_err print_groups(const struct timeline_step *a)
 {
-    static const char *const head[] = {"stretches of the path, by what they are", "number", "time",
+    static const char *const head[] = {"segments of the path, by what they are", "number", "time",
                                        "fraction"};
     struct out_table *table;
     struct report_group *g = NULL;

@@ -92,7 +92,7 @@ static enum wsc_err simulate(struct comm *comm, const struct zoo_params *params,
 {
     struct cluster *c = NULL;
     struct measured measured = {0};
-    const struct memoryx_hooks hooks = {add_step, NULL, &measured};
+    const struct memoryx_hooks hooks = {.on_batch = add_step, .ctx = &measured};
     struct cycles_plan plan;
     const bool varies = varies_by_step(cluster);
     const int n_measured = place->n_measured ? place->n_measured : varies ? VARIED : ALIKE;

@@ -145,6 +145,23 @@ static enum wsc_err join_squares(struct swarmx *sx, struct comm_buf *const *part
     return WSC_OK;
 }
 
+/* Scores of samples that the children's times carry, one after the other. */
+static enum wsc_err join_scores(struct swarmx *sx, struct comm_buf *const *part,
+                                struct comm_buf **out)
+{
+    int64_t bytes = 0, at = 0;
+    if (!sx->pass->scores) return WSC_OK;
+    for (int c = 0; c < sx->ports->down.n; c++)
+        bytes += comm_buf_bytes(part[c]);
+    TRY(comm_buf_create(sx->net->comm, out, bytes));
+    for (int c = 0; c < sx->ports->down.n; c++) {
+        const int64_t n = comm_buf_bytes(part[c]);
+        if (n) memcpy((char *)comm_buf_data(*out) + at, comm_buf_data(part[c]), (size_t)n);
+        at += n;
+    }
+    return WSC_OK;
+}
+
 /* Receive the times of all children and keep those of the one that ended last: the first of equals.
  * part[c] is the payload of child c. */
 static enum wsc_err recv_times(struct swarmx *sx, int64_t step, struct stream_times *slowest,
@@ -167,6 +184,7 @@ enum wsc_err swarmx_reduce_times(struct swarmx *sx, int64_t step)
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     enum wsc_err rc = recv_times(sx, step, &out.field.times, child, part);
     if (!rc) rc = join_squares(sx, part, &out.payload);
+    if (!rc) rc = join_scores(sx, part, &out.payload);
     for (int c = 0; c < sx->ports->down.n; c++)
         comm_buf_unref(&part[c]);
     TRY(rc);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Predictions for published figures of single products.
  *
- * Programs of pr0f3ss/SpMM_Cerebras keep tiles of a sparse matrix in the PEs and loop over their
- * non-zeros; what carries over to other programs is the cost of an indexed multiply-add.  Positions
- * are random, so the slowest PE has the largest of many binomial numbers.  Products with streamed
- * weights are those of cycles_product() on the whole machine, with a stage's latency each. */
+ * Programs of pr0f3ss/SpMM_Cerebras keep tiles of a matrix in the PEs, as <wsc/cycles_tiles.h> has
+ * it; `wsc validate --mesh --products` runs their rows on the mesh.  Products with streamed weights
+ * are those of cycles_product() on the whole machine, with a stage's latency each. */
 #include <wsc/validation_products.h>
 
 #include <wsc/cycles_ops.h>
+#include <wsc/cycles_tiles.h>
 #include <wsc/mem.h>
 
 #include <limits.h>
@@ -17,47 +17,17 @@
 
 /* ---- tiles in the PEs ------------------------------------------------------------------------ */
 
-/* Cycles of a program: once, for each column of a tile, for each call, for each element of a call.
- * CSC: solved from the means of rows csc_32x6, csc_64x8_5, csc_48x32_20 and csc_64x8_20.  GEMM: a
- * call takes 22 + 2.04 n cycles (cs2.yaml: vector_loop_cycles), a column as in CSC; the rest from
- * row gemm_16x12. */
-static const struct tile_law {
-    double once, column, call, element;
-} csc_law = {1511, 53.05, 39.2, 1.188}, gemm_law = {5656, 53.05, 22, 2.04};
-
-static double tile_cycles(const struct tile_law *law, double columns, double calls, double length)
+/* The figures name matrices (n, k) and (k, m). */
+static double tile_cycles(const struct validation_product *r)
 {
-    return law->once + law->column * columns + calls * (law->call + law->element * length);
-}
-
-/* Probability that a binomial number is at most x, for all x from 0 on: the next one from the last.
- */
-static double largest_of(double cells, double density, double pes)
-{
-    const double most = 12 * sqrt(cells * density) + cells * density + 12;
-    double p = exp(cells * log1p(-density)), below = 0, sum = 0;
-    for (double x = 0; x <= cells && x < most; x++) {
-        below = fmin(1, below + p);
-        sum += 1 - pow(below, pes); /* the largest is above x */
-        p *= (cells - x) / (x + 1) * density / (1 - density);
-    }
-    return sum;
-}
-
-static double csc_cycles(const struct validation_product *r)
-{
-    const double columns = (double)r->k / (double)r->w, rows = (double)r->n / (double)r->h;
-    const double cells = columns * rows;
-    const double nonzeros =
-        r->most ? largest_of(cells, r->density, (double)r->w * (double)r->h) : cells * r->density;
-    return tile_cycles(&csc_law, columns, nonzeros, (double)r->m);
-}
-
-/* A call for each column and each of the m vectors, over the rows of a tile. */
-static double gemm_cycles(const struct validation_product *r)
-{
-    const double columns = (double)r->k / (double)r->w, rows = (double)r->n / (double)r->h;
-    return tile_cycles(&gemm_law, columns, columns * (double)r->m, rows);
+    const struct cycles_tiles t = {.w = (double)r->w,
+                                   .h = (double)r->h,
+                                   .m = (double)r->n,
+                                   .k = (double)r->k,
+                                   .n = (double)r->m,
+                                   .density = r->density,
+                                   .dense = r->layout == VALIDATION_LAYOUT_GEMM};
+    return r->most ? cycles_tiles_most(&t) : cycles_tiles_mean(&t);
 }
 
 /* ---- streamed weights ------------------------------------------------------------------------ */
@@ -143,7 +113,7 @@ static enum wsc_err predict(struct validation_product *r, const char *params_dir
 {
     if (r->layout == VALIDATION_LAYOUT_STREAM) return stream_seconds(r, machine);
     if (r->layout == VALIDATION_LAYOUT_FLOPS) return flop_ratio(r, params_dir);
-    r->predicted = r->layout == VALIDATION_LAYOUT_CSC ? csc_cycles(r) : gemm_cycles(r);
+    r->predicted = tile_cycles(r);
     return WSC_OK;
 }
 

@@ -13,12 +13,22 @@
 
 /* ---- losses ---------------------------------------------------------------------------------- */
 
-static void add_losses(const struct wafer *w, struct stream_losses *sums)
+/* What one sample of this step got, for its times. */
+static void add_score(struct wafer *w, int64_t sample, const struct model_loss *loss)
+{
+    const struct stream_score score = {(double)sample, loss->nats, (double)loss->n_tokens,
+                                       (double)loss->n_correct};
+    memcpy(w->squares + w->n_squares, &score, sizeof score);
+    w->n_squares += (int64_t)(sizeof score / sizeof *w->squares);
+}
+
+static void add_losses(struct wafer *w, struct stream_losses *sums)
 {
     const struct data_share *share = &w->micro.share;
     const struct model_loss *leaf = kernels_losses(w->values);
     for (int64_t i = share->first_leaf; i < share->end_leaf; i++, leaf++) {
         struct num_nodes one;
+        if (w->pass->scores) add_score(w, i, leaf);
         const struct stream_loss sum = {.loss_sum = leaf->loss_sum,
                                         .n_tokens = leaf->n_tokens,
                                         .n_correct = leaf->n_correct,
@@ -43,13 +53,16 @@ enum wsc_err wafer_send_losses(struct wafer *w, const struct stream_at *at)
 
 enum wsc_err wafer_prepare_squares(struct wafer *w)
 {
-    const int64_t n = stream_scalars_count(&w->pass->batch, w->index, w->index + 1);
-    if (!w->pass->squares) return WSC_OK;
+    const struct stream_pass *p = w->pass;
+    const int64_t of_scores = (int64_t)(sizeof(struct stream_score) / sizeof *w->squares);
+    const int64_t n = p->scores ? of_scores * p->batch.batch_size
+                                : stream_scalars_count(&p->batch, w->index, w->index + 1);
+    if (!p->squares && !p->scores) return WSC_OK;
     wsc_free(w->squares);
     w->squares = NULL;
     w->n_squares = 0;
     TRY_NEW(w->squares, WSC_MEM_WAFER, n + 1);
-    return kernels_measure_leaves(w->values);
+    return p->squares ? kernels_measure_leaves(w->values) : WSC_OK;
 }
 
 void wafer_add_squares(struct wafer *w)
@@ -70,7 +83,7 @@ void wafer_add_squares(struct wafer *w)
 static enum wsc_err take_squares(struct wafer *w, struct comm_buf **payload)
 {
     const int64_t bytes = w->n_squares * (int64_t)sizeof *w->squares;
-    if (!w->pass->squares) return WSC_OK;
+    if (!w->pass->squares && !w->pass->scores) return WSC_OK;
     TRY(comm_buf_create(w->net->comm, payload, bytes));
     memcpy(comm_buf_data(*payload), w->squares, (size_t)bytes);
     w->n_squares = 0;

@@ -36,7 +36,8 @@ struct wafer {
     struct data_batch *batch;       /* owned; NULL without values */
     int64_t capacity_samples;       /* of values and batch */
     bool capacity_training;
-    double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join */
+    double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join; or
+                          its struct stream_score */
     int64_t n_squares; /* so far */
 };
 #endif

@@ -50,8 +50,9 @@ static bool check_expression(struct conf_parse *p, const char *path, const struc
         return true;
     }
     conf_diag_error(p->diag, node->pos, path, "%s",
-                    costly ? "repetition counts and back-references are not supported"
-                           : "not a regular expression");
+                    costly ? "repetition counts and back-references are not supported; hint: "
+                             "write the part as often as it occurs, or .*"
+                           : "not a regular expression; hint: .*linear_layer.weight");
     return false;
 }
 

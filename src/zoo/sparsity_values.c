@@ -74,7 +74,8 @@ static bool read_fraction_number(struct conf_parse *p, const char *path,
 {
     if (!conf_read_double(p, path, node, out)) return false;
     if (*out >= 0 && *out <= 1) return true;
-    conf_diag_error(p->diag, node->pos, path, "must be a fraction from 0 to 1, got %.15g", *out);
+    conf_diag_error(p->diag, node->pos, path,
+                    "must be a fraction from 0 to 1, got %.15g; hint: 0.75 is 75 %%", *out);
     return false;
 }
 
@@ -85,10 +86,11 @@ static bool is_list(struct conf_parse *p, const char *path, const struct conf_no
     char shown[CONF_QUOTE_BYTES];
     if (list->kind == CONF_NODE_LIST && list->n >= 1 && list->n <= ZOO_MAX_UPDATES) return true;
     if (list->kind == CONF_NODE_LIST)
-        conf_diag_error(p->diag, list->pos, path, "expected 1 to %d %s, got %d", ZOO_MAX_UPDATES,
-                        of, list->n);
+        conf_diag_error(p->diag, list->pos, path, "expected 1 to %d %s, got %d; hint: [a, b, ...]",
+                        ZOO_MAX_UPDATES, of, list->n);
     else
-        conf_diag_error(p->diag, list->pos, path, "expected a list of %s, got %s", of,
+        conf_diag_error(p->diag, list->pos, path,
+                        "expected a list of %s, got %s; hint: [a, b, ...]", of,
                         conf_node_describe(list, shown));
     return false;
 }
@@ -117,7 +119,8 @@ static void read_fraction(struct conf_parse *p, const struct conf_key *key,
     } else if (node->kind == CONF_NODE_SCALAR) {
         (void)read_fraction_number(p, key->path, node, &f->init);
     } else if (!type) {
-        conf_diag_error(p->diag, node->pos, key->path, "type is missing");
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "type is missing; hint: {type: cosine, init: 0.3, half_period: 1000}");
     } else {
         const int i = conf_variant_read(p, &fractions, key->path, type);
         const struct conf_record record = {.path = key->path,
@@ -214,9 +217,10 @@ static void read_update(struct conf_parse *p, const struct conf_key *key,
     if (node->kind == CONF_NODE_MAP)
         (void)conf_record_read(p, &record);
     else
-        conf_diag_error(p->diag, node->pos, key->path,
-                        "expected {freq: N, start: N, stop: N} or {steps: [N, ...]}, got %s",
-                        conf_node_describe(node, shown));
+        conf_diag_error(
+            p->diag, node->pos, key->path,
+            "expected a map, got %s; hint: {freq: N, start: N, stop: N} or {steps: [N, ...]}",
+            conf_node_describe(node, shown));
 }
 
 static void write_update(struct wsc_text *out, const void *field, const struct conf_layout *at)
@@ -242,7 +246,10 @@ static void read_patterns(struct conf_parse *p, const char *path, const struct c
                           bool expressions, struct zoo_sparsity *s)
 {
     if (s->names.n) {
-        conf_diag_error(p->diag, node->pos, path, "not both param_filter and param_name_patterns");
+        conf_diag_error(
+            p->diag, node->pos, path,
+            "not both param_filter and param_name_patterns; hint: param_filter has globs, "
+            "the other one expressions of releases before 2.2");
         return;
     }
     s->names.expressions = expressions;
@@ -306,7 +313,9 @@ static void read_schedule(struct conf_parse *p, const struct conf_key *key,
     if (!beside)
         read_fraction(p, key, node, &s->sparsity);
     else if (s->algorithm == ZOO_SPARSITY_STATIC || conf_node_find(node, "type"))
-        conf_diag_error(p->diag, node->pos, key->path, "not both sparsity and schedule");
+        conf_diag_error(
+            p->diag, node->pos, key->path,
+            "not both sparsity and schedule; hint: schedule is another name of sparsity");
     else
         read_old_update(p, key, node, &s->update);
 }
@@ -323,7 +332,8 @@ static void read_pairs(struct conf_parse *p, const struct conf_key *key,
     for (int i = 0; i < list->n; i++) {
         const struct conf_node *pair = list->entry[i].value;
         if (pair->kind != CONF_NODE_LIST || pair->n != 2) {
-            conf_diag_error(p->diag, pair->pos, key->path, "expected [step, fraction]");
+            conf_diag_error(p->diag, pair->pos, key->path,
+                            "expected [step, fraction]; hint: [[0, 0.3], [1000, 0.6]]");
             return;
         }
         const int64_t least = i ? u->step[i - 1] + 1 : 0;
@@ -413,6 +423,37 @@ static int read_algorithm(struct conf_parse *p, const char *path, const struct c
     return old ? ZOO_SPARSITY_STATIC : conf_variant_read(p, &algorithm_names, path, name);
 }
 
+static bool takes(const struct conf_variant *v, const char *key)
+{
+    for (int i = 0; i < v->n; i++)
+        if (!strcmp(v->key[i].path, key) || (v->key[i].old && !strcmp(v->key[i].old, key)))
+            return true;
+    return false;
+}
+
+/* True after an error: a key of @p map belongs to other algorithms than @p algorithm alone. */
+static bool refuse_keys_of_others(struct conf_parse *p, const char *path,
+                                  const struct conf_node *map, int algorithm)
+{
+    for (int k = 0; map->kind == CONF_NODE_MAP && k < map->n; k++) {
+        const struct conf_entry *e = &map->entry[k];
+        char others[CONF_QUOTE_BYTES] = "", full[CONF_MAX_PATH];
+        if (takes(&algorithms[algorithm], e->key)) continue;
+        for (int i = 0; i < ZOO_N_SPARSITY_ALGORITHMS; i++) {
+            const size_t n = strlen(others);
+            if (takes(&algorithms[i], e->key))
+                (void)snprintf(others + n, sizeof others - n, "%s%s", n ? ", " : "",
+                               algorithms[i].name);
+        }
+        if (!*others) continue;
+        (void)snprintf(full, sizeof full, "%.100s.%.40s", path, e->key);
+        conf_diag_error(p->diag, e->key_pos, full, "algorithm %s takes no such key; hint: %s",
+                        algorithms[algorithm].name, others);
+        return true;
+    }
+    return false;
+}
+
 /* Keys that are allowed and change nothing. */
 static void warn_idle(struct conf_parse *p, const char *path, const struct conf_node *node,
                       const struct zoo_sparsity *s)
@@ -444,11 +485,13 @@ static void check_entry(struct conf_parse *p, const char *path, const struct con
         conf_diag_error(p->diag, node->pos, path,
                         "gmp needs a sparsity that changes; hint: algorithm static");
     else if (constant && s->sparsity.init >= 1)
-        conf_diag_error(p->diag, node->pos, path, "sparsity must be less than 1, got %.15g",
+        conf_diag_error(p->diag, node->pos, path,
+                        "sparsity must be less than 1, got %.15g; hint: 0.75 is 75 %% zeros",
                         s->sparsity.init);
     else if (s->in_groups > 0 && s->out_groups > 0)
         conf_diag_error(p->diag, node->pos, path,
-                        "not both balance_in_groups and balance_out_groups");
+                        "not both balance_in_groups and balance_out_groups; hint: an entry of the "
+                        "list for each, with a param_filter");
 }
 
 /* The next free entry, with the defaults of cstorch; NULL after an error. */
@@ -456,7 +499,8 @@ static struct zoo_sparsity *new_entry(struct conf_parse *p, struct zoo_sparsitie
                                       const struct conf_node *node, const char *path)
 {
     if (list->n == ZOO_MAX_SPARSITIES) {
-        conf_diag_error(p->diag, node->pos, path, "more than %d entries", ZOO_MAX_SPARSITIES);
+        conf_diag_error(p->diag, node->pos, path,
+                        "more than %d entries; hint: param_filter takes lists", ZOO_MAX_SPARSITIES);
         return NULL;
     }
     if (!list->entry)
@@ -495,7 +539,8 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
     const bool map = node->kind == CONF_NODE_MAP;
     if (map && names_sparsity(node) && !has_sparsity(node)) return;
     if (map && !names_sparsity(node)) {
-        conf_diag_error(p->diag, node->pos, path, "sparsity is missing");
+        conf_diag_error(p->diag, node->pos, path,
+                        "sparsity is missing; hint: sparsity: 0.75, the fraction of zeros");
         return;
     }
     struct zoo_sparsity *s = new_entry(p, list, node, path);
@@ -509,6 +554,7 @@ static void read_entry(struct conf_parse *p, const char *path, const struct conf
                                        .n = algorithms[algorithm].n,
                                        .out = s,
                                        .context = (void *)(uintptr_t)node};
+    if (map && refuse_keys_of_others(p, path, node, algorithm)) return;
     if (map)
         (void)conf_record_read(p, &record);
     else

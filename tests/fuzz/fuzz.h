@@ -20,6 +20,7 @@
     XX(units, "quantities and numbers")                                                            \
     XX(samples, "HDF5 datasets")                                                                   \
     XX(checkpoint, "HDF5 checkpoints")                                                             \
+    XX(masks, "masks in checkpoints, the layouts of all releases")                                 \
     XX(text, "text, plain, gzip or zstd")                                                          \
     XX(jsonl, "JSON Lines")                                                                        \
     XX(csv, "CSV and TSV")                                                                         \

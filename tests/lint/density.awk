@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Lines of code, lines that are comment only, lines of code with a comment behind them, and the
-# ratio of comment-only lines to code, for each module of src and for include.
+# ratios of comment-only lines and of all lines with a comment to code, for each module of src and
+# for include.
 FNR == 1 { in_comment = 0; m = FILENAME ~ /^include/ ? "include" : module_of(FILENAME); files[m]++ }
 {
     was_in = in_comment
@@ -10,7 +11,8 @@ FNR == 1 { in_comment = 0; m = FILENAME ~ /^include/ ? "include" : module_of(FIL
     else if (has) n_only[m]++
 }
 function show(name, f, code, only, behind) {
-    printf "%-12s %5d files %7d code %6d comment %6d behind code  %.2f\n", name, f, code, only, behind, code ? only / code : 0
+    printf "%-12s %5d files %7d code %6d comment %6d behind code  %.2f %.2f\n", name, f, code, only, behind,
+        code ? only / code : 0, code ? (only + behind) / code : 0
 }
 END {
     for (m in files) {

@@ -65,7 +65,8 @@ static void set_environment(void)
     (void)setenv("WSC_STALL_SECONDS", "300", 0);
     (void)setenv("WSC_HEARTBEAT_SECONDS", "300", 0);
     (void)unsetenv("OMP_NUM_THREADS");
-    /* What a busy host makes slow says so on stderr, where tests compare; test_progress.c asks. */
+    /* What a busy host makes slow says so on stderr, where tests compare; test_progress_lines.c
+     * asks. */
     (void)setenv("WSC_PROGRESS_SECONDS", "0", 0);
 }
 

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { STEPS = 20, LEAST_FILES = 5 };
@@ -112,6 +113,24 @@ TEST(styles, validate_only_tells_each_phase)
     CU_ASSERT_PTR_NOT_NULL(strstr(second, "\"max_position_embeddings\": 64"));
     CU_ASSERT_PTR_NOT_NULL(strstr(second, "\"phase\": 2, \"n_phases\": 2"));
     spawn_free(&r);
+}
+
+/* Of an evaluation the plan and the speed are its own: what its batches take. */
+TEST(styles, compile_only_of_an_evaluation_tells_its_speed)
+{
+    struct spawn_result train, eval;
+    const char *command = run_of("configs/params/tiny.yaml"), *speed = "\"step_time_ps\": ";
+    spawn_run(&train, "%s --compile_only --json", command);
+    spawn_run(&eval, "%s --compile_only --mode eval --json", command);
+    const char *a = strstr(train.out, speed), *b = strstr(eval.out, speed);
+    T_EQ(eval.status, 0);
+    CU_ASSERT_FATAL(a && b);
+    CU_ASSERT(strtoll(b + strlen(speed), NULL, 10) < strtoll(a + strlen(speed), NULL, 10));
+    spawn_free(&train);
+    spawn_free(&eval);
+    spawn_run(&eval, "%s --compile_only --mode eval", command);
+    CU_ASSERT_PTR_NOT_NULL(strstr(eval.out, "plan of the evaluation on 1 x CS-2"));
+    spawn_free(&eval);
 }
 
 /* The speed that a plan predicts is the one that a run has from its third step on. */

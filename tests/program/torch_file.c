@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reader of the HDF5 files that scripts of tests/fixtures wrote with PyTorch, and writer of what the
- * program takes: a dataset of samples and a checkpoint of plain tensors. */
+/* Reader of the HDF5 files that scripts of tests/fixtures wrote with PyTorch, and writer of what
+ * the program takes: a dataset of samples and a checkpoint of plain tensors. */
 #include "torch_file.h"
 
 #include <wsc/mem.h>
@@ -34,8 +34,7 @@ bool torch_write_samples(hid_t group, const char *dir, int n, int length)
     if (!data) abort();
     for (int r = 0; r < 3; r++) {
         int64_t m;
-        int32_t *values =
-            torch_dataset(group, row[r], H5T_NATIVE_INT32, sizeof *values, &m, NULL);
+        int32_t *values = torch_dataset(group, row[r], H5T_NATIVE_INT32, sizeof *values, &m, NULL);
         for (int i = 0; m == (int64_t)n * length && i < n * length; i++)
             data[(i / length * 3 + r) * length + i % length] = values[i];
         wsc_free(values);

@@ -1,5 +1,5 @@
-/** Files that PyTorch wrote, for the program's tests: samples as a dataset, weights as a checkpoint,
- *  tensors to compare with. */
+/** Files that PyTorch wrote, for the program's tests: samples as a dataset, weights as a
+ * checkpoint, tensors to compare with. */
 #ifndef WSC_TEST_TORCH_FILE_H
 #define WSC_TEST_TORCH_FILE_H
 #include <stdbool.h>
@@ -15,7 +15,8 @@ void *torch_dataset(hid_t group, const char *name, hid_t type, size_t size, int6
 /** A tensor of a group; false after a failure. */
 typedef bool (*torch_tensor_fn)(void *ctx, const char *name, int n_dims, const int64_t *shape,
                                 const float *x);
-/** Call @p fn for all tensors of the group @p name; true when it always was, of at least @p least. */
+/** Call @p fn for all tensors of the group @p name; true when it always was, of at least @p least.
+ */
 bool torch_for_tensors(hid_t group, const char *name, int least, torch_tensor_fn fn, void *ctx);
 /** Write input_ids, attention_mask and labels of @p group, @p n samples of @p length, to
  *  DIR/samples.h5. */

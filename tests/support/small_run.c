@@ -136,7 +136,7 @@ enum wsc_err small_run(struct comm *comm, const struct small_config *c, int n_st
 {
     struct cluster *cluster = NULL;
     struct data_source *source = NULL;
-    const struct memoryx_hooks hooks = {keep, NULL, out};
+    const struct memoryx_hooks hooks = {.on_batch = keep, .ctx = out};
     memset(out, 0, sizeof *out);
     if (data_dir) TRY(open_data(c, data_dir, &source));
     enum wsc_err rc =

@@ -102,7 +102,7 @@ static int fail_each(const struct scene *s, attempt_fn attempt)
 
 TEST(no_memory, what_is_created_in_part_is_freed)
 {
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    const struct memoryx_hooks hooks = {0};
     struct scene s = {.comm = NULL};
     T_OK(small_config_init(&s.config, 3, NULL));
     T_OK(comm_create(&s.comm, false));
@@ -119,7 +119,7 @@ TEST(no_memory, what_is_created_in_part_is_freed)
 
 TEST(no_memory, a_net_in_part_is_freed)
 {
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    const struct memoryx_hooks hooks = {0};
     struct scene s = {.comm = NULL};
     struct comm *own = NULL;
     T_OK(small_config_init(&s.config, 3, NULL));

@@ -3,9 +3,9 @@
 #define HF_CASE_H
 #include "../../../src/convert/hf_config.h"
 #include "../../../src/convert/hf_families.h"
-#include "../../../src/convert/weight_shards.h"
 #include "../../../src/convert/safetensors_writer.h"
 #include "../../../src/convert/tensor_map.h"
+#include "../../../src/convert/weight_shards.h"
 
 #include <wsc/convert.h>
 
@@ -21,8 +21,8 @@ bool hf_exists(const char *path);
 bool hf_write_safetensors(const char *path, const char *header, size_t n);
 /** Folder @p dir with @p config and random tensors of the right shapes: @p dtype, norms F32. */
 bool hf_write_random(const char *dir, const char *config, enum convert_dtype dtype, uint64_t seed);
-/** Do the folders have the same tensors, byte by byte, but for @p n_left_out that @p b does not have?
- *  Says which one differs. */
+/** Do the folders have the same tensors, byte by byte, but for @p n_left_out that @p b does not
+ * have? Says which one differs. */
 bool hf_same_tensors(const char *a, const char *b, int n_left_out);
 /** Largest difference between logits of @p checkpoint under @p params and those in
  *  @p reference.json, relative to the largest logit; negative when something fails. */

@@ -9,7 +9,7 @@
 
 void masks_make(struct masks_case *m, int n_shards, const char *sparsity)
 {
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    const struct memoryx_hooks hooks = {0};
     char shards[40];
     (void)snprintf(shards, sizeof shards, "cluster.memoryx.shards=%d", n_shards);
     const char *const sets[] = {shards, sparsity, NULL};

@@ -54,7 +54,7 @@ static enum wsc_err run_side(void *arg)
 static WSC_CHECKED enum wsc_err exchange(int n, const struct memoryx_round *round, bool values,
                                          struct side *side)
 {
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    const struct memoryx_hooks hooks = {0};
     char shards[40];
     struct small_config c;
     struct comm *comm = NULL;

@@ -112,7 +112,7 @@ static void one_step(struct training *tr, int64_t step)
 
 static void begin(struct training *tr, int n_shards, const char *sparsity)
 {
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    const struct memoryx_hooks hooks = {0};
     char shards[40];
     (void)snprintf(shards, sizeof shards, "cluster.memoryx.shards=%d", n_shards);
     const char *const sets[] = {shards,

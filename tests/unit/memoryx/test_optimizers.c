@@ -86,7 +86,7 @@ static struct cluster *train(const struct small_config *c, struct comm **comm, i
 {
     static struct shard shard[HW_MAX_SHARDS];
     struct cluster *cluster;
-    const struct memoryx_hooks hooks = {NULL, NULL, NULL};
+    const struct memoryx_hooks hooks = {0};
     T_OK(comm_create(comm, false));
     T_OK(cluster_create(&cluster, *comm, &c->params, &c->cluster, true, &hooks));
     T_EQ(cluster->net->topology->n_shards, shards);

@@ -84,6 +84,57 @@ TEST(mesh, products_whose_shapes_do_not_divide_the_fabric)
     }
 }
 
+/* Tiles that are empty, full and padded; both ways to hold them. */
+TEST(mesh, products_with_tiles_in_the_pes)
+{
+    for (uint64_t i = 0; i < 80; i++) {
+        static const char *const algo[] = {"csc", "csc", "dense", NULL};
+        const struct programs_case c = {.algo = algo[i % 4],
+                                        .w = (int)(1 + draw(3000 + 8 * i, 7)),
+                                        .h = (int)(1 + draw(3001 + 8 * i, 6)),
+                                        .m = 1 + draw(3002 + 8 * i, 30),
+                                        .n = 1 + draw(3003 + 8 * i, 25),
+                                        .k = 1 + draw(3004 + 8 * i, 30),
+                                        .density = (double)(1 + draw(3005 + 8 * i, 20)) / 20,
+                                        .threads = (int)(1 + i % 2),
+                                        .arch = (enum mesh_arch)(i / 4 % 2),
+                                        .seed = i};
+        T_NEAR(run("spmm", &c).max_error, 0, 0);
+    }
+}
+
+/* One PE: once, three columns, twelve calls of 17 to start, 8 elements and what scalar code takes:
+ * 39.2 - 17 + 0.188 x 8 = 23.7; two cycles at the end. */
+TEST(mesh, cycles_of_a_tile_by_hand)
+{
+    struct programs_case c = {.w = 1, .h = 1, .m = 4, .k = 3, .n = 8, .density = 1, .seed = 1};
+    const double tile = 1511 + 3 * 53 + 12 * (17 + 8 + 24);
+    const struct programs_result csc = run("spmm", &c);
+    T_NEAR(csc.tile_mean, tile, 2 / tile);
+    T_NEAR(csc.tile_most, csc.tile_mean, 0);
+    /* Dense: for each of the 8 columns of B three calls of 4 elements, read from the same bank. */
+    c.algo = "dense";
+    const double dense = 5656 + 3 * 53 + 24 * (6 + 17 + 2 * 4);
+    T_NEAR(run("spmm", &c).tile_mean, dense, 2 / dense);
+}
+
+/* Fewer non-zeros, fewer calls, as many columns. */
+TEST(mesh, zeros_of_a_tile_take_no_time)
+{
+    struct programs_case c = {
+        .w = 4, .h = 3, .m = 48, .k = 32, .n = 20, .density = 1, .seed = 2, .threads = 1};
+    const struct programs_result full = run("spmm", &c);
+    c.density = 0.25;
+    const struct programs_result sparse = run("spmm", &c);
+    const double call = 17 + 20 + 26; /* 39.2 - 17 + 0.188 x 20 = 26.0 */
+    T_NEAR(full.tile_mean - sparse.tile_mean, 0.75 * 16 * 8 * call, 1e-9);
+    CU_ASSERT(sparse.tile_most > sparse.tile_mean && full.tile_most < full.tile_mean + 1);
+    CU_ASSERT(sparse.stats.elements < full.stats.elements);
+    T_EQ(run("spmm", &c).stats.cycles, sparse.stats.cycles);
+    c.threads = 3;
+    T_EQ(run("spmm", &c).stats.cycles, sparse.stats.cycles);
+}
+
 TEST(mesh, zero_weights_take_no_time)
 {
     struct programs_case c = {

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/* wsc run --mode eval --requests: 100 requests of an evaluation harness against the log-likelihoods
+ * and metrics that PyTorch and numpy give (tests/fixtures/make_harness_fixture.py), the same bits
+ * on any number of systems, ranks and in any micro-batch, and files that are refused. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HARNESS "tests/data/harness/"
+
+/* The params of the model as a checkpoint, made once. */
+static const char *params(void)
+{
+    static char path[200], dir[160];
+    if (*path) return path;
+    (void)snprintf(dir, sizeof dir, "%s", job_path("harness"));
+    (void)snprintf(path, sizeof path, "%s/params.yaml", dir);
+    CU_ASSERT_FATAL(
+        spawn_ok("\"$WSC\" convert --from hf --to cs --input " HARNESS " --out %s", dir));
+    return path;
+}
+
+/* ---- against PyTorch and numpy --------------------------------------------------------------- */
+
+static void near(double found, double expected, const char *what)
+{
+    const bool good = fabs(found - expected) <= 1e-5 * (1 + fabs(expected));
+    CU_ASSERT(good);
+    if (!good) (void)fprintf(stderr, "%s: %.9g, expected %.9g\n", what, found, expected);
+}
+
+static void check_results(const json_t *found, const json_t *expected)
+{
+    T_EQ(json_array_size(found), json_array_size(expected));
+    for (size_t i = 0; i < json_array_size(expected); i++) {
+        const json_t *f = json_array_get(found, i), *e = json_array_get(expected, i);
+        const char *name = json_string_value(json_object_get(e, "metric"));
+        CU_ASSERT(json_equal(json_object_get(f, "kind"), json_object_get(e, "kind")));
+        CU_ASSERT(json_equal(json_object_get(f, "metric"), json_object_get(e, "metric")));
+        near(json_real_value(json_object_get(f, "value")),
+             json_real_value(json_object_get(e, "value")), name);
+        near(json_real_value(json_object_get(f, "stderr")),
+             json_real_value(json_object_get(e, "stderr")), name);
+    }
+}
+
+static void check_documents(const json_t *found, const json_t *expected)
+{
+    T_EQ(json_array_size(found), json_array_size(expected));
+    for (size_t i = 0; i < json_array_size(expected); i++) {
+        const json_t *f = json_object_get(json_array_get(found, i), "loglikelihood");
+        const json_t *e = json_array_get(expected, i);
+        T_EQ(json_array_size(f), json_array_size(e));
+        for (size_t k = 0; k < json_array_size(e); k++)
+            near(json_real_value(json_array_get(f, k)), json_real_value(json_array_get(e, k)),
+                 "log-likelihood");
+    }
+}
+
+TEST(scoring, a_hundred_requests_have_the_scores_of_pytorch)
+{
+    char path[200], dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("scores"));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" run --params %s --mode eval --eos_id 10 --model_dir %s "
+                             "--requests " HARNESS "requests.jsonl",
+                             params(), dir));
+    (void)snprintf(path, sizeof path, "%s/scores.json", dir);
+    json_t *found = json_load_file(path, 0, NULL);
+    json_t *expected = json_load_file(HARNESS "expected.json", 0, NULL);
+    CU_ASSERT_FATAL(found && expected);
+    T_EQ(json_integer_value(json_object_get(found, "requests")), 100);
+    check_results(json_object_get(found, "results"), json_object_get(expected, "results"));
+    check_documents(json_object_get(found, "documents"),
+                    json_object_get(expected, "loglikelihood"));
+    json_decref(found);
+    json_decref(expected);
+    CU_ASSERT(spawn_ok("test -z \"$(ls %s | grep tmp)\"", dir)); /* the samples are removed */
+}
+
+/* ---- the same bits --------------------------------------------------------------------------- */
+
+/* Batches do not divide by three; windows of a text fall into different batches. */
+TEST(scoring, scores_have_the_same_bits_on_any_systems_and_ranks)
+{
+    static const char *const how[] = {
+        "", "--num_csx 3", "--num_csx 4 --set eval_input.batch_size=4",
+        "--set eval_input.batch_size=64 --set eval_input.micro_batch_size=2",
+        "--num_csx 2 --set runconfig.num_wgt_servers=3"};
+    static const char *const ranks[] = {"", "mpirun --quiet -n 3", "", "mpirun --quiet -n 2",
+                                        "mpirun --quiet -n 5"};
+    char first[200];
+    for (size_t i = 0; i < sizeof how / sizeof *how; i++) {
+        char dir[160], name[32];
+        (void)snprintf(name, sizeof name, "scores_%zu", i);
+        (void)snprintf(dir, sizeof dir, "%s", job_path(name));
+        CU_ASSERT_FATAL(spawn_ok("%s \"$WSC\" run --params %s --mode eval --eos_id 10 %s "
+                                 "--model_dir %s --requests " HARNESS "requests.jsonl",
+                                 ranks[i], params(), how[i], dir));
+        if (!i) (void)snprintf(first, sizeof first, "%s/scores.json", dir);
+        CU_ASSERT(spawn_ok("cmp %s %s/scores.json", first, dir));
+    }
+}
+
+/* Scores travel beside times that are there anyway. */
+TEST(scoring, virtual_time_is_that_of_the_evaluation)
+{
+    struct spawn_result r[3];
+    static const char *const how[] = {"", "mpirun --quiet -n 3", "mpirun --quiet -n 2"};
+    for (int i = 0; i < 3; i++) {
+        spawn_run(&r[i],
+                  "%s \"$WSC\" run --params %s --mode eval --eos_id 10 --num_csx 2 --json "
+                  "--model_dir %s --requests " HARNESS "requests.jsonl | grep virtual_time",
+                  how[i], params(), job_path("time"));
+        T_EQ(r[i].status, 0);
+        CU_ASSERT(strstr(r[i].out, "virtual_time_ps") != NULL);
+        T_STR(r[i].out, r[0].out);
+    }
+    for (int i = 0; i < 3; i++)
+        spawn_free(&r[i]);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+TEST(scoring, wrong_requests_are_refused)
+{
+#define PAIR "[\"a\", \" b\"]"
+    static const struct {
+        const char *line, *options, *why;
+    } row[] = {
+        {"{", "", ":1:1: "},
+        {"[]", "", ":1: expected a JSON object"},
+        {"{}", "", ":1: arguments: expected 1 to 1024 requests"},
+        {"{\"arguments\": []}", "", "expected 1 to 1024 requests"},
+        {"{\"arguments\": [[1, 2]]}", "", "arguments: expected texts"},
+        {"{\"arguments\": [[\"a\"], [\"b\"]], \"target\": 0}", "--eos_id 10",
+         "several texts without a context"},
+        {"{\"arguments\": [[\"a\", \"b\", \"c\"]]}", "", "expected one text or two"},
+        {"{\"arguments\": [[\"a\", \"\"]]}", "", "an empty text"},
+        {"{\"arguments\": [[\"\", \"b\"]]}", "", "no token to begin with"},
+        {"{\"arguments\": [[\"abc\"]]}", "", "hint: --eos_id names the token"},
+        {"{\"arguments\": [" PAIR ", " PAIR "]}", "", "target: expected the number"},
+        {"{\"arguments\": [" PAIR ", " PAIR "], \"target\": 2}", "", "target: expected the number"},
+        {"{\"arguments\": [" PAIR ", " PAIR "], \"target\": \"b\"}", "", "target: expected"},
+        {"{\"arguments\": [[\"a\", \"0123456789012345678901234567890123456789012345678\"]]}", "",
+         "a continuation of 49 tokens, the model has 48"},
+        {"{\"arguments\": [" PAIR "]}", "--set reduction_leaf=2", "--set reduction_leaf=1"},
+        {"{\"arguments\": [" PAIR "]}", "--numerics none", "computes no likelihoods"},
+        {"{\"arguments\": [" PAIR "]}", "--mode train", "--requests: has no effect in mode train"},
+        {"", "", "has no requests"},
+    };
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s", job_path("wrong.jsonl"));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        FILE *f = fopen(path, "w");
+        CU_ASSERT_FATAL(f && fprintf(f, "%s\n", row[i].line) > 0 && !fclose(f));
+        spawn_run(&r, "\"$WSC\" run --params %s %s %s --requests %s --model_dir %s", params(),
+                  strstr(row[i].options, "--mode") ? "" : "--mode eval", row[i].options, path,
+                  job_path("wrong"));
+        CU_ASSERT(r.status != 0);
+        if (!strstr(r.err, row[i].why))
+            (void)fprintf(stderr, "\"%s\", expected \"%s\"\n", r.err, row[i].why);
+        CU_ASSERT(strstr(r.err, row[i].why) != NULL);
+        spawn_free(&r);
+    }
+}
