@@ -99,8 +99,6 @@ enum { CYCLES_POLYNOMIAL = 8 };
 
 /** A matrix side of @p n features on the columns of a lane. */
 struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n);
-/** Cycles of one copy operation on @p n elements in the format of activations. */
-double cycles_copy(const struct cycles_layout *l, double n);
 /** Cycles in which vectors of @p words words a PE come in from the north edge and reach the last
  *  row. */
 double cycles_vectors_in(const struct cycles_layout *l, double words);

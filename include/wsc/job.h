@@ -64,7 +64,8 @@ struct job {
     int64_t max_new_tokens;
     double temperature, top_p; /**< as struct wafer_prompts has them, and the next two */
     int64_t top_k, eos_id;
-    /** JSON Lines of an evaluation harness whose log-likelihoods to compute (mode EVAL), or NULL. */
+    /** JSON Lines of an evaluation harness whose log-likelihoods to compute (mode EVAL), or NULL.
+     */
     const char *requests;
     bool json; /**< performance.json on stdout too */
     /** Print which role lives on which rank, before the first step. */

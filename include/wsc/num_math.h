@@ -17,15 +17,16 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(WSC_CLONES) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&     \
+    __GNUC__ >= 12
 /** Before a function of vector loops: the compiler makes it for several vector units, and the
  *  loader takes the one for the widest unit that the processor has (GNU function multiversioning;
  *  docs/decisions/0040-vector-units.md).  The Makefile defines WSC_CLONES where it applies.  All
  *  give the same bits: a lane is one element or one of the 16 partial sums whatever the registers,
  *  and nothing is contracted. */
-#if defined(WSC_CLONES) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&     \
-    __GNUC__ >= 12
 #    define NUM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
+/** Nothing: this compiler, system or ARCH has one version of a function. */
 #    define NUM_CLONES
 #endif
 

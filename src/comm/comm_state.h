@@ -53,10 +53,17 @@ struct comm_queue {
     int n;
 };
 
+/** Where a fiber or the scheduler goes on: its context before it was first left, later a jump. */
+struct comm_place {
+    ucontext_t context;
+    void *jump[5]; /**< as __builtin_setjmp() has it */
+    bool is_left;
+};
+
 /* One program of a role: its stack, its state, and the link that it waits for.  States: READY (in
  * the ready list or running), RECEIVING (an empty link), SENDING (a full one), DONE. */
 struct comm_fiber {
-    ucontext_t context;
+    struct comm_place place;
     void *stack; /* owned mapping, guard page first */
     size_t stack_bytes;
     comm_fiber_fn fn;
@@ -146,7 +153,7 @@ struct comm {
     struct comm_buf *free_bufs;
     int64_t free_buf_bytes;
 
-    ucontext_t scheduler;
+    struct comm_place scheduler;
     const void *scheduler_stack; /* bounds, for AddressSanitizer */
     size_t scheduler_stack_bytes;
     struct comm_fiber **fiber; /* owned, n_fibers of capacity */

@@ -28,4 +28,6 @@ double cycles_row_sum(const struct cycles_layout *l, double cols, double words);
 double cycles_vectors_out(const struct cycles_layout *l, double words);
 /** The last row's first word through all PEs of its column and all lanes. */
 double cycles_gradient_latency(const struct cycles_layout *l);
+/** Cycles of one copy operation on @p n elements in the format of activations. */
+double cycles_copy(const struct cycles_layout *l, double n);
 #endif

@@ -404,7 +404,7 @@ static enum wsc_err read_words(struct data_examples_shared *s)
     if (!path)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "vocab_file of the input is missing: its data "
                                                   "are texts"),
-                            "the vocab.txt that comes with a BERT");
+                            "the vocab.txt or tokenizer.json that comes with a BERT");
     TRY(data_wordpiece_open(&s->words, path, s->in->do_lower));
     if (data_wordpiece_n(s->words) <= s->vocab) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, but model.vocab_size is %lld", path,

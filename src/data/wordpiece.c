@@ -7,6 +7,7 @@
 #include "wordpiece.h"
 #include "utf8.h"
 #include "word_table.h"
+#include "wordpiece_json.h"
 
 #include <wsc/file.h>
 #include <wsc/mem.h>
@@ -182,7 +183,8 @@ static enum wsc_err load(struct data_wordpiece *w, const char *path, bool lowere
     char *bytes = NULL;
     size_t n = 0;
     TRY(data_words_create(&w->words));
-    TRY(wsc_file_read(WSC_MEM_DATA, path, MOST_BYTES, &bytes, &n));
+    TRY(data_wordpiece_is_json(path) ? data_wordpiece_json(path, lowered, &bytes, &n)
+                                     : wsc_file_read(WSC_MEM_DATA, path, MOST_BYTES, &bytes, &n));
     int64_t lines = 1;
     w->lowered = lowered;
     for (size_t i = 0; i < n; i++)

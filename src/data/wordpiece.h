@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 struct data_wordpiece;
-/** Read the vocabulary at @p path; with @p lower its tokens in lower case, as texts are then.
- *  Every vocabulary has [UNK], [CLS], [SEP], [PAD] and [MASK].  Errors name the file; *@p out is
- *  NULL then. */
+/** Read the vocabulary at @p path, a vocab.txt or a tokenizer.json of the WordPiece kind; with @p
+ * lower its tokens in lower case, as texts are then. Every vocabulary has [UNK], [CLS], [SEP],
+ * [PAD] and [MASK].  Errors name the file; *@p out is NULL then. */
 enum wsc_err data_wordpiece_open(struct data_wordpiece **out, const char *path,
                                  bool lower) WSC_CHECKED;
 /** NULL inside allowed. */

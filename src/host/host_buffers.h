@@ -13,6 +13,13 @@ static inline int64_t host_padded(int64_t n)
 {
     return (n + HOST_PAD - 1) / HOST_PAD * HOST_PAD;
 }
+/** Blocks of a leaf of @p rows, by its size alone: two at least, so that a wafer with one leaf has
+ *  work for two threads, unless they would be too small for the product library. */
+static inline int64_t host_leaf_blocks(int64_t rows)
+{
+    const int64_t n = (rows + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    return n == 1 && rows >= 2 * HOST_SHARED_ROWS ? 2 : n;
+}
 /** Most keys of a tile of attention scores. */
 static inline int64_t host_tile_keys(const struct host_limits *limits)
 {

@@ -1,4 +1,5 @@
-/** Positions of tokens: the table of angles or sinusoids (HOST_TABLE), rotation of heads by it. */
+/** Positions of tokens: the table of angles or sinusoids (HOST_TABLE), which is filled once, and
+ * the rotation of heads by it, forward and back.  The blocks of host_block.c and the cache call. */
 #ifndef WSC_HOST_POSITIONS_H
 #define WSC_HOST_POSITIONS_H
 #include "host_state.h"

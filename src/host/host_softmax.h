@@ -1,7 +1,7 @@
 /** Softmax of rows of attention scores that come a tile of keys at a time, forward (Milakov and
  *  Gimelshein 2018) and backward; the arithmetic of host_attention.c, in fp32.
  *
- *  Rows have room up to a multiple of 16 elements, and what lies behind their end is overwritten.
+ *  Rows have room up to a multiple of 16 elements, and what lies after their end is overwritten.
  *  Bits depend on the row and on the places of the tiles alone. */
 #ifndef WSC_HOST_SOFTMAX_H
 #define WSC_HOST_SOFTMAX_H
@@ -34,7 +34,7 @@ struct host_softmax_stats {
  *  that of the scores before their scale, p (dp - dot) scale. */
 void host_softmax_backward(const struct host_softmax_stats *s, float scale, float *row, float *drow,
                            int64_t n);
-/** The same from scores after host_softmax_shape(); the slope of c tanh(s/c) is 1 - (value/c)^2. */
+/** Gradient from scores after host_softmax_shape(); the slope of c tanh(s/c) is 1 - (value/c)^2. */
 void host_softmax_shaped_backward(const struct host_softmax_stats *s,
                                   const struct host_shape *shape, float *row, float *drow,
                                   int64_t n);

@@ -4,6 +4,7 @@
  * leaves and blocks.  A model of one stack takes the batch as it is.  host.c calls at the start of
  * a micro-batch and of each stage. */
 #include "host_stacks.h"
+#include "host_buffers.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -16,7 +17,7 @@ enum wsc_err host_stacks_create(struct host *k)
     for (int i = 0; i < m->n_stacks; i++) {
         struct host_rows *r = &k->of_stack[i];
         const int64_t T = m->stack[i].T;
-        const int64_t blocks = (T + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+        const int64_t blocks = host_leaf_blocks(T);
         TRY_NEW(r->leaf, WSC_MEM_KERNELS, k->max_samples + 1);
         TRY_NEW(r->block, WSC_MEM_KERNELS, k->max_samples * blocks + 1);
         if (m->n_stacks < 2) continue;
@@ -51,7 +52,7 @@ void host_use_stack(struct host *k, int i)
 
 static void cut_leaf(struct host_rows *r, const struct host_span *leaf)
 {
-    int64_t n_blocks = (leaf->n + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
+    const int64_t n_blocks = host_leaf_blocks(leaf->n);
     int64_t rows = n_blocks > 0 ? (leaf->n + n_blocks - 1) / n_blocks : 0;
     for (int64_t at = 0; at < leaf->n; at += rows) {
         int64_t n = leaf->n - at < rows ? leaf->n - at : rows;

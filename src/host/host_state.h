@@ -21,6 +21,7 @@
 
 enum {
     HOST_BLOCK_ROWS = 256, /**< most rows of one activation product */
+    HOST_SHARED_ROWS = 64, /**< least rows of the two blocks that any leaf with twice as many has */
     HOST_QUERY_ROWS = 64,  /**< queries that share one tile of attention scores */
     HOST_KEYS = 512,       /**< most keys of a tile; with the queries 128 KiB of scores */
     HOST_PAD = 16          /**< rows of scores are padded to whole vectors */

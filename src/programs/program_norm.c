@@ -138,7 +138,7 @@ void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
 
 /* ---- nonlinearities -------------------------------------------------------------------------- */
 
-/* As maps of one element: value, and derivative times the gradient. */
+/* Maps of one element: value, and derivative times the gradient. */
 #define MAPS(name, function)                                                                       \
     static float name##_map(float x, float unused)                                                 \
     {                                                                                              \

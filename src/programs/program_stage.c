@@ -105,7 +105,8 @@ struct programs_script programs_stage_script(const struct programs_model *k,
 
 /* ---- vectors of a stage ---------------------------------------------------------------------- */
 
-const float *programs_stage_vector(const struct programs_model *k, enum model_tensor_kind kind)
+/* A vector of the stage on the host, NULL when the model has none. */
+static const float *vector_of(const struct programs_model *k, enum model_tensor_kind kind)
 {
     return k->offset[kind] < 0 ? NULL : k->weight[kind];
 }
@@ -114,7 +115,7 @@ const float *programs_stage_vector(const struct programs_model *k, enum model_te
 static bool take_vector(const struct programs_model *k, struct programs_script *s, int i,
                         enum model_tensor_kind kind, const struct programs_features *f)
 {
-    if (!programs_stage_vector(k, kind)) return false;
+    if (!vector_of(k, kind)) return false;
     s->in[s->n_in++] =
         (struct programs_vector){.f = f, .address = k->vector[i], .in = bias_on_tile(k, kind)};
     return true;
@@ -142,7 +143,7 @@ enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kin
     return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
-/* Of one leaf. */
+/* Biases of one leaf. */
 static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tensor_kind *bias,
                                 const struct programs_tile *const *dy, int n, int leaf)
 {
@@ -150,7 +151,7 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
     programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
     for (int i = 0; i < n; i++) {
         const struct programs_view sum = vector_view(k, i);
-        if (!programs_stage_vector(k, bias[i])) continue;
+        if (!vector_of(k, bias[i])) continue;
         programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(dy[i]));
         s.out[s.n_out++] =
@@ -185,7 +186,7 @@ static struct programs_norm norm_of(const struct programs_model *k,
 {
     return (struct programs_norm){.x = *n->x,
                                   .gain = k->vector[0],
-                                  .bias = programs_stage_vector(k, n->gain + 1) ? k->vector[1] : -1,
+                                  .bias = vector_of(k, n->gain + 1) ? k->vector[1] : -1,
                                   .stats = n->stats,
                                   .sums = k->sums,
                                   .eps = (float)k->model->zoo.layer_norm_epsilon,

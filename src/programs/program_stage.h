@@ -28,8 +28,6 @@ struct programs_script programs_stage_script(const struct programs_model *k,
 enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script *s,
                                 enum programs_row_kind row);
 
-/** A vector of the stage on the host, NULL when the model has none. */
-const float *programs_stage_vector(const struct programs_model *k, enum model_tensor_kind kind);
 /** out (+ residual) += bias; NULL: no residual. */
 enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kind bias,
                                  const struct programs_tile *out,

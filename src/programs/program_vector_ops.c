@@ -40,7 +40,7 @@ static struct extent scores_extent(const struct programs_grid *g, const struct p
     return e;
 }
 
-/* Of them those beyond its window or its text. */
+/* Queries of scores_extent() that the window or the text of the key does not reach. */
 static struct extent hidden_extent(const struct programs_grid *g, const struct programs_script *s,
                                    const struct mesh_pe *pe)
 {

@@ -481,6 +481,43 @@ static void add_loras(struct out_json *j)
     out_json_close(j);
 }
 
+/* An entry of optimizer.params. */
+static void add_tag(struct out_json *j)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "type", "object");
+    out_json_open(j, "properties");
+    add_member(j, "params", add_texts, false);
+    add_member(j, "tag", add_texts, false);
+    out_json_close(j);
+    out_json_bool(j, "additionalProperties", false);
+    out_json_close(j);
+}
+
+static void add_tags(struct out_json *j)
+{
+    add_tag(j);
+    begin_items(j, 1, ZOO_MAX_TAGS);
+    add_tag(j);
+    end_items(j);
+}
+
+/* An entry of optimizer.tagged_schedules. */
+static void add_tagged(struct out_json *j)
+{
+    begin_items(j, 1, ZOO_MAX_TAGS);
+    out_json_open(j, NULL);
+    out_json_str(j, "type", "object");
+    out_json_open(j, "properties");
+    add_member(j, "param_group_tags", add_anything, true);
+    add_member(j, "learning_rate", add_schedule, true);
+    add_member(j, "weight_decay", add_schedule, true);
+    out_json_close(j);
+    out_json_bool(j, "additionalProperties", false);
+    out_json_close(j);
+    end_items(j);
+}
+
 /* By the words with which a row describes its form. */
 static const struct {
     const char *form;
@@ -511,6 +548,8 @@ static const struct {
     {"list of [step, fraction]", add_pairs},
     {"expression or list of them", add_texts},
     {"map with r, alpha, dropout, merge_weights, target_modules, or list of them", add_loras},
+    {"map with params and tag, or list of them", add_tags},
+    {"list of maps with param_group_tags, learning_rate, weight_decay", add_tagged},
 };
 
 static void add_special(struct out_json *j, const struct conf_key *row)

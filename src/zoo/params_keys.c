@@ -89,7 +89,7 @@
     {FIELD(in.num_workers), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1024),                           \
      DOC("loader processes of each input worker, for virtual time; 0: the worker itself loads")},  \
     {FIELD(in.vocab_file), STRING, NULLABLE, DEFAULT("null"),                                      \
-     DOC("vocab.txt of a WordPiece tokenizer, of loaders that read texts")},                       \
+     DOC("vocab.txt or tokenizer.json of WordPiece, of loaders that read texts")},                       \
     {FIELD(in.label_vocab_file), STRING, NULLABLE, DEFAULT("null"),                                \
      DOC("token classification: JSON object of labels to numbers")},                               \
     {FIELD(in.do_lower), BOOL, DEFAULT("false"), DOC("texts and vocabulary in lower case")},       \

@@ -20,7 +20,6 @@
     XX(units, "quantities and numbers")                                                            \
     XX(samples, "HDF5 datasets")                                                                   \
     XX(checkpoint, "HDF5 checkpoints")                                                             \
-    XX(masks, "masks in checkpoints, the layouts of all releases")                                 \
     XX(text, "text, plain, gzip or zstd")                                                          \
     XX(jsonl, "JSON Lines")                                                                        \
     XX(csv, "CSV and TSV")                                                                         \
@@ -33,7 +32,8 @@
     XX(hf_config, "config.json, to params and tensors")                                            \
     XX(hf_index, "model.safetensors.index.json")                                                   \
     XX(reference, "published figures, points to draw")                                             \
-    XX(metrics, "metrics.jsonl of an earlier run")
+    XX(metrics, "metrics.jsonl of an earlier run")                                                 \
+    XX(masks, "masks in checkpoints, the layouts of all releases")
 
 #define XX(name, what) bool fuzz_##name(const uint8_t *bytes, size_t n);
 FUZZ_TARGET_MAP(XX)

@@ -86,12 +86,12 @@ struct archive {
 static void put_number(struct archive *a, uint64_t number, int width)
 {
     for (int i = 0; i < width; i++)
-        a->at[a->n++] = (uint8_t)(number >> 8 * i);
+        a->at[a->n++] = i < 8 ? (uint8_t)(number >> 8 * i) : 0;
 }
 
 static void put_bytes(struct archive *a, const void *bytes, size_t n)
 {
-    memcpy(a->at + a->n, bytes, n);
+    if (n) memcpy(a->at + a->n, bytes, n);
     a->n += n;
 }
 

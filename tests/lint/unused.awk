@@ -31,7 +31,7 @@ function look(s,  part, n, i, m) {
 }
 END {
     for (s in file) {
-        if (s == "main" || s ~ /^__/) continue
+        if (s == "main" || s ~ /^__/ || s ~ /\.resolver$/) continue # of versions of a function
         look(s)
         if (s in public ? outside : outside || inside) continue
         if (test != (rule == "tests_only")) continue

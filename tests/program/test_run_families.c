@@ -497,7 +497,7 @@ static const char *mesh_lacks(const struct family *f)
         {"bert_", "model.objective"},        {"roberta", "model.objective"},
         {"esm2", "model.objective"},         {"mixtral", "model.moe.num_experts"},
         {"moe_", "model.moe.num_experts"},   {"vsl_mixtral", "model.moe.num_experts"},
-        {"tune_lora_", "model.lora_params"},
+        {"tune_lora_", "model.lora_params"}, {"pairs_", "model.dpo"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)
         if (!strncmp(f->name, lacks[i][0], strlen(lacks[i][0]))) return lacks[i][1];

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The sources once more, under names of their own. */
+/* The sources again, under names of their own. */
 void plain_norm_stats(const struct host_row_norm *r, const float *x, float stats[2]);
 void plain_norm(const struct host_row_norm *r, const float *x, const float *stats, float *out);
 void plain_norm_gradient(const struct host_row_norm *r, const float *x, const float *stats,

@@ -2,6 +2,8 @@
 #include "host_fixture.h"
 #include "host_ref.h"
 
+#include "../../../src/host/host_buffers.h"
+
 #include "../../support/test.h"
 
 #include <wsc/check.h>
@@ -319,6 +321,19 @@ TEST(host, bits_do_not_depend_on_shares_or_threads)
         .L = 1, .C = 32, .H = 2, .F = 100, .V = 120, .T = 70, .n_samples = 7, .tied = true};
     check_bits(&shape, 1, NULL);
     check_bits(&shape, 4, &(struct host_limits){.keys = 24, .vocab_cols = 120});
+}
+
+/* By the size of the leaf alone. */
+TEST(host, a_leaf_has_work_for_two_threads)
+{
+    const struct fixture_shape shape = {
+        .L = 1, .C = 16, .H = 2, .F = 30, .V = 20, .T = 129, .n_samples = 2};
+    static const int64_t expected[][2] = {{0, 0},   {1, 1},   {127, 1}, {128, 2},
+                                          {256, 2}, {257, 2}, {512, 2}, {513, 3}};
+    for (int i = 0; i < 8; i++)
+        T_EQ(host_leaf_blocks(expected[i][0]), expected[i][1]);
+    check_case(&shape, 1, NULL, &fp32);
+    check_bits(&shape, 1, NULL);
 }
 
 /* float16 has three mantissa bits more than bfloat16, cbfloat16 two; the reference keeps fp32. */
