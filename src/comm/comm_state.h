@@ -53,7 +53,7 @@ struct comm_queue {
     int n;
 };
 
-/** Where a fiber or the scheduler goes on: its context before it was first left, later a jump. */
+/** Where a fiber or the scheduler continues: its context before it was first left, later a jump. */
 struct comm_place {
     ucontext_t context;
     void *jump[5]; /**< as __builtin_setjmp() has it */
