@@ -268,6 +268,7 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     const struct hw_wafer *w = &hw->cluster->wafer;
     struct programs_model *k;
     *out = NULL;
+    TRY(programs_model_check(model, training));
     TRY(check_machine(hw, model));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     k->model = model;
