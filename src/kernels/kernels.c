@@ -25,7 +25,6 @@ enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics
     struct kernels *k;
     *out = NULL;
     WSC_CHECK(numerics != KERNELS_NONE, "values without numerics");
-    if (numerics == KERNELS_MESH) TRY(programs_model_check(model, training));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     k->model = model;
     enum wsc_err rc = numerics == KERNELS_MESH

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which models the programs of the mesh compute: decoders of every family, without experts,
- * adapters and dropout.  Everything else is refused by the name of its key before anything is
- * reserved. */
+ * adapters, dropout and smoothed labels.  Everything else is refused by the name of its key before
+ * anything is reserved. */
 #include <wsc/programs.h>
 
 enum wsc_err programs_model_check(const struct model *m, bool training)
@@ -20,13 +20,14 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {training && m->zoo.dropout_rate > 0, "dropout_rate"},
         {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
         {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
+        {training && m->zoo.label_smoothing > 0, "label_smoothing"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "experts, adapters and dropout, and turns positions of "
-                                          "heads of an even width",
+                                          "experts, adapters, dropout and smoothed labels, and "
+                                          "turns positions of heads of an even width",
                                           features[i].key),
                                 "--numerics host");
     return WSC_OK;

@@ -498,6 +498,8 @@ static const char *mesh_lacks(const struct family *f)
         {"esm2", "model.objective"},         {"mixtral", "model.moe.num_experts"},
         {"moe_", "model.moe.num_experts"},   {"vsl_mixtral", "model.moe.num_experts"},
         {"tune_lora_", "model.lora_params"}, {"pairs_", "model.dpo"},
+        {"gpt2_smooth", "label_smoothing"},  {"t5", "model.objective"},
+        {"transformer", "model.objective"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)
         if (!strncmp(f->name, lacks[i][0], strlen(lacks[i][0]))) return lacks[i][1];
