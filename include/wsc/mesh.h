@@ -188,6 +188,10 @@ enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, co
 /** Copy @p bytes a PE from @p address to the host, row after row of PEs. */
 enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
                            int64_t bytes) WSC_CHECKED;
+/** What tasks noted in an array of the host, @p bytes for each PE of @p rect in rows: takes those
+ *  of other processes' PEs into @p host.  Collective; without struct mesh_share it does nothing. */
+enum wsc_err mesh_collect(const struct mesh *m, struct mesh_rect rect, void *host,
+                          int64_t bytes) WSC_CHECKED;
 
 /* ---- programs -------------------------------------------------------------------------------- */
 

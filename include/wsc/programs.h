@@ -201,7 +201,8 @@ bool programs_point_scheduled(const struct programs_point *point);
  *  Called like struct host, through <wsc/kernels.h>. */
 struct programs_model;
 /** WSC_CONFIG, naming the key, when @p model is no decoder, has experts or adapters, or is trained
- *  with dropout or smoothed labels: the programs of the mesh have none of these. */
+ *  with dropout or smoothed labels: the programs of the mesh have none of these.
+ *  programs_model_create() calls it before it reserves anything. */
 enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
  *  micro-batches of at most @p max_samples.  Memory that does not fit a PE is WSC_CAPACITY, said

@@ -131,6 +131,12 @@ enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, v
     return mesh_share_rows(m, rect, host, bytes);
 }
 
+enum wsc_err mesh_collect(const struct mesh *m, struct mesh_rect rect, void *host, int64_t bytes)
+{
+    TRY(mesh_check_rect(m, rect));
+    return mesh_share_rows(m, rect, host, bytes);
+}
+
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)
 {
     *value = 0;

@@ -323,7 +323,7 @@ static enum wsc_err check(const struct spmm *s, struct programs_job *j)
     return WSC_OK;
 }
 
-static void measure(const struct spmm *s, struct programs_result *r)
+static enum wsc_err measure(const struct spmm *s, struct programs_result *r)
 {
     const int pes = s->job.w * s->job.h;
     const struct programs_case *c = s->job.c;
@@ -334,12 +334,14 @@ static void measure(const struct spmm *s, struct programs_result *r)
                                    .n = (double)c->n,
                                    .density = c->density > 0 ? c->density : 1,
                                    .dense = s->dense};
+    TRY(mesh_collect(s->job.m, programs_job_all(&s->job), s->pe, sizeof *s->pe));
     for (int pe = 0; pe < pes; pe++) {
         const double cycles = (double)s->pe[pe].cycles;
         r->tile_mean += cycles / pes;
         r->tile_most = fmax(r->tile_most, cycles);
     }
     r->form = cycles_tiles_product(&t);
+    return WSC_OK;
 }
 
 /* Cycles of scalar code: the law's, less what the mesh charges by itself. */
@@ -377,7 +379,7 @@ static enum wsc_err spmm(struct spmm *s)
     TRY(mesh_task(j->m, all, PROGRAMS_JOB_MAIN, add_c, MESH_LOW));
     TRY(mesh_start(j->m, all, TAKE_B));
     TRY(programs_job_run(j));
-    measure(s, j->r);
+    TRY(measure(s, j->r));
     return check(s, j);
 }
 

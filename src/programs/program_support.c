@@ -21,6 +21,7 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {training && m->zoo.dropout_rate > 0, "dropout_rate"},
         {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
         {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
+        {training && m->zoo.label_smoothing > 0, "label_smoothing"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)

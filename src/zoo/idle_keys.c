@@ -248,6 +248,11 @@ static bool mean_over_pairs(const struct zoo_params *p)
     return p->model.dpo.on;
 }
 
+static bool pairs_without_dropout(const struct zoo_params *p)
+{
+    return p->model.dpo.on && p->model.dpo.disable_dropout;
+}
+
 static bool logs_no_sparsity(const struct zoo_params *p)
 {
     return p->log_sparsity && !p->sparsity.n;
@@ -361,6 +366,11 @@ static const struct condition conditions[] = {
     {"model.dpo.*", no_pairs, "no preference optimization", NULL},
     {"model.loss_scaling", mean_over_pairs, "the loss of model.dpo is the mean over pairs", NULL},
     {"model.loss_weight", mean_over_pairs, "the loss of model.dpo is the mean over pairs", NULL},
+    {"model.label_smoothing", mean_over_pairs,
+     "the loss of model.dpo is that of pairs; hint: model.dpo.label_smoothing", "0"},
+    {"model.embedding_dropout_rate", pairs_without_dropout, "model.dpo.disable_dropout", "0"},
+    {"model.attention_dropout_rate", pairs_without_dropout, "model.dpo.disable_dropout", "0"},
+    {"model.dropout_rate", pairs_without_dropout, "model.dpo.disable_dropout", "0"},
     {"log_sparsity", logs_no_sparsity, "no weights are sparse", NULL},
     {"train_input.shuffle_seed", train_in_order, "shuffle is off", in_a_file},
     {"eval_input.shuffle_seed", eval_in_order, "shuffle is off", in_a_file},

@@ -298,6 +298,7 @@ TEST(mesh, ranks_share_a_fabric)
         "allreduce --fabric 9x7 --words 40 --threads 1",
         "attention --fabric 6x5 --tokens 12 --heads 2 --head_dim 6 --pass backward --threads 1",
         "gemm --fabric 5x6 --m 20 --n 12 --k 18 --algo stream --density 0.6 --threads 2",
+        "spmm --fabric 4x5 --m 16 --n 8 --k 12 --density 0.3 --threads 1",
     };
     for (int i = 0; i < (int)(sizeof words / sizeof *words); i++) {
         char *one = on_ranks(1, words[i]);

@@ -248,6 +248,26 @@ TEST(zoo_params, a_key_without_effect_beside_the_others_warns)
     }
 }
 
+TEST(zoo_params, keys_that_pairs_do_not_use_warn)
+{
+    static const char text[] =
+        "train_input: {data_processor: DpoHDF5DataProcessor, data_dir: ./d, batch_size: 8}\n"
+        "model: {vocab_size: 256, hidden_size: 64, num_heads: 2, dpo: {beta: 0.5}}\n" OPTIM
+        "runconfig: {num_csx: 2}\n";
+    static const char *const keys[] = {"label_smoothing", "embedding_dropout_rate",
+                                       "attention_dropout_rate", "dropout_rate"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        for (int on = 0; on < 2; on++) {
+            char set[100], warning[100];
+            struct zoo_params p;
+            (void)snprintf(set, sizeof set, "model.%s=0.%d", keys[i], on);
+            (void)snprintf(warning, sizeof warning, "model.%s: without effect", keys[i]);
+            T_OK(parse_set(&p, text, set));
+            CU_ASSERT_EQUAL(warns(&p, warning), on == 1);
+            zoo_params_fini(&p);
+        }
+}
+
 /* Files of the Model Zoo keep the seed beside the switch; who sets it means it. */
 TEST(zoo_params, an_idle_seed_of_shuffling_warns_from_the_command_line_alone)
 {
