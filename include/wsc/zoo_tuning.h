@@ -1,8 +1,8 @@
 /** Fine-tuning in params files: which tensors train, low-rank adapters, preference optimization.
  *
  *  The keys are `model.freeze`, `model.lora_params` (the callback `Lora` of the trainer style) and
- *  the section `model.dpo`, whose policy model is the rest of `model`.  They become plain structs here; <wsc/model.h> turns them into
- *  properties of tensors, and docs/FINETUNING.md describes them.
+ *  the section `model.dpo`, whose policy model is the rest of `model`.  They become plain structs
+ * here; <wsc/model.h> turns them into properties of tensors, and docs/FINETUNING.md describes them.
  *
  *      const struct zoo_lora *lora = zoo_lora_find(&params->model.lora_params, modules);
  *      if (lora) rank = lora->r;

@@ -270,7 +270,6 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     *out = NULL;
     TRY(programs_model_check(model, training));
     TRY(check_machine(hw, model));
-    TRY(programs_model_check(model, training));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     k->model = model;
     k->hw = hw;
