@@ -118,11 +118,17 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 $(call obj,src/hw/machine_builtin.c): configs/cluster/cs2.yaml
 # So are the style sheet and the script of a page.
 $(call obj,src/report/html_assets.c): src/report/page.css src/report/page.js
-# Version and revision, where they are printed; without git those that `make dist` wrote down.
+# Version and revision, where they are printed; without git those that `make dist` wrote down.  A new
+# commit rebuilds that one file.
 archived = cut -d' ' -f$(1) packaging/revision | grep -v '[$$%]'
+revision := $(shell git describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)
+revision_date := $(shell git log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)
 $(call obj,src/out/out_file.c): CPPFLAGS += \
-  -DWSC_REVISION='"$(shell git describe --always --dirty 2>/dev/null || $(call archived,1) || echo unknown)"' \
-  -DWSC_REVISION_DATE='"$(shell git log -1 --format=%cs 2>/dev/null || $(call archived,2) || date -r Makefile +%F)"'
+  -DWSC_REVISION='"$(revision)"' -DWSC_REVISION_DATE='"$(revision_date)"'
+$(call obj,src/out/out_file.c): $(BUILD)/revision
+$(BUILD)/revision: FORCE
+	@mkdir -p $(@D); echo '$(revision) $(revision_date)' > $@.new; \
+	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # What the vector code is built for, which wsc doctor compares with the processor.
 $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
