@@ -168,7 +168,7 @@ enum wsc_err convert_safetensors_add(struct convert_files *files)
     char *text;
     json_t *header = NULL;
     if (f->bytes < (int64_t)sizeof length)
-        return WSC_RAISE(WSC_FORMAT, "%s: has %lld bytes, too few for a safetensors file", f->path,
+        return WSC_RAISE(WSC_FORMAT, "%s: has %lld bytes, too few for a file of weights", f->path,
                          (long long)f->bytes);
     TRY(convert_file_read(f, &length, sizeof length, 0));
     length = le64toh(length);

@@ -14,6 +14,7 @@
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,15 +170,34 @@ static int64_t sample_token(struct writer *g, const float *logits, int prompt, i
     return best;
 }
 
-/* A text that has ended stays as it is; all texts go through the same number of steps. */
-static void add_token(struct writer *g, int i)
+/* No token follows from a NaN, which compares with nothing, or from an infinite logit. */
+static enum wsc_err check_logits(const struct writer *g, const float *logits, int i)
 {
-    if (g->ended[i]) return;
+    for (int64_t v = 0; v < g->w->net->model->V; v++)
+        if (isnan(logits[v]) || logits[v] > FLT_MAX)
+            return wsc_err_hint(WSC_RAISE(WSC_NUMERIC,
+                                          "prompt %d, token %lld: the logit of token %lld is %s",
+                                          g->first + i, (long long)g->length[i], (long long)v,
+                                          isnan(logits[v]) ? "NaN" : "infinite"),
+                                "a damaged checkpoint, or a format of too small a range");
+    return WSC_OK;
+}
+
+/* A text that has ended stays as it is; all texts go through the same number of steps. */
+static enum wsc_err add_token(struct writer *g, int i)
+{
+    if (g->ended[i]) return WSC_OK;
+    if (!g->w->values) {
+        g->length[i]++;
+        return WSC_OK;
+    }
+    const float *logits = kernels_logits(g->w->values, i);
+    TRY(check_logits(g, logits, i));
     const int64_t at = g->length[i]++;
-    if (!g->w->values) return;
-    const int64_t token = sample_token(g, kernels_logits(g->w->values, i), g->first + i, at);
+    const int64_t token = sample_token(g, logits, g->first + i, at);
     g->text[i * g->length_max + at] = (int32_t)token;
     g->ended[i] = token == g->w->work.prompts->eos_id;
+    return WSC_OK;
 }
 
 /* One more token for every text. */
@@ -190,7 +210,7 @@ static enum wsc_err generate_step(struct writer *g, int64_t step)
     while (stream_walk_next(&walk))
         TRY(wafer_forward(w, &walk.at));
     for (int i = 0; i < g->n; i++)
-        add_token(g, i);
+        TRY(add_token(g, i));
     return wafer_send_times(w, step);
 }
 

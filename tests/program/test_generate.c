@@ -144,6 +144,21 @@ TEST(generate, wrong_prompts_are_told)
     }
 }
 
+/* Logits that overflow choose nothing. */
+TEST(generate, a_logit_that_is_no_number_ends_the_run)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --set model.vocab_size=300 --set model.output_logits_scale=3e38 "
+              "--set runconfig.load_checkpoint_states=model --mode generate "
+              "--model_dir %s --prompt a --tokenizer byte --checkpoint_path %s/checkpoint_20.mdl",
+              job_tiny(), job_path("overflow"), trained());
+    T_EQ(r.status, 4);
+    CU_ASSERT(strstr(r.err, "prompt 0, token 1: the logit of token ") != NULL);
+    CU_ASSERT(strstr(r.err, " is infinite; hint: ") != NULL);
+    spawn_free(&r);
+}
+
 /* ---- the cache ------------------------------------------------------------------------------- */
 
 /* "32,99,..." of the first line. */
