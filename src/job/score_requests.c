@@ -157,12 +157,15 @@ static enum wsc_err add_samples(const struct reader *r, const char *context,
     return rc;
 }
 
+static const char generates[] = "a request for a generated text; log-likelihoods alone are scored";
+
 /* A request with two texts, or one; @p kind is checked against the number of them. */
 static enum wsc_err add_request(const struct reader *r, const json_t *first, const json_t *second,
                                 enum job_score_kind *kind)
 {
     struct job_score_requests *q = r->out;
     const char *context = json_string_value(first), *continuation = json_string_value(second);
+    if (json_is_object(second)) return bad(r, generates);
     if (!context || (second && !continuation)) return bad(r, "arguments: expected texts");
     if (second ? !*continuation : !*context) return bad(r, "arguments: an empty text");
     if (!second) *kind = SCORE_TEXT;
@@ -207,9 +210,25 @@ static enum wsc_err read_gold(const struct reader *r, const json_t *target, int 
     return WSC_OK;
 }
 
+/* Where a line names its kind, it is one of those that are scored. */
+static enum wsc_err check_type(const struct reader *r, const json_t *type)
+{
+    static const char *const scored[] = {"loglikelihood", "loglikelihood_rolling",
+                                         "multiple_choice"};
+    const char *text = json_string_value(type);
+    if (!type) return WSC_OK;
+    for (size_t i = 0; text && i < sizeof scored / sizeof *scored; i++)
+        if (!strcmp(text, scored[i])) return WSC_OK;
+    return bad(r, text && !strcmp(text, "generate_until")
+                      ? generates
+                      : "request_type: expected loglikelihood, loglikelihood_rolling or "
+                        "multiple_choice");
+}
+
 static enum wsc_err add_document(const struct reader *r, const json_t *line)
 {
     struct job_score_requests *q = r->out;
+    TRY(check_type(r, json_object_get(line, "request_type")));
     const json_t *arguments = json_object_get(line, "arguments"),
                  *id = json_object_get(line, "doc_id");
     const size_t n =

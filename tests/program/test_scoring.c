@@ -135,6 +135,12 @@ TEST(scoring, wrong_requests_are_refused)
     } row[] = {
         {"{", "", ":1:1: "},
         {"[]", "", ":1: expected a JSON object"},
+        {"{\"request_type\": \"generate_until\", \"arguments\": [" PAIR "]}", "",
+         ":1: a request for a generated text"},
+        {"{\"request_type\": \"rank\", \"arguments\": [" PAIR "]}", "",
+         ":1: request_type: expected loglikelihood"},
+        {"{\"arguments\": [[\"a\", {\"until\": [\".\"]}]]}", "",
+         ":1: a request for a generated text"},
         {"{}", "", ":1: arguments: expected 1 to 1024 requests"},
         {"{\"arguments\": []}", "", "expected 1 to 1024 requests"},
         {"{\"arguments\": [[1, 2]]}", "", "arguments: expected texts"},
