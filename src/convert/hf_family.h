@@ -44,7 +44,7 @@ struct convert_family {
     /** Endings of tensors that belong to other tasks than ours, NULL at the end; they are left out
      *  with a warning. */
     const char *const *beside;
-    /** Of an encoder with a decoder: their blocks of the decoder, and ours; NULL for others. */
+    /** Blocks of a decoder after an encoder, theirs and ours; NULL for other families. */
     const char *decoder_blocks, *decoder_stack;
     /** Names of tensors that are copies of others, NULL at the end; they are left out. */
     const char *const *copies;
