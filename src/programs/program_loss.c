@@ -10,6 +10,7 @@
 
 #include <wsc/mem.h>
 
+#include <math.h>
 #include <string.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
