@@ -71,6 +71,30 @@ TEST(stream_walk, forward_then_backward_for_each_micro_batch)
     small_config_fini(&c);
 }
 
+/* An encoder is in the first step of a generation alone; indices name transfers of the whole walk.
+ */
+TEST(stream_walk, sources_pass_the_encoder_in_the_first_step)
+{
+    enum { DECODER = 3 };
+    struct model_stage stage[8] = {{.n_parts = 0}};
+    const struct model model = {.n_stacks = 2, .n_stages = 8, .stage = stage};
+    const struct stream_pass pass = {
+        .mode = STREAM_GENERATE, .first_step = 2, .n_steps = 3, .batch = {.n_micro = 1}};
+    for (int i = DECODER; i < model.n_stages; i++)
+        stage[i].stack = 1;
+    for (int64_t step = 2; step < 5; step++) {
+        struct stream_walk walk = stream_walk_of_step(&model, &pass, step);
+        const int first = step == 2 ? 0 : DECODER;
+        for (int i = first; i < model.n_stages; i++) {
+            CU_ASSERT(stream_walk_next(&walk));
+            T_EQ(walk.at.index, i);
+            T_EQ(walk.at.stage, i);
+            T_EQ(stream_starts_batch(&walk.at), i == first);
+        }
+        CU_ASSERT(!stream_walk_next(&walk));
+    }
+}
+
 TEST(stream_walk, texts_follow_the_last_token)
 {
     const struct stream_pass pass = {
