@@ -15,7 +15,7 @@
  *          TRY(kernels_backward(k, s, weights[s], grads[s], &simulated));
  *      kernels_destroy(&k);
  *
- *  One struct per wafer; not thread-safe, threads are used inside.  Read next:
+ *  One struct per wafer, for one thread at a time; threads are used inside.  Read next:
  *  docs/decisions/0017-kernel-table.md, docs/CONTRIBUTING.md (adding a row). */
 #ifndef WSC_KERNELS_H
 #define WSC_KERNELS_H
@@ -79,6 +79,9 @@ enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
 enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
                                      const struct model_weights *weights, float *grads,
                                      struct kernels_simulated *simulated) WSC_CHECKED;
+/** True when forward and backward may run on a worker thread while others compute on theirs: on the
+ *  host.  The mesh has threads of its own.  False for NULL. */
+bool kernels_share_threads(const struct kernels *k);
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling).  On the mesh @p scale is 1: fp32 needs no other. */
 void kernels_scale_gradients(struct kernels *k, double scale);

@@ -34,8 +34,9 @@ void num_init(int n_threads);
 int num_threads(void);
 /** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when all
  *  are done.  Items are taken by the threads as they become free, so nothing may depend on which
- *  thread runs which.  Bodies must not write the same data, nor call num_parallel.  thread is in
- *  [0, num_threads()), for scratch memory of its own. */
+ *  thread runs which.  Bodies must not write the same data.  thread is in [0, num_threads()), for
+ *  scratch memory of its own.  A body that calls num_parallel runs the items of that loop itself,
+ *  one after the other, as the thread that it is. */
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx);
 
 /* ---- formats --------------------------------------------------------------------------------- */

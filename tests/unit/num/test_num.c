@@ -208,3 +208,41 @@ TEST(num_threads, loops_of_all_sizes_follow_each_other)
     T_EQ(t.bad_thread, 0);
     num_init(1);
 }
+
+/* A loop inside an item runs on the thread of that item. */
+enum { OUTER_ITEMS = 6, INNER_ITEMS = 40 };
+struct nested {
+    struct tally tally[OUTER_ITEMS];
+    _Atomic int elsewhere;
+};
+struct nested_item {
+    struct nested *all;
+    struct tally *tally;
+    int thread;
+};
+
+static void count_inner(void *ctx, int64_t i, int thread)
+{
+    const struct nested_item *item = ctx;
+    count_item(item->tally, i, thread);
+    if (thread != item->thread) atomic_store(&item->all->elsewhere, 1);
+}
+
+static void run_inner(void *ctx, int64_t i, int thread)
+{
+    struct nested *all = ctx;
+    struct nested_item item = {all, &all->tally[i], thread};
+    num_parallel(INNER_ITEMS, count_inner, &item);
+}
+
+TEST(num_threads, a_loop_inside_an_item_stays_on_its_thread)
+{
+    static struct nested n;
+    memset(&n, 0, sizeof n);
+    num_init(3);
+    num_parallel(OUTER_ITEMS, run_inner, &n);
+    for (int i = 0; i < OUTER_ITEMS * INNER_ITEMS; i++)
+        T_EQ(n.tally[i / INNER_ITEMS].count[i % INNER_ITEMS], 1);
+    T_EQ(n.elsewhere, 0);
+    num_init(1);
+}
