@@ -4,6 +4,7 @@
 
 #include <wsc/mem.h>
 #include <wsc/num.h>
+#include <wsc/num_math.h>
 
 #include <math.h>
 #include <stdatomic.h>
@@ -154,6 +155,36 @@ TEST(num_vector, add_and_scale)
     num_scale(z, -1.5F, 20);
     for (int i = 0; i < 21; i++)
         CU_ASSERT(z[i] == (i < 20 ? (y[i] + x[i]) * -1.5F : y[i] + x[i]));
+}
+
+/* Rows added at once, and products of two vectors, have the bits of one row after the other and of
+ * num_dot(), in every format. */
+TEST(num_vector, rows_and_products_of_every_format)
+{
+    enum { ROWS = 7, LD = 45, N = 41 };
+    float wide[ROWS * LD], sum[N], expected[N], out[N];
+    uint16_t narrow[ROWS * LD];
+    for (enum num_format format = NUM_FP32; format <= NUM_CB16; format++) {
+        const void *x = format == NUM_FP32 ? (const void *)wide : narrow;
+        const int64_t bytes = num_format_bytes(format);
+        test_fill(wide, ROWS * LD, 3);
+        if (format != NUM_FP32) num_narrow(format, narrow, wide, (int64_t)ROWS * LD);
+        if (format != NUM_FP32) num_widen(format, wide, narrow, (int64_t)ROWS * LD);
+        for (int64_t rows = 0; rows <= ROWS; rows++) {
+            test_fill(sum, N, 4);
+            memcpy(expected, sum, sizeof sum);
+            num_add_rows(format, sum, x, rows, LD, N);
+            for (int64_t r = 0; r < rows; r++)
+                num_add(expected, wide + r * LD, N);
+            T_EQ(memcmp(sum, expected, sizeof sum), 0);
+        }
+        for (int64_t n = 0; n <= N; n++)
+            CU_ASSERT(num_dot_of(format, x, (const char *)x + LD * bytes, n) ==
+                      num_dot(wide, wide + LD, n));
+        num_sum_of(out, wide, wide + LD, N);
+        for (int i = 0; i < N; i++)
+            CU_ASSERT(out[i] == wide[i] + wide[LD + i]);
+    }
 }
 
 /* ---- threads */
