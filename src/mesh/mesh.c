@@ -111,8 +111,11 @@ enum wsc_err mesh_clear(struct mesh *m)
     for (int i = 0; i < m->n_regions; i++)
         mesh_region_clear(&m->region[i]);
     mesh_share_fini(m);
-    m->share_rc = WSC_OK;
+    m->share_rc = m->end_rc = WSC_OK;
+    wsc_free(m->end_message);
+    m->end_message = NULL;
     m->parity = 0;
+    m->stopped = false;
     m->linked = m->expired = false;
     return WSC_OK;
 }
@@ -182,6 +185,7 @@ void mesh_destroy(struct mesh **mesh)
     mesh_regions_fini(m);
     mesh_share_fini(m);
     free_program(m);
+    wsc_free(m->end_message);
     mesh_buffer_give(&m->channels);
     mesh_buffer_give(&m->queues);
     mesh_buffer_give(&m->places);

@@ -9,6 +9,7 @@
 #include "pe.h"
 #include "region.h"
 #include "router.h"
+#include "snapshot.h"
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
@@ -168,21 +169,30 @@ static int64_t own_next(const struct mesh *m)
     return next;
 }
 
+static bool is_asked_to_stop(const struct mesh *m)
+{
+    return m->config.stop && m->config.stop(m->config.progress_ctx);
+}
+
 /* That of all processes; none also when one of them failed. */
 static enum wsc_err find_next(struct mesh *m, int64_t *next)
 {
-    int64_t least[2] = {failed(m) ? -1 : 0, own_next(m)};
-    TRY(mesh_share_least(m, least, 2));
+    int64_t least[3] = {failed(m) ? -1 : 0, own_next(m), is_asked_to_stop(m) ? -1 : 0};
+    TRY(mesh_share_least(m, least, 3));
     *next = least[0] ? INT64_MAX : least[1];
+    m->stopped = least[2] != 0;
     return *next < INT64_MAX ? mesh_share_cycle(m) : WSC_OK;
 }
 
-/* Rare beside the work of a cycle, frequent beside a person's patience. */
-static void tell_progress(const struct mesh *m)
+/* Rare beside the work of a cycle, frequent beside a person's patience: a cycle of a whole wafer
+ * takes some hundredths of a second. */
+static void tell_progress(struct mesh *m)
 {
-    enum { EVERY = 256 };
-    const int64_t now = m->region->now;
-    if (m->config.progress && now % EVERY == 0) m->config.progress(m->config.progress_ctx, now);
+    enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
+    const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
+    if (!m->config.progress || ++m->untold < every) return;
+    m->untold = 0;
+    m->config.progress(m->config.progress_ctx, m->region->now);
 }
 
 /* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
@@ -192,7 +202,7 @@ bool mesh_next_cycle(struct mesh *m)
     int64_t next = INT64_MAX;
     tell_progress(m);
     m->share_rc = find_next(m, &next);
-    if (m->share_rc || next == INT64_MAX) return false;
+    if (m->share_rc || next == INT64_MAX || !mesh_snapshot_pass(m, next)) return false;
     mesh_begin_cycle(m, next);
     return !m->expired;
 }

@@ -76,6 +76,19 @@ static enum wsc_err new_letters(struct mesh_bytes *b, int64_t n)
     return WSC_OK;
 }
 
+static void note_gates(const struct mesh *m, int side)
+{
+    const struct mesh_border *b = m->border;
+    for (int32_t i = 0; i < b->n[side]; i++)
+        b->gate[side][i] = m->channel[b->first[side] + i].gate;
+}
+
+void mesh_share_resume(struct mesh *m)
+{
+    for (int side = NORTH; side < SIDES && m->border; side++)
+        if (outer(m, side)) note_gates(m, side);
+}
+
 /* A PE's column sends at most one wavelet over the border in a cycle and wakes one router; every
  * gate of the row may change. */
 static enum wsc_err begin_side(struct mesh *m, int side)
@@ -87,8 +100,7 @@ static enum wsc_err begin_side(struct mesh *m, int side)
     TRY(new_letters(&b->out[side], 2LL * m->config.w + b->n[side]));
     TRY(new_letters(&b->in[side], 2LL * m->config.w + row_channels(m, theirs)));
     TRY_NEW(b->gate[side], WSC_MEM_MESH, b->n[side] + 1);
-    for (int32_t i = 0; i < b->n[side]; i++)
-        b->gate[side][i] = m->channel[b->first[side] + i].gate;
+    note_gates(m, side);
     return WSC_OK;
 }
 
@@ -268,11 +280,12 @@ static enum wsc_err spread_sinks(struct mesh *m)
     return WSC_OK;
 }
 
-static enum wsc_err spread_stats(const struct mesh *m, struct mesh_stats *stats)
+enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats)
 {
     const struct mesh_share *s = m->config.share;
     int64_t most = -stats->cycles;
     struct mesh_stats all = {0};
+    if (!m->border) return WSC_OK;
     TRY(mesh_share_least(m, &most, 1));
     for (int p = 0; p < s->parts; p++) {
         struct mesh_stats of = *stats;
@@ -289,7 +302,7 @@ static enum wsc_err spread_stats(const struct mesh *m, struct mesh_stats *stats)
 enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats)
 {
     if (!m->border) return WSC_OK;
-    TRY(spread_stats(m, stats));
+    TRY(mesh_share_stats(m, stats));
     m->region->last = stats->cycles; /* of all bands, for deadlock.c */
     return spread_sinks(m);
 }

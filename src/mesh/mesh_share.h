@@ -25,6 +25,10 @@ enum wsc_err mesh_share_cycle(struct mesh *m);
 enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n);
 /* The error @p rc of the northernmost band that has one, in every process. */
 enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc);
+/* Counts of all bands. */
+enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats);
+/* After a snapshot was read: what the neighbours know of the own rows. */
+void mesh_share_resume(struct mesh *m);
 /* Counts of all bands, and the words that left over edges. */
 enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats);
 /* Every process gets the state of all PEs, routers and edges, so that what is left over can be

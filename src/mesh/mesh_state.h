@@ -272,6 +272,13 @@ struct mesh_cell {
     int32_t extra; /* index + 1 */
 };
 
+/* An array of the host that tasks change, bytes of each PE. */
+struct mesh_noted {
+    void *array; /* borrowed */
+    int64_t bytes;
+};
+enum { MESH_MAX_NOTED = 8 };
+
 struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
@@ -290,6 +297,12 @@ struct mesh {
     int n_regions, own, n_own;  /* of all processes; first of those that run here, their number */
     struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
     enum wsc_err share_rc;      /* of an exchange with them */
+    int64_t untold;             /* cycles since progress was reported */
+    bool stopped;               /* somebody asks the run to end */
+    enum wsc_err end_rc;        /* why it ends between two cycles */
+    char *end_message;          /* owned */
+    struct mesh_noted noted[MESH_MAX_NOTED];
+    int n_noted;
     struct mesh_switch *extra;
     int n_extra, extra_capacity;
     struct mesh_cell *cell; /* n_pes x MESH_COLOURS until linked */

@@ -86,17 +86,31 @@ void mesh_regions_fini(struct mesh *m)
     wsc_free(m->region);
 }
 
-static void clear_active(struct mesh_active *a, int64_t n_words)
+void mesh_active_clear(struct mesh_region *r, int k)
 {
+    const struct mesh_active *a = &r->active[k];
+    const int64_t n = r->n_words;
     if (!a->word) return; /* of another process */
-    memset(a->word, 0, (size_t)n_words * sizeof *a->word);
-    memset(a->chunk, 0, (size_t)((n_words + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
+    memset(a->word, 0, (size_t)n * sizeof *a->word);
+    memset(a->chunk, 0, (size_t)((n + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
+}
+
+void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats)
+{
+    *stats = (struct mesh_stats){0};
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_region *r = &m->region[m->own + i];
+        if (r->last > stats->cycles) stats->cycles = r->last;
+        stats->wavelets += r->stats.wavelets;
+        stats->wavelet_hops += r->stats.wavelet_hops;
+        stats->elements += r->stats.elements;
+    }
 }
 
 void mesh_region_clear(struct mesh_region *r)
 {
     for (int i = 0; i < MESH_AHEAD; i++)
-        clear_active(&r->active[i], r->n_words);
+        mesh_active_clear(r, i);
     for (int i = 0; i < 4; i++) {
         struct mesh_mail *mail = &r->mail[i / 2][i % 2];
         if (mail->word) memset(mail->word, 0, (size_t)r->m->config.w * sizeof *mail->word);

@@ -12,6 +12,11 @@
 enum wsc_err mesh_regions_init(struct mesh *m);
 void mesh_regions_fini(struct mesh *m);
 void mesh_region_clear(struct mesh_region *r);
+/* Forget the visits of list @p k. */
+void mesh_active_clear(struct mesh_region *r, int k);
+/* Counts of the regions that ran here; the length of the run is the end of the last cycle in which
+ * one did something. */
+void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats);
 enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
 void mesh_fire_timers(struct mesh_region *r);
 /* The first cycle for which there is a timer, or INT64_MAX. */

@@ -93,7 +93,7 @@ struct trial {
 static void run_trial(const struct mesh_share *share, void *arg)
 {
     struct trial *t = arg;
-    case_run_shared(t->c, &(struct view){0}, share, &t->out, &t->log);
+    case_run_on(t->c, &(struct case_host){.share = share}, &t->out, &t->log);
 }
 
 static bool same_outcome(const struct outcome *a, const struct outcome *b)
