@@ -3,8 +3,10 @@
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
 #include "cmd.h"
+#include "mesh_plan.h"
 #include "mesh_ranks.h"
 #include "mesh_show.h"
+#include "mesh_snapshot.h"
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"
@@ -13,7 +15,6 @@
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -178,30 +179,50 @@ struct running {
 static void show_cycle(void *ctx, int64_t cycle)
 {
     struct running *r = ctx;
-    if (!r->newest) r->total = (int64_t)fmax(kernels_row_cycles(r->row, r->c), 0);
+    if (!r->newest) r->total = app_plan_cycles(r->row, r->c);
     if (cycle < r->newest) r->over += r->newest;
     r->newest = cycle;
     out_progress_at(r->row->name, r->over + cycle, r->total, "cycles");
 }
 
 /* Run the kernel on its fabric, watched when something is to be shown. */
-static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
-                           const struct hw *machine)
+static enum wsc_err run_shown(struct app_mesh *o, const struct kernels_row *k,
+                              struct programs_result *r)
 {
-    const char *name = k->name;
-    struct programs_result r;
-    o->c.hw = machine;
-    TRY(app_show_begin(&o->show, o->c.w, o->c.h));
-    o->c.watch = o->show.watch;
     struct running running = {.row = k, .c = &o->c};
     const bool shows = !o->c.share || !o->c.share->part; /* the first of the ranks does */
     o->c.progress = shows ? show_cycle : NULL;
     o->c.progress_ctx = &running;
-    if (shows) out_progress_start(name, 0);
-    enum wsc_err rc = kernels_row_run(k, &o->c, &r);
+    if (shows) {
+        out_progress_start(k->name, 0);
+        out_progress(0, "cycles; setting up");
+    }
+    enum wsc_err rc = kernels_row_run(k, &o->c, r);
     out_progress_end();
-    if (!rc && shows) rc = show_result(o, name, &r);
+    return !rc && shows ? show_result(o, k->name, r) : rc;
+}
+
+/* With snapshots, where they are asked for, and until a signal ends it. */
+static enum wsc_err run_saved(struct app_mesh *o, const struct kernels_row *k, struct comm *comm,
+                              struct programs_result *r)
+{
+    struct app_snapshots *snapshots;
+    TRY(app_show_begin(&o->show, o->c.w, o->c.h));
+    o->c.watch = o->show.watch;
+    enum wsc_err rc = app_snapshot_begin(&snapshots, o, comm);
+    if (!rc) rc = app_snapshot_end(&snapshots, run_shown(o, k, r));
     app_show_fini(&o->show);
+    return rc;
+}
+
+static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
+                           const struct hw *machine, struct comm *comm)
+{
+    const char *name = k->name;
+    struct programs_result r;
+    o->c.hw = machine;
+    if (o->plan) return app_plan_print(o, k);
+    enum wsc_err rc = run_saved(o, k, comm, &r);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
     if (r.max_error <= kernels_row_tolerance(k, &o->c)) return WSC_OK;
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
@@ -218,7 +239,7 @@ static enum wsc_err run_kernel(struct app_call *call)
     TRY(check_kernel(call, k));
     complete(&o->c, o);
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
-    if (!rc) rc = run_on(o, k, &machine);
+    if (!rc) rc = run_on(o, k, &machine, o->c.share ? call->comm : NULL);
     hw_machine_fini(&cluster);
     return rc;
 }
