@@ -67,6 +67,10 @@ void mesh_snapshots_destroy(struct mesh_snapshots **s);
 /** No program follows: what the host reads from now on need not be kept.  NULL is allowed. */
 void mesh_snapshots_last(struct mesh_snapshots *s);
 
+/** Cycles of all programs before the snapshot that was resumed from, which did not run here; 0 for
+ *  NULL and where nothing is resumed. */
+int64_t mesh_snapshots_resumed(const struct mesh_snapshots *s);
+
 /** Tasks of @p m change @p array (borrowed while the fabric is there), which has @p bytes for each
  *  PE, in rows: it belongs to the state of the program.  Before mesh_run(); at most 8 arrays, more
  *  are WSC_CAPACITY. */

@@ -14,6 +14,7 @@
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
+#include <wsc/mesh_snapshot.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +37,13 @@ static void print_list(void)
     }
 }
 
+/* Router-cycles a second of what ran here, after the snapshot where one was resumed from. */
+static double host_rate(const struct programs_case *c, const struct programs_result *r)
+{
+    const int64_t cycles = r->stats.cycles - mesh_snapshots_resumed(c->snapshots);
+    return r->host_seconds > 0 ? (double)cycles * c->w * c->h / r->host_seconds : 0;
+}
+
 /* The result as one object; the fields are in docs/FILES.md. */
 static void print_json(const char *name, const struct programs_case *c,
                        const struct programs_result *r)
@@ -47,9 +55,8 @@ static void print_json(const char *name, const struct programs_case *c,
                  "\"max_error\": %.9g, \"elements\": %lld",
                  name, r->algo, c->arch == MESH_WSE3 ? "wse3" : "wse2", c->w, c->h,
                  (long long)r->words, (long long)r->stats.cycles, (long long)r->stats.wavelets,
-                 (long long)r->stats.wavelet_hops, router_cycles, r->host_seconds,
-                 r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
-                 (long long)r->stats.elements);
+                 (long long)r->stats.wavelet_hops, router_cycles, r->host_seconds, host_rate(c, r),
+                 r->max_error, (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"analytical_cycles\": %.1f", r->form);
     if (r->tile_most > 0)
         (void)printf(", \"tile_cycles_mean\": %.1f, \"tile_cycles_most\": %.0f", r->tile_mean,
@@ -72,7 +79,7 @@ static void print_text(const char *title, const struct programs_case *c,
                      r->tile_most);
     if (r->host_seconds > 0)
         (void)printf("%.3g s on this host, %.3g M router-cycles/s\n", r->host_seconds,
-                     1e-6 * (double)r->stats.cycles * c->w * c->h / r->host_seconds);
+                     1e-6 * host_rate(c, r));
 }
 
 /* A fabric that suits the kernel, and the choices of the options in the kernel's types. */

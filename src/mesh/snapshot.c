@@ -475,6 +475,11 @@ void mesh_snapshots_last(struct mesh_snapshots *s)
     if (s) s->last = true;
 }
 
+int64_t mesh_snapshots_resumed(const struct mesh_snapshots *s)
+{
+    return s && s->config.resumes ? s->head.over + s->head.next : 0;
+}
+
 void mesh_snapshot_watch(struct mesh *m, struct mesh_watch *w)
 {
     if (m->config.snapshots && w) m->config.snapshots->watch = w;
