@@ -21,7 +21,7 @@ static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
 {
     __builtin_prefetch(&r->pe[v->at]);
     if (v->router) __builtin_prefetch(&r->router[v->at]);
-    if (v->pe) __builtin_prefetch(&r->thread[0][v->at]);
+    if (v->pe) __builtin_prefetch(&r->main[v->at]);
 }
 
 static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v)
@@ -33,14 +33,15 @@ static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v
     for (int i = 0; i < 3; i++)
         __builtin_prefetch(ch + i);
     if (v->pe && pe->threads > 1)
-        __builtin_prefetch(&r->thread[__builtin_ctz(pe->threads & ~1U)][v->at]);
+        __builtin_prefetch(mesh_thread_at(r, v->at, __builtin_ctz(pe->threads & ~1U)));
 }
 
 static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
 {
     const struct mesh_pe *pe = &r->pe[v->at];
     if (v->pe && pe->threads)
-        __builtin_prefetch(pe->memory + r->thread[__builtin_ctz(pe->threads)][v->at].at[1]);
+        __builtin_prefetch(pe->memory +
+                           mesh_thread_at(r, v->at, __builtin_ctz(pe->threads))->at[1]);
 }
 
 /* Takes the places of a chunk; @return how many. */

@@ -335,7 +335,7 @@ static int64_t pe_bytes(const struct mesh *m, int64_t at)
 }
 static int64_t thread_bytes(const struct mesh *m, int64_t at)
 {
-    return at * (int64_t)sizeof **m->thread;
+    return at * (int64_t)sizeof *m->main;
 }
 static int64_t channel_bytes(const struct mesh *m, int64_t at)
 {
@@ -368,6 +368,37 @@ static enum wsc_err spread_pes(struct mesh *m)
     return rc;
 }
 
+/* Microthread @p i of all PEs between the blocks of the regions and one array, for those whose
+ * process has them (@p own) or lacks them. */
+static enum wsc_err move_threads(struct mesh *m, int i, bool own, struct mesh_thread *all)
+{
+    for (int64_t at = 0; at < m->n_pes; at++) {
+        struct mesh_pe *pe = &m->pe[at];
+        if (mesh_is_own(pe) != own || !(pe->threads >> i & 1U)) continue;
+        if (!own) TRY(mesh_thread_make(pe->region, pe, i));
+        struct mesh_thread *t = mesh_thread_of(pe->region, pe, i);
+        if (own)
+            all[at] = *t;
+        else
+            *t = all[at];
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err spread_microthreads(struct mesh *m)
+{
+    struct mesh_thread *all;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(all, WSC_MEM_MESH, m->n_pes);
+    for (int i = 1; i <= MESH_THREADS && !rc; i++) {
+        rc = move_threads(m, i, true, all);
+        if (!rc) rc = spread_places(m, all, thread_bytes);
+        if (!rc) rc = move_threads(m, i, false, all);
+    }
+    wsc_free(all);
+    return rc;
+}
+
 static enum wsc_err spread_sources(struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
@@ -383,9 +414,9 @@ enum wsc_err mesh_share_state(struct mesh *m)
     TRY(spread_places(m, m->router, router_bytes));
     TRY(spread_places(m, m->channel, channel_bytes));
     TRY(spread_places(m, m->queues.data, queue_bytes));
-    for (int i = 0; i <= MESH_THREADS; i++)
-        TRY(spread_places(m, m->thread[i], thread_bytes));
+    TRY(spread_places(m, m->main, thread_bytes));
     TRY(spread_pes(m));
+    TRY(spread_microthreads(m));
     return spread_sources(m);
 }
 

@@ -21,6 +21,27 @@ static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
     return WSC_OK;
 }
 
+static int64_t n_blocks(const struct mesh_region *r)
+{
+    return (r->n_pes + MESH_BLOCK - 1) / MESH_BLOCK;
+}
+
+enum wsc_err mesh_thread_block(struct mesh_region *r, int64_t at, int thread)
+{
+    struct mesh_thread **block = &r->micro[thread - 1][at / MESH_BLOCK];
+    *block = wsc_alloc_raw(WSC_MEM_MESH, MESH_BLOCK, sizeof **block);
+    return *block ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "microthreads");
+}
+
+static void free_micro(struct mesh_region *r)
+{
+    for (int i = 0; i < MESH_THREADS; i++) {
+        for (int64_t b = 0; r->micro[i] && b < n_blocks(r); b++)
+            wsc_free(r->micro[i][b]);
+        wsc_free(r->micro[i]);
+    }
+}
+
 /* Band @p index of the rows, all of them nearly equally high; arrays of the fabric are borrowed
  * from its first PE on. */
 static enum wsc_err region_init(struct mesh *m, int index)
@@ -34,8 +55,9 @@ static enum wsc_err region_init(struct mesh *m, int index)
     r->n_words = (r->n_pes + 63) / 64;
     r->pe = m->pe + first;
     r->router = m->router + first;
-    for (int i = 0; i <= MESH_THREADS; i++)
-        r->thread[i] = m->thread[i] + first;
+    r->main = m->main + first;
+    for (int i = 0; i < MESH_THREADS; i++)
+        TRY_NEW(r->micro[i], WSC_MEM_MESH, n_blocks(r));
     memcpy(r->step, m->step, sizeof r->step);
     for (int64_t i = 0; i < r->n_pes; i++)
         r->pe[i].region = r;
@@ -72,6 +94,7 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->active[i].word);
         wsc_free(r->active[i].chunk);
     }
+    free_micro(r);
     wsc_free(r->visit);
     wsc_free(r->source);
     wsc_free(r->message);

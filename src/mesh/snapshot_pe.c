@@ -309,8 +309,11 @@ static enum wsc_err pe_state(struct mesh_stream *s, struct mesh_pe *pe)
     if (!mesh_stream_holds(s, registers_hold(pe, &g))) return WSC_OK;
     if (mesh_stream_reads(s)) set_registers(pe, &g);
     queues_state(s, pe);
-    for (unsigned set = g.threads; set; set &= set - 1)
-        TRY(thread_state(s, pe, mesh_thread_of(pe->region, pe, __builtin_ctz(set))));
+    for (unsigned set = g.threads; set; set &= set - 1) {
+        const int thread = __builtin_ctz(set);
+        TRY(mesh_thread_make(pe->region, pe, thread));
+        TRY(thread_state(s, pe, mesh_thread_of(pe->region, pe, thread)));
+    }
     TRY(todo_state(s, pe, g.n_todo));
     if (g.armed) TRY(armed_state(s, pe->region, &pe->armed));
     return memory_state(s, pe, g.memory_bytes);
