@@ -11,6 +11,8 @@
 #include "router.h"
 #include "snapshot.h"
 
+#include <wsc/check.h>
+
 /* ---- visits ---------------------------------------------------------------------------------- */
 
 /* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
@@ -163,6 +165,7 @@ static int64_t own_next(const struct mesh *m)
 {
     int64_t next = INT64_MAX;
     if (somebody_is_active(m) || source_can_send(m)) return m->region->now + 1;
+    if (mesh_share_has_mail(m)) return m->horizon + 1; /* of the cycle before the exchange */
     for (int i = 0; i < m->n_own; i++) {
         int64_t first = mesh_next_timer(&m->region[m->own + i]);
         if (first < next) next = first;
@@ -175,14 +178,40 @@ static bool is_asked_to_stop(const struct mesh *m)
     return m->config.stop && m->config.stop(m->config.progress_ctx);
 }
 
-/* That of all processes; none also when one of them failed. */
+/* Up to which cycle each process may run before the next exchange, when all continue in cycle @p
+ * next: what leaves over a border in cycle @p ahead is exchanged after it. */
+static void set_horizon(struct mesh *m, int64_t next, int64_t ahead)
+{
+    int64_t last = ahead > next ? ahead : next;
+    if (last >= m->config.max_cycles) last = m->config.max_cycles - 1;
+    m->horizon = mesh_snapshot_horizon(m, last);
+    mesh_share_gained(m, m->horizon - next);
+}
+
+/* After an exchange with the other processes: the next cycle of all of them; none also when one of
+ * them failed. */
 static enum wsc_err find_next(struct mesh *m, int64_t *next)
 {
-    int64_t least[3] = {failed(m) ? -1 : 0, own_next(m), is_asked_to_stop(m) ? -1 : 0};
-    TRY(mesh_share_least(m, least, 3));
+    TRY(mesh_share_cycle(m));
+    const int64_t own = own_next(m), ahead = mesh_share_ahead(m);
+    int64_t least[4] = {failed(m) ? -1 : 0, own, is_asked_to_stop(m) ? -1 : 0,
+                        ahead && own > ahead ? own : ahead};
+    TRY(mesh_share_least(m, least, 4));
     *next = least[0] ? INT64_MAX : least[1];
     m->stopped = least[2] != 0;
-    return *next < INT64_MAX ? mesh_share_cycle(m) : WSC_OK;
+    if (m->border && *next < INT64_MAX) set_horizon(m, *next, least[3]);
+    return WSC_OK;
+}
+
+/* The next cycle of this process, when nothing can have crossed a border before it ends. */
+static bool runs_ahead(const struct mesh *m, int64_t *next)
+{
+    if (!m->border || failed(m)) return false;
+    *next = own_next(m);
+    if (*next > m->horizon) return false;
+    WSC_CHECK(!mesh_share_has_sent(m), "something crossed in cycle %lld, expected none before %lld",
+              (long long)m->region->now, (long long)m->horizon);
+    return true;
 }
 
 /* Rare beside the work of a cycle, frequent beside a person's patience: a cycle of a whole wafer
@@ -202,6 +231,11 @@ bool mesh_next_cycle(struct mesh *m)
 {
     int64_t next = INT64_MAX;
     tell_progress(m);
+    if (runs_ahead(m, &next)) {
+        mesh_begin_cycle(m, next);
+        return true;
+    }
+    next = INT64_MAX;
     m->share_rc = find_next(m, &next);
     if (m->share_rc || next == INT64_MAX || !mesh_snapshot_pass(m, next)) return false;
     mesh_begin_cycle(m, next);

@@ -304,11 +304,12 @@ struct mesh {
     struct mesh_region *region;
     int n_regions, own, n_own;  /* of all processes; first of those that run here, their number */
     struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
-    enum wsc_err share_rc;      /* of an exchange with them */
-    int64_t untold;             /* cycles since progress was reported */
-    bool stopped;               /* somebody asks the run to end */
-    enum wsc_err end_rc;        /* why it ends between two cycles */
-    char *end_message;          /* owned */
+    int64_t horizon; /* this process may run up to this cycle before the next exchange with them */
+    enum wsc_err share_rc; /* of an exchange with them */
+    int64_t untold;        /* cycles since progress was reported */
+    bool stopped;          /* somebody asks the run to end */
+    enum wsc_err end_rc;   /* why it ends between two cycles */
+    char *end_message;     /* owned */
     struct mesh_noted noted[MESH_MAX_NOTED];
     int n_noted;
     struct mesh_switch *extra;

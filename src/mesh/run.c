@@ -24,6 +24,7 @@ static enum wsc_err first_cycle(struct mesh *m, enum mesh_beginning how)
     for (int i = 0; i < m->n_own && how == MESH_BEGINS; i++)
         start_region(&m->region[m->own + i]);
     if (how == MESH_CONTINUES) TRY(mesh_share_agree(m, mesh_snapshot_restore(m, &first)));
+    m->horizon = first;
     mesh_begin_cycle(m, first);
     return WSC_OK;
 }

@@ -264,6 +264,8 @@ static enum wsc_err write_all(struct mesh *m, struct writing *w)
 static enum wsc_err write_snapshot(struct mesh *m, int64_t next)
 {
     struct writing w = {.archive = &m->config.snapshots->config.archive};
+    for (int i = 0; i < m->n_regions; i++)
+        m->region[i].now = next - 1; /* nothing happened in between */
     enum wsc_err rc = mesh_share_agree(m, measure(m, &w, next));
     if (!rc) rc = mesh_share_agree(m, write_all(m, &w));
     wsc_free(w.timers.timer);
@@ -287,6 +289,13 @@ static bool is_due(const struct mesh *m, int64_t next)
 {
     const struct mesh_snapshots *k = m->config.snapshots;
     return k && k->config.writes && (m->stopped || (k->config.every && k->over + next >= k->due));
+}
+
+int64_t mesh_snapshot_horizon(const struct mesh *m, int64_t last)
+{
+    const struct mesh_snapshots *k = m->config.snapshots;
+    if (!k || !k->config.writes || !k->config.every) return last;
+    return last < k->due - k->over - 1 ? last : k->due - k->over - 1;
 }
 
 bool mesh_snapshot_pass(struct mesh *m, int64_t next)

@@ -13,6 +13,8 @@
 /* Between two cycles: write what is due; false when the run ends here, because of a signal or
  * because the file could not be written (m->end_rc). @p next is the cycle that would follow. */
 bool mesh_snapshot_pass(struct mesh *m, int64_t next);
+/* The cycle @p last, or an earlier one after which a snapshot is due. */
+int64_t mesh_snapshot_horizon(const struct mesh *m, int64_t last);
 /* How a program of a run begins. */
 enum mesh_beginning {
     MESH_BEGINS,   /* in cycle 0 */

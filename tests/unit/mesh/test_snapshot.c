@@ -73,7 +73,7 @@ static void resume(const struct kernel *one, const struct shelf_shot *shot, int 
     if (parts == 1)
         run_kernel(NULL, of);
     else
-        share_group_run(parts, run_kernel, of, sizeof *of);
+        (void)share_group_run(parts, run_kernel, of, sizeof *of);
     for (int p = 0; p < parts; p++)
         expect_same(&of[p], one, parts > 1 ? "resumed on processes" : "resumed on threads",
                     parts > 1 ? parts : threads);
@@ -88,7 +88,7 @@ static void take_shots(const struct kernel *one, int64_t every, int parts, struc
     if (parts == 1)
         run_kernel(NULL, of);
     else
-        share_group_run(parts, run_kernel, of, sizeof *of);
+        (void)share_group_run(parts, run_kernel, of, sizeof *of);
     *shelf = of[0].shelf;
     for (int p = 0; p < parts; p++) {
         expect_same(&of[p], one, "with snapshots on processes", parts);
@@ -203,7 +203,7 @@ static int check_random(struct trial *t, struct trial *one, uint64_t seed)
             t[p] = (struct trial){.c = one->c, .shelf = {.from = &shelf.shot[k]}};
         run_trial(NULL, t);
         differ += check_trials(t, one, 1, seed, "resumed alone");
-        share_group_run(parts, run_trial, t, sizeof *t);
+        (void)share_group_run(parts, run_trial, t, sizeof *t);
         differ += check_trials(t, one, parts, seed, "resumed as process");
     }
     shelf_free(&shelf);
