@@ -167,6 +167,8 @@ struct kernels_row {
     /** A program that makes its own operands and compares its own result; then the columns from
      *  `sizes` to `host` are NULL. */
     enum wsc_err (*collective)(const struct programs_case *c, struct programs_result *r);
+    /** Cycles of a collective by its formula, before it runs; NULL: there is none. */
+    double (*expected)(const struct programs_case *c);
 };
 /** Row @p i of the table, NULL after the last one. */
 const struct kernels_row *kernels_row_at(int i);
@@ -178,8 +180,8 @@ enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) 
  *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;
-/** Cycles of case @p c by the row's analytical model; negative for a collective, whose program
- *  computes them. */
+/** Cycles of case @p c by the row's analytical model or its formula; negative where there is none.
+ */
 double kernels_row_cycles(const struct kernels_row *row, const struct programs_case *c);
 /** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
  *  format four roundings to it, since results pass through sums, products and a map that round
