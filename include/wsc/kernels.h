@@ -54,11 +54,11 @@ void kernels_destroy(struct kernels **k);
 void kernels_begin(struct kernels *k, const struct data_share *share,
                    const struct data_batch *batch);
 /** Start a step of generation instead of a micro-batch: sample i of @p batch is a text, of which
- * the forwards compute @p positions [first, end); earlier ones are cached on the host (see
+ * the forwards compute positions [first, end) of @p step; earlier ones are cached on the host (see
  *  host_begin_cached()), and computed again on the mesh, which has no cache.  The logits of the
  *  last position are kept. */
 enum wsc_err kernels_begin_cached(struct kernels *k, const struct data_batch *batch,
-                                  const struct data_range *positions) WSC_CHECKED;
+                                  const struct data_step *step) WSC_CHECKED;
 /** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. The values are
  *  kept until the backward pass.  Errors on the mesh alone: a deadlock of the program, memory of a
  *  PE; the host cannot fail. */

@@ -483,6 +483,14 @@ static inline int model_n_transfers(const struct model *m, bool training)
 {
     return training ? 2 * m->n_stages - m->first_trained : m->n_stages;
 }
+/** First stage of stack @p stack in forward order. */
+static inline int model_first_stage(const struct model *m, int stack)
+{
+    int first = 0;
+    while (first < m->n_stages && m->stage[first].stack != stack)
+        first++;
+    return first;
+}
 /** Transfer @p k of a pass. */
 static inline struct model_transfer model_transfer_at(const struct model *m, int k)
 {

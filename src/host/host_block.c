@@ -201,7 +201,7 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         host_store_linear(k, b, wide, p.features, p.turned ? NULL : bias, host_at(k, qkv, p.column),
                           width);
     }
-    if (k->cached) host_cache_rows(k, b);
+    if (k->cached && k->stack->causal) host_cache_rows(k, b);
 }
 
 void host_qkv_forward(struct host *k)
