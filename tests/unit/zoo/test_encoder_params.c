@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Params of encoders, and of the first releases of the Model Zoo: defaults of classes of
+ * fine-tuning, seeds of masks, keys that are no longer keys, the 16-bit format that a file does not
+ * name. */
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/zoo.h>
+
+#include <string.h>
+
+#define OPTIM "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3}\n"
+#define LOADER(name, more)                                                                         \
+    "train_input: {data_processor: " name ", data_dir: ./d, vocab_file: v, batch_size: 4" more "}" \
+    "\n"
+#define ENCODER(more) "model: {vocab_size: 64, hidden_size: 16, num_heads: 2" more "}\n"
+
+static struct zoo_params parsed(const char *text)
+{
+    struct zoo_params p;
+    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), NULL, 0));
+    return p;
+}
+
+/* Masks are drawn from the seed in whatever order the samples come: a dump without it would be
+ * another job. */
+TEST(encoder_params, dynamic_masks_keep_their_seed)
+{
+    char *dump;
+    struct zoo_params p = parsed(LOADER("BertCSVDynamicMaskDataProcessor",
+                                        ", shuffle: false, shuffle_seed: 7") ENCODER("") OPTIM);
+    T_OK(zoo_params_dump(&p, &dump));
+    struct zoo_params again = parsed(dump);
+    T_EQ(again.train_input.shuffle_seed, 7);
+    wsc_free(dump);
+    zoo_params_fini(&again);
+    zoo_params_fini(&p);
+}
