@@ -178,8 +178,9 @@ static const struct conf_key keys[] = {
      {"regression", 0}), DOC("regression: the same as objective regression")},
     {FIELD(model.use_cls_bias), BOOL, DEFAULT("true"),
      DOC("summarization: bias of the classifier")},
-    {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("true"),
-     DOC("token_classification: padding counts in the loss too, with class 0")},
+    {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("false"),
+     DOC("token_classification: padding counts in the loss too, with class 0; then the loss is "
+         "divided by the tokens of a sequence as well")},
     {FIELD(model.pad_token_id), INT, DEFAULT("0"), RANGE(0, 1 << 20),
      DOC("encoders: token whose embedding lookups do not train")},
     {FIELD(model.mask_padding_in_positional_embed), BOOL, DEFAULT("false"),

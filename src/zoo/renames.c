@@ -38,6 +38,7 @@ static const struct rename renames[] = {
     {"model.encoder_nonlinearity", "model.nonlinearity", NULL, false, true},
     {"model.use_output_bias_in_mlm", "model.use_bias_in_output", NULL, false, true},
     {"model.num_classes", "model.num_labels", NULL, false, true},
+    {"model.encoder_output_dropout_rate", "model.task_dropout", NULL, false, true},
     {"model.src_vocab_size", "model.vocab_size", NULL, false, true},
     {"model.d_model", "model.hidden_size", NULL, false, true},
     {"model.d_ff", "model.filter_size", NULL, false, true},

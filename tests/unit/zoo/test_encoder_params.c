@@ -22,6 +22,28 @@ static struct zoo_params parsed(const char *text)
     return p;
 }
 
+/* The class of token classifiers drops nothing out unless a file says so, and leaves padding out of
+ * its loss. */
+TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
+{
+    struct zoo_params p = parsed(LOADER("BertTokenClassifierDataProcessor", "")
+                                     ENCODER(", encoder_output_dropout_rate: 0.3") OPTIM);
+    T_EQ(p.model.objective, ZOO_TOKEN_CLASSIFICATION);
+    T_NEAR(p.model.task_dropout, 0.3, 0);
+    T_NEAR(p.model.dropout_rate, 0, 0);
+    T_NEAR(p.model.embedding_dropout_rate, 0, 0);
+    T_TRUE(!p.model.include_padding_in_loss);
+    zoo_params_fini(&p);
+    p = parsed(LOADER("BertTokenClassifierDataProcessor", "") ENCODER(", dropout_rate: 0.2") OPTIM);
+    T_NEAR(p.model.embedding_dropout_rate, 0.2, 0);
+    T_NEAR(p.model.attention_dropout_rate, 0, 0);
+    zoo_params_fini(&p);
+    p = parsed(LOADER("SST2DataProcessor", "") ENCODER("") OPTIM);
+    T_NEAR(p.model.dropout_rate, 0.1, 0);
+    T_NEAR(p.model.attention_dropout_rate, 0.1, 0);
+    zoo_params_fini(&p);
+}
+
 /* Masks are drawn from the seed in whatever order the samples come: a dump without it would be
  * another job. */
 TEST(encoder_params, dynamic_masks_keep_their_seed)
