@@ -22,6 +22,13 @@ static struct zoo_params parsed(const char *text)
     return p;
 }
 
+static bool warns(const struct zoo_params *p, const char *part)
+{
+    for (int i = 0; i < p->n_warnings; i++)
+        if (strstr(p->warning[i].text, part)) return true;
+    return false;
+}
+
 /* The class of token classifiers drops nothing out unless a file says so, and leaves padding out of
  * its loss. */
 TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
@@ -56,5 +63,26 @@ TEST(encoder_params, dynamic_masks_keep_their_seed)
     T_EQ(again.train_input.shuffle_seed, 7);
     wsc_free(dump);
     zoo_params_fini(&again);
+    zoo_params_fini(&p);
+}
+
+/* Releases that scaled losses without naming a format took float16. */
+TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
+{
+    static const char scaled[] = LOADER("BertCSVDataProcessor", "") ENCODER(
+        ", mixed_precision: true") "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3, "
+                                   "loss_scaling_factor: dynamic}\n";
+    static const char named[] = LOADER("BertCSVDataProcessor", "")
+        ENCODER(", mixed_precision: true, fp16_type: float16") "optimizer: {optimizer_type: AdamW, "
+                                                               "learning_rate: 1e-3, "
+                                                               "loss_scaling_factor: dynamic}\n";
+    static const char note[] = "model.fp16_type: bfloat16 without this key; earlier "
+                               "releases took float16";
+    struct zoo_params p = parsed(scaled);
+    T_EQ(p.model.fp16_type, ZOO_BF16);
+    T_TRUE(warns(&p, note));
+    zoo_params_fini(&p);
+    p = parsed(named);
+    T_TRUE(!warns(&p, "earlier releases"));
     zoo_params_fini(&p);
 }
