@@ -365,6 +365,17 @@ static void check_masked_loss(struct conf_parse *p, struct zoo_model *m)
                         "mlm_loss_weight");
 }
 
+/* Pre-training has as many positions as its samples have tokens, unless the file says more. */
+static void set_positions(const struct conf_parse *p, struct zoo_params *params)
+{
+    const struct zoo_input *in =
+        params->train_input.present ? &params->train_input : &params->eval_input;
+    struct zoo_model *m = &params->model;
+    if (m->objective == ZOO_MASKED_LM && in->max_sequence_length > 0 &&
+        !was_given(p, "model.max_position_embeddings"))
+        m->max_position_embeddings = in->max_sequence_length;
+}
+
 /* What encoders need beside the keys of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
@@ -530,6 +541,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
                                                                : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
     check_seq2seq(p, params);
+    set_positions(p, params);
     check_model(p, &params->model);
     check_preferences(p, params);
     set_ranges(&params->train_input, &params->model);

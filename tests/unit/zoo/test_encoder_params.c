@@ -66,6 +66,18 @@ TEST(encoder_params, dynamic_masks_keep_their_seed)
     zoo_params_fini(&p);
 }
 
+/* Pre-training has the positions of its samples, fine-tuning those of the class. */
+TEST(encoder_params, positions_follow_the_samples_of_pre_training)
+{
+    struct zoo_params p =
+        parsed(LOADER("BertCSVDataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
+    T_EQ(p.model.max_position_embeddings, 48);
+    zoo_params_fini(&p);
+    p = parsed(LOADER("SST2DataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
+    T_EQ(p.model.max_position_embeddings, 1024);
+    zoo_params_fini(&p);
+}
+
 /* Releases that scaled losses without naming a format took float16. */
 TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
 {
