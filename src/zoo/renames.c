@@ -30,6 +30,8 @@ static const struct rename renames[] = {
     {"model.use_rms_norm", NULL, "", false, false},
     {"model.use_biasless_norm", "model.norm_type", "biasless-layernorm", true, false},
     {"model.use_biasless_norm", NULL, "", false, false},
+    {"model.use_t5_layer_norm", "model.norm_type", "rmsnorm", true, false},
+    {"model.use_t5_layer_norm", "model.norm_type", "layernorm", false, false},
     {"model.use_position_embedding", NULL, "", true, false},
     {"model.use_position_embedding", "model.position_embedding_type", "null", false, false},
     {"runconfig.is_pretrained_checkpoint", "runconfig.load_checkpoint_states", "model,dataloader",

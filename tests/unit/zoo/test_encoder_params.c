@@ -98,3 +98,25 @@ TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
     T_TRUE(!warns(&p, "earlier releases"));
     zoo_params_fini(&p);
 }
+
+/* Keys of the first releases: read as what they became, or named as without effect. */
+TEST(encoder_params, keys_of_the_first_releases)
+{
+    struct zoo_params p = parsed(LOADER(
+        "T5DynamicDataProcessor",
+        ", src_max_sequence_length: 8") "model: {src_vocab_size: 64, d_model: 16, d_kv: 8, "
+                                        "num_heads: 2, d_ff: 32, extra_ids: 4,\n"
+                                        "  use_t5_layer_norm: false, enable_vts: true}\n" OPTIM
+                                        "predict_input: {data_processor: T5DynamicDataProcessor}\n"
+                                        "csconfig: {use_cbfloat16: false}\n");
+    T_EQ(p.model.norm_type, ZOO_LAYERNORM);
+    T_TRUE(warns(&p, "model.use_t5_layer_norm: old spelling: write model.norm_type: layernorm"));
+    T_TRUE(warns(&p, "model.enable_vts: ignored"));
+    T_TRUE(warns(&p, "without effect here: predict_input"));
+    zoo_params_fini(&p);
+    p = parsed("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
+               "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, loss_weight: 0.01}\n" OPTIM);
+    T_TRUE(warns(&p, "model.loss_weight: taken as 1 with loss_scaling num_tokens; hint: the first "
+                     "releases had batch_size alone"));
+    zoo_params_fini(&p);
+}
