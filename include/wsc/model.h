@@ -307,6 +307,9 @@ struct model {
     double qk_scale;
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;
+    /** embeddings_scale multiplies what the norm after the embeddings takes, as in the class of
+     *  BERT; else what that norm gives. */
+    bool scale_first;
     uint64_t seed;          /**< of dropout */
     enum num_format format; /**< of weights on the wire and operands of products */
     bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
