@@ -73,8 +73,10 @@ static void print_made(const struct data_make *m, const struct data_made *made)
     (void)printf("%lld documents in %lld files, %lld of them empty, %lld tokens\n",
                  (long long)made->n_documents, (long long)made->n_files, (long long)made->n_empty,
                  (long long)made->n_tokens);
-    (void)printf("vocabulary %lld, unigram entropy %.4f nats per token\nwrote",
-                 (long long)made->vocab_size, made->unigram_entropy_nats);
+    (void)printf("vocabulary %lld", (long long)made->vocab_size);
+    if (made->unigram_entropy_nats > 0)
+        (void)printf(", unigram entropy %.4f nats per token", made->unigram_entropy_nats);
+    (void)printf("\nwrote");
     static const char *const name[DATA_N_PARTS] = {"train", "val", "test"};
     for (int p = 0; p < DATA_N_PARTS; p++)
         if (made->n_samples[p]) (void)printf(" %s/%s", m->out_dir, name[p]);
