@@ -122,14 +122,16 @@ bool convert_has_factors(const struct model *model)
 }
 
 /* What a tensor of kind @p kind is multiplied by on the way to a folder, which has no key for the
- * factor. Embeddings are multiplied after their norm where there is one: then the norm takes it. */
+ * factor. Where embeddings are multiplied after their norm, the norm takes the factor. */
 static double factor_of(const struct model *m, enum model_tensor_kind kind)
 {
-    const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE,
+    const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE || kind == MODEL_WTT,
                norm = kind == MODEL_NORME_W || kind == MODEL_NORME_B,
                key = kind == MODEL_K_W || kind == MODEL_K_B,
-               head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B;
-    if (m->zoo.embedding_layer_norm ? norm : embedding) return m->zoo.embeddings_scale;
+               head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B || kind == MODEL_CLASS_W ||
+                      kind == MODEL_CLASS_B;
+    const bool in_norm = m->zoo.embedding_layer_norm && !m->scale_first;
+    if (in_norm ? norm : embedding) return m->zoo.embeddings_scale;
     if (key) return key_factor(m);
     return head ? m->logits_scale : 1;
 }

@@ -407,9 +407,9 @@ static void project_rows(struct host *k, const struct host_span *b, int thread)
         return;
     }
     shape.beta = 1;
-    if (mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
+    if (!bias && mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
     for (int64_t i = 0; bias && i < b->n; i++)
-        num_add(mid + i * C, bias, C);
+        num_sum_of(mid + i * C, x + i * C, bias, C);
     host_linear(k, &shape, ctx, kind->weight, 0, &at, mid);
 }
 
@@ -480,16 +480,13 @@ static void scores_backward(const struct head *head, const struct queries *q)
     int64_t width = ld_ctx(head), ld = tile_width(head);
     float *score = host_thread(k, head->thread, HOST_SCORE);
     float *dscore = host_thread(k, head->thread, HOST_DSCORE);
-    float *wide = host_thread(k, head->thread, HOST_ROW);
-    float *dwide = host_thread(k, head->thread, HOST_ROW2);
     query_key_scores(head, q, score);
     scores(head, q, head->dctx, width, head->value, dscore);
     for (int64_t i = 0; i < q->n; i++) {
         const int64_t t = q->first + i;
         float *row = score + i * ld, *drow = dscore + i * ld;
-        float dot = num_dot(
-            host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
-            host_widened(k, host_const_at(k, head->dctx, t * width), dwide, head->d), head->d);
+        const float dot = num_dot_of(k->model->format, host_const_at(k, head->ctx, t * width),
+                                     host_const_at(k, head->dctx, t * width), head->d);
         softmax_row_backward(head, q, t, dot, row, drow);
         if (head->relative) sum_buckets(head, q, drow, t);
         row_to_operands(head, host_thread(k, head->thread, HOST_SCORE_OP), i, row, q->n_keys);

@@ -201,6 +201,11 @@ enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
                    : mesh_backward_sparse(k, stage, weights, grads, simulated);
 }
 
+bool kernels_share_threads(const struct kernels *k)
+{
+    return k && k->host;
+}
+
 /* ---- beside the stages -------------------------------------------------------------------------
  */
 

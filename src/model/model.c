@@ -274,6 +274,7 @@ static void set_experts(struct model *model, const struct zoo_model *m)
 static void set_scales(struct model *model, const struct zoo_model *m)
 {
     model->logits_scale = m->output_logits_scale;
+    model->scale_first = m->embedding_layer_norm && !model->causal && model->n_stacks == 1;
     if (model->n_stacks > 1 && m->share_embedding_weights)
         model->logits_scale /= sqrt((double)m->hidden_size); /* Raffel et al. 2020, tied output */
     if (!(m->mup_base_hidden_size > 0)) return;

@@ -113,7 +113,8 @@ static bool eval_not_translation(const struct zoo_params *p)
 /* What is drawn from the seed: the order of samples, spans, masks. */
 static bool draws_nothing(const struct zoo_input *in)
 {
-    return !in->shuffle && in->samples != ZOO_SAMPLES_SPANS;
+    return !in->shuffle && in->samples != ZOO_SAMPLES_SPANS &&
+           in->samples != ZOO_SAMPLES_CSV_DYNAMIC;
 }
 
 static bool not_by_masked_sum(const struct zoo_params *p)
