@@ -281,6 +281,16 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "top_p", APP_REAL, "P", GENERATION, AT(run, job.top_p), .low = 1e-9, .high = 1,
      .preset = "1", .modes = "generate", .needs = "!temperature=0",
      .help = "sample among the most likely tokens that have the probability P together; 1: all"},
+    {APP_ON_RUN, "num_beams", APP_INT, "N", GENERATION, AT(run, job.n_beams), .min = 1, .max = 64,
+     .preset = "1", .modes = "generate", .needs = "temperature=0",
+     .help = "beam search: the N most likely texts of each prompt are continued side by side; 1: none"},
+    {APP_ON_RUN, "length_penalty", APP_REAL, "A", GENERATION, AT(run, job.length_penalty),
+     .low = -100, .high = 100, .preset = "1", .modes = "generate", .needs = "num_beams",
+     .help = "beam search: a text's score is its log-probability over its new tokens to the A-th "
+             "power"},
+    {APP_ON_RUN, "early_stopping", APP_FLAG, NULL, GENERATION, AT(run, job.early_stopping),
+     .modes = "generate", .needs = "num_beams",
+     .help = "beam search: a prompt is done when N texts have ended"},
     {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
      .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate eval",
      .help =
