@@ -3,10 +3,10 @@
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
 #include "cmd.h"
+#include "mesh_archive.h"
 #include "mesh_plan.h"
 #include "mesh_ranks.h"
 #include "mesh_show.h"
-#include "mesh_snapshot.h"
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"

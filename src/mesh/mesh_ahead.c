@@ -7,7 +7,6 @@
 #include "mesh_ahead.h"
 #include "mesh_channel.h"
 #include "mesh_queue.h"
-#include "mesh_share.h"
 #include "region.h"
 
 enum { MOST_HOPS = 32 };

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of the PEs, 48 KB each: reservations that name what does not fit, copies between host and
- * PEs, and its host memory, which grows as addresses are touched. */
+/* Memory of the PEs, 48 KB each: reservations that name what does not fit, and its host memory,
+ * which grows as addresses are touched.  Copies between host and PEs: mesh_copy.c. */
 #include "mesh_memory.h"
-#include "mesh_share.h"
 #include "mesh_state.h"
 #include "pool.h"
-#include "snapshot.h"
 
 #include <wsc/mem.h>
 
@@ -88,64 +86,17 @@ enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address)
     return WSC_OK;
 }
 
-static enum wsc_err check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes)
+enum wsc_err mesh_check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes)
 {
     if (first >= 0 && bytes >= 0 && first <= MESH_SRAM_BYTES - bytes) return WSC_OK;
     return WSC_RAISE(WSC_CAPACITY, "PE (%d, %d): %lld bytes at %lld lie outside its memory of %d",
                      pe->x, pe->y, (long long)bytes, (long long)first, MESH_SRAM_BYTES);
 }
 
-/* Between the host and a rectangle, PE by PE in rows: host[0] takes values out, host[1] brings
- * them in. */
-static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,
-                         void *const host[2])
-{
-    TRY(mesh_check_rect(m, rect));
-    for (int64_t i = 0; i < (int64_t)rect.w * rect.h; i++) {
-        struct mesh_pe *pe = mesh_pe_at(m, rect.x + (int)(i % rect.w), rect.y + (int)(i / rect.w));
-        TRY(check_range(pe, address, bytes));
-        if (!mesh_is_own(pe)) continue;
-        TRY(mesh_touch(pe, address + bytes));
-        if (host[0]) memcpy((char *)host[0] + i * bytes, pe->memory + address, (size_t)bytes);
-        if (host[1]) memcpy(pe->memory + address, (char *)host[1] + i * bytes, (size_t)bytes);
-    }
-    return WSC_OK;
-}
-
-/* The union takes `const` off what copy() only reads. */
-enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
-                          int64_t bytes)
-{
-    union {
-        const void *borrowed;
-        void *same;
-    } from = {.borrowed = host};
-    if (!bytes || mesh_snapshot_repeats(m)) return mesh_check_rect(m, rect);
-    return copy(m, rect, address, bytes, (void *[2]){NULL, from.same});
-}
-
-enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
-                           int64_t bytes)
-{
-    if (!bytes) return mesh_check_rect(m, rect);
-    if (!mesh_snapshot_repeats(m)) {
-        TRY(copy(m, rect, address, bytes, (void *[2]){host, NULL}));
-        TRY(mesh_share_rows(m, rect, host, bytes));
-    }
-    return mesh_snapshot_say(m, host, (int64_t)rect.w * rect.h * bytes);
-}
-
-enum wsc_err mesh_collect(const struct mesh *m, struct mesh_rect rect, void *host, int64_t bytes)
-{
-    TRY(mesh_check_rect(m, rect));
-    if (!mesh_snapshot_repeats(m)) TRY(mesh_share_rows(m, rect, host, bytes));
-    return mesh_snapshot_say(m, host, (int64_t)rect.w * rect.h * bytes);
-}
-
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)
 {
     *value = 0;
-    TRY(check_range(pe, address, sizeof *value));
+    TRY(mesh_check_range(pe, address, sizeof *value));
     int64_t bytes = pe->memory_bytes - address; /* what was never touched reads as zero */
     if (bytes > (int64_t)sizeof *value) bytes = sizeof *value;
     if (bytes > 0) memcpy(value, pe->memory + address, (size_t)bytes);
@@ -154,7 +105,7 @@ enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)
 
 enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value)
 {
-    TRY(check_range(pe, address, sizeof value));
+    TRY(mesh_check_range(pe, address, sizeof value));
     TRY(mesh_touch(pe, address + (int64_t)sizeof value));
     memcpy(pe->memory + address, &value, sizeof value);
     return WSC_OK;

@@ -10,4 +10,6 @@
 
 /* Make address .. address + bytes - 1 exist; the range has been checked. */
 enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end);
+/* WSC_CAPACITY for a range outside the memory of a PE. */
+enum wsc_err mesh_check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes);
 #endif

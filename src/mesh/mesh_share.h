@@ -10,12 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Does this process run the PE? */
-static inline bool mesh_is_own(const struct mesh_pe *pe)
-{
-    const int64_t region = pe->region - pe->region->m->region;
-    return region >= pe->region->m->own && region < pe->region->m->own + pe->region->m->n_own;
-}
 /* After mesh_link(): memory for what crosses. */
 enum wsc_err mesh_share_begin(struct mesh *m);
 void mesh_share_fini(struct mesh *m);
@@ -28,7 +22,7 @@ bool mesh_share_has_mail(const struct mesh *m);
 bool mesh_share_has_sent(const struct mesh *m);
 /* The cycle up to which, itself not included, nothing leaves over the own borders; 0: not known. */
 int64_t mesh_share_ahead(const struct mesh *m);
-/* All processes may run so many cycles until the next exchange. */
+/* The processes may run so many cycles until the next exchange. */
 void mesh_share_gained(const struct mesh *m, int64_t cycles);
 /* Each of @p n values becomes the least of all processes. */
 enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n);

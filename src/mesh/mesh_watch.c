@@ -5,7 +5,6 @@
 #include "mesh_watch.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
-#include "snapshot.h"
 #include "watch_path.h"
 #include "watch_state.h"
 #include "watch_trace.h"
@@ -88,7 +87,6 @@ void mesh_watch_destroy(struct mesh_watch **watch)
 void mesh_watch_attach(struct mesh *m, struct mesh_watch *w)
 {
     m->watch = w;
-    mesh_snapshot_watch(m, w);
 }
 
 /* Counts always; paths, and the slots that travel beside wavelets, only when causes or traces are

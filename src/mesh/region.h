@@ -42,6 +42,12 @@ static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t 
 {
     return &r->active[(uint64_t)cycle % MESH_AHEAD];
 }
+/* Does this process run the PE? */
+static inline bool mesh_is_own(const struct mesh_pe *pe)
+{
+    const int64_t region = pe->region - pe->region->m->region;
+    return region >= pe->region->m->own && region < pe->region->m->own + pe->region->m->n_own;
+}
 /* Thread @p thread of place @p at; of a microthread mesh_thread_make() has made it. */
 static inline struct mesh_thread *mesh_thread_at(const struct mesh_region *r, int64_t at,
                                                  int thread)

@@ -80,6 +80,7 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
     if (m->watch && m->config.share)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric that processes share cannot be watched");
+    mesh_snapshot_watch(m, m->watch);
     const enum mesh_beginning how = mesh_snapshot_beginning(m);
     if (how == MESH_OVER) return mesh_snapshot_results(m, stats);
     TRY(start(m, how));

@@ -4,7 +4,6 @@
  * each row of the fabric begins in `state`), `state` (snapshot_pe.c) and `watch`
  * (snapshot_watch.c).  run.c and mesh_cycle.c call it; the file itself is the caller's. */
 #include "snapshot.h"
-#include "mesh_cycle.h"
 #include "mesh_share.h"
 #include "region.h"
 #include "snapshot_pe.h"
@@ -46,7 +45,8 @@ static int64_t words_of(int64_t bytes)
     return (bytes + WORD - 1) / WORD;
 }
 
-/* ---- what the host was told ------------------------------------------------------------------ */
+/* ---- what the host has read -------------------------------------------------------------------
+ */
 
 static enum wsc_err append(struct said *t, const void *bytes, int64_t n)
 {
@@ -423,7 +423,7 @@ enum wsc_err mesh_snapshot_restore(struct mesh *m, int64_t *next)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* What the host was told, whole words. */
+/* What the host has read, whole words. */
 static enum wsc_err read_said(struct mesh_snapshots *k)
 {
     const struct mesh_archive *a = &k->config.archive;

@@ -9,7 +9,7 @@
 
 #include <wsc/mem.h>
 
-/* Of a damaged file, before memory is taken. */
+/* Most that a file may ask for, before memory is taken. */
 enum { MOST_PES = 2048 * 2048, MOST_EDGES = 1 << 24 };
 
 bool mesh_snapshot_has_watch(const struct mesh_watch *w)

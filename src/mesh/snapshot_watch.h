@@ -1,4 +1,5 @@
-/** What an observer has counted so far, as bytes of a snapshot. */
+/** What an observer has counted so far, as bytes of a snapshot: counts of PEs and routers, paths,
+ *  traces.  snapshot.c calls it. */
 #ifndef WSC_MESH_SNAPSHOT_WATCH_H
 #define WSC_MESH_SNAPSHOT_WATCH_H
 #include "mesh_state.h"
@@ -10,6 +11,6 @@
 
 /* Has the observer (or NULL) seen a run begin? */
 bool mesh_snapshot_has_watch(const struct mesh_watch *w);
-/* All of it; read into an observer with the same configuration, whatever it holds. */
+/* The state of an observer; read into one with the same configuration, whatever it holds. */
 enum wsc_err mesh_snapshot_watch_state(struct mesh_watch *w, struct mesh_stream *s);
 #endif

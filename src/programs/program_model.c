@@ -405,13 +405,21 @@ static void sum_losses(struct programs_model *k)
     }
 }
 
+/* An error of a part of a stage, with what becomes of a step that a signal has ended. */
+static enum wsc_err explained(enum wsc_err rc)
+{
+    return rc == WSC_INTERRUPTED
+               ? wsc_err_hint(rc, "the step was given up; the last checkpoint is that before it")
+               : rc;
+}
+
 enum wsc_err programs_model_forward(struct programs_model *k, int stage, const void *weights,
                                     int64_t *cycles)
 {
     const struct model_stage *s = &k->model->stage[stage];
     enter_stage(k, stage, weights);
     for (int i = 0; i < s->n_parts; i++) {
-        TRY(programs_forward_part(k, s->part[i]));
+        TRY(explained(programs_forward_part(k, s->part[i])));
         if (s->part[i] == MODEL_PART_HEAD) sum_losses(k);
     }
     *cycles = k->cycles;
@@ -436,7 +444,7 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     enter_stage(k, stage, weights);
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
-        TRY(programs_backward_part(k, s->part[i]));
+        TRY(explained(programs_backward_part(k, s->part[i])));
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
     for (int i = 0; i < nodes.n; i++)
         memcpy(grads + i * k->n_elems, sum_node(k, nodes.node[i].level, nodes.node[i].index),

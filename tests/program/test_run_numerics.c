@@ -120,3 +120,27 @@ TEST(numerics, mesh_evaluates_and_generates)
     spawn_free(&host);
     spawn_free(&mesh);
 }
+
+/* A step of minutes ends some seconds after a signal; the checkpoint before it stays, and from it
+ * the run resumes. */
+TEST(numerics, a_signal_ends_a_long_step_on_the_mesh)
+{
+    const char *dir = job_path("given_up");
+    struct spawn_result r;
+    const char *saved = "--numerics mesh --set runconfig.checkpoint_steps=1 --num_csx 1";
+    CU_ASSERT_FATAL(
+        spawn_ok("%s %s %s --max_steps 1 --model_dir %s", job_tiny(), model, saved, dir));
+    spawn_run(&r,
+              "%s %s %s --set train_input.batch_size=512 --set train_input.micro_batch_size=4 "
+              "--max_steps 2 --model_dir %s & p=$!; "
+              "while kill -0 $p && ! grep -q 'from global step 1' %s/run.log; do sleep 0.05; done; "
+              "sleep 0.3; kill -TERM $p; wait $p",
+              job_tiny(), model, saved, dir, dir);
+    T_EQ(r.status, 5);
+    CU_ASSERT(strstr(r.err, "stopped by a signal before cycle") != NULL);
+    CU_ASSERT(strstr(r.err, "the step was given up") != NULL);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("test \"$(ls %s | grep -c checkpoint)\" -eq 1", dir));
+    CU_ASSERT(spawn_ok("%s %s %s --max_steps 2 --model_dir %s", job_tiny(), model, saved, dir));
+    CU_ASSERT(spawn_ok("test -e %s/checkpoint_2.mdl", dir));
+}

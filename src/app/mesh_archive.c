@@ -3,7 +3,7 @@
  * <wsc/store.h>, which all ranks write together under a temporary name.  The file says which
  * kernel with which sizes it belongs to, and which build of the program wrote it; resuming checks
  * both, and every checksum.  cmd_mesh.c calls it. */
-#include "mesh_snapshot.h"
+#include "mesh_archive.h"
 #include "process.h"
 
 #include <wsc/file.h>
@@ -37,7 +37,7 @@ static const char *yes(bool is)
     return is ? "yes" : "no";
 }
 
-/* All that the cycles, the values and what is watched depend on. */
+/* The options on which cycles, values and what is watched depend. */
 static void describe_case(const struct app_mesh *o, char text[CASE_BYTES])
 {
     static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16"},
@@ -187,7 +187,7 @@ static enum wsc_err group_sum(void *comm, uint64_t *x, int n)
     return comm_subgroup_sum(comm, x, n);
 }
 
-/* All checksums of the file, by one rank. */
+/* One rank compares every checksum of the file. */
 static enum wsc_err check_sums(const struct app_snapshots *s, struct comm *comm)
 {
     const enum wsc_err rc = app_leads(comm) ? store_check(s->resume) : WSC_OK;

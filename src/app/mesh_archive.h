@@ -3,8 +3,8 @@
  *
  *  app_snapshot_begin(), the run, app_snapshot_end().
  */
-#ifndef WSC_APP_MESH_SNAPSHOT_H
-#define WSC_APP_MESH_SNAPSHOT_H
+#ifndef WSC_APP_MESH_ARCHIVE_H
+#define WSC_APP_MESH_ARCHIVE_H
 #include "requests.h"
 
 #include <wsc/comm.h>

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Copies between the host and memories of PEs, in rows of a rectangle.  Of several processes each
+ * copies what its PEs have and gets the rest; while a run is resumed the host is given what it has
+ * read before (snapshot.c). */
+#include "mesh_memory.h"
+#include "mesh_share.h"
+#include "mesh_state.h"
+#include "region.h"
+#include "snapshot.h"
+
+#include <string.h>
+
+/* Between the host and a rectangle, PE by PE in rows: host[0] takes values out, host[1] brings
+ * them in. */
+static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,
+                         void *const host[2])
+{
+    TRY(mesh_check_rect(m, rect));
+    for (int64_t i = 0; i < (int64_t)rect.w * rect.h; i++) {
+        struct mesh_pe *pe = mesh_pe_at(m, rect.x + (int)(i % rect.w), rect.y + (int)(i / rect.w));
+        TRY(mesh_check_range(pe, address, bytes));
+        if (!mesh_is_own(pe)) continue;
+        TRY(mesh_touch(pe, address + bytes));
+        if (host[0]) memcpy((char *)host[0] + i * bytes, pe->memory + address, (size_t)bytes);
+        if (host[1]) memcpy(pe->memory + address, (char *)host[1] + i * bytes, (size_t)bytes);
+    }
+    return WSC_OK;
+}
+
+/* The union takes `const` off what copy() only reads. */
+enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
+                          int64_t bytes)
+{
+    union {
+        const void *borrowed;
+        void *same;
+    } from = {.borrowed = host};
+    if (!bytes || mesh_snapshot_repeats(m)) return mesh_check_rect(m, rect);
+    return copy(m, rect, address, bytes, (void *[2]){NULL, from.same});
+}
+
+enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
+                           int64_t bytes)
+{
+    if (!bytes) return mesh_check_rect(m, rect);
+    if (!mesh_snapshot_repeats(m)) {
+        TRY(copy(m, rect, address, bytes, (void *[2]){host, NULL}));
+        TRY(mesh_share_rows(m, rect, host, bytes));
+    }
+    return mesh_snapshot_say(m, host, (int64_t)rect.w * rect.h * bytes);
+}
+
+enum wsc_err mesh_collect(const struct mesh *m, struct mesh_rect rect, void *host, int64_t bytes)
+{
+    TRY(mesh_check_rect(m, rect));
+    if (!mesh_snapshot_repeats(m)) TRY(mesh_share_rows(m, rect, host, bytes));
+    return mesh_snapshot_say(m, host, (int64_t)rect.w * rect.h * bytes);
+}
