@@ -114,6 +114,7 @@
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
     {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
     {KEY(#in ".vocab_size"), NO_EFFECT, DOC("used by synthetic data only")},                       \
+    {KEY(#in ".num_examples"), NO_EFFECT, DOC("used by synthetic data only")},                     \
     {KEY(#in ".shuffle_buffer"), NO_EFFECT, DOC("the whole data set is permuted")},                \
     {KEY(#in ".pad_last"), NO_EFFECT, DOC("there is no incomplete batch")},                        \
     {KEY(#in ".features_list"), NO_EFFECT, DOC("names of the rows, which are always the same")},   \
@@ -410,6 +411,8 @@ static const struct conf_key keys[] = {
 #undef XX
     {KEY("model.attention_qk_norm_eps"), NO_EFFECT, DOC("norms of queries and keys only")},
     {KEY("model.rel_distance_mode"), ONLY({"null", 0}, {"default", 0}),
+    {KEY("model.scale_glu_initialization"), NO_EFFECT,
+     DOC("of a release that was not published: gates start as other weights do")},
      DOC("distances that rotary embedding sees")},
     {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},
     {FIELD(model.freeze), SPECIAL(freeze), NULLABLE, DEFAULT("null"),
@@ -585,8 +588,8 @@ static const struct conf_key keys[] = {
      DOC("steps between log lines")},
     {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),
      DOC("seed of all random numbers")},
-    {FIELD(runconfig.precision_opt_level), INT, NULLABLE, DEFAULT("1"), RANGE(0, 2),
-     DOC("0: most precise, 2: fastest")},
+    {FIELD(runconfig.precision_opt_level), INT, NULLABLE, DEFAULT("1"), RANGE(-1, 2),
+     DOC("0: most precise, 2: fastest; -1, formats by a table of the real cluster: taken as 1")},
     {FIELD(runconfig.num_wgt_servers), INT, NULLABLE, DEFAULT("null"), RANGE(1, HW_MAX_SHARDS),
      DOC("upper bound of MemoryX shards; null: as in the cluster file")},
     {FIELD(runconfig.num_workers_per_csx), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
