@@ -574,7 +574,7 @@ struct zoo_runconfig {
     int64_t log_steps;
     /** Seed of initial weights, dropout, jitter and faults. */
     int64_t seed;
-    /** 0: most precise, 2: fastest; decides the format of the softmax.  -1 has the effect of 1. */
+    /** 0: most precise, 2: fastest; decides the format of the softmax.  The file's -1 becomes 1. */
     int64_t precision_opt_level;
     int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
     int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster

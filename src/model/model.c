@@ -310,15 +310,14 @@ static void set_scales(struct model *model, const struct zoo_model *m)
         m->output_logits_alpha / (m->scale_output_logits_by_d ? ratio : sqrt(ratio));
 }
 
-/** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits; -1 is as 1. */
+/** precision_opt_level 2, and 1 with cbfloat16, take the softmax in 16 bits. */
 static void set_precision(struct model *model, const struct zoo_params *params)
 {
     static const enum num_format formats[] = {
         [ZOO_FP16] = NUM_FP16, [ZOO_BF16] = NUM_BF16, [ZOO_CB16] = NUM_CB16};
     const struct zoo_model *m = &params->model;
     const int64_t level = params->runconfig.precision_opt_level;
-    const bool usual = level == 1 || level == -1;
-    const bool fast = level == 2 || (usual && m->fp16_type == ZOO_CB16);
+    const bool fast = level == 2 || (level == 1 && m->fp16_type == ZOO_CB16);
     model->format = m->mixed_precision ? formats[m->fp16_type] : NUM_FP32;
     model->softmax_16 = m->mixed_precision && (fast || !m->attention_softmax_fp32);
 }

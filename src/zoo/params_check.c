@@ -482,12 +482,13 @@ static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *pa
 }
 
 /* Level -1 takes the format of each operation from a table that debug_args names. */
-static void check_precision(struct conf_parse *p, const struct zoo_runconfig *r)
+static void check_precision(struct conf_parse *p, struct zoo_runconfig *r)
 {
     const char *path = "runconfig.precision_opt_level";
-    if (r->precision_opt_level < 0 && r->precision_opt_level != CONF_NULL)
-        conf_diag_warn(p->diag, where(p, path, NULL), path,
-                       "-1 is taken as 1: its table of formats is one of the real cluster");
+    if (r->precision_opt_level != -1) return;
+    conf_diag_warn(p->diag, where(p, path, NULL), path,
+                   "-1 is taken as 1: its table of formats is one of the real cluster");
+    r->precision_opt_level = 1;
 }
 
 /* Wafers measure gradients of single samples before MemoryX leaves weights out. */
