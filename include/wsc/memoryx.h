@@ -144,6 +144,12 @@ struct memoryx_load {
  *  a shape that does not fit, names that the model does not know (strict). */
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
+/** Compare the vocabulary of a checkpoint with that of @p model before memoryx_load(), and log what
+ *  runconfig.new_vocabulary does with other rows.  WSC_CONFIG where optimizer state is wanted too
+ *  (@p optimizer), which has the old rows. */
+enum wsc_err memoryx_check_vocabulary(const struct memoryx_config *config,
+                                      const struct model *model, struct store_file *file,
+                                      bool optimizer) WSC_CHECKED;
 /** Define the datasets of `--dump_gradients`: the mean gradients of the newest step under the
  *  tensors' names, before clipping.  Every rank that holds shards calls it once. */
 enum wsc_err memoryx_define_gradients(const struct memoryx *memoryx,

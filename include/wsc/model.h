@@ -48,6 +48,11 @@ enum model_tensor_kind {
     /** Output projection of attention, (C, H d). */
     MODEL_O_W,
     MODEL_O_B,
+    /** Norm of the queries of a head, (d), and of its keys, where the model has them. */
+    MODEL_Q_NORM_W,
+    MODEL_Q_NORM_B,
+    MODEL_K_NORM_W,
+    MODEL_K_NORM_B,
     MODEL_NORM1_POST_W, /**< after attention, before it is added */
     MODEL_NORM1_POST_B,
     MODEL_NORM3_W, /**< before the feed-forward network */
@@ -78,9 +83,9 @@ enum model_tensor_kind {
     /** Output layer, (V, C); absent when tied to MODEL_WTE. */
     MODEL_LM_HEAD_W,
     MODEL_LM_HEAD_B,
+    MODEL_RELATIVE_W, /**< relative positions, (buckets, H), or slopes of ALiBi, (H, 1): added to
+                           the scores of all layers of a stack; of the stack's embedding */
     /* of an encoder with a decoder */
-    MODEL_RELATIVE_W, /**< relative positions, (buckets, H): added to the scores of all layers of a
-                           stack; it belongs to the stack's embedding */
     /** Attention to the encoder's output: queries from the decoder, keys and values from there. */
     MODEL_CROSS_Q_W,
     MODEL_CROSS_Q_B,
@@ -137,6 +142,7 @@ struct model_tensor {
     int tagged_rate, tagged_decay;
     /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
     int sparsity;
+    bool selected;       /**< some of its weights train, model.selective_grad */
     bool frozen;         /**< it streams down, but has no gradient and no optimizer state */
     bool reference;      /**< of the reference model of preference optimization, which is frozen */
     int64_t init_stream; /**< of random initial values; adapters do not change those of others */
@@ -145,7 +151,7 @@ struct model_tensor {
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
 enum model_part {
     MODEL_PART_EMBED,      /**< wte[token] + wpe[position], norm; encoders: token types */
-    MODEL_PART_QKV,        /**< norm1, q, k, v projections, rotation of q and k */
+    MODEL_PART_QKV,        /**< norm1, q, k, v projections, rotation and norms of q and k */
     MODEL_PART_ATTN,       /**< attention, output projection, norm1_post, residual */
     MODEL_PART_CROSS_QKV,  /**< norm, queries; keys and values of the encoder's output */
     MODEL_PART_CROSS_ATTN, /**< attention to it, output projection, residual */
@@ -269,8 +275,9 @@ enum { MODEL_MAX_STACKS = 2 };
  *  equations, and what takes a computation or a rule: where a member here and a key of `zoo` speak
  *  of the same thing (nonlinearity, rotary_dim, window, pad_token), the member counts. */
 struct model {
-    /** Section `model` after its defaults and checks.  Without its lists: `freeze` and
-     *  `lora_params` are empty, tensor[].frozen and adapter[] have their effect. */
+    /** Section `model` after its defaults and checks.  Without its lists: `freeze`,
+     *  `lora_params` and `selective_grad` are empty, tensor[].frozen, adapter[] and
+     *  tensor[].selected have their effect. */
     struct zoo_model zoo;
     /** Sizes: layers, hidden, query heads, filter, vocabulary of the output, T = max sequence
      * length (MSL) in tokens; each at least 1.  L and T are those of all stacks together. */
@@ -278,6 +285,7 @@ struct model {
     int n_stacks; /**< 1, or 2 of an encoder with a decoder */
     struct model_stack stack[MODEL_MAX_STACKS];
     int64_t buckets;       /**< of relative positions, of each stack; 0: none */
+    bool slopes;           /**< instead of them one slope of the distance for each head, trained */
     int64_t head_dim;      /**< width of a head; C / H unless attention has its own width */
     int64_t kv_heads;      /**< heads of keys and values, a divisor of H: H, or fewer
                                 (grouped-query), or 1 (multi-query) */
@@ -310,6 +318,7 @@ struct model {
     bool shared_tokens; /**< both stacks have one wte: the second embedding streams it again */
     /** Factor of the scores: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
     double qk_scale;
+    double qk_norm_eps[2]; /**< added to the variance of a head's queries, of its keys */
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;
     /** embeddings_scale multiplies what the norm after the embeddings takes, as in the class of
@@ -420,6 +429,11 @@ static inline int64_t model_tokens(const struct model *m)
 {
     return model_sequences(m) * m->T;
 }
+/** True when queries and keys have norms. */
+static inline bool model_norms_heads(const struct model *m)
+{
+    return m->zoo.attention_qk_norm_layer != ZOO_QK_NORM_NONE;
+}
 /** Window of layer @p layer; 0 = a token sees all before it. */
 static inline int64_t model_window(const struct model *m, int64_t layer)
 {
@@ -431,11 +445,13 @@ static inline int64_t model_window(const struct model *m, int64_t layer)
 /** Radians a position of rotary pair @p pair (Su et al. 2021, eq. 34), with the model's scaling of
  *  longer sequences. */
 double model_rotary_frequency(const struct model *m, int64_t pair);
-/** Factor of rotary cosines and sines: that of YaRN (Peng et al. 2023), otherwise 1. */
+/** Factor of rotary cosines and sines: that of YaRN (Peng et al. 2023) or LongRoPE (Ding et al.
+ *  2024), otherwise 1. */
 double model_rotary_factor(const struct model *m);
 /** Element @p c < C of the fixed table's row for position @p t (Vaswani et al. 2017, 3.5). */
 float model_sine(const struct model *m, int64_t t, int64_t c);
-/** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi. */
+/** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi, or where slopes
+ *  are weights. */
 float model_alibi_slope(const struct model *m, int64_t h);
 
 /* ---- sparse weights -------------------------------------------------------------------------- */
@@ -450,6 +466,9 @@ int64_t model_kept(const struct model *model, int tensor, int64_t step);
 bool model_sends_dense_gradient(const struct model *model, int tensor, int64_t step);
 /** True when a tensor of the model is sparse. */
 bool model_is_sparse(const struct model *model);
+/** True when a tensor is sparse or some of its weights alone train: an update looks at whole
+ *  gradients, and masks are made before the first pass. */
+bool model_has_masks(const struct model *model);
 /** Instead of a number of updates: where a tensor has most weights in all steps, for which a
  *  compiler has to make room. */
 enum { MODEL_DENSEST = -1 };

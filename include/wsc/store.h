@@ -273,6 +273,12 @@ enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *
  *  optimizer of masks of releases 1.8 to 2.1; false when under none. */
 bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
                      char name[STORE_NAME_BYTES]);
+/** Add which weights of the tensor train as STORE_BOOL, under the names of the tensor with
+ *  `_requires_grad` after them.  Collective. */
+enum wsc_err store_define_selected(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
+/** Find under which name the file holds which weights of a tensor train; false when under none. */
+bool store_find_selected(const struct store_file *f, const struct store_tensor *t,
+                         char name[STORE_NAME_BYTES]);
 /** Find under which name the file holds a tensor: the first, the second, the third, that of
  * release 2.0, one of them below the "model." level that a flattened state dict adds, or the first
  * two without the level "policy_model." or "ref_model." of preference optimization, or with the

@@ -189,12 +189,22 @@ enum zoo_position {
     ZOO_POSITION_RELATIVE
 };
 /** Scaling of rotary frequencies for sequences longer than those of the training: positions divided
- *  by a factor; the rule of Llama 3; YaRN (Peng et al. 2023). */
-enum zoo_rope_scaling { ZOO_ROPE_LINEAR, ZOO_ROPE_LLAMA3, ZOO_ROPE_YARN };
+ *  by a factor; the rule of Llama 3; YaRN (Peng et al. 2023); LongRoPE (Ding et al. 2024). */
+enum zoo_rope_scaling { ZOO_ROPE_LINEAR, ZOO_ROPE_LLAMA3, ZOO_ROPE_YARN, ZOO_ROPE_LONGROPE };
+/** Most pairs of rotated features that LongRoPE has divisors for. */
+enum { ZOO_MAX_ROPE_FACTORS = 256 };
+/** Divisors of the frequencies of LongRoPE, one for each pair of rotated features. */
+struct zoo_rope_factors {
+    int n; /**< 0: none in the file */
+    double value[ZOO_MAX_ROPE_FACTORS];
+};
 /** Normalisation: LayerNorm (Ba et al. 2016) with or without bias, or RMSNorm (Zhang and Sennrich
  * 2019).
  */
 enum zoo_norm { ZOO_LAYERNORM, ZOO_BIASLESS_LAYERNORM, ZOO_RMSNORM };
+/** Norm of queries and keys, head by head (Dehghani et al. 2023, arXiv 2302.05442): none, or one of
+ *  the kinds above. */
+enum zoo_qk_norm { ZOO_QK_NORM_NONE, ZOO_QK_LAYERNORM, ZOO_QK_BIASLESS_LAYERNORM, ZOO_QK_RMSNORM };
 /** 16-bit formats of mixed precision: float16, bfloat16, cbfloat16 (6 exponent and 9 mantissa
  * bits). */
 enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
@@ -273,7 +283,12 @@ struct zoo_model {
         double low_freq_factor, high_freq_factor;                              /**< llama3 */
         double beta_fast, beta_slow, extrapolation_factor, mscale_a, mscale_b; /**< yarn */
         int64_t original_max_position_embeddings; /**< CONF_NULL when absent */
+        /** longrope: for sequences of at most original_max_position_embeddings, and longer ones. */
+        struct zoo_rope_factors short_factor, long_factor;
+        /** longrope: factor of cosines and sines for either length, or for both; 0: by rule. */
+        double short_mscale, long_mscale, attention_factor;
     } pos_scaling_extra_args;
+    bool alibi_trainable_slopes;        /**< of ALiBi: weights that start at random */
     enum zoo_nonlinearity nonlinearity; /**< of the feed-forward networks */
     enum zoo_norm norm_type;            /**< of all norms */
     bool embedding_layer_norm;          /**< a norm in the embedding */
@@ -285,6 +300,8 @@ struct zoo_model {
     int64_t attention_sliding_window_length; /**< CONF_NULL: all earlier tokens */
     bool sliding_window_every_other_decoder_layer; /**< the window holds in layers 0, 2, 4 ... */
     int64_t attention_sink_tokens;                 /**< first tokens that every token sees */
+    enum zoo_qk_norm attention_qk_norm_layer;      /**< of queries and keys */
+    double attention_qk_norm_eps;                  /**< added to their variance */
     /** c of c tanh(score / c) for scores and logits; 0: none. */
     double attention_logit_softcapping, final_logit_softcapping;
     /** Mixture of experts; num_experts 0: none.  One expert in all is a dense model. */
@@ -358,8 +375,9 @@ struct zoo_model {
     int64_t decoder_start_token_id;      /**< first token of a target in generation */
     double label_smoothing;     /**< share of the uniform distribution in the labels, in training */
     struct zoo_patterns freeze; /**< expressions that occur in the names of frozen tensors */
-    struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */
-    struct zoo_dpo dpo;           /**< preference optimization */
+    struct zoo_loras lora_params;        /**< adapters; all other tensors are frozen then */
+    struct zoo_selective selective_grad; /**< tensors of which some weights train */
+    struct zoo_dpo dpo;                  /**< preference optimization */
 };
 
 /* ---- schedules and optimizer ----------------------------------------------------------------- */
@@ -536,6 +554,9 @@ int zoo_tagged_find(const struct zoo_optimizer *optimizer, const char *name, boo
 /** What a run does. */
 enum zoo_mode { ZOO_TRAIN, ZOO_EVAL, ZOO_TRAIN_AND_EVAL, ZOO_GENERATE };
 
+/** How further rows of a table of tokens start when a checkpoint has fewer: not at all, which is an
+ *  error; as the model's initial weights; as the mean of the checkpoint's rows. */
+enum zoo_new_rows { ZOO_NEW_ROWS_NONE, ZOO_NEW_ROWS_INITIAL, ZOO_NEW_ROWS_MEAN };
 /** The section runconfig: length, checkpoints and evaluation of the run. */
 struct zoo_runconfig {
     enum zoo_mode mode;
@@ -554,12 +575,13 @@ struct zoo_runconfig {
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
     /** Accept missing and additional tensors in the checkpoint that is loaded. */
     bool disable_strict_checkpoint_loading;
-    char *load_checkpoint_states; /**< comma list or NULL = all; owned */
+    enum zoo_new_rows new_vocabulary; /**< of a checkpoint that is loaded */
+    char *load_checkpoint_states;     /**< comma list or NULL = all; owned */
     /** Steps between log lines, at least 1. */
     int64_t log_steps;
     /** Seed of initial weights, dropout, jitter and faults. */
     int64_t seed;
-    /** 0: most precise, 2: fastest; decides the format of the softmax. */
+    /** 0: most precise, 2: fastest; decides the format of the softmax.  The file's -1 becomes 1. */
     int64_t precision_opt_level;
     int64_t num_wgt_servers;     /**< upper bound on MemoryX shards; CONF_NULL = cluster file's */
     int64_t num_workers_per_csx; /**< input worker processes of a system; CONF_NULL or 0 = cluster

@@ -38,6 +38,15 @@ struct zoo_loras {
  *  a blank before, between and after them; NULL: none. */
 const struct zoo_lora *zoo_lora_find(const struct zoo_loras *loras, const char *modules);
 
+/** The key `selective_grad`: of the matrices that it names only weights of large magnitude train. */
+struct zoo_selective {
+    bool on;
+    bool by_default;           /**< an entry without param_filter: the default filter of sparsity */
+    struct zoo_patterns names; /**< globs of tensors' names, of all entries */
+};
+/** True for a tensor that the key names. */
+bool zoo_selective_takes(const struct zoo_selective *s, const char *name, int n_dims);
+
 /** Losses of preference optimization, of the margin m between the log-ratios of the chosen and the
  *  rejected text: -log sigmoid(beta m); max(0, 1 - beta m); (m - 1 / (2 beta))^2 on mean
  *  log-probabilities (Rafailov et al. 2023; Azar et al. 2023). */

@@ -37,7 +37,7 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
 
 enum wsc_err cluster_make_masks(struct cluster *c)
 {
-    if (!c->values || !model_is_sparse(c->model)) return WSC_OK;
+    if (!c->values || !model_has_masks(c->model)) return WSC_OK;
     for (int i = 0; i < c->net->topology->n_shards; i++)
         if (c->memoryx[i]) TRY(memoryx_spawn_masks(c->memoryx[i]));
     return comm_run(c->comm);

@@ -321,8 +321,9 @@ enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_sid
     char type[CONVERT_VALUE_BYTES] = "linear", path[CONVERT_NAME_BYTES];
     double factor = 1, value = 0;
     (void)real_param(cs, "model.pos_scaling_factor", &factor);
-    if (factor == 1) return convert_config_set(config, "rope_scaling", json_null());
     (void)zoo_params_value(cs->params, "model.pos_scaling_type", type, sizeof type);
+    if (factor == 1 && strcmp(type, "longrope") != 0)
+        return convert_config_set(config, "rope_scaling", json_null());
     if (strcmp(type, "linear") != 0 && strcmp(type, "llama3") != 0)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: model.pos_scaling_type: a %s model has no counterpart of %s",

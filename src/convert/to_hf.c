@@ -68,6 +68,8 @@ static enum wsc_err check_plain(const struct export *ex)
         {m->zoo.attention_logit_softcapping != 0, "attention_logit_softcapping"},
         {m->zoo.final_logit_softcapping != 0, "final_logit_softcapping"},
         {m->sink_tokens != 0, "attention_sink_tokens"},
+        {m->slopes, "alibi_trainable_slopes"},
+        {model_norms_heads(m), "attention_qk_norm_layer"},
         {m->zoo.sliding_window_every_other_decoder_layer,
          "sliding_window_every_other_decoder_layer"},
         {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM && !has_row(ex->cs.family, "norm_type"),

@@ -62,9 +62,15 @@ double cycles_live_ffn(const struct cycles_layout *l)
     return 2 * l->hidden.k + all;
 }
 
+double cycles_normed_heads(const struct model *m, double heads)
+{
+    return model_norms_heads(m) ? heads * (1 + (double)m->kv_heads / (double)m->H) : 0;
+}
+
 double cycles_live_attention(const struct cycles_layout *l)
 {
-    return 2 * l->hidden.k + 2 * l->heads.k * (1 + l->qkv);
+    return 2 * l->hidden.k + 2 * l->heads.k * (1 + l->qkv) +
+           cycles_normed_heads(l->model, l->heads.k);
 }
 
 static double room_of(const struct cycles_layout *l)
@@ -156,7 +162,6 @@ void cycles_layout_stack(struct cycles_layout *l, int stack)
     if (m->n_stacks < 2) return;
     l->stack = stack;
     l->causal = m->stack[stack].causal;
-    l->relative = m->buckets > 0;
     if (l->generated.n_new)
         spread_generated(l, stack);
     else
@@ -179,8 +184,11 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     const struct hw_wafer *w = &hw->cluster->wafer;
     WSC_CHECK(lanes >= 1 && lanes <= w->pe_cols && n_sequences >= 1, "%d lanes, %lld sequences",
               lanes, (long long)n_sequences);
-    *l = (struct cycles_layout){
-        .model = model, .lanes = lanes, .rows = (double)w->pe_rows, .slices = 1};
+    *l = (struct cycles_layout){.model = model,
+                                .lanes = lanes,
+                                .rows = (double)w->pe_rows,
+                                .slices = 1,
+                                .relative = model->buckets > 0};
     set_rates(l, w, model->format);
     l->cols = floor((double)w->pe_cols / lanes);
     l->hidden = cycles_side_of(l, model->C);

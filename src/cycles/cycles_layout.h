@@ -32,5 +32,8 @@ void cycles_layout_slice(struct cycles_layout *l, int slices);
  *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is
  *  not live, which leaves room for the sums. */
 double cycles_live_ffn(const struct cycles_layout *l);
+/** Values of a token that the norms of queries and keys take, of @p heads features of queries; 0
+ *  without such norms. */
+double cycles_normed_heads(const struct model *m, double heads);
 double cycles_live_attention(const struct cycles_layout *l);
 #endif

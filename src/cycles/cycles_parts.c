@@ -198,14 +198,14 @@ static double norm_before_ffn(const struct cycles_layout *l,
     return l->model->norm3 && !l->model->norm_last ? norm(l) : 0;
 }
 
-/** Bias and rotation of q, k and v. */
+/** Bias and rotation of q, k and v, norms of q and k. */
 static double after_qkv(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
     double sum = m->zoo.use_projection_bias_in_attention ? cycles_bias(l, l->heads.k * l->qkv) : 0;
     if (m->rotary_dim) sum += cycles_rotary(l, l->heads.k * turned);
-    return sum;
+    return sum + cycles_head_norms(l);
 }
 
 /** Bias, a norm of sandwich blocks or after the sum, residual. */
@@ -320,7 +320,8 @@ static double qkv_gradient(const struct cycles_layout *l)
     const double turned = (double)m->rotary_dim / (double)m->head_dim * (1 + l->qkv) / 2;
     const double bias = cycles_bias_gradient(l, l->heads.k * l->qkv / 3, 3);
     return (m->zoo.use_projection_bias_in_attention ? trained_bias(l, MODEL_Q_B, bias) : 0) +
-           (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0);
+           (m->rotary_dim ? cycles_rotary(l, l->heads.k * turned) : 0) +
+           cycles_head_norms_gradient(l);
 }
 
 /** q, k and v together. */

@@ -36,7 +36,8 @@ static struct kept kept_values(const struct model *m, enum cycles_keep keep, dou
     const struct cycles_keep_row *r = &cycles_keep_rows[keep];
     const double qkv = 1 + 2 * (double)m->kv_heads / (double)m->H;
     const double p = (m->gated ? 2 : 1) * (double)model_active_ffns(m) * filter;
-    return (struct kept){.rest = (r->output ? 1 : 2) * hidden + (r->qkv ? 0 : qkv * heads) +
+    const double projected = qkv * heads + cycles_normed_heads(m, heads);
+    return (struct kept){.rest = (r->output ? 1 : 2) * hidden + (r->qkv ? 0 : projected) +
                                  (r->attention ? 0 : heads),
                          .filter = r->ffn0 ? 0 : p};
 }

@@ -34,66 +34,127 @@ double cycles_bias_gradient(const struct cycles_layout *l, double features, doub
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
-static bool is_rms(const struct cycles_layout *l)
+/** What a norm works on: the features of a PE, how many of them a gain has, and their sums for each
+ *  token, which go along so many columns. */
+struct normed {
+    double k, gain, sums, cols;
+    bool rms, bias;
+};
+
+/** The residual stream. */
+static struct normed stream(const struct cycles_layout *l)
 {
-    return l->model->zoo.norm_type == ZOO_RMSNORM;
+    return (struct normed){.k = l->hidden.k,
+                           .gain = l->hidden.k,
+                           .sums = l->t,
+                           .cols = l->cols,
+                           .rms = l->model->zoo.norm_type == ZOO_RMSNORM,
+                           .bias = l->model->zoo.norm_type == ZOO_LAYERNORM};
 }
 
-static bool has_bias(const struct cycles_layout *l)
+/** Heads of queries, or @p share as many of keys; all have one gain. */
+static struct normed heads(const struct cycles_layout *l, double share)
 {
-    return l->model->zoo.norm_type == ZOO_LAYERNORM;
+    const enum zoo_qk_norm kind = l->model->zoo.attention_qk_norm_layer;
+    return (struct normed){.k = l->heads.k * share,
+                           .gain = l->heads.k / l->heads_per_pe,
+                           .sums = l->heads_per_pe * share * l->t,
+                           .cols = l->head_cols,
+                           .rms = kind == ZOO_QK_RMSNORM,
+                           .bias = kind == ZOO_QK_LAYERNORM};
 }
 
 /** A sum over features for each token, times a number. */
-static double mean(const struct cycles_layout *l)
+static double mean(const struct cycles_layout *l, const struct normed *x)
 {
-    return cycles_copy(l, l->t) + cycles_sum(l, l->hidden.k * l->t) +
-           cycles_row_sum(l, l->cols, l->t) + cycles_op(l->setup_add, l->t, l->mul);
+    return cycles_copy(l, x->sums) + cycles_sum(l, x->k * l->t) +
+           cycles_row_sum(l, x->cols, x->sums) + cycles_op(l->setup_add, x->sums, l->mul);
 }
 
-static double normalise(const struct cycles_layout *l)
+static double normalise(const struct cycles_layout *l, const struct normed *x)
 {
-    const double n = l->hidden.k * l->t;
-    return (is_rms(l) ? 0 : cycles_add(l, n)) + cycles_mul(l, n);
+    const double n = x->k * l->t;
+    return (x->rms ? 0 : cycles_add(l, n)) + cycles_mul(l, n);
+}
+
+static double norm_again(const struct cycles_layout *l, const struct normed *x)
+{
+    const double n = x->k * l->t, vectors = x->bias ? 2 : 1;
+    return cycles_vectors_in(l, vectors * x->gain) + normalise(l, x) + cycles_mul(l, n) +
+           (x->bias ? cycles_add(l, n) : 0);
+}
+
+static double norm(const struct cycles_layout *l, const struct normed *x)
+{
+    const double n = x->k * l->t, means = (x->rms ? 1 : 2) * mean(l, x);
+    const double root = cycles_copy(l, x->sums) + cycles_map(l, x->sums, 2 * l->divide);
+    return norm_again(l, x) + means + cycles_mul_tiles(l, n) + root;
+}
+
+/** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, into the residual. */
+static double input_gradient(const struct cycles_layout *l, const struct normed *x)
+{
+    const double n = x->k * l->t;
+    double sums = 2 * cycles_copy(l, x->sums) + (x->rms ? 1 : 2) * cycles_sum(l, n) +
+                  cycles_row_sum(l, x->cols, 2 * x->sums) +
+                  2 * cycles_op(l->setup_add, x->sums, l->mul);
+    double tiles = 3 * cycles_mul(l, n) + cycles_mul_tiles(l, n) + (x->rms ? 0 : cycles_add(l, n)) +
+                   2 * cycles_add_tiles(l, n);
+    return sums + 2 * normalise(l, x) + tiles;
+}
+
+static double vector_gradient(const struct cycles_layout *l, const struct normed *x)
+{
+    return normalise(l, x) + cycles_mul_tiles(l, x->k * l->t) +
+           cycles_bias_gradient(l, x->k, x->bias ? 2 : 1);
 }
 
 double cycles_norm(const struct cycles_layout *l)
 {
-    const double n = l->hidden.k * l->t, means = (is_rms(l) ? 1 : 2) * mean(l);
-    const double root = cycles_copy(l, l->t) + cycles_map(l, l->t, 2 * l->divide);
-    return cycles_norm_again(l) + means + cycles_mul_tiles(l, n) + root;
+    const struct normed x = stream(l);
+    return norm(l, &x);
 }
 
-/** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, into the residual. */
 double cycles_norm_input_gradient(const struct cycles_layout *l)
 {
-    const double n = l->hidden.k * l->t;
-    const bool rms = is_rms(l);
-    double sums = 2 * cycles_copy(l, l->t) + (rms ? 1 : 2) * cycles_sum(l, n) +
-                  cycles_row_sum(l, l->cols, 2 * l->t) + 2 * cycles_op(l->setup_add, l->t, l->mul);
-    double tiles = 3 * cycles_mul(l, n) + cycles_mul_tiles(l, n) + (rms ? 0 : cycles_add(l, n)) +
-                   2 * cycles_add_tiles(l, n);
-    return sums + 2 * normalise(l) + tiles;
+    const struct normed x = stream(l);
+    return input_gradient(l, &x);
 }
 
 double cycles_norm_vector_gradient(const struct cycles_layout *l)
 {
-    const double k = l->hidden.k;
-    return normalise(l) + cycles_mul_tiles(l, k * l->t) +
-           cycles_bias_gradient(l, k, has_bias(l) ? 2 : 1);
+    const struct normed x = stream(l);
+    return vector_gradient(l, &x);
 }
 
 double cycles_norm_again(const struct cycles_layout *l)
 {
-    const double n = l->hidden.k * l->t, vectors = has_bias(l) ? 2 : 1;
-    return cycles_vectors_in(l, vectors * l->hidden.k) + normalise(l) + cycles_mul(l, n) +
-           (has_bias(l) ? cycles_add(l, n) : 0);
+    const struct normed x = stream(l);
+    return norm_again(l, &x);
 }
 
 double cycles_norm_gradient(const struct cycles_layout *l)
 {
     return cycles_vectors_in(l, l->hidden.k) + cycles_norm_input_gradient(l) +
            cycles_norm_vector_gradient(l) + cycles_norm_again(l);
+}
+
+double cycles_head_norms(const struct cycles_layout *l)
+{
+    const struct normed queries = heads(l, 1), keys = heads(l, (l->qkv - 1) / 2);
+    if (!model_norms_heads(l->model)) return 0;
+    return norm(l, &queries) + norm(l, &keys);
+}
+
+/** Nobody needs the output of these norms again, which attention keeps. */
+double cycles_head_norms_gradient(const struct cycles_layout *l)
+{
+    double sum = 0;
+    for (int side = 0; side < 2 && model_norms_heads(l->model); side++) {
+        const struct normed x = heads(l, side ? (l->qkv - 1) / 2 : 1);
+        sum += cycles_vectors_in(l, x.gain) + input_gradient(l, &x) + vector_gradient(l, &x);
+    }
+    return sum;
 }
 
 /* ---- elementwise ----------------------------------------------------------------------------- */

@@ -6,4 +6,7 @@
 
 /** Backward of a norm: gain in, gradients of input, gain and bias, its output again. */
 double cycles_norm_gradient(const struct cycles_layout *l);
+/** Norms of the heads of queries and of keys, and their backward; 0 without them. */
+double cycles_head_norms(const struct cycles_layout *l);
+double cycles_head_norms_gradient(const struct cycles_layout *l);
 #endif

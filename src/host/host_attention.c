@@ -70,6 +70,8 @@ struct head {
     void *dq, *dkv;          /**< rows of gradients of queries, of keys and values: `key_column` and
                                   `value_column` of the latter */
     int64_t key_column, value_column;
+    /* rows of gradients of normed queries and keys, in 32 bits instead; NULL: none */
+    float *dq_normed, *dk_normed;
     float *softmax; /**< maximum and 1/sum per row */
     bool adds;      /**< gradients of keys and values are added to what is there */
 };
@@ -136,6 +138,8 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .value_column = q + kv + kv_column,
         .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
+    if (model_norms_heads(m)) head.dq_normed = k->buffer[HOST_DNORMED_Q];
+    if (model_norms_heads(m)) head.dk_normed = k->buffer[HOST_DNORMED_K];
     if (k->cached) take_new_positions(&head, sample);
     if (k->cached && k->stack->causal) look_into_cache(&head);
     if (k->batch->attention_span) head.span = k->batch->attention_span + row;
@@ -469,8 +473,9 @@ static void sum_buckets(const struct head *head, const struct queries *q, const 
     const int32_t *bucket = host_relative_buckets(k) + q->first_key - t;
     double *sum = host_relative_sums(k, head->row / k->T, head->h);
     const double per_scale = 1 / (double)head->shape.scale;
-    for (int64_t j = 0; head->relative && j < n; j++)
-        sum[bucket[j]] += (double)drow[j] * per_scale;
+    for (int64_t j = 0; j < n; j++)
+        sum[bucket[j]] +=
+            (double)drow[j] * per_scale * host_relative_factor(k, q->first_key + j - t);
 }
 
 /* Probabilities and gradients of the scores of a tile, again from the saved maxima. */
@@ -521,6 +526,15 @@ static void store_rows(const struct head *head, const struct host_span *span, bo
     host_store_linear(k, span, rows, head->d, NULL, to, ld);
 }
 
+/* Gradients (span, d) of normed queries or keys to their columns @p to with row stride @p ld, for
+ * host_head_norm.c. */
+static void keep_rows(const struct head *head, const struct host_span *span, const float *rows,
+                      float *to, int64_t ld)
+{
+    for (int64_t i = 0; i < span->n; i++)
+        memcpy(to + (span->row + i) * ld, rows + i * head->d, (size_t)head->d * sizeof *rows);
+}
+
 /* What a tile adds to the gradients of queries, keys and values. */
 static void attend_tile_backward(const struct head *head, const struct queries *q, float *dq,
                                  float beta)
@@ -549,7 +563,10 @@ static void attend_head_backward(const struct head *head)
             key += tile.n_keys;
         }
         const struct host_span span = {head->row + first, q.n};
-        store_rows(head, &span, true, dq, host_at(k, head->dq, head->column), head->ld);
+        if (head->dq_normed)
+            keep_rows(head, &span, dq, head->dq_normed + head->column, model_q_features(k->model));
+        else
+            store_rows(head, &span, true, dq, host_at(k, head->dq, head->column), head->ld);
     }
 }
 
@@ -572,7 +589,10 @@ static void attend_backward(void *ctx, int64_t item, int thread)
         attend_head_backward(&head);
     }
     const struct host_span keys = {head.key_row, head.T};
-    store_rows(&head, &keys, true, dk, host_at(k, head.dkv, head.key_column), head.ld_kv);
+    if (head.dk_normed)
+        keep_rows(&head, &keys, dk, head.dk_normed + head.kv_column, model_kv_features(m));
+    else
+        store_rows(&head, &keys, true, dk, host_at(k, head.dkv, head.key_column), head.ld_kv);
     store_rows(&head, &keys, false, dv, host_at(k, head.dkv, head.value_column), head.ld_kv);
 }
 

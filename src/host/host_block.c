@@ -11,6 +11,7 @@
 #include "host_ffn.h"
 #include "host_grad.h"
 #include "host_gradient.h"
+#include "host_head_norm.h"
 #include "host_operands.h"
 #include "host_positions.h"
 #include "host_relative.h"
@@ -177,7 +178,7 @@ void host_embed_backward(struct host *k)
 struct projection {
     enum model_tensor_kind weight, bias;
     int64_t column, features;
-    bool turned;
+    bool turned, normed;
 };
 enum { N_PROJECTIONS = 3 };
 
@@ -190,10 +191,12 @@ static struct projection projection_of(const struct model *m, int i)
                                .bias = bias[i],
                                .column = i ? q + (i - 1) * kv : 0,
                                .features = i ? kv : q,
-                               .turned = m->rotary_dim && i < 2};
+                               .turned = m->rotary_dim && i < 2,
+                               .normed = model_norms_heads(m) && i < 2};
 }
 
-/* Rotation happens in fp32, after the bias and before rounding, as in the backward pass. */
+/* Rotation and norms of heads happen in fp32, after the bias and before rounding, as in the
+ * backward pass. */
 static void qkv_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
@@ -213,10 +216,12 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         const float *bias = k->stage.vector[p.bias];
         struct num_product shape = host_linear_shape(b->n, C, p.features);
         host_linear(k, &shape, xn, p.weight, 0, &at, wide);
-        for (int64_t r = 0; p.turned && bias && r < b->n; r++)
+        const bool changed = p.turned || p.normed;
+        for (int64_t r = 0; changed && bias && r < b->n; r++)
             num_add(wide + r * p.features, bias, p.features);
         if (p.turned) host_rotate(k, b, wide, p.features, false);
-        host_store_linear(k, b, wide, p.features, p.turned ? NULL : bias, host_at(k, qkv, p.column),
+        if (p.normed) host_head_norm_rows(k, b, p.weight, wide);
+        host_store_linear(k, b, wide, p.features, changed ? NULL : bias, host_at(k, qkv, p.column),
                           width);
     }
     if (k->cached && k->stack->causal) host_cache_rows(k, b);
@@ -259,7 +264,10 @@ static void qkv_rows_backward(struct host *k, const struct host_span *b, int thr
 void host_qkv_backward(struct host *k)
 {
     int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
-    struct host_grad grad[8];
+    enum { LINEAR = 2 * N_PROJECTIONS, HEAD_NORMS = 4 };
+    struct host_grad grad[LINEAR + 2 + HEAD_NORMS];
+    int n = LINEAR;
+    if (model_norms_heads(k->model)) host_each_block(k, host_head_norm_rows_backward);
     host_each_block(k, qkv_rows_backward);
     for (int i = 0; i < N_PROJECTIONS; i++) {
         const struct projection p = projection_of(k->model, i);
@@ -267,9 +275,11 @@ void host_qkv_backward(struct host *k)
         grad[i] = host_linear_grad(p.weight, p.features, C, dy, width, k->buffer[HOST_XN]);
         grad[3 + i] = host_bias_grad(p.bias, p.features, dy, width);
     }
-    host_norm_grads(k, grad + 6, MODEL_NORM1_W, k->buffer[HOST_DXN], host_x(k, l),
+    host_norm_grads(k, grad + n, MODEL_NORM1_W, k->buffer[HOST_DXN], host_x(k, l),
                     host_norm_stats(k, l, HOST_NORM1));
-    host_sum_grads(k, grad, k->model->norm_last ? 6 : 8);
+    n += k->model->norm_last ? 0 : 2;
+    if (model_norms_heads(k->model)) n += host_head_norm_grads(k, grad + n);
+    host_sum_grads(k, grad, n);
 }
 
 /* ---- norm3 and the first linear layers of the FFN */

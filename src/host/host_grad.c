@@ -218,13 +218,21 @@ NUM_CLONES static void add_normed(float *restrict dst, const float *restrict dy,
         dst[c] += dy[c] * ((x[c] - mean) * rstd);
 }
 
+/* Rows of a norm's input for those of a leaf: one each, or the heads of each. */
+static struct host_span normed_rows(const struct host_grad *g, const struct host_span *leaf)
+{
+    const int64_t each = g->per_row ? g->per_row : 1;
+    return (struct host_span){leaf->row * each, leaf->n * each};
+}
+
 /* d gain = sum over tokens of dy xhat. */
 static void norm_weight_leaf(const struct host *k, const struct host_grad *g,
                              const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
+    const struct host_span rows = normed_rows(g, leaf);
     (void)k;
     memset(dst, 0, (size_t)n * sizeof *dst);
-    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
+    for (int64_t i = rows.row; i < rows.row + rows.n; i++) {
         const float *dy = (const float *)g->dy + i * g->ld_dy + r0;
         const float *x = (const float *)g->x + i * g->ld_x + r0;
         add_normed(dst, dy, x, g->stats + 2 * i, n);
@@ -234,9 +242,10 @@ static void norm_weight_leaf(const struct host *k, const struct host_grad *g,
 static void norm_bias_leaf(const struct host *k, const struct host_grad *g,
                            const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
+    const struct host_span rows = normed_rows(g, leaf);
     (void)k;
     memset(dst, 0, (size_t)n * sizeof *dst);
-    num_add_rows(NUM_FP32, dst, (const float *)g->dy + leaf->row * g->ld_dy + r0, leaf->n, g->ld_dy,
+    num_add_rows(NUM_FP32, dst, (const float *)g->dy + rows.row * g->ld_dy + r0, rows.n, g->ld_dy,
                  n);
 }
 

@@ -19,6 +19,7 @@ struct host_grad {
     const void *x;  /**< operands (N, cols) */
     int64_t ld_dy, ld_x;
     const float *stats;           /**< of a norm */
+    int64_t per_row;              /**< of a norm: rows of dy and x for each of a leaf's; 0: one */
     const struct host_span *span; /**< rows of each leaf in dy and x; NULL: those of the share */
     enum host_tied tied;          /**< part of a tied table */
     /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */

@@ -143,6 +143,21 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     }
 }
 
+/* Buffers of the norms of queries and keys. */
+static void head_norm_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
+                             const struct sizes *z, bool training)
+{
+    const int64_t kept = training ? host_end(m) : 1, keys = times(z->rows, model_kv_features(m));
+    if (!model_norms_heads(m)) return;
+    bytes[HOST_RAW_Q] = times(times(z->q, 4), kept);
+    bytes[HOST_RAW_K] = times(times(keys, 4), kept);
+    bytes[HOST_STATS_Q] = times(times(times(z->rows, m->H), 8), kept);
+    bytes[HOST_STATS_K] = times(times(times(z->rows, m->kv_heads), 8), kept);
+    if (!training) return;
+    bytes[HOST_DNORMED_Q] = times(z->q, 4);
+    bytes[HOST_DNORMED_K] = times(keys, 4);
+}
+
 /* Buffers that exist once per layer in training: what the backward pass takes instead of computing
  * the forward again. */
 static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
@@ -155,6 +170,7 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
     bytes[HOST_NORMS] = times(times(z->rows, 8), norms);
     bytes[HOST_QKV] = times(times(z->qkv, op), kept);
     bytes[HOST_CTX] = times(times(z->q, op), kept);
+    head_norm_layout(bytes, m, z, training);
     bytes[HOST_SOFTMAX] = times(times(times(z->rows, m->H), 8), kept);
     bytes[HOST_PRE] = times(times(z->pre, 4), kept);
     if (!m->norm3) bytes[HOST_NORMED] = times(times(z->c, op), kept);

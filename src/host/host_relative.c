@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Relative positions: distances, key minus query, fall into buckets (Raffel et al. 2020, 2.1), half
  * of them exact, the others growing with the logarithm of the distance up to 128; of an encoder one
- * half of the buckets is for later keys.  Tables by distance are made from the tensor when the
- * stage of the embedding streams; host_attention.c adds them and sums their gradients, each sum by
- * one thread in the order of layers, queries and keys. */
+ * half of the buckets is for later keys.  Slopes of ALiBi that train (Press et al. 2022) are one
+ * bucket, whose weight is multiplied by minus the distance.  Tables by distance are made from the
+ * tensor when the stage of the embedding streams; host_attention.c adds them and sums their
+ * gradients, each sum by one thread in the order of layers, queries and keys. */
 #include "host_relative.h"
 #include "host_buffers.h"
 
@@ -16,6 +17,7 @@ enum { LONGEST_DISTANCE = 128 };
 
 static int64_t bucket_of(int64_t distance, bool causal, int64_t n)
 {
+    if (n == 1) return 0;
     const int64_t later = !causal && distance > 0 ? n / 2 : 0;
     if (!causal) n /= 2;
     if (causal && distance > 0) distance = 0;
@@ -56,6 +58,11 @@ void host_relative_begin(struct host *k)
     if (k->buffer[HOST_DRELATIVE]) memset(k->buffer[HOST_DRELATIVE], 0, (size_t)n * sizeof(double));
 }
 
+double host_relative_factor(const struct host *k, int64_t distance)
+{
+    return k->model->slopes ? -(double)llabs(distance) / k->model->position_scale : 1;
+}
+
 const int32_t *host_relative_buckets(const struct host *k)
 {
     const int32_t *bucket = k->buffer[HOST_BUCKETS];
@@ -81,6 +88,7 @@ void host_relative_load(struct host *k)
                 table[d] = *(const float *)at;
             else
                 num_widen(m->format, &table[d], at, 1);
+            if (m->slopes) table[d] *= (float)host_relative_factor(k, d);
         }
     }
 }

@@ -35,10 +35,22 @@ void host_each_block(struct host *k,
     host_each_of(k, k->block, k->n_blocks, rows);
 }
 
+/* The norm of a head of queries or of keys. */
+static struct host_row_norm norm_of_head(const struct host *k, enum model_tensor_kind weight)
+{
+    const struct model *m = k->model;
+    return (struct host_row_norm){.n = m->head_dim,
+                                  .eps = (float)m->qk_norm_eps[weight == MODEL_K_NORM_W],
+                                  .rms = m->zoo.attention_qk_norm_layer == ZOO_QK_RMSNORM,
+                                  .gain = k->stage.vector[weight],
+                                  .bias = k->stage.vector[weight + 1]};
+}
+
 /* The norm of tensor @p weight, whose bias is the next kind of tensor, or NULL. */
 static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind weight)
 {
     const struct model *m = k->model;
+    if (weight == MODEL_Q_NORM_W || weight == MODEL_K_NORM_W) return norm_of_head(k, weight);
     return (struct host_row_norm){.n = m->C,
                                   .eps = (float)m->zoo.layer_norm_epsilon,
                                   .rms = m->zoo.norm_type == ZOO_RMSNORM,

@@ -45,6 +45,12 @@ enum host_buffer {
     HOST_MID,       /**< kept: residual stream between attention and FFN */
     HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
     HOST_QKV,       /**< kept: operands (N, q, k and v features) */
+    HOST_RAW_Q,     /**< norms of queries, kept: (N, q features), their input */
+    HOST_RAW_K,     /**< norms of keys, kept: (N, key features), their input */
+    HOST_STATS_Q,   /**< kept: mean and 1/std of each row and head of queries */
+    HOST_STATS_K,   /**< kept: mean and 1/std of each row and head of keys */
+    HOST_DNORMED_Q, /**< training: (N, q features), gradient of normed queries */
+    HOST_DNORMED_K, /**< training: (N, key features), gradient of normed keys */
     HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
     HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
     HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */

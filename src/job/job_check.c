@@ -42,6 +42,16 @@ static enum wsc_err check_tokenizer(const struct job *job, const char *option)
                         "or --prompt_ids");
 }
 
+/* The token that ends a text, or begins one that is scored, is one of the model's. */
+static enum wsc_err check_eos(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    if (job->eos_id < p->model.vocab_size) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--eos_id %lld: model.vocab_size of %s is %lld",
+                                  (long long)job->eos_id, p->file, (long long)p->model.vocab_size),
+                        "an id below it, or -1 for none");
+}
+
 /* Scores are of single samples of a decoder's labels. */
 static enum wsc_err check_requests(const struct job *job)
 {
@@ -62,6 +72,7 @@ static enum wsc_err check_requests(const struct job *job)
                             "--set reduction_leaf=1");
     if (!job->values)
         return WSC_RAISE(WSC_USAGE, "--requests: --numerics none computes no likelihoods");
+    TRY(check_eos(job));
     return check_tokenizer(job, "--requests");
 }
 
@@ -91,6 +102,7 @@ static enum wsc_err check_modes(const struct job *job)
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
                             "--prompt 'The hacker '");
+    TRY(check_eos(job));
     return check_tokenizer(job, "--prompt");
 }
 

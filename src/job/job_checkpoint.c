@@ -221,6 +221,9 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     TRY(check_states(is_run, states));
     if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
     if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
+    const struct memoryx_config config = {.params = s->job->params};
+    if (what.weights)
+        TRY(memoryx_check_vocabulary(&config, s->cluster->model, file, what.optimizer));
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
     if (what.weights) report_dropped_masks(s, file);

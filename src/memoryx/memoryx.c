@@ -8,7 +8,6 @@
 #include "memoryx_step.h"
 
 #include <wsc/mem.h>
-#include <wsc/rng.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +25,14 @@ static enum wsc_err states_create(struct memoryx *mx, int i)
     return WSC_OK;
 }
 
+static enum wsc_err selection_create(struct memoryx_part *s)
+{
+    TRY_NEW(s->chosen, WSC_MEM_MEMORYX, memoryx_mask_words(s->n));
+    TRY_NEW(s->held, WSC_MEM_MEMORYX, s->n);
+    s->chosen_due = true;
+    return WSC_OK;
+}
+
 static enum wsc_err parts_create(struct memoryx *mx)
 {
     const struct model *model = mx->net->model;
@@ -37,6 +44,7 @@ static enum wsc_err parts_create(struct memoryx *mx)
         TRY_NEW(s->w, WSC_MEM_MEMORYX, s->n);
         if (!model->tensor[i].frozen) TRY_NEW(s->g, WSC_MEM_MEMORYX, s->n);
         TRY(states_create(mx, i));
+        if (model->tensor[i].selected) TRY(selection_create(s));
         if (!model_sparsity_of(model, i)) continue;
         TRY_NEW(s->mask, WSC_MEM_MEMORYX, memoryx_mask_words(s->n));
         s->mask_due = true;
@@ -93,6 +101,8 @@ void memoryx_destroy(struct memoryx **memoryx)
         wsc_free(mx->part[i].g);
         wsc_free(mx->part[i].mask);
         wsc_free(mx->part[i].dense);
+        wsc_free(mx->part[i].chosen);
+        wsc_free(mx->part[i].held);
     }
     for (int s = 0; mx->sums && s < mx->net->model->n_stages; s++)
         stream_sums_clear(&mx->sums[s]);
@@ -105,63 +115,6 @@ void memoryx_destroy(struct memoryx **memoryx)
     wsc_free(mx->kept);
     wsc_free(mx->times.ready);
     wsc_free(mx);
-}
-
-static float initial_value(const struct zoo_init *init, uint64_t seed, int64_t number, int64_t i,
-                           int64_t cols)
-{
-    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)number);
-    const uint64_t at = (uint64_t)i;
-    switch (init->kind) {
-    case ZOO_INIT_ONES:
-        return 1.0F;
-    case ZOO_INIT_CONSTANT:
-        return (float)init->value;
-    case ZOO_INIT_NORMAL:
-        return (float)(init->mean + init->std * wsc_rng_normal(seed, stream, at));
-    case ZOO_INIT_TRUNCATED_NORMAL:
-        return (float)(init->mean +
-                       init->std * wsc_rng_truncated_normal(seed, stream, at,
-                                                            (init->a - init->mean) / init->std,
-                                                            (init->b - init->mean) / init->std));
-    case ZOO_INIT_UNIFORM:
-        return (float)(init->a + (init->b - init->a) * wsc_rng_uniform(seed, stream, at));
-    case ZOO_INIT_EYE:
-        return i / cols == i % cols ? 1.0F : 0.0F;
-    case ZOO_INIT_ZEROS:
-    case ZOO_INIT_DEFAULT:
-    case ZOO_INIT_VARIANCE_SCALING:
-        return 0.0F;
-    }
-    return 0.0F;
-}
-
-struct init_job {
-    const struct memoryx *mx;
-    int tensor;
-    uint64_t seed;
-};
-enum { INIT_BLOCK = 4096 };
-
-static void init_block(void *ctx, int64_t b, int thread)
-{
-    const struct init_job *job = ctx;
-    const struct memoryx *mx = job->mx;
-    const struct memoryx_part *s = &mx->part[job->tensor];
-    const struct model_tensor *t = &mx->net->model->tensor[job->tensor];
-    (void)thread;
-    for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
-        s->w[i] = initial_value(&t->init, job->seed, t->init_stream, s->first + i, t->shape[1]);
-}
-
-void memoryx_init_weights(struct memoryx *memoryx)
-{
-    const int64_t own = memoryx->config.params->model.weight_initialization_seed;
-    const uint64_t seed = own > 0 ? (uint64_t)own : memoryx->config.seed;
-    for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++) {
-        struct init_job job = {memoryx, i, seed};
-        num_parallel((memoryx->part[i].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
-    }
 }
 
 enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass)

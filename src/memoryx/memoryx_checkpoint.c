@@ -4,9 +4,11 @@
  * starts from. Every rank defines all datasets; each shard writes and reads its own parts of them.
  * Called by job_checkpoint.c; memoryx_groups.c numbers the states. */
 #include "memoryx_groups.h"
+#include "memoryx_init.h"
 #include "memoryx_loss_scale.h"
 #include "memoryx_mask_checkpoint.h"
 #include "memoryx_state.h"
+#include "memoryx_vocabulary.h"
 
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -250,14 +252,19 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
     const struct store_tensor t = tensor_of(&mx->net->model->tensor[i]);
     struct memoryx_part *s = &mx->part[i];
     char name[STORE_NAME_BYTES];
+    int64_t n_rows = 0;
     if (!store_find_tensor(file, &t, name)) {
+        if (!strict) memoryx_init_tensor(mx, i);
         if (!strict) return WSC_OK;
         enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", t.name);
         return wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true keeps the "
                                 "initial values of missing tensors");
     }
+    TRY(memoryx_other_rows(&mx->config, &mx->net->model->tensor[i], file, name, &n_rows));
+    if (n_rows) return memoryx_load_rows(mx, i, file, name, n_rows);
     TRY(store_check_shape(file, name, &t));
     TRY(store_read(file, name, STORE_F32, s->first, s->n, s->w));
+    TRY(memoryx_load_selected(mx, file, i));
     return memoryx_load_mask(mx, file, i, name, strict);
 }
 

@@ -5,14 +5,14 @@
  * program before the first pass; memoryx_regrow.c computes later masks. */
 #include "memoryx_mask.h"
 
+#include "memoryx_bits.h"
 #include "memoryx_select.h"
+#include "memoryx_selected.h"
 
 #include <wsc/mem.h>
 
 #include <math.h>
 #include <string.h>
-
-enum { PARALLEL_BLOCK = 1 << 15 };
 
 int64_t memoryx_mask_count(const struct memoryx_part *s)
 {
@@ -24,34 +24,9 @@ int64_t memoryx_mask_count(const struct memoryx_part *s)
 
 /* ---- zeros outside --------------------------------------------------------------------------- */
 
-struct apply_job {
-    const struct memoryx_part *part;
-    float *x;
-};
-
-/* Bits as words of ones or zeros, so that no NaN outside the mask survives. */
-static void apply_block(void *ctx, int64_t i, int thread)
-{
-    const struct apply_job *job = ctx;
-    const int64_t first = i * PARALLEL_BLOCK, n = job->part->n;
-    const int64_t end = first + PARALLEL_BLOCK < n ? first + PARALLEL_BLOCK : n;
-    (void)thread;
-    for (int64_t at = first; at < end; at += MEMORYX_WORD_BITS) {
-        const uint64_t word = job->part->mask[at / MEMORYX_WORD_BITS];
-        const int m = end - at < MEMORYX_WORD_BITS ? (int)(end - at) : MEMORYX_WORD_BITS;
-        for (int k = 0; k < m; k++) {
-            uint32_t bits;
-            memcpy(&bits, job->x + at + k, sizeof bits);
-            bits &= -(uint32_t)(word >> k & 1);
-            memcpy(job->x + at + k, &bits, sizeof bits);
-        }
-    }
-}
-
 void memoryx_mask_apply(const struct memoryx_part *s, float *x)
 {
-    struct apply_job job = {s, x};
-    if (s->mask) num_parallel((s->n + PARALLEL_BLOCK - 1) / PARALLEL_BLOCK, apply_block, &job);
+    if (s->mask) memoryx_bits_apply(s->mask, s->n, x);
 }
 
 /* cstorch prunes states of the weight's shape: statistics by row or column stay. */
@@ -196,5 +171,5 @@ enum wsc_err memoryx_run_masks(void *arg)
         if (mx->part[i].mask) memoryx_prune(mx, i);
         mx->part[i].mask_due = false;
     }
-    return rc;
+    return rc ? rc : memoryx_choose_selected(mx);
 }

@@ -22,6 +22,7 @@ void memoryx_mask_apply(const struct memoryx_part *s, float *x);
 /* Zero the weights of tensor @p tensor, and its states by element, outside its mask. */
 void memoryx_prune(struct memoryx *mx, int tensor);
 /* Program of a shard: the first masks of tensors that have none yet, neither from a checkpoint nor
- * from an earlier call; then all sparse weights are pruned. */
+ * from an earlier call; then all sparse weights are pruned.  Last comes the choice of weights that
+ * train, memoryx_choose_selected(). */
 enum wsc_err memoryx_run_masks(void *mx);
 #endif

@@ -69,14 +69,15 @@ enum wsc_err memoryx_define_masks(struct memoryx *mx, struct store_file *file)
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
         const struct store_tensor t = tensor_of(mx, i);
         if (mx->part[i].mask) TRY(store_define_mask(file, &t));
+        if (mx->part[i].chosen) TRY(store_define_selected(file, &t));
     }
     list_counters(mx, &c);
     return store_define_counters(file, c.row, c.n);
 }
 
 /* A byte per element, piece by piece. */
-static enum wsc_err save_mask(const struct memoryx_part *s, struct store_file *file,
-                              const char *name)
+static enum wsc_err save_bits(const struct memoryx_part *s, const uint64_t *bits,
+                              struct store_file *file, const char *name)
 {
     unsigned char *bytes;
     enum wsc_err rc = WSC_OK;
@@ -84,7 +85,7 @@ static enum wsc_err save_mask(const struct memoryx_part *s, struct store_file *f
     for (int64_t first = 0; first < s->n && !rc; first += PIECE) {
         const int64_t n = s->n - first < PIECE ? s->n - first : PIECE;
         for (int64_t i = first; i < first + n; i++)
-            bytes[i - first] = s->mask[i / MEMORYX_WORD_BITS] >> i % MEMORYX_WORD_BITS & 1;
+            bytes[i - first] = bits[i / MEMORYX_WORD_BITS] >> i % MEMORYX_WORD_BITS & 1;
         rc = store_write(file, name, s->first + first, n, bytes);
     }
     wsc_free(bytes);
@@ -96,9 +97,11 @@ enum wsc_err memoryx_save_masks(struct memoryx *mx, struct store_file *file)
     struct counters c = {.n = 0};
     char name[STORE_NAME_BYTES];
     for (int i = 0; i < mx->net->model->n_tensors; i++) {
-        if (!mx->part[i].mask) continue;
+        const struct memoryx_part *s = &mx->part[i];
         (void)snprintf(name, sizeof name, "%s_mask", mx->net->model->tensor[i].name);
-        TRY(save_mask(&mx->part[i], file, name));
+        if (s->mask) TRY(save_bits(s, s->mask, file, name));
+        (void)snprintf(name, sizeof name, "%s_requires_grad", mx->net->model->tensor[i].name);
+        if (s->chosen) TRY(save_bits(s, s->chosen, file, name));
     }
     list_counters(mx, &c);
     return mx->shard ? WSC_OK : store_write_counters(file, c.row, c.n);
@@ -106,19 +109,19 @@ enum wsc_err memoryx_save_masks(struct memoryx *mx, struct store_file *file)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static enum wsc_err read_mask(const struct memoryx_part *s, struct store_file *file,
+static enum wsc_err read_bits(const struct memoryx_part *s, uint64_t *bits, struct store_file *file,
                               const char *name)
 {
     unsigned char *bytes;
     enum wsc_err rc = WSC_OK;
     TRY_NEW(bytes, WSC_MEM_MEMORYX, PIECE);
-    memset(s->mask, 0, (size_t)memoryx_mask_words(s->n) * sizeof *s->mask);
+    memset(bits, 0, (size_t)memoryx_mask_words(s->n) * sizeof *bits);
     for (int64_t first = 0; first < s->n && !rc; first += PIECE) {
         const int64_t n = s->n - first < PIECE ? s->n - first : PIECE;
         rc = store_read(file, name, STORE_BOOL, s->first + first, n, bytes);
         for (int64_t i = first; i < first + n && !rc; i++)
-            s->mask[i / MEMORYX_WORD_BITS] |= (uint64_t)(bytes[i - first] != 0)
-                                              << i % MEMORYX_WORD_BITS;
+            bits[i / MEMORYX_WORD_BITS] |= (uint64_t)(bytes[i - first] != 0)
+                                           << i % MEMORYX_WORD_BITS;
     }
     wsc_free(bytes);
     return rc;
@@ -148,6 +151,19 @@ static void mask_numbers(const struct memoryx_part *s)
         if (!isnan(s->w[i])) s->mask[i / MEMORYX_WORD_BITS] |= 1ULL << i % MEMORYX_WORD_BITS;
 }
 
+/* A file without it is of a training of all weights: these choose. */
+enum wsc_err memoryx_load_selected(struct memoryx *mx, struct store_file *file, int tensor)
+{
+    const struct store_tensor t = tensor_of(mx, tensor);
+    struct memoryx_part *s = &mx->part[tensor];
+    char name[STORE_NAME_BYTES];
+    if (!s->chosen) return WSC_OK;
+    s->chosen_due = !store_find_selected(file, &t, name);
+    if (s->chosen_due) return WSC_OK;
+    TRY(store_check_shape(file, name, &t));
+    return read_bits(s, s->chosen, file, name);
+}
+
 enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int tensor,
                                const char *weights, bool strict)
 {
@@ -159,7 +175,7 @@ enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int 
     s->mask_due = false;
     if (store_find_mask(file, &t, name)) {
         TRY(store_check_shape(file, name, &t));
-        return read_mask(s, file, name);
+        return read_bits(s, s->mask, file, name);
     }
     TRY(has_nan(file, weights, mx->net->model->tensor[tensor].n_elems, &nan));
     if (nan) {

@@ -14,6 +14,10 @@ enum wsc_err memoryx_save_masks(struct memoryx *mx, struct store_file *file) WSC
  * an error if @p strict, else the mask stays due.  Nothing for a dense tensor. */
 enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int tensor,
                                const char *weights, bool strict) WSC_CHECKED;
+/* Read this shard's part of the weights of tensor @p tensor that train; without it in the file the
+ * choice stays due. */
+enum wsc_err memoryx_load_selected(struct memoryx *mx, struct store_file *file,
+                                   int tensor) WSC_CHECKED;
 /* Read the counter; 0 where the file has none. */
 enum wsc_err memoryx_load_mask_step(struct memoryx *mx, struct store_file *file) WSC_CHECKED;
 #endif

@@ -28,10 +28,13 @@ struct memoryx_part {
     /* Owned (memoryx_mask_words(n)): the weights that are kept; NULL: the tensor is
      * dense. */
     uint64_t *mask;
-    bool mask_due;  /* it has no mask yet */
-    float *dense;   /* owned (n), in an update before a mask that needs it: g before masking */
-    bool g_started; /* a stage has contributed to g in this step */
-    bool updated;   /* already, in this step: see memoryx_update_stage() */
+    bool mask_due;    /* it has no mask yet */
+    uint64_t *chosen; /* owned, as `mask`, of model.selective_grad: weights that train; NULL: all */
+    bool chosen_due;  /* they are not chosen yet */
+    float *held;      /* owned (n), with `chosen`: weights before an update */
+    float *dense;     /* owned (n), in an update before a mask that needs it: g before masking */
+    bool g_started;   /* a stage has contributed to g in this step */
+    bool updated;     /* already, in this step: see memoryx_update_stage() */
 };
 
 /* Virtual times between steps: all that a restart needs to resume exactly. */

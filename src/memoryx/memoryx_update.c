@@ -13,6 +13,7 @@
 #include "memoryx_norms.h"
 #include "memoryx_regrow.h"
 #include "memoryx_rule.h"
+#include "memoryx_selected.h"
 #include "memoryx_tensorwise.h"
 
 #include <math.h>
@@ -156,8 +157,10 @@ static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies
 {
     if (!applies) return memoryx_update_tensorwise(mx, NULL, step, at);
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
+    memoryx_hold_unselected(mx);
     update_elements(mx, &rule);
     TRY(memoryx_update_tensorwise(mx, &rule, step, at));
+    memoryx_release_unselected(mx);
     if (model_is_sparse(mx->net->model)) TRY(memoryx_update_masks(mx, step));
     mx->updates++;
     mx->schedule++;
@@ -201,7 +204,7 @@ void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step)
 {
     const struct model *model = mx->net->model;
     const struct zoo_params *params = mx->config.params;
-    if (update_waits(params, model) || params->optimizer.log_summaries || model_is_sparse(model))
+    if (update_waits(params, model) || params->optimizer.log_summaries || model_has_masks(model))
         return;
     mx->batch.learning_rate = learning_rate_of(mx, step);
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
@@ -217,6 +220,7 @@ enum wsc_err memoryx_update(struct memoryx *mx, int64_t step)
     struct vtime_recorder *r = comm_record_at(mx->net->comm, step, VTIME_NO_TRANSFER);
     mx->times.reduced = vtime_latest_of(r, mx->arrived, mx->net->model->n_stages);
     if (mx->pass->values) TRY(memoryx_mask_gradients(mx));
+    if (mx->pass->values) memoryx_select_gradients(mx);
     TRY(memoryx_share_norm(mx, step, &mx->batch.grad_norm, &known));
     mx->batch.learning_rate = learning_rate_of(mx, step);
     memoryx_noise_after(mx);

@@ -78,12 +78,12 @@ static WSC_CHECKED enum wsc_err check_encoder(const struct zoo_model *m)
     const bool plain = !m->norm_first_sandwich && !m->parallel_block && m->moe.num_experts == 0 &&
                        m->position_embedding_type != ZOO_POSITION_ALIBI &&
                        !(m->attention_sliding_window_length > 0) &&
-                       !(m->attention_logit_softcapping > 0);
+                       !(m->attention_logit_softcapping > 0) && !m->attention_qk_norm_layer;
     if (!plain || m->norm_type != ZOO_LAYERNORM)
         return WSC_RAISE(WSC_CONFIG,
                          "model.objective: encoders have LayerNorm, sequential blocks, learned, "
-                         "fixed or rotary positions or none, and no windows, capped scores or "
-                         "experts in this release");
+                         "fixed or rotary positions or none, and no windows, capped scores, norms "
+                         "of queries or experts in this release");
     return WSC_OK;
 }
 
@@ -95,6 +95,8 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
         return together("norm_first_sandwich", "parallel blocks");
     if (m->position_embedding_type == ZOO_POSITION_ALIBI && m->attention_logit_softcapping > 0)
         return together("attention_logit_softcapping", "position_embedding_type alibi");
+    if (m->position_embedding_type == ZOO_POSITION_RELATIVE && m->attention_logit_softcapping > 0)
+        return together("attention_logit_softcapping", "position_embedding_type relative");
     if (m->num_kv_groups > 0 && m->num_heads % m->num_kv_groups)
         return WSC_RAISE(WSC_CONFIG,
                          "model.extra_attention_params.num_kv_groups: %lld does not divide %lld "
@@ -193,8 +195,6 @@ static void set_seq2seq(struct model *model, const struct zoo_model *m)
     if (model->n_stacks < 2) return;
     model->norm_last = !m->use_pre_encoder_decoder_layer_norm;
     model->shared_tokens = m->share_encoder_decoder_embedding;
-    if (m->position_embedding_type == ZOO_POSITION_RELATIVE)
-        model->buckets = m->relative_attention_num_buckets;
     if (m->use_pre_encoder_decoder_dropout)
         model->zoo.embedding_dropout_rate =
             1 - (1 - m->embedding_dropout_rate) * (1 - m->dropout_rate);
@@ -223,6 +223,7 @@ static void take_section(struct model *model, const struct zoo_model *m)
     model->zoo = *m;
     model->zoo.freeze = (struct zoo_patterns){.n = 0};
     model->zoo.lora_params = (struct zoo_loras){.n = 0};
+    model->zoo.selective_grad = (struct zoo_selective){.on = false};
 }
 
 /* Sizes and features of the blocks; a gated nonlinearity is its function and a flag. */
@@ -241,20 +242,36 @@ static void set_sizes(struct model *model, const struct zoo_params *params)
     set_seq2seq(model, m);
 }
 
-/* Heads, positions, windows.  Without its own width attention has that of the hidden features. */
+/* Heads, positions, windows.  Without its own width attention has that of the hidden features.
+ * With scale_qk_dot_by_d the Model Zoo divides keys by the root of d before their norm, which takes
+ * the factor out again but for its epsilon: norm(k / c, eps) = norm(k, c^2 eps). */
 static void set_attention(struct model *model, const struct zoo_model *m)
 {
     const int64_t width = m->attention_inner_dim > 0 ? m->attention_inner_dim : m->hidden_size;
     model->head_dim = width / m->num_heads;
     model->kv_heads = m->num_kv_groups > 0 ? m->num_kv_groups : m->num_heads;
     const double d = (double)model->head_dim;
-    model->qk_scale = m->scale_qk_dot_by_d ? 1.0 / d : 1.0 / sqrt(d);
+    const bool by_d = m->scale_qk_dot_by_d && !m->attention_qk_norm_layer;
+    model->qk_scale = by_d ? 1.0 / d : 1.0 / sqrt(d);
+    model->qk_norm_eps[0] = model->qk_norm_eps[1] = m->attention_qk_norm_eps;
+    if (m->scale_qk_dot_by_d && m->attention_type == ZOO_SCALED_DOT_PRODUCT)
+        model->qk_norm_eps[1] *= d;
     if (m->attention_type == ZOO_DOT_PRODUCT) model->qk_scale = 1;
     if (m->attention_logits_alpha > 0) model->qk_scale *= m->attention_logits_alpha;
     if (m->position_embedding_type == ZOO_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
     model->position_scale = m->pos_scaling_factor > 0 ? m->pos_scaling_factor : 1;
     model->window = m->attention_sliding_window_length > 0 ? m->attention_sliding_window_length : 0;
     model->sink_tokens = model->window ? m->attention_sink_tokens : 0;
+}
+
+/* Weights by distance: a table of buckets, or a slope, which is one bucket times the distance. */
+static void set_distances(struct model *model, const struct zoo_model *m)
+{
+    const bool alibi = m->position_embedding_type == ZOO_POSITION_ALIBI;
+    model->slopes = alibi && m->alibi_trainable_slopes;
+    if (m->position_embedding_type == ZOO_POSITION_RELATIVE)
+        model->buckets = m->relative_attention_num_buckets;
+    if (model->slopes) model->buckets = 1;
 }
 
 /* Experts and their router; nothing when the model has none. */
@@ -315,6 +332,7 @@ enum wsc_err model_create(struct model **out, const struct zoo_params *params,
     set_preferences(&model->zoo);
     set_sizes(model, params);
     set_attention(model, &params->model);
+    set_distances(model, &params->model);
     set_experts(model, &params->model);
     set_scales(model, &params->model);
     model->seed = (uint64_t)params->runconfig.seed;

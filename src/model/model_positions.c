@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Positions as numbers: rotary angles (Su et al. 2021) with the scalings of Llama 3 and YaRN, sines
- * of Vaswani et al. 2017, slopes of ALiBi (Press et al. 2022).  The host (host_positions.c) and the
- * programs of the mesh (program_positions.c) fill their tables from here. */
+/* Positions as numbers: rotary angles (Su et al. 2021) with the scalings of Llama 3, YaRN and
+ * LongRoPE, sines of Vaswani et al. 2017, slopes of ALiBi (Press et al. 2022).  The host
+ * (host_positions.c) and the programs of the mesh (program_positions.c) fill their tables from
+ * here. */
 #include <wsc/model.h>
 
 #include <math.h>
@@ -41,6 +42,32 @@ static double yarn(const struct model *m, double frequency, int64_t pair)
     return frequency / m->position_scale * (1 - kept) + frequency * kept;
 }
 
+/* Ding et al. 2024 (LongRoPE), section 3.2: a divisor for each pair, of two lists by the length of
+ * the model's sequences. */
+static bool is_stretched(const struct model *m)
+{
+    return m->zoo.max_position_embeddings >
+           m->zoo.pos_scaling_extra_args.original_max_position_embeddings;
+}
+
+static double longrope(const struct model *m, double frequency, int64_t pair)
+{
+    const struct zoo_rope_args *a = &m->zoo.pos_scaling_extra_args;
+    return frequency / (is_stretched(m) ? &a->long_factor : &a->short_factor)->value[pair];
+}
+
+/* Its factor of cosines and sines; the rule is that of the paper's code. */
+static double longrope_factor(const struct model *m)
+{
+    const struct zoo_rope_args *a = &m->zoo.pos_scaling_extra_args;
+    const double own = is_stretched(m) ? a->long_mscale : a->short_mscale;
+    const double length = (double)a->original_max_position_embeddings;
+    if (own > 0) return own;
+    if (a->attention_factor > 0) return a->attention_factor;
+    if (!is_stretched(m)) return 1;
+    return sqrt(1 + log((double)m->zoo.max_position_embeddings / length) / log(length));
+}
+
 double model_rotary_frequency(const struct model *m, int64_t pair)
 {
     const double plain = pow(m->zoo.rope_theta, -2.0 * (double)pair / (double)m->rotary_dim);
@@ -49,6 +76,8 @@ double model_rotary_frequency(const struct model *m, int64_t pair)
         return llama3(m, plain);
     case ZOO_ROPE_YARN:
         return yarn(m, plain, pair);
+    case ZOO_ROPE_LONGROPE:
+        return longrope(m, plain, pair);
     case ZOO_ROPE_LINEAR:
         break;
     }
@@ -58,6 +87,7 @@ double model_rotary_frequency(const struct model *m, int64_t pair)
 /* Eq. 22 in the form of its authors. */
 double model_rotary_factor(const struct model *m)
 {
+    if (m->zoo.pos_scaling_type == ZOO_ROPE_LONGROPE) return longrope_factor(m);
     if (m->zoo.pos_scaling_type != ZOO_ROPE_YARN || m->position_scale <= 1) return 1;
     return m->zoo.pos_scaling_extra_args.mscale_a * log(m->position_scale) +
            m->zoo.pos_scaling_extra_args.mscale_b;
@@ -87,7 +117,7 @@ static double slope_of(int64_t heads, int64_t h)
 float model_alibi_slope(const struct model *m, int64_t h)
 {
     int64_t power = 1;
-    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return 0;
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI || m->slopes) return 0;
     while (2 * power <= m->H)
         power *= 2;
     const double slope = h < power ? slope_of(power, h) : slope_of(2 * power, 2 * (h - power));

@@ -73,6 +73,13 @@ bool model_is_sparse(const struct model *model)
     return false;
 }
 
+bool model_has_masks(const struct model *model)
+{
+    for (int i = 0; i < model->n_tensors; i++)
+        if (model->tensor[i].selected) return true;
+    return model_is_sparse(model);
+}
+
 /* True when no tensor's name matches the pattern. */
 static bool is_unmatched(const struct model *model, const struct zoo_sparsity *s, int pattern)
 {

@@ -41,6 +41,8 @@ enum presence {
     IF_EMBED_NORM,
     IF_QKV_BIAS,
     IF_O_BIAS,
+    IF_QK_NORM,
+    IF_QK_NORM_BIAS,
     IF_FFN_BIAS,
     IF_GATED,
     IF_GATED_BIAS,
@@ -66,6 +68,7 @@ enum presence {
     IF_CLASS_BIAS,
     IF_TOKENS,
     IF_RELATIVE,
+    IF_SLOPES,
     IF_MEMORY,
     IF_MEMORY_BIAS,
     IF_CROSS,
@@ -85,8 +88,8 @@ enum presence {
 enum place { ONCE, IN_BLOCKS, IN_FFNS };
 
 /** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>, A query features, G
- *  key features, E experts, S token types, P rows of
- *  the position table, K classes, R buckets of relative positions. */
+ *  key features, D those of a head, E experts, S token types, P rows of
+ *  the position table, K classes, R buckets of relative positions, 1 one. */
 struct row {
     const char *name, *alias; /**< after "model." or "model.<stack>.layers.N." or the name of
                                   its feed-forward network, see ffn_name() */
@@ -108,6 +111,8 @@ static const struct row rows[] = {
      IF_TOKEN_TYPES},
     {"embedding_layer.position_embed_helper.relative_attention_bias.weight", "", "RH",
      MODEL_RELATIVE_W, ONCE, RULE_RELATIVE, IF_RELATIVE},
+    {"embedding_layer.position_embed_helper.slopes", "", "H1", MODEL_RELATIVE_W, ONCE,
+     RULE_RELATIVE, IF_SLOPES},
     {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER_EMBED_NORM},
     {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER_EMBED_NORM},
     {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_EMBED_NORM},
@@ -130,6 +135,10 @@ static const struct row rows[] = {
      RULE_ATTENTION_OUTPUT, ALWAYS},
     {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, RULE_ZEROS,
      IF_O_BIAS},
+    {"self_attn.q_norm.weight", "", "D", MODEL_Q_NORM_W, IN_BLOCKS, RULE_ONES, IF_QK_NORM},
+    {"self_attn.q_norm.bias", "", "D", MODEL_Q_NORM_B, IN_BLOCKS, RULE_ZEROS, IF_QK_NORM_BIAS},
+    {"self_attn.k_norm.weight", "", "D", MODEL_K_NORM_W, IN_BLOCKS, RULE_ONES, IF_QK_NORM},
+    {"self_attn.k_norm.bias", "", "D", MODEL_K_NORM_B, IN_BLOCKS, RULE_ZEROS, IF_QK_NORM_BIAS},
     {"multihead_attn.proj_q_dense_layer.weight", "", "AC", MODEL_CROSS_Q_W, IN_BLOCKS,
      RULE_ATTENTION, IF_CROSS},
     {"multihead_attn.proj_q_dense_layer.bias", "", "A", MODEL_CROSS_Q_B, IN_BLOCKS, RULE_ZEROS,
@@ -219,7 +228,8 @@ static bool present(const struct row *row, const struct model *model, const stru
         [IF_NORM2_LAST_BIAS] = last && !cross && bias,
         [IF_FINAL_NORM] = !causal && !both && m->use_final_layer_norm,
         [IF_TOKENS] = !cross || !model->shared_tokens,
-        [IF_RELATIVE] = model->buckets > 0,
+        [IF_RELATIVE] = model->buckets > 0 && !model->slopes,
+        [IF_SLOPES] = model->slopes,
         [IF_MEMORY] = both && !cross,
         [IF_MEMORY_BIAS] = both && !cross && bias,
         [IF_CROSS] = cross,
@@ -231,6 +241,8 @@ static bool present(const struct row *row, const struct model *model, const stru
         [IF_CROSS_LAST_BIAS] = cross && last && bias,
         [IF_QKV_BIAS] = m->use_projection_bias_in_attention,
         [IF_O_BIAS] = m->use_ffn_bias_in_attention,
+        [IF_QK_NORM] = model_norms_heads(model),
+        [IF_QK_NORM_BIAS] = m->attention_qk_norm_layer == ZOO_QK_LAYERNORM,
         [IF_FFN_BIAS] = m->use_ffn_bias,
         [IF_GATED] = model->gated,
         [IF_GATED_BIAS] = model->gated && m->use_ffn_bias,
@@ -276,6 +288,8 @@ static int64_t size_of_letter(const struct model *model, const struct model_stac
         return model_q_features(model);
     case 'G':
         return model_kv_features(model);
+    case 'D':
+        return model->head_dim;
     case 'E':
         return model->experts;
     case 'S':
@@ -391,6 +405,7 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     if (m->objective == ZOO_SEQ2SEQ && decays(row)) return seq2seq_init(row, m);
     switch (row->rule) {
     case RULE_RELATIVE:
+        return glorot(1);
     case RULE_ONES:
         return (struct zoo_init){.kind = ZOO_INIT_ONES};
     case RULE_EMBEDDING:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Fine-tuning as properties of tensors: which matrices have low-rank adapters (Hu et al. 2021), and
- * which tensors are frozen.  A module is named, as the Model Zoo does, by the classes and the
- * attributes on the way to it.  Everything else follows from the table of tensors: what streams up,
- * what the optimizer updates, where the backward pass ends.
+/* Fine-tuning as properties of tensors: which matrices have low-rank adapters (Hu et al. 2021),
+ * which tensors are frozen, and of which some weights train.  A module is named, as the Model Zoo
+ * does, by the classes and the attributes on the way to it.  Everything else follows from the table
+ * of tensors: what streams up, what the optimizer updates, where the backward pass ends.
  * model_tensors.c asks for adapters row by row; model.c freezes at the end. */
 #include "model_tuning.h"
 
@@ -110,6 +110,31 @@ static enum wsc_err check_patterns(const struct model *model, const struct zoo_p
     return WSC_OK;
 }
 
+/* Globs of whole names; without one all matrices but embeddings and the output layer. */
+static enum wsc_err take_selected(struct model *model, const struct zoo_selective *s)
+{
+    int n = 0;
+    for (int i = 0; i < model->n_tensors; i++) {
+        struct model_tensor *t = &model->tensor[i];
+        t->selected = !t->frozen && zoo_selective_takes(s, t->name, t->n_dims);
+        n += t->selected;
+        if (t->selected && model_sparsity_of(model, i))
+            return WSC_RAISE(WSC_CONFIG, "model.selective_grad: %s is sparse; not together",
+                             t->name);
+    }
+    for (int k = 0; k < s->names.n; k++) {
+        bool found = false;
+        for (int i = 0; i < model->n_tensors && !found; i++)
+            found = zoo_patterns_match(&s->names, k, model->tensor[i].name);
+        if (!found)
+            return WSC_RAISE(WSC_CONFIG, "model.selective_grad: %s matches the name of no tensor",
+                             s->names.pattern[k]);
+    }
+    if (s->on && !n)
+        return WSC_RAISE(WSC_CONFIG, "model.selective_grad: all tensors that it names are frozen");
+    return WSC_OK;
+}
+
 /* A tag without tensors is an error, as it is in the Model Zoo. */
 static enum wsc_err check_tags(const struct model *model, const struct zoo_groups *groups)
 {
@@ -168,6 +193,7 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
     }
     if (!model->n_trained)
         return WSC_RAISE(WSC_CONFIG, "model.freeze: no tensor is left that trains");
+    TRY(take_selected(model, &params->model.selective_grad));
     count_gradients(model);
     return check_sparsity(model);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which models the programs of the mesh compute: decoders of every family, without experts,
- * adapters, dropout and smoothed labels.  Everything else is refused by the name of its key before
+ * adapters, weights by distance, dropout and smoothed labels.  Everything else is refused by the name of its key before
  * anything is reserved. */
 #include <wsc/programs.h>
 
@@ -15,6 +15,9 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
     } features[] = {
         {!m->causal || m->n_stacks > 1 || m->norm_last || m->token_types > 0, "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
+        {model_norms_heads(m), "attention_qk_norm_layer"},
+        {m->slopes, "alibi_trainable_slopes"},
+        {m->buckets > 0, "position_embedding_type"},
         {m->experts > 0, "moe.num_experts"},
         {adapters > 0, "lora_params"},
         {training && m->head[0].smoothing > 0, "label_smoothing"},
@@ -27,8 +30,9 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "experts, adapters, dropout and smoothed labels, and "
-                                          "turns positions of heads of an even width",
+                                          "experts, adapters, weights by distance, norms of "
+                                          "queries, dropout and smoothed labels, and turns "
+                                          "positions of heads of an even width",
                                           features[i].key),
                                 "--numerics host");
     return WSC_OK;

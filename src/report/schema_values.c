@@ -467,6 +467,13 @@ static void add_lora(struct out_json *j)
     out_json_close(j);
 }
 
+static void add_outlier(struct out_json *j)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "const", "outlier");
+    out_json_close(j);
+}
+
 static void add_loras(struct out_json *j)
 {
     add_lora(j);
@@ -477,6 +484,33 @@ static void add_loras(struct out_json *j)
     out_json_str(j, "type", "object");
     out_json_open_list(j, "required");
     out_json_str(j, NULL, "lora_params");
+    out_json_close_list(j);
+    out_json_close(j);
+}
+
+/* An entry of selective_grad. */
+static void add_selective(struct out_json *j)
+{
+    out_json_open(j, NULL);
+    out_json_str(j, "type", "object");
+    out_json_open(j, "properties");
+    add_member(j, "param_filter", add_texts, true);
+    add_member(j, "init_method", add_outlier, true);
+    out_json_close(j);
+    out_json_bool(j, "additionalProperties", false);
+    out_json_close(j);
+}
+
+static void add_selectives(struct out_json *j)
+{
+    add_selective(j);
+    begin_items(j, 1, ZOO_MAX_PATTERNS);
+    add_selective(j);
+    end_items(j);
+    out_json_open(j, NULL); /* the callback's argument */
+    out_json_str(j, "type", "object");
+    out_json_open_list(j, "required");
+    out_json_str(j, NULL, "selective_grads");
     out_json_close_list(j);
     out_json_close(j);
 }
@@ -538,6 +572,8 @@ static const struct {
     {"list of faults", add_faults},
     {"list of steps", add_list},
     {"list of numbers", add_list},
+    {"list of rotary_dim / 2 numbers", add_list},
+    {"map with param_filter, init_method, or list of them", add_selectives},
     {"list of schedulers", add_schedules},
     {"number, map with an algorithm, or list of them", add_sparsity},
     {"number, list or map with a type", add_fraction},

@@ -29,6 +29,8 @@ enum { N_BUFFERS = sizeof buffer / sizeof *buffer };
 
 /* Buffers of sparse tensors beside them, from release 2.2 on. */
 static const char mask_suffix[] = "_mask";
+/* Buffers of tensors of which some weights train. */
+static const char selected_suffix[] = "_requires_grad";
 /* Where releases 1.8 to 2.1 have them, by the tensor's name. */
 static const char mask_state[] = "optimizer.sparsity.state.%s.mask";
 
@@ -50,27 +52,35 @@ enum wsc_err store_define_tensor(struct store_file *f, const struct store_tensor
     return define(f, t, STORE_F32);
 }
 
-/* The names of a mask; *@p out borrows from @p name. */
-static struct store_tensor mask_of(const struct store_tensor *t, char name[2][STORE_NAME_BYTES])
+/* The names of a buffer beside a tensor; the result borrows from @p name. */
+static struct store_tensor beside(const struct store_tensor *t, const char *suffix,
+                                  char name[2][STORE_NAME_BYTES])
 {
     const char *const base[2] = {t->name, t->alias};
     for (int i = 0; i < 2; i++)
-        (void)snprintf(name[i], STORE_NAME_BYTES, "%s%s", base[i], base[i][0] ? mask_suffix : "");
+        (void)snprintf(name[i], STORE_NAME_BYTES, "%s%s", base[i], base[i][0] ? suffix : "");
     return (struct store_tensor){name[0], name[1], t->n_dims, t->shape, ""};
 }
 
 enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *t)
 {
     char name[2][STORE_NAME_BYTES];
-    const struct store_tensor mask = mask_of(t, name);
+    const struct store_tensor mask = beside(t, mask_suffix, name);
     return define(f, &mask, STORE_BOOL);
+}
+
+enum wsc_err store_define_selected(struct store_file *f, const struct store_tensor *t)
+{
+    char name[2][STORE_NAME_BYTES];
+    const struct store_tensor selected = beside(t, selected_suffix, name);
+    return define(f, &selected, STORE_BOOL);
 }
 
 bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
                      char name[STORE_NAME_BYTES])
 {
     char own[2][STORE_NAME_BYTES];
-    const struct store_tensor mask = mask_of(t, own);
+    const struct store_tensor mask = beside(t, mask_suffix, own);
     const char *const base[2] = {t->name, t->alias};
     if (store_find_tensor(f, &mask, name)) return true;
     for (int i = 0; i < 4; i++) {
@@ -169,6 +179,14 @@ enum wsc_err store_check_shape(const struct store_file *f, const char *name,
     return wsc_err_hint(rc, "the checkpoint belongs to other params");
 }
 
+bool store_find_selected(const struct store_file *f, const struct store_tensor *t,
+                         char name[STORE_NAME_BYTES])
+{
+    char own[2][STORE_NAME_BYTES];
+    const struct store_tensor selected = beside(t, selected_suffix, own);
+    return store_find_tensor(f, &selected, name);
+}
+
 static int by_text(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -191,15 +209,16 @@ static bool was_known(const struct store_tensor *t, int n, const char *name)
     return false;
 }
 
-/* A tensor's name, or that of its mask. */
+/* A tensor's name, or that of a buffer beside it. */
 static bool is_known(const char *const *known, size_t n, const char *name)
 {
     char tensor[STORE_NAME_BYTES];
     const char *at = tensor, *below = tensor + sizeof level - 1;
     const char *alone = after_pair_level(name + sizeof level - 1);
-    const bool mask = ends_with(name, mask_suffix);
-    (void)snprintf(tensor, sizeof tensor, "%.*s",
-                   (int)(strlen(name) - (mask ? sizeof mask_suffix - 1 : 0)), name);
+    size_t n_name = strlen(name);
+    if (ends_with(name, mask_suffix)) n_name -= sizeof mask_suffix - 1;
+    if (ends_with(name, selected_suffix)) n_name -= sizeof selected_suffix - 1;
+    (void)snprintf(tensor, sizeof tensor, "%.*s", (int)n_name, name);
     if (alone && bsearch(&alone, known, n, sizeof *known, by_text)) return true;
     return is_buffer(name) || bsearch(&at, known, n, sizeof *known, by_text) ||
            bsearch(&below, known, n, sizeof *known, by_text);

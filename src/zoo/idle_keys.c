@@ -34,9 +34,19 @@ static bool not_yarn(const struct zoo_params *p)
     return not_rotary(p) || p->model.pos_scaling_type != ZOO_ROPE_YARN;
 }
 
-static bool neither_llama3_nor_yarn(const struct zoo_params *p)
+static bool not_longrope(const struct zoo_params *p)
 {
-    return not_llama3(p) && not_yarn(p);
+    return not_rotary(p) || p->model.pos_scaling_type != ZOO_ROPE_LONGROPE;
+}
+
+static bool has_no_length(const struct zoo_params *p)
+{
+    return not_llama3(p) && not_yarn(p) && not_longrope(p);
+}
+
+static bool not_by_factor(const struct zoo_params *p)
+{
+    return not_scaled_positions(p) || !not_longrope(p);
 }
 
 static bool fp32(const struct zoo_params *p)
@@ -88,6 +98,11 @@ static bool neither_masked_nor_seq2seq(const struct zoo_params *p)
 static bool not_relative(const struct zoo_params *p)
 {
     return p->model.position_embedding_type != ZOO_POSITION_RELATIVE;
+}
+
+static bool not_alibi(const struct zoo_params *p)
+{
+    return p->model.position_embedding_type != ZOO_POSITION_ALIBI;
 }
 
 static bool train_not_spans(const struct zoo_params *p)
@@ -196,6 +211,11 @@ static bool no_base_sizes(const struct zoo_params *p)
     return !(p->model.mup_base_hidden_size > 0);
 }
 
+static bool no_qk_norm(const struct zoo_params *p)
+{
+    return p->model.attention_qk_norm_layer == ZOO_QK_NORM_NONE;
+}
+
 static bool no_window(const struct zoo_params *p)
 {
     return p->model.attention_sliding_window_length == CONF_NULL;
@@ -273,14 +293,24 @@ static const struct condition conditions[] = {
     {"model.rotary_dim", not_rotary, "position_embedding_type is not rotary", NULL},
     {"model.rope_theta", not_rotary, "position_embedding_type is not rotary", NULL},
     {"model.pos_scaling_type", not_rotary, "position_embedding_type is not rotary", NULL},
-    {"model.pos_scaling_factor", not_scaled_positions,
-     "position_embedding_type is neither rotary nor alibi", NULL},
+    {"model.pos_scaling_factor", not_by_factor,
+     "position_embedding_type is neither rotary without longrope nor alibi", NULL},
     {ROPE("low_freq_factor"), not_llama3, "pos_scaling_type is not llama3 of rotary positions",
      NULL},
     {ROPE("high_freq_factor"), not_llama3, "pos_scaling_type is not llama3 of rotary positions",
      NULL},
-    {ROPE("original_max_position_embeddings"), neither_llama3_nor_yarn,
-     "pos_scaling_type is neither llama3 nor yarn of rotary positions", NULL},
+    {ROPE("original_max_position_embeddings"), has_no_length,
+     "pos_scaling_type is neither llama3, yarn nor longrope of rotary positions", NULL},
+    {ROPE("short_factor"), not_longrope, "pos_scaling_type is not longrope of rotary positions",
+     NULL},
+    {ROPE("long_factor"), not_longrope, "pos_scaling_type is not longrope of rotary positions",
+     NULL},
+    {ROPE("short_mscale"), not_longrope, "pos_scaling_type is not longrope of rotary positions",
+     NULL},
+    {ROPE("long_mscale"), not_longrope, "pos_scaling_type is not longrope of rotary positions",
+     NULL},
+    {ROPE("attention_factor"), not_longrope, "pos_scaling_type is not longrope of rotary positions",
+     NULL},
     {ROPE("*"), not_yarn, "pos_scaling_type is not yarn of rotary positions", NULL},
 #undef ROPE
     {"model.fp16_type", fp32, "mixed_precision is off", NULL},
@@ -334,7 +364,8 @@ static const struct condition conditions[] = {
     OF_SEQ2SEQ("decoder_start_token_id"),
 #undef OF_SEQ2SEQ
     {"model.relative_attention_num_buckets", not_relative,
-     "position_embedding_type is not relative", NULL},
+     "position_embedding_type is not relative", "32"},
+    {"model.alibi_trainable_slopes", not_alibi, "position_embedding_type is not alibi", NULL},
     {"train_input.tgt_max_sequence_length", not_seq2seq, "objective is not seq2seq", NULL},
     {"train_input.tgt_data_dir", train_not_translation, "the loader reads no targets", NULL},
     {"train_input.extra_ids", train_not_spans, "the loader leaves no spans out", NULL},
@@ -359,6 +390,7 @@ static const struct condition conditions[] = {
      NULL},
     {"model.scale_output_logits_by_d", no_base_sizes,
      "muP by base sizes needs mup_base_hidden_size", NULL},
+    {"model.attention_qk_norm_eps", no_qk_norm, "there is no attention_qk_norm_layer", in_a_file},
     {"model.attention_sink_tokens", no_window,
      "without attention_sliding_window_length every token sees all before it", "0"},
     {"model.use_untied_layer_norm", not_parallel, "the family has no parallel blocks", NULL},

@@ -4,6 +4,9 @@
 #define WSC_ZOO_NAME_PATTERNS_H
 #include <wsc/zoo_sparsity.h>
 
+/** True for a tensor that a section without patterns takes: of more than one dimension, and none of
+ *  `embedding`, `norm`, `lm_head`, `pe_helper` in its name. */
+bool zoo_sparsity_by_default(const char *name, int n_dims);
 /** Append the pattern or the list of patterns @p node; out->expressions says of which kind they
  *  are.  Errors are about @p path. */
 void zoo_patterns_read(struct conf_parse *p, const char *path, const struct conf_node *node,

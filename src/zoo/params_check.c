@@ -169,6 +169,30 @@ static void check_heads(struct conf_parse *p, struct zoo_model *m)
     check_rotary(p, m, width / n, where(p, rotary, heads));
 }
 
+/* LongRoPE needs that list of divisors which the model's length decides. */
+static void check_longrope(struct conf_parse *p, const struct zoo_model *m)
+{
+#define ARGS "model.pos_scaling_extra_args."
+    const char *type = "model.pos_scaling_type";
+    const struct zoo_rope_args *rope = &m->pos_scaling_extra_args;
+    if (m->position_embedding_type != ZOO_POSITION_ROTARY ||
+        m->pos_scaling_type != ZOO_ROPE_LONGROPE)
+        return;
+    if (rope->original_max_position_embeddings == CONF_NULL) {
+        conf_diag_error(p->diag, where(p, type, NULL), ARGS "original_max_position_embeddings",
+                        "is needed by pos_scaling_type longrope");
+        return;
+    }
+    const bool longer = m->max_position_embeddings > rope->original_max_position_embeddings;
+    const char *path = longer ? ARGS "long_factor" : ARGS "short_factor";
+    const int n = longer ? rope->long_factor.n : rope->short_factor.n;
+    if (n != m->rotary_dim / 2)
+        conf_diag_error(p->diag, where(p, path, type), path,
+                        "longrope needs %lld numbers, half of rotary_dim, got %d",
+                        (long long)(m->rotary_dim / 2), n);
+#undef ARGS
+}
+
 /* Arguments of RoPE scaling, and the sliding window. */
 static void check_positions(struct conf_parse *p, struct zoo_model *m)
 {
@@ -186,6 +210,7 @@ static void check_positions(struct conf_parse *p, struct zoo_model *m)
     if (m->pos_scaling_type == ZOO_ROPE_LLAMA3 && !(rope->low_freq_factor < rope->high_freq_factor))
         conf_diag_error(p->diag, where(p, high, type), high,
                         "must be greater than low_freq_factor, %.15g", rope->low_freq_factor);
+    check_longrope(p, m);
     if (m->sliding_window_every_other_decoder_layer &&
         m->attention_sliding_window_length == CONF_NULL)
         conf_diag_error(p->diag, where(p, every, NULL), every,
@@ -309,6 +334,7 @@ static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_para
         {"model.norm_first_sandwich", m->norm_first_sandwich},
         {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},
         {"model.attention_logit_softcapping", m->attention_logit_softcapping > 0},
+        {"model.attention_qk_norm_layer", m->attention_qk_norm_layer != ZOO_QK_NORM_NONE},
         {"model.final_logit_softcapping", m->final_logit_softcapping > 0},
         {"model.scale_qk_dot_by_layer_idx", m->scale_qk_dot_by_layer_idx},
         {"model.extra_attention_params.num_kv_groups",
@@ -325,9 +351,10 @@ static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *
     const struct zoo_model *m = &params->model;
     const bool both = m->objective == ZOO_SEQ2SEQ;
     const char *position = "model.position_embedding_type", *smoothing = "model.label_smoothing";
-    if (m->position_embedding_type == ZOO_POSITION_RELATIVE && !both)
+    if (m->position_embedding_type == ZOO_POSITION_RELATIVE && !both &&
+        m->objective != ZOO_CAUSAL_LM)
         conf_diag_error(p->diag, where(p, position, NULL), position,
-                        "relative positions need objective seq2seq in this release");
+                        "relative positions are not of encoders alone in this release");
     if (m->label_smoothing > 0 && !both && m->objective != ZOO_CAUSAL_LM &&
         m->objective != ZOO_MASKED_LM)
         conf_diag_error(p->diag, where(p, smoothing, NULL), smoothing,
@@ -349,10 +376,19 @@ static void check_token_files(struct conf_parse *p, const struct zoo_input *in, 
                         "required key is missing; hint: src_vocab_file, a token in each line");
 }
 
+/* Half of the buckets are for near tokens. */
+static void check_buckets(struct conf_parse *p, const struct zoo_model *m)
+{
+    const char *buckets = "model.relative_attention_num_buckets";
+    if (m->relative_attention_num_buckets != CONF_NULL && m->relative_attention_num_buckets % 2)
+        conf_diag_error(p->diag, where(p, buckets, NULL), buckets,
+                        "must be an even number, got %lld",
+                        (long long)m->relative_attention_num_buckets);
+}
+
 /* What an encoder with a decoder needs; defaults depend on other keys. */
 static void check_seq2seq(struct conf_parse *p, struct zoo_params *params)
 {
-    const char *buckets = "model.relative_attention_num_buckets";
     struct zoo_model *m = &params->model;
     check_beside_seq2seq(p, params);
     if (m->objective != ZOO_SEQ2SEQ) return;
@@ -364,10 +400,6 @@ static void check_seq2seq(struct conf_parse *p, struct zoo_params *params)
     check_t5_features(p, m);
     check_token_files(p, &params->train_input, "train_input");
     check_token_files(p, &params->eval_input, "eval_input");
-    if (m->relative_attention_num_buckets % 2)
-        conf_diag_error(p->diag, where(p, buckets, NULL), buckets,
-                        "must be an even number, got %lld",
-                        (long long)m->relative_attention_num_buckets);
 }
 
 /* A mean over masked tokens and one over sequences cannot share one divisor. */
@@ -495,6 +527,25 @@ static void check_loss_scaling(struct conf_parse *p, const struct zoo_params *pa
                     "cbfloat16 needs dynamic loss scaling; hint: write dynamic");
 }
 
+/* Level -1 takes the format of each operation from a table that debug_args names. */
+static void check_precision(struct conf_parse *p, struct zoo_runconfig *r)
+{
+    const char *path = "runconfig.precision_opt_level";
+    if (r->precision_opt_level != -1) return;
+    conf_diag_warn(p->diag, where(p, path, NULL), path,
+                   "-1 is taken as 1: its table of formats is one of the real cluster");
+    r->precision_opt_level = 1;
+}
+
+/* Wafers measure gradients of single samples before MemoryX leaves weights out. */
+static void check_selective(struct conf_parse *p, const struct zoo_params *params)
+{
+    const char *path = "model.selective_grad", *noise = "optimizer.gradient_noise_scale";
+    if (params->model.selective_grad.on && params->optimizer.gradient_noise_scale)
+        conf_diag_error(p->diag, where(p, path, noise), path,
+                        "not together with optimizer.gradient_noise_scale");
+}
+
 /* The Model Zoo raises a ValueError for both ways of clipping at once. */
 static void check_clipping(struct conf_parse *p, const struct zoo_optimizer *o)
 {
@@ -561,12 +612,15 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
                                                                : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
     check_seq2seq(p, params);
+    check_buckets(p, &params->model);
     set_positions(p, params);
     check_model(p, &params->model);
     check_preferences(p, params);
     set_ranges(&params->train_input, &params->model);
     set_ranges(&params->eval_input, &params->model);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
+    check_precision(p, &params->runconfig);
+    check_selective(p, params);
     check_clipping(p, &params->optimizer);
     zoo_groups_check(p, &params->optimizer.groups);
     check_format(p, params);

@@ -114,6 +114,7 @@
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
     {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
     {KEY(#in ".vocab_size"), NO_EFFECT, DOC("used by synthetic data only")},                       \
+    {KEY(#in ".num_examples"), NO_EFFECT, DOC("used by synthetic data only")},                     \
     {KEY(#in ".shuffle_buffer"), NO_EFFECT, DOC("the whole data set is permuted")},                \
     {KEY(#in ".pad_last"), NO_EFFECT, DOC("there is no incomplete batch")},                        \
     {KEY(#in ".features_list"), NO_EFFECT, DOC("names of the rows, which are always the same")},   \
@@ -207,7 +208,8 @@ static const struct conf_key keys[] = {
     {FIELD(model.d_kv), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),
      DOC("seq2seq: width of a head; null: attention_inner_dim / num_heads")},
     {FIELD(model.relative_attention_num_buckets), INT, NULLABLE, DEFAULT("32"), RANGE(4, 1 << 16),
-     DOC("relative positions: buckets of distances, an even number")},
+     DOC("relative positions: buckets of distances, an even number; of decoders alone "
+         "num_relative_attention_buckets says the same")},
     {FIELD(model.decoder_nonlinearity), CHOICE, DEFAULT("null"),
      .choices = CONF_CHOICES({"null", ZOO_SAME_FUNCTION}, {"gelu", ZOO_GELU}, {"relu", ZOO_RELU},
                  {"reglu", ZOO_REGLU}, {"geglu", ZOO_GEGLU}, {"swiglu", ZOO_SWIGLU}),
@@ -249,8 +251,9 @@ static const struct conf_key keys[] = {
      DOC("rotary and ALiBi: positions are divided by it")},
     {FIELD(model.pos_scaling_type), CHOICE, NULLABLE, DEFAULT("linear"),
      .choices = CONF_CHOICES({"linear", ZOO_ROPE_LINEAR}, {"llama3", ZOO_ROPE_LLAMA3},
-                 {"yarn", ZOO_ROPE_YARN}),
-     DOC("rotary: how pos_scaling_factor acts on the frequencies")},
+                 {"yarn", ZOO_ROPE_YARN}, {"longrope", ZOO_ROPE_LONGROPE}),
+     DOC("rotary: how the frequencies of longer sequences follow; longrope by lists of divisors, "
+         "the others by pos_scaling_factor")},
 #define ROPE(name) FIELD(model.pos_scaling_extra_args.name)
     {ROPE(low_freq_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0, DOC("llama3")},
     {ROPE(high_freq_factor), DOUBLE, NULLABLE, DEFAULT("4.0"), ABOVE_0, DOC("llama3")},
@@ -260,7 +263,20 @@ static const struct conf_key keys[] = {
     {ROPE(mscale_a), DOUBLE, NULLABLE, DEFAULT("0.1"), RANGE(0, 100), DOC("yarn")},
     {ROPE(mscale_b), DOUBLE, NULLABLE, DEFAULT("1.0"), RANGE(0, 100), DOC("yarn")},
     {ROPE(original_max_position_embeddings), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 30),
-     DOC("llama3 and yarn: sequence length before stretching; llama3 without it: 8192")},
+     DOC("llama3, yarn and longrope: sequence length before stretching; llama3 without it: 8192")},
+    {ROPE(short_factor), SPECIAL(factors), NULLABLE, DEFAULT("null"),
+     .form = "list of rotary_dim / 2 numbers",
+     DOC("longrope: divisors of the frequencies where max_position_embeddings is not longer than "
+         "original_max_position_embeddings")},
+    {ROPE(long_factor), SPECIAL(factors), NULLABLE, DEFAULT("null"),
+     .form = "list of rotary_dim / 2 numbers", DOC("longrope: divisors where it is longer")},
+    {ROPE(short_mscale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("longrope: factor of cosines and sines with short_factor; 0: attention_factor")},
+    {ROPE(long_mscale), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("longrope: factor of cosines and sines with long_factor; 0: attention_factor")},
+    {ROPE(attention_factor), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1e6),
+     DOC("longrope: factor of cosines and sines; 0: sqrt(1 + ln(max / original) / ln(original)) "
+         "for longer sequences, else 1")},
 #undef ROPE
     {FIELD(model.nonlinearity), CHOICE, DEFAULT("gelu"),
      .choices = CONF_CHOICES({"gelu", ZOO_GELU}, {"gelu_new", ZOO_GELU_NEW}, {"relu", ZOO_RELU},
@@ -397,9 +413,11 @@ static const struct conf_key keys[] = {
      DOC("muP by base sizes: logits by the ratio of widths, not by its root")},
     {KEY("model.pad_rope"), NO_EFFECT, DOC("hint for the compiler")},
     {KEY("model.fold_rope_consts"), NO_EFFECT, DOC("hint for the compiler")},
-    {KEY("model.num_relative_attention_buckets"), NO_EFFECT, DOC("relative positions only")},
-    {KEY("model.alibi_trainable_slopes"), ONLY(OFF), DOC("ALiBi's slopes as weights")},
+    {FIELD(model.alibi_trainable_slopes), BOOL, DEFAULT("false"),
+     DOC("ALiBi: slopes are weights, which start at random")},
     {KEY("model.alibi_implementation"), NOISE, DOC("no longer a key")},
+    {KEY("model.scale_glu_initialization"), NO_EFFECT,
+     DOC("of a release that was not published: gates start as other weights do")},
     {KEY("model.enable_vts"), NOISE, DOC("no longer a key; padding is computed too")},
     {KEY("model.tf_summary"), NOISE, DOC("no longer a key")},
     {KEY("model.allow_multireplica"), NOISE, DOC("no longer a key")},
@@ -409,12 +427,17 @@ static const struct conf_key keys[] = {
     XX(attention_vertical_column_spacing, "columns that every token sees")
     XX(attention_vertical_column_width, "columns that every token sees")
     XX(attention_chunk_size, "attention in chunks")
-    XX(attention_qk_norm_layer, "norms of queries and keys")
     XX(memory_tokens, "memory tokens")
     XX(rel_distance_extra_args, "capped or grouped distances")
     XX(constant_pos_embedding, "one position for a picture's tokens")
 #undef XX
-    {KEY("model.attention_qk_norm_eps"), NO_EFFECT, DOC("norms of queries and keys only")},
+    {FIELD(model.attention_qk_norm_layer), CHOICE, DEFAULT("null"),
+     .choices = CONF_CHOICES({"null", ZOO_QK_NORM_NONE}, {"layernorm", ZOO_QK_LAYERNORM},
+                             {"biasless-layernorm", ZOO_QK_BIASLESS_LAYERNORM},
+                             {"rmsnorm", ZOO_QK_RMSNORM}),
+     DOC("norm of the queries and keys of every head, after rotary positions")},
+    {FIELD(model.attention_qk_norm_eps), DOUBLE, NULLABLE, DEFAULT("1e-5"), ABOVE_0,
+     DOC("added to their variance")},
     {KEY("model.rel_distance_mode"), ONLY({"null", 0}, {"default", 0}),
      DOC("distances that rotary embedding sees")},
     {KEY("model.fixed_sparse_attention"), ONLY({"null", 0}), DOC("sparse attention")},
@@ -424,7 +447,9 @@ static const struct conf_key keys[] = {
     {FIELD(model.lora_params), SPECIAL(lora), NULLABLE, DEFAULT("null"),
      .form = "map with r, alpha, dropout, merge_weights, target_modules, or list of them",
      DOC("low-rank adapters of linear layers of the blocks; all other tensors are frozen")},
-    {KEY("model.selective_grad"), ONLY({"null", 0}), DOC("selective gradients")},
+    {FIELD(model.selective_grad), SPECIAL(selective), NULLABLE, DEFAULT("null"),
+     .form = "map with param_filter, init_method, or list of them",
+     DOC("of the tensors that the globs name only weights of large magnitude train")},
     {FIELD(model.dpo.beta), DOUBLE, NULLABLE, DEFAULT("0.1"), ABOVE_0,
      DOC("preference optimization: factor of the log-ratios; with this section the other keys of "
          "`model`, or `policy_model` below it, describe the policy model")},
@@ -581,6 +606,11 @@ static const struct conf_key keys[] = {
     {FIELD(runconfig.check_loss_values), BOOL, DEFAULT("true"), DOC("stop at NaN and infinity")},
     {FIELD(runconfig.disable_strict_checkpoint_loading), BOOL, DEFAULT("false"),
      DOC("accept missing and additional tensors")},
+    {FIELD(runconfig.new_vocabulary), CHOICE, DEFAULT("null"),
+     .choices = CONF_CHOICES({"null", ZOO_NEW_ROWS_NONE}, {"initial", ZOO_NEW_ROWS_INITIAL},
+                             {"mean", ZOO_NEW_ROWS_MEAN}),
+     DOC("accept a checkpoint with another vocabulary: its first rows are taken, further ones start "
+         "as initial weights or as the mean of its rows; not in the Model Zoo")},
     {FIELD(runconfig.load_checkpoint_states), SPECIAL(states), NULLABLE, DEFAULT("null"),
      .form = "text with commas, or list",
      DOC("what to load: model, optimizer, dataloader, lr_scheduler, grad_scaler, global_step; "
@@ -591,8 +621,8 @@ static const struct conf_key keys[] = {
      DOC("steps between log lines")},
     {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),
      DOC("seed of all random numbers")},
-    {FIELD(runconfig.precision_opt_level), INT, NULLABLE, DEFAULT("1"), RANGE(0, 2),
-     DOC("0: most precise, 2: fastest")},
+    {FIELD(runconfig.precision_opt_level), INT, NULLABLE, DEFAULT("1"), RANGE(-1, 2),
+     DOC("0: most precise, 2: fastest; -1, formats by a table of the real cluster: taken as 1")},
     {FIELD(runconfig.num_wgt_servers), INT, NULLABLE, DEFAULT("null"), RANGE(1, HW_MAX_SHARDS),
      DOC("upper bound of MemoryX shards; null: as in the cluster file")},
     {FIELD(runconfig.num_workers_per_csx), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),

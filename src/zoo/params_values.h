@@ -1,6 +1,6 @@
 /** Readers and writers that the rows of params_keys.c name: keys whose values have a form of their
  *  own.  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c,
- *  zoo_schedules.c, sparsity_values.c and optimizer_values.c. */
+ *  zoo_schedules.c, sparsity_values.c, optimizer_values.c and rope_values.c. */
 #ifndef WSC_ZOO_PARAMS_VALUES_H
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
@@ -60,6 +60,9 @@ void zoo_write_freeze(struct wsc_text *out, const void *field, const struct conf
 void zoo_read_lora(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *field);
 void zoo_write_lora(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_read_selective(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *field);
+void zoo_write_selective(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_read_tags(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                    void *groups);
 void zoo_write_tags(struct wsc_text *out, const void *groups, const struct conf_layout *at);
@@ -69,9 +72,12 @@ void zoo_write_tagged(struct wsc_text *out, const void *groups, const struct con
 /* Check tags against each other, and free what they own. */
 void zoo_groups_check(struct conf_parse *p, const struct zoo_groups *groups);
 void zoo_groups_fini(struct zoo_groups *groups);
-/* Free what freeze and lora_params own. */
+/* Free what freeze, lora_params and selective_grad own. */
 void zoo_tuning_fini(struct zoo_model *model);
 /* Free what the entries own. */
 void zoo_sparsities_fini(struct zoo_sparsities *list);
+void zoo_read_factors(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *field);
+void zoo_write_factors(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_write_loss_scale(struct wsc_text *out, const void *field, const struct conf_layout *at);
 #endif

@@ -47,6 +47,8 @@ static const struct rename renames[] = {
     {"model.encoder_num_hidden_layers", "model.num_hidden_layers", NULL, false, true},
     {"model.src_max_position_embeddings", "model.max_position_embeddings", NULL, false, true},
     {"model.lm_loss_weight", "model.loss_weight", NULL, false, true},
+    {"model.num_relative_attention_buckets", "model.relative_attention_num_buckets", NULL, false,
+     true},
     {"train_input.src_data_dir", "train_input.data_dir", NULL, false, true},
     {"train_input.src_vocab_file", "train_input.vocab_file", NULL, false, true},
     {"train_input.src_max_sequence_length", "train_input.max_sequence_length", NULL, false, true},

@@ -101,6 +101,7 @@ static const struct conf_key keys[] = {
     ROW("init.checkpoint.autoload_last_checkpoint", "runconfig.autoload_last_checkpoint"),
     ROW("init.checkpoint.disable_strict_checkpoint_loading",
         "runconfig.disable_strict_checkpoint_loading"),
+    ROW("init.checkpoint.new_vocabulary", "runconfig.new_vocabulary"),
     ROW("init.checkpoint.save_initial_checkpoint", "runconfig.save_initial_checkpoint"),
     NONE("init.checkpoint.strict_version", "versions of the real cluster"),
     ROW("init.logging.log_steps", "runconfig.log_steps"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Keys of fine-tuning whose values have a form of their own: `freeze`, a list of expressions, and
- * `lora_params`, a map or a list of maps, bare or as the callbacks of the trainer style hold it.
+/* Keys of fine-tuning whose values have a form of their own: `freeze`, a list of expressions,
+ * `lora_params` and `selective_grad`, a map or a list of maps, bare or as the callbacks of the
+ * trainer style hold it.
  * The rows of params_keys.c name the readers and writers; src/model/model_tuning.c applies the
  * values to tensors. */
 #include "name_patterns.h"
@@ -160,9 +161,85 @@ const struct zoo_lora *zoo_lora_find(const struct zoo_loras *loras, const char *
     return NULL;
 }
 
+/* ---- selective_grad -------------------------------------------------------------------------- */
+
+static void read_filter(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *field)
+{
+    struct zoo_selective *s = field;
+    if (!conf_node_is_null(node)) zoo_patterns_read(p, key->path, node, &s->names);
+}
+
+static const struct conf_key selective_keys[] = {
+    {.path = "param_filter",
+     .type = CONF_T_SPECIAL,
+     .read = read_filter,
+     .nullable = true,
+     .form = "glob or list of globs",
+     .doc = "names of tensors; null: matrices but those of embeddings and the output layer"},
+    {.path = "init_method",
+     .type = CONF_T_CHOICE,
+     .status = CONF_ONLY,
+     .choices = CONF_CHOICES({"null", 0}, {"outlier", 0}),
+     .doc = "weights with |w| >= 2.25 std of the |w| of their column"},
+};
+
+static void read_selective(struct conf_parse *p, const char *path, const struct conf_node *node,
+                           struct zoo_selective *s)
+{
+    const struct conf_record record = {.path = path,
+                                       .map = node,
+                                       .key = selective_keys,
+                                       .n = sizeof selective_keys / sizeof *selective_keys,
+                                       .out = s};
+    char shown[CONF_QUOTE_BYTES];
+    if (node->kind != CONF_NODE_MAP) {
+        conf_diag_error(p->diag, node->pos, path, "expected a map with param_filter, got %s",
+                        conf_node_describe(node, shown));
+        return;
+    }
+    s->on = true;
+    s->by_default = s->by_default || conf_node_is_null(conf_node_find(node, "param_filter"));
+    (void)conf_record_read(p, &record);
+}
+
+/* The callback holds its argument under selective_grads. */
+void zoo_read_selective(struct conf_parse *p, const struct conf_key *key,
+                        const struct conf_node *node, void *field)
+{
+    struct zoo_selective *s = field;
+    const struct conf_node *inner = conf_node_find(node, "selective_grads");
+    if (node->kind == CONF_NODE_MAP && inner) node = inner;
+    if (conf_node_is_null(node)) return;
+    if (node->kind != CONF_NODE_LIST) read_selective(p, key->path, node, s);
+    for (int i = 0; node->kind == CONF_NODE_LIST && i < node->n; i++) {
+        char path[CONF_MAX_PATH];
+        (void)snprintf(path, sizeof path, "%.150s[%d]", key->path, i);
+        read_selective(p, path, node->entry[i].value, s);
+    }
+}
+
+void zoo_write_selective(struct wsc_text *out, const void *field, const struct conf_layout *at)
+{
+    const struct zoo_selective *s = field;
+    if (!s->on) wsc_text_add(out, " null");
+    if (s->by_default) wsc_text_add(out, "\n%*s- {init_method: outlier}", at->indent, "");
+    if (!s->names.n) return;
+    wsc_text_add(out, "\n%*s- {init_method: outlier, param_filter:", at->indent, "");
+    zoo_patterns_write(out, &s->names);
+    wsc_text_add(out, "}");
+}
+
+bool zoo_selective_takes(const struct zoo_selective *s, const char *name, int n_dims)
+{
+    return (s->by_default && zoo_sparsity_by_default(name, n_dims)) ||
+           zoo_patterns_find(&s->names, name) >= 0;
+}
+
 void zoo_tuning_fini(struct zoo_model *model)
 {
     zoo_patterns_fini(&model->freeze);
+    zoo_patterns_fini(&model->selective_grad.names);
     for (int i = 0; i < model->lora_params.n; i++)
         for (int k = 0; k < model->lora_params.entry[i].n_targets; k++)
             wsc_free(model->lora_params.entry[i].target[k]);

@@ -41,7 +41,11 @@ static void write_children(struct wsc_text *out, const void *node, const struct 
 
 /* clang-format off */
 #define INITIAL {KEY("initial_learning_rate", initial), RATE, REQUIRED, ALSO("initial_val"), \
-                 DOC("value of its first step")}
+                 DOC("value of its first step")}, \
+                {.path = "base_lr", .type = CONF_T_ANY, .status = CONF_NOISE, \
+                 DOC("initial_learning_rate counts")}, \
+                {.path = "learning_rate", .type = CONF_T_ANY, .status = CONF_NOISE, \
+                 DOC("initial_learning_rate counts")}
 #define END     {KEY("end_learning_rate", end), RATE, REQUIRED, ALSO("end_val"), \
                  DOC("value after total_iters steps")}
 #define ITERS   {KEY("total_iters", total_iters), STEPS, REQUIRED, OLD("steps decay_steps"), \

@@ -3,7 +3,7 @@
  * which a mask is computed, the fraction of zeros and the number of kept weights after any step.
  * Rounding is that of cerebras.pytorch.sparse, which computes in fp32: density = 1 - s, and
  * k = trunc(density n).  src/model asks for the entry of each tensor, src/memoryx for masks. */
-#include <wsc/zoo_sparsity.h>
+#include "name_patterns.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static bool contains(const char *name, const char *part)
 }
 
 /* The filter of an entry without patterns, `default_sparse_param_filter` of cstorch. */
-static bool is_sparse_by_default(const char *name, int n_dims)
+bool zoo_sparsity_by_default(const char *name, int n_dims)
 {
     static const char *const dense[] = {"embedding", "norm", "lm_head", "pe_helper"};
     for (size_t i = 0; i < sizeof dense / sizeof *dense; i++)
@@ -37,7 +37,7 @@ int zoo_sparsity_find(const struct zoo_sparsities *list, const char *name, int n
 {
     for (int i = 0; i < list->n; i++) {
         const struct zoo_sparsity *e = &list->entry[i];
-        if (!e->names.n && is_sparse_by_default(name, n_dims)) return i;
+        if (!e->names.n && zoo_sparsity_by_default(name, n_dims)) return i;
         if (zoo_patterns_find(&e->names, name) >= 0) return i;
     }
     return -1;

@@ -115,6 +115,29 @@ TEST(styles, validate_only_tells_each_phase)
     spawn_free(&r);
 }
 
+/* The published files of CrystalCoder, at their sizes planned and at small ones trained. */
+TEST(styles, crystalcoder_plans_and_trains)
+{
+    struct job_metrics m = {0}, time_alone = {0};
+    const char *const small =
+        "--set train_input.mixture=null --set train_input.batch_size=8 --set model.vocab_size=256 "
+        "--set model.hidden_size=64 --set model.num_hidden_layers=2 --set model.num_heads=2 "
+        "--set model.filter_size=171 --set model.max_position_embeddings=64 "
+        "--set runconfig.num_csx=2 --num_steps 20";
+    CU_ASSERT(spawn_ok("\"$WSC\" run --params " FOLDER "/crystalcoder.yaml --compile_only | "
+                       "grep -q 'tokens/s'"));
+    const char *dir = job_path("crystal");
+    CU_ASSERT_FATAL(
+        spawn_ok("%s %s --model_dir %s", run_of(FOLDER "/crystalcoder.yaml"), small, dir) &&
+        job_read(dir, &m));
+    CU_ASSERT(m.n == 20 && strtod(m.step[19].loss, NULL) < strtod(m.step[0].loss, NULL));
+    dir = job_path("crystal_time");
+    CU_ASSERT_FATAL(spawn_ok("%s %s --numerics none --model_dir %s",
+                             run_of(FOLDER "/crystalcoder.yaml"), small, dir) &&
+                    job_read(dir, &time_alone));
+    CU_ASSERT(job_same_times(&m, &time_alone));
+}
+
 /* Of an evaluation the plan and the speed are its own: what its batches take. */
 TEST(styles, compile_only_of_an_evaluation_tells_its_speed)
 {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Initial weights by the rules of the tensor table: element i of tensor k is a function of (seed,
+ * k, i), whoever holds it.  job_checkpoint.c asks for all tensors before a checkpoint is loaded,
+ * memoryx_checkpoint.c and memoryx_vocabulary.c for one of which the file lacks a part. */
+#include "memoryx_init.h"
+
+#include <wsc/rng.h>
+
+static float initial_value(const struct zoo_init *init, uint64_t seed, int64_t number, int64_t i,
+                           int64_t cols)
+{
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)number);
+    const uint64_t at = (uint64_t)i;
+    switch (init->kind) {
+    case ZOO_INIT_ONES:
+        return 1.0F;
+    case ZOO_INIT_CONSTANT:
+        return (float)init->value;
+    case ZOO_INIT_NORMAL:
+        return (float)(init->mean + init->std * wsc_rng_normal(seed, stream, at));
+    case ZOO_INIT_TRUNCATED_NORMAL:
+        return (float)(init->mean +
+                       init->std * wsc_rng_truncated_normal(seed, stream, at,
+                                                            (init->a - init->mean) / init->std,
+                                                            (init->b - init->mean) / init->std));
+    case ZOO_INIT_UNIFORM:
+        return (float)(init->a + (init->b - init->a) * wsc_rng_uniform(seed, stream, at));
+    case ZOO_INIT_EYE:
+        return i / cols == i % cols ? 1.0F : 0.0F;
+    case ZOO_INIT_ZEROS:
+    case ZOO_INIT_DEFAULT:
+    case ZOO_INIT_VARIANCE_SCALING:
+        return 0.0F;
+    }
+    return 0.0F;
+}
+
+struct init_job {
+    const struct memoryx *mx;
+    int tensor;
+    uint64_t seed;
+};
+enum { INIT_BLOCK = 4096 };
+
+static void init_block(void *ctx, int64_t b, int thread)
+{
+    const struct init_job *job = ctx;
+    const struct memoryx *mx = job->mx;
+    const struct memoryx_part *s = &mx->part[job->tensor];
+    const struct model_tensor *t = &mx->net->model->tensor[job->tensor];
+    (void)thread;
+    for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
+        s->w[i] = initial_value(&t->init, job->seed, t->init_stream, s->first + i, t->shape[1]);
+}
+
+void memoryx_init_tensor(struct memoryx *mx, int tensor)
+{
+    const int64_t own = mx->config.params->model.weight_initialization_seed;
+    struct init_job job = {mx, tensor, own > 0 ? (uint64_t)own : mx->config.seed};
+    num_parallel((mx->part[tensor].n + INIT_BLOCK - 1) / INIT_BLOCK, init_block, &job);
+}
+
+void memoryx_init_weights(struct memoryx *memoryx)
+{
+    for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++)
+        memoryx_init_tensor(memoryx, i);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Old models under new circumstances: a checkpoint whose vocabulary is smaller or larger than that
+ * of the params, selective gradients, ids that the vocabulary does not have. */
+#include "../support/test.h"
+#include "small_job.h"
+#include "spawn.h"
+
+#include <wsc/store.h>
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { V = 256, C = 64, MOST = 1 << 16 };
+#define WORDS "model.embedding_layer.word_embeddings.weight"
+#define FFN   "model.transformer_decoder.layers.1.ffn.ffn.0.linear_layer.weight"
+#define NORM  "model.transformer_decoder.layers.1.norm1.weight"
+
+/* Values of a tensor of @p dir/checkpoint_@p step.mdl, and how many; 0 when it is not there. */
+static int64_t read_tensor(const char *dir, int step, const char *name, float *out)
+{
+    struct store_file *file = NULL;
+    char path[240];
+    int n_dims = 0;
+    int64_t shape[2] = {1, 1}, n = 0;
+    (void)snprintf(path, sizeof path, "%s/checkpoint_%d.mdl", dir, step);
+    if (store_open(&file, path) != WSC_OK) return 0;
+    if (store_has(file, name) && store_shape(file, name, &n_dims, shape) == WSC_OK)
+        n = shape[0] * (n_dims > 1 ? shape[1] : 1);
+    if (n > MOST || (n && store_read(file, name, STORE_F32, 0, n, out) != WSC_OK)) n = 0;
+    store_close(&file);
+    return n;
+}
+
+/* Which weights of tensor @p name train. */
+static int64_t read_selected(const char *dir, const char *name, unsigned char *out)
+{
+    struct store_file *file = NULL;
+    char path[240];
+    int n_dims = 0;
+    int64_t shape[2] = {1, 1}, n = 0;
+    (void)snprintf(path, sizeof path, "%s/checkpoint_2.mdl", dir);
+    if (store_open(&file, path) != WSC_OK) return 0;
+    if (store_has(file, name) && store_shape(file, name, &n_dims, shape) == WSC_OK)
+        n = shape[0] * shape[1];
+    if (n > MOST || (n && store_read(file, name, STORE_BOOL, 0, n, out) != WSC_OK)) n = 0;
+    store_close(&file);
+    return n;
+}
+
+/* A few steps of the small model, with a checkpoint at the end. */
+static bool train(const char *before, const char *dir, const char *options)
+{
+    return spawn_ok("%s %s --num_steps 2 --set runconfig.checkpoint_steps=2 --set "
+                    "runconfig.save_initial_checkpoint=true --model_dir %s %s",
+                    before, job_tiny(), dir, options);
+}
+
+/* ---- new vocabulary -------------------------------------------------------------------------- */
+
+/* The old checkpoint into a model of @p rows tokens; initial weights of it are checkpoint_0. */
+static bool extend(const char *before, const char *old, const char *dir, int rows,
+                   const char *options)
+{
+    char all[700];
+    (void)snprintf(all, sizeof all,
+                   "--set model.vocab_size=%d --checkpoint_path %s/checkpoint_2.mdl --set "
+                   "runconfig.load_checkpoint_states=model %s",
+                   rows, old, options);
+    return train(before, dir, all);
+}
+
+/* Rows of the file, then rows that are the mean of these. */
+static void check_mean(const float *old, const float *new, int rows)
+{
+    CU_ASSERT(!memcmp(old, new, sizeof(float) * V * C));
+    for (int c = 0; c < C; c++) {
+        double mean = 0;
+        for (int i = 0; i < V; i++)
+            mean += (double)old[i * C + c] / V;
+        for (int i = V; i < rows; i++)
+            CU_ASSERT(fabs((double)new[i * C + c] - mean) < 1e-7);
+    }
+}
+
+TEST(vocabulary, rows_of_another_one_start_by_rule)
+{
+    static float old[MOST], grown[MOST], fresh[MOST], shrunk[MOST];
+    struct job_metrics one = {0}, other = {0};
+    char base[160], dir[160];
+    (void)snprintf(base, sizeof base, "%s", job_path("old_words"));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("new_words"));
+    CU_ASSERT_FATAL(train("", base, "--num_csx 1"));
+    CU_ASSERT_FATAL(read_tensor(base, 2, WORDS, old) == V * C);
+    CU_ASSERT_FATAL(extend("", base, dir, 300, "--set runconfig.new_vocabulary=mean"));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, grown) == 300 * C);
+    check_mean(old, grown, 300);
+    CU_ASSERT_FATAL(job_read(dir, &one));
+    /* the same bits where shards hold other parts of the table */
+    (void)snprintf(dir, sizeof dir, "%s", job_path("new_words_shards"));
+    CU_ASSERT_FATAL(extend("mpirun --quiet -n 2", base, dir, 300,
+                           "--num_csx 2 --set cluster.memoryx.shards=3 --set "
+                           "runconfig.new_vocabulary=mean"));
+    CU_ASSERT_FATAL(job_read(dir, &other));
+    CU_ASSERT(job_same_values(&one, &other));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("new_words_initial"));
+    CU_ASSERT_FATAL(extend("", base, dir, 300, "--set runconfig.new_vocabulary=initial"));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, fresh) == 300 * C);
+    CU_ASSERT(!memcmp(old, fresh, sizeof(float) * V * C));
+    for (int i = V * C; i < 300 * C; i++)
+        CU_ASSERT(fresh[i] != grown[i] && fabsf(fresh[i]) <= 0.0401F);
+    (void)snprintf(dir, sizeof dir, "%s", job_path("fewer_words"));
+    CU_ASSERT_FATAL(extend("", base, dir, 200, "--set runconfig.new_vocabulary=mean"));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, shrunk) == 200 * C);
+    CU_ASSERT(!memcmp(old, shrunk, sizeof(float) * 200 * C));
+}
+
+TEST(vocabulary, another_one_is_taken_only_when_asked_for)
+{
+    static const struct {
+        const char *options, *says;
+    } cases[] = {
+        {"--set runconfig.load_checkpoint_states=model", "--set runconfig.new_vocabulary=mean"},
+        {"--set runconfig.new_vocabulary=mean", "runconfig.load_checkpoint_states=model"},
+        {"--set runconfig.new_vocabulary=mean --set model.hidden_size=32",
+         "has shape (256, 64), the params give (300, 32)"}};
+    char base[160];
+    (void)snprintf(base, sizeof base, "%s", job_path("old_words_refused"));
+    CU_ASSERT_FATAL(train("", base, "--num_csx 1"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --num_steps 1 --set model.vocab_size=300 --checkpoint_path "
+                  "%s/checkpoint_2.mdl --model_dir %s_refused %s",
+                  job_tiny(), base, base, cases[i].options);
+        CU_ASSERT(r.status != 0 && strstr(r.err, cases[i].says) != NULL);
+        if (!strstr(r.err, cases[i].says)) (void)fprintf(stderr, "%s", r.err);
+        spawn_free(&r);
+    }
+}
+
+/* ---- selective gradients --------------------------------------------------------------------- */
+
+#define SELECT "--set 'model.selective_grad={param_filter: \"*ffn*linear_layer.weight\"}' "
+
+/* Weights that do not train have their bits of the beginning, and the others do not. */
+static void check_selected(const char *dir, int rows, int cols)
+{
+    static float before[MOST], after[MOST];
+    static unsigned char trains[MOST];
+    const int64_t n = (int64_t)rows * cols;
+    int64_t n_trains = 0, n_wrong = 0, n_moved = 0;
+    CU_ASSERT_FATAL(read_tensor(dir, 0, FFN, before) == n && read_tensor(dir, 2, FFN, after) == n);
+    CU_ASSERT_FATAL(read_selected(dir, FFN "_requires_grad", trains) == n);
+    for (int64_t i = 0; i < n; i++) {
+        n_trains += trains[i] != 0;
+        n_moved += trains[i] != 0 && before[i] != after[i];
+        n_wrong += trains[i] == 0 && before[i] != after[i];
+    }
+    for (int c = 0; c < cols; c++) {
+        double sum = 0, squares = 0;
+        for (int i = 0; i < rows; i++)
+            sum += fabs((double)before[i * cols + c]) / rows;
+        for (int i = 0; i < rows; i++)
+            squares += pow(fabs((double)before[i * cols + c]) - sum, 2);
+        const double least = 2.25 * sqrt(squares / (rows - 1));
+        for (int i = 0; i < rows; i++) {
+            const double size = fabs((double)before[i * cols + c]);
+            if (fabs(size / least - 1) > 1e-5)
+                n_wrong += (size > least) != (trains[i * cols + c] != 0);
+        }
+    }
+    CU_ASSERT(n_wrong == 0);
+    CU_ASSERT(n_trains > n / 20 && n_trains < n / 2 && n_moved > n_trains / 2);
+    CU_ASSERT(read_tensor(dir, 0, NORM, before) == read_tensor(dir, 2, NORM, after));
+    CU_ASSERT(memcmp(before, after, sizeof(float) * C) != 0);
+}
+
+TEST(vocabulary, selective_gradients_leave_small_weights_alone)
+{
+    static const struct {
+        const char *before, *options;
+    } ways[] = {{"", "--num_csx 3 --set cluster.memoryx.shards=2"},
+                {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=3"}};
+    struct job_metrics one = {0}, other = {0}, resumed = {0}, none = {0};
+    char dir[160], options[400];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("selected"));
+    CU_ASSERT_FATAL(train("", dir, SELECT "--num_csx 1") && job_read(dir, &one));
+    check_selected(dir, 256, C);
+    for (size_t i = 0; i < 2; i++) {
+        char way[160];
+        (void)snprintf(way, sizeof way, "%s", job_path("selected_way"));
+        (void)snprintf(options, sizeof options, SELECT "%s", ways[i].options);
+        CU_ASSERT_FATAL(train(ways[i].before, way, options) && job_read(way, &other));
+        CU_ASSERT(job_same_values(&one, &other));
+    }
+    /* a run that resumes keeps the choice, although weights have moved */
+    CU_ASSERT_FATAL(train("", dir, SELECT "--num_csx 2") && job_read(dir, &resumed));
+    char straight[160];
+    (void)snprintf(straight, sizeof straight, "%s", job_path("selected_straight"));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 4 --model_dir %s " SELECT, job_tiny(), straight) &&
+                    job_read(straight, &other));
+    CU_ASSERT(job_same_values(&resumed, &other));
+    (void)snprintf(straight, sizeof straight, "%s", job_path("selected_time"));
+    CU_ASSERT_FATAL(train("", straight, SELECT "--num_csx 1 --numerics none") &&
+                    job_read(straight, &none));
+    CU_ASSERT(job_same_times(&none, &one));
+}
+
+/* ---- ids ------------------------------------------------------------------------------------- */
+
+TEST(vocabulary, eos_id_is_a_token)
+{
+    struct spawn_result r;
+    spawn_run(&r, "%s --mode generate --prompt x --eos_id 256 --model_dir %s", job_tiny(),
+              job_path("eos"));
+    CU_ASSERT(r.status == 2 && strstr(r.err, "--eos_id 256: model.vocab_size") != NULL);
+    spawn_free(&r);
+    spawn_run(&r, "%s --mode generate --prompt x --eos_id -2 --model_dir %s", job_tiny(),
+              job_path("eos"));
+    CU_ASSERT(r.status == 2 && strstr(r.err, "--eos_id") != NULL);
+    spawn_free(&r);
+}
