@@ -219,7 +219,7 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         host_store_linear(k, b, wide, p.features, p.turned ? NULL : bias, host_at(k, qkv, p.column),
                           width);
     }
-    if (k->cached) host_cache_rows(k, b);
+    if (k->cached && k->stack->causal) host_cache_rows(k, b);
 }
 
 void host_qkv_forward(struct host *k)
@@ -345,9 +345,9 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
         host_add_branch(k, &host_ffn_branch, b, branch, bias, thread);
         return;
     }
-    if (out != mid) memcpy(out, mid, (size_t)(b->n * C) * sizeof *out);
+    if (!bias && out != mid) memcpy(out, mid, (size_t)(b->n * C) * sizeof *out);
     for (int64_t i = 0; bias && i < b->n; i++)
-        num_add(out + i * C, bias, C);
+        num_sum_of(out + i * C, mid + i * C, bias, C);
     shape.beta = 1;
     host_linear(k, &shape, act, MODEL_FFN1_W, 0, &at, out);
 }

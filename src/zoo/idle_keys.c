@@ -331,6 +331,7 @@ static const struct condition conditions[] = {
     OF_SEQ2SEQ("use_dropout_outside_residual_path"),
     OF_SEQ2SEQ("use_transformer_initialization"),
     OF_SEQ2SEQ("initializer_factor"),
+    OF_SEQ2SEQ("decoder_start_token_id"),
 #undef OF_SEQ2SEQ
     {"model.relative_attention_num_buckets", not_relative,
      "position_embedding_type is not relative", NULL},

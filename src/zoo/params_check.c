@@ -290,19 +290,41 @@ static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
     if (!was_given(p, "model.loss_scaling")) m->loss_scaling = m->mlm_loss_scaling;
 }
 
+/* Keys of features that an encoder with a decoder does not have in this release. */
+static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_params *params)
+{
+    const struct zoo_model *m = &params->model;
+    const bool turned = m->position_embedding_type == ZOO_POSITION_ROTARY ||
+                        m->position_embedding_type == ZOO_POSITION_ALIBI;
+    const struct {
+        const char *path;
+        bool given;
+    } refused[] = {
+        {"model.embedding_layer_norm", m->embedding_layer_norm},
+        {"model.lora_params", m->lora_params.n > 0},
+        {"sparsity", params->sparsity.n > 0},
+        {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale},
+        {"model.position_embedding_type", turned},
+        {"model.moe.num_experts", m->moe.num_experts > 0},
+        {"model.norm_first_sandwich", m->norm_first_sandwich},
+        {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},
+        {"model.attention_logit_softcapping", m->attention_logit_softcapping > 0},
+        {"model.final_logit_softcapping", m->final_logit_softcapping > 0},
+        {"model.scale_qk_dot_by_layer_idx", m->scale_qk_dot_by_layer_idx},
+        {"model.extra_attention_params.num_kv_groups",
+         m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].given)
+            conf_diag_error(p->diag, where(p, refused[i].path, NULL), refused[i].path,
+                            "not with an encoder and a decoder in this release");
+}
+
 /* Keys that need an encoder with a decoder, or that do not go with one. */
 static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const bool both = m->objective == ZOO_SEQ2SEQ;
     const char *position = "model.position_embedding_type", *smoothing = "model.label_smoothing";
-    const struct {
-        const char *path;
-        bool given;
-    } refused[] = {{"model.embedding_layer_norm", m->embedding_layer_norm},
-                   {"model.lora_params", m->lora_params.n > 0},
-                   {"sparsity", params->sparsity.n > 0},
-                   {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale}};
     if (m->position_embedding_type == ZOO_POSITION_RELATIVE && !both)
         conf_diag_error(p->diag, where(p, position, NULL), position,
                         "relative positions need objective seq2seq in this release");
@@ -310,10 +332,7 @@ static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *
         m->objective != ZOO_MASKED_LM)
         conf_diag_error(p->diag, where(p, smoothing, NULL), smoothing,
                         "needs a head that predicts tokens");
-    for (size_t i = 0; both && i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].given)
-            conf_diag_error(p->diag, where(p, refused[i].path, NULL), refused[i].path,
-                            "not with an encoder and a decoder in this release");
+    if (both) check_refused_of_seq2seq(p, params);
 }
 
 /* Files of tokens that the loader of @p in needs beside data_dir. */
@@ -524,6 +543,7 @@ static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
     const enum zoo_objective o = m->objective;
     in->n_labels = o == ZOO_TOKEN_CLASSIFICATION ? m->num_labels
                    : o == ZOO_SUMMARIZATION      ? PAIRS
+                   : o == ZOO_SPAN               ? ZOO_ANSWER_LABELS
                    : o == ZOO_SEQ2SEQ            ? m->tgt_vocab_size + m->extra_ids
                                                  : m->vocab_size;
     in->n_types = o != ZOO_SEQ2SEQ && m->num_segments > 0 ? m->num_segments : 0;

@@ -143,7 +143,8 @@ static const struct conf_key keys[] = {
      .choices = CONF_CHOICES({"causal_lm", ZOO_CAUSAL_LM}, {"masked_lm", ZOO_MASKED_LM},
                  {"classification", ZOO_CLASSIFICATION}, {"regression", ZOO_REGRESSION},
                  {"token_classification", ZOO_TOKEN_CLASSIFICATION},
-                 {"summarization", ZOO_SUMMARIZATION}, {"seq2seq", ZOO_SEQ2SEQ}),
+                 {"summarization", ZOO_SUMMARIZATION}, {"span", ZOO_SPAN},
+                 {"seq2seq", ZOO_SEQ2SEQ}),
      DOC("what is trained; the first is of decoders, seq2seq of an encoder and a decoder, the "
          "others of encoders; the Model Zoo's files say it by their "
          "data loader")},
@@ -225,7 +226,8 @@ static const struct conf_key keys[] = {
      DOC("seq2seq: factor of the initial deviations")},
     {KEY("model.tie_encoder_decoder"), ONLY(OFF), DOC("one set of blocks for both")},
     {KEY("model.use_cache"), ONLY(OFF), DOC("keys and values of earlier calls")},
-    {KEY("model.decoder_start_token_id"), NO_EFFECT, DOC("the samples have the decoder's input")},
+    {FIELD(model.decoder_start_token_id), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
+     DOC("seq2seq: first token of every target in generation; samples have their own")},
     {FIELD(model.name), SPECIAL(family), .form = "family of the Model Zoo",
      DOC("what the file's other keys do not say, see docs/FAMILIES.md; without it gpt2, or gptj "
          "when residual_dropout_rate or use_untied_layer_norm are given")},
@@ -266,8 +268,8 @@ static const struct conf_key keys[] = {
                  {"squared_gelu", ZOO_SQUARED_GELU}, {"squared_relu", ZOO_SQUARED_RELU},
                  {"leaky_relu", ZOO_LEAKY_RELU}, {"relu6", ZOO_RELU6}, {"tanh", ZOO_TANH},
                  {"sigmoid", ZOO_SIGMOID}, {"mish", ZOO_MISH}, {"linear", ZOO_LINEAR},
-                 {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU}, {"reglu", ZOO_REGLU},
-                 {"liglu", ZOO_LIGLU}, {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW},
+                 {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU}, {"geglu_new", ZOO_GEGLU_NEW},
+                 {"reglu", ZOO_REGLU}, {"liglu", ZOO_LIGLU}, {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW},
                  {"null", ZOO_LINEAR}),
      DOC("activation of the feed-forward network; the *glu ones have a second linear layer")},
     {FIELD(model.norm_type), CHOICE, DEFAULT("layernorm"),
