@@ -338,8 +338,9 @@ static struct mup mup_of(const struct zoo_model *m)
 }
 
 /* Radford et al. 2019, section 2.3: residual layers scaled by 1/sqrt(their number), but not in the
- * classes of GPT-J and of BERT.  muP by base sizes scales initial values by 1/sqrt(width) (Yang et
- * al. 2022, table 8), those of residual layers by their number as well, given or not. */
+ * classes of GPT-J and of BERT, nor where the params give an `initializer`, which they take then.
+ * muP by base sizes scales initial values by 1/sqrt(width) (Yang et al. 2022, table 8), those of
+ * residual layers by their number as well, given or not. */
 static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_init *given,
                                    double width)
 {
@@ -348,7 +349,27 @@ static struct zoo_init output_init(const struct zoo_model *m, const struct zoo_i
     if (m->mup_base_hidden_size > 0)
         return scaled(explicit_or(given, standard), depth / sqrt(width));
     const bool plain = m->parallel_block || m->objective != ZOO_CAUSAL_LM;
-    return explicit_or(given, plain ? standard : scaled(standard, depth));
+    return explicit_or(given,
+                       plain ? standard : explicit_or(&m->initializer, scaled(standard, depth)));
+}
+
+/* What the first layers of the feed-forward network take by default: `initializer`, but in the
+ * class of GPT-J what the output layers take. */
+static struct zoo_init ffn_init(const struct zoo_model *m)
+{
+    const struct zoo_init standard = cut_normal(m->initializer_range);
+    return explicit_or(m->parallel_block ? &m->output_layer_initializer : &m->initializer,
+                       standard);
+}
+
+/* The last layer of the feed-forward network: its own initializer, else that of the outputs of
+ * attention, which in the class of GPT-2 muP does not take. */
+static struct zoo_init ffn_output_init(const struct zoo_model *m, const struct mup *mup)
+{
+    const struct zoo_init *own = &m->ffn_output_layer_initializer;
+    const bool given = own->kind != ZOO_INIT_DEFAULT, by_base = m->mup_base_hidden_size > 0;
+    if (!given && (!by_base || m->parallel_block)) own = &m->output_layer_initializer;
+    return output_init(m, own, mup->filter);
 }
 
 /* Uniform with a variance of @p scale over the mean of inputs and outputs (Glorot and Bengio 2010
@@ -401,7 +422,6 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     const struct zoo_init standard = cut_normal(m->initializer_range);
     const struct zoo_init matrix = explicit_or(&m->initializer, standard);
     const struct mup mup = mup_of(m);
-    const bool by_base = m->mup_base_hidden_size > 0;
     if (m->objective == ZOO_SEQ2SEQ && decays(row)) return seq2seq_init(row, m);
     switch (row->rule) {
     case RULE_RELATIVE:
@@ -414,7 +434,7 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     case RULE_POOLER:
         return scaled(matrix, 1 / sqrt(mup.hidden));
     case RULE_FFN:
-        return scaled(explicit_or(&m->ffn_initializer, matrix), 1 / sqrt(mup.hidden));
+        return scaled(explicit_or(&m->ffn_initializer, ffn_init(m)), 1 / sqrt(mup.hidden));
     case RULE_DENSE:
         return matrix;
     case RULE_ROUTER:
@@ -422,14 +442,12 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     case RULE_ATTENTION_OUTPUT:
         return output_init(m, &m->output_layer_initializer, mup.hidden);
     case RULE_FFN_OUTPUT:
-        if (by_base || m->ffn_output_layer_initializer.kind != ZOO_INIT_DEFAULT)
-            return output_init(m, &m->ffn_output_layer_initializer, mup.filter);
-        return output_init(m, &m->output_layer_initializer, mup.hidden);
+        return ffn_output_init(m, &mup);
     case RULE_CLASSIFIER: /* of fine-tuning; that of pre-training is as the other matrices */
         if (m->objective == ZOO_MASKED_LM) return standard;
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = 0.02};
     case RULE_LM_HEAD:
-        if (m->parallel_block || m->objective != ZOO_CAUSAL_LM) return standard;
+        if (m->objective != ZOO_CAUSAL_LM) return standard;
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
     case RULE_ZEROS:
         break;

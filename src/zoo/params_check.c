@@ -427,6 +427,22 @@ static void set_positions(const struct conf_parse *p, struct zoo_params *params)
         m->max_position_embeddings = in->max_sequence_length;
 }
 
+/* Samples of encoders are at most as long as there are positions. */
+static void check_length(struct conf_parse *p, const struct zoo_params *params)
+{
+    const struct zoo_input *const in[] = {&params->train_input, &params->eval_input};
+    const char *const length[] = {"train_input.max_sequence_length",
+                                  "eval_input.max_sequence_length"},
+                      *positions = "model.max_position_embeddings";
+    const enum zoo_objective objective = params->model.objective;
+    if (objective == ZOO_CAUSAL_LM || objective == ZOO_SEQ2SEQ) return;
+    for (int i = 0; i < 2; i++)
+        if (in[i]->present && in[i]->max_sequence_length > params->model.max_position_embeddings)
+            conf_diag_error(p->diag, where(p, length[i], positions), length[i],
+                            "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
+                            positions, (long long)params->model.max_position_embeddings);
+}
+
 /* What encoders need beside the keys of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
@@ -614,6 +630,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_seq2seq(p, params);
     check_buckets(p, &params->model);
     set_positions(p, params);
+    check_length(p, params);
     check_model(p, &params->model);
     check_preferences(p, params);
     set_ranges(&params->train_input, &params->model);

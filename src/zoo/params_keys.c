@@ -376,9 +376,11 @@ static const struct conf_key keys[] = {
     INITIALIZER(model.initializer, "weights of the blocks; default: truncated normal"),
     INITIALIZER(model.embedding_initializer, "embeddings; default: truncated normal"),
     INITIALIZER(model.output_layer_initializer,
-                "output projections of the blocks; default: range over sqrt(2 layers)"),
-    INITIALIZER(model.ffn_initializer, "first layers of the feed-forward network; default: "
-                                       "as initializer"),
+                "output projections of the blocks; default: as initializer, without that range over "
+                "sqrt(2 layers)"),
+    INITIALIZER(model.ffn_initializer, "first layers of the feed-forward network; default: as "
+                                       "initializer, in parallel blocks as "
+                                       "output_layer_initializer"),
     INITIALIZER(model.ffn_output_layer_initializer,
                 "last layer of the feed-forward network; default: as output_layer_initializer"),
     {FIELD(model.loss_scaling), CHOICE, DEFAULT("num_tokens"),

@@ -174,7 +174,7 @@ static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
         if (m->objective == ZOO_CAUSAL_LM) m->objective = objective_of_data(params);
         if (m->objective == ZOO_CAUSAL_LM) m->objective = ZOO_MASKED_LM;
     }
-    if (m->objective == ZOO_CLASSIFICATION && !conf_node_is_null(type) &&
+    if (m->objective == ZOO_CLASSIFICATION && type && type->kind == CONF_NODE_SCALAR &&
         !strcmp(type->text, "regression"))
         m->objective = ZOO_REGRESSION;
 }

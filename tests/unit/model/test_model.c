@@ -237,6 +237,7 @@ TEST(model, explicit_initializers_and_mup_scales)
     struct model *m = make(&p, HW_STREAM_BLOCK);
     T_NEAR(find(m, MODEL_Q_W, 0)->init.std, 0.5, 0);
     T_EQ(find(m, MODEL_O_W, 0)->init.kind, ZOO_INIT_UNIFORM);
+    T_NEAR(find(m, MODEL_FFN0_W, 0)->init.std, 0.5, 0);
     T_NEAR(find(m, MODEL_WPE, -1)->init.value, 3, 0);
     T_NEAR(m->qk_scale, 0.125, 0);
     T_NEAR(m->zoo.embeddings_scale, 10, 0);
@@ -245,6 +246,43 @@ TEST(model, explicit_initializers_and_mup_scales)
     T_NEAR(find(m, MODEL_K_B, 0)->lr_scale, 1, 0);
     T_NEAR(find(m, MODEL_WTE, -1)->lr_scale, 1, 0);
     T_NEAR(find(m, MODEL_NORM1_W, 0)->lr_scale, 1, 0);
+    model_destroy(&m);
+}
+
+/* An `initializer` alone is that of the output layers too, without their factor of depth. */
+TEST(model, an_initializer_alone_is_for_all_layers)
+{
+    struct zoo_params p = model_case_params(tiny);
+    p.model.initializer =
+        (struct zoo_init){.kind = ZOO_INIT_NORMAL, .mean = 0, .std = 0.5, .a = 0, .b = 0};
+    struct model *m = make(&p, HW_STREAM_BLOCK);
+    T_NEAR(find(m, MODEL_O_W, 0)->init.std, 0.5, 0);
+    T_NEAR(find(m, MODEL_FFN1_W, 0)->init.std, 0.5, 0);
+    model_destroy(&m);
+}
+
+/* The class of GPT-J: feed-forward networks as output layers, muP or not; a plain normal head. */
+TEST(model, initializers_of_the_class_of_gptj)
+{
+    struct zoo_params p = model_case_params(tiny);
+    p.model.parallel_block = true;
+    p.model.share_embedding_weights = false;
+    p.model.initializer =
+        (struct zoo_init){.kind = ZOO_INIT_NORMAL, .mean = 0, .std = 0.5, .a = 0, .b = 0};
+    p.model.output_layer_initializer =
+        (struct zoo_init){.kind = ZOO_INIT_NORMAL, .mean = 0, .std = 0.25, .a = 0, .b = 0};
+    struct model *m = make(&p, HW_STREAM_BLOCK);
+    T_NEAR(find(m, MODEL_Q_W, 0)->init.std, 0.5, 0);
+    T_NEAR(find(m, MODEL_FFN0_W, 0)->init.std, 0.25, 0);
+    T_NEAR(find(m, MODEL_FFN1_W, 0)->init.std, 0.25, 0);
+    T_EQ(find(m, MODEL_LM_HEAD_W, -1)->init.kind, ZOO_INIT_NORMAL);
+    model_destroy(&m);
+    p.model.mup_base_hidden_size = (double)p.model.hidden_size / 4;
+    p.model.mup_base_filter_size = (double)p.model.filter_size / 16;
+    m = make(&p, HW_STREAM_BLOCK);
+    T_NEAR(find(m, MODEL_FFN0_W, 0)->init.std, 0.125, 1e-15);
+    T_NEAR(find(m, MODEL_FFN1_W, 0)->init.std,
+           0.0625 / sqrt(2.0 * (double)p.model.num_hidden_layers), 1e-15);
     model_destroy(&m);
 }
 
