@@ -283,6 +283,8 @@ struct hw_machine {
     char *file;               /**< name of the file for messages; owned */
 };
 
+/** Constants that the error of one may be correlated with. */
+enum { HW_MAX_CORRELATIONS = 4 };
 /** Provenance and uncertainty of one constant, for tables and reports. In the order of the key
  *  table; of constants only, not of the name or of faults. */
 struct hw_source {
@@ -295,6 +297,13 @@ struct hw_source {
      *  exact, derived 5 %, calibrated 10 %, assumed from half to twice. */
     double low, high;
     bool is_set; /**< given on the command line */
+    /** Of a calibrated constant: how its error goes with those of others of the same fit; n of
+     * them. Without a statement in the file errors are independent. */
+    struct hw_correlation {
+        const char *key; /**< of the other constant; static */
+        double value;    /**< correlation coefficient, -1 < value < 1 */
+    } correlation[HW_MAX_CORRELATIONS];
+    int n_correlations;
 };
 
 /* ---- machine files --------------------------------------------------------------------------- */
@@ -317,7 +326,8 @@ void hw_machine_fini(struct hw_machine *cluster);
 bool hw_is_machine_file(const char *bytes, size_t n_bytes);
 /** The key table of machine files; static. */
 const struct conf_table *hw_machine_table(void);
-/** True for a row of hw_machine_table() whose value is `{value, kind, source, uncertainty}`. */
+/** True for a row of hw_machine_table() whose value is `{value, kind, source, uncertainty,
+ * correlation}`. */
 bool hw_key_is_constant(const struct conf_key *key);
 /** Values of `kind` of a constant: documented, derived, assumed, calibrated; static. */
 const struct conf_choice *hw_source_kinds(void);
@@ -338,6 +348,9 @@ struct hw_constant {
     int row;          /**< of the key table */
     bool whole;       /**< takes whole numbers only (of its base unit) */
 };
+/** Correlation of the errors of the constants @p a and @p b (keys of hw_source) as the file of @p c
+ *  states it for either of them; 1 for the same one, 0 where nothing is stated. */
+double hw_correlation(const struct hw_machine *c, const char *a, const char *b);
 /** Find the constant at @p path, with or without `cluster.`.  WSC_CONFIG, naming @p path: no such
  * key, or no number. */
 enum wsc_err hw_constant_find(const char *path, struct hw_constant *out) WSC_CHECKED;

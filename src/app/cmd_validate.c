@@ -85,7 +85,7 @@ static enum wsc_err compare(const struct app_call *call, struct app_comparison *
     enum wsc_err rc = WSC_OK;
     if (app_leads(call->comm)) {
         out_progress_at("products", 0, 0, NULL);
-        rc = find_products(c, &p);
+        if (!o->figures.points) rc = find_products(c, &p);
         out_progress_hide();
         if (!rc) rc = report(o, v, &p);
     }

@@ -45,6 +45,34 @@ enum wsc_err app_read_references(const char *dir, struct validation_figure **row
                         "--reference benchmarks/reference");
 }
 
+/* ---- rows of the user's own ------------------------------------------------------------------ */
+
+/* Of the published rows the fitted ones stay: the band of a prediction is made of their deviation.
+ */
+static int keep_fitted(struct validation_figure *rows, int n)
+{
+    int kept = 0;
+    for (int i = 0; i < n; i++)
+        if (rows[i].kind == VALIDATION_KIND_CALIBRATION && validation_figure_measured(&rows[i]))
+            rows[kept++] = rows[i];
+    return kept;
+}
+
+static enum wsc_err read_points(const char *path, struct validation_figure **rows, int *n)
+{
+    const int fitted = *n = keep_fitted(*rows, *n);
+    TRY(validation_figures_read(path, rows, n));
+    for (int i = fitted; i < *n; i++)
+        if ((*rows)[i].kind == VALIDATION_KIND_CALIBRATION)
+            return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                          "%s: %s: nothing was fitted on a row of your "
+                                          "own",
+                                          path, (*rows)[i].id),
+                                "kind is validation or context");
+    if (*n > fitted) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: no row", path);
+}
+
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
 /* The folder of an option, or the one that comes with the program. */
@@ -81,7 +109,9 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
         c->has_cluster = true;
     }
     TRY(app_read_references(c->reference_dir, &rows, &n));
+    enum wsc_err rc = figures->points ? read_points(figures->points, &rows, &n) : WSC_OK;
     c->rows = rows;
+    TRY(rc);
     c->comparison = (struct validation_comparison){.ref = rows,
                                                    .n_refs = n,
                                                    .params_dir = c->params_dir,

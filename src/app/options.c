@@ -199,6 +199,11 @@ const struct app_option app_options[] = {
      .help = "published measurements to draw, CSV: model,num_csx,tokens_per_s (or samples_per_s, "
              "speedup),source",
      .preset_why = "those that come with the program"},
+    {APP_ON_VALIDATE, "points", APP_FILE, "FILE", AT(validate, figures.points),
+     .help = "figures of your own, CSV: id,quantity,unit,value,model,num_csx,global_batch,"
+             "micro_batch,msl,cluster and what else a reference file has; predicted instead of "
+             "the published ones that were never fitted",
+     .needs = "!mesh"},
     {APP_ON_VALIDATE, "reference", APP_FOLDER, "DIR", AT(validate, figures.reference),
      .help = "published figures, *.csv", .preset_why = "benchmarks/reference", .needs = "!mesh"},
     {APP_ON_VALIDATE, "params", APP_FOLDER, "DIR", AT(validate, figures.params),

@@ -44,6 +44,7 @@ struct app_scale {
  *  that come with the program. */
 struct app_figures {
     const char *reference, *params, *machines;
+    const char *points; /**< rows of the user's own, beside the fitted ones; NULL: all published */
 };
 
 /** `wsc validate`. */

@@ -57,7 +57,7 @@ static double polynomial(const double c[8], double x)
 
 /* Quantile of the standard normal: Wichura 1988, Applied Statistics 37(3), algorithm AS 241
  * (PPND16). */
-static double normal_quantile(double p)
+double wsc_rng_quantile(double p)
 {
     static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
                                 1.9715909503065514427e+3, 1.3731693765509461125e+4,
@@ -108,7 +108,7 @@ static double normal_quantile(double p)
 
 double wsc_rng_normal(uint64_t seed, uint64_t stream, uint64_t i)
 {
-    return normal_quantile(wsc_rng_uniform(seed, stream, i));
+    return wsc_rng_quantile(wsc_rng_uniform(seed, stream, i));
 }
 
 /* Distribution function of the standard normal, by erfc, which keeps its relative accuracy far out
@@ -122,6 +122,6 @@ static double normal_cdf(double x)
 double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, double lo, double hi)
 {
     double p_lo = normal_cdf(lo), p_hi = normal_cdf(hi);
-    double x = normal_quantile(p_lo + (p_hi - p_lo) * wsc_rng_uniform(seed, stream, i));
+    double x = wsc_rng_quantile(p_lo + (p_hi - p_lo) * wsc_rng_uniform(seed, stream, i));
     return x < lo ? lo : x > hi ? hi : x;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numeric constants of a machine, one at a time.  A sweep or a sensitivity study finds a constant
  * by its path, and reads, writes, gets and sets its value in base units through the row of the key
- * table.  The last part derives the range of uncertainty of each value: from the file, or by the
- * kind of its source. */
+ * table.  The last parts derive the range of uncertainty of each value, from the file or by the
+ * kind of its source, and the correlations of calibrated ones. */
 #include "machine_parts.h"
 
 #include <wsc/check.h>
@@ -202,4 +202,65 @@ void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *
                         "uncertainty: expected a percentage (10 %%) or a range around the value "
                         "(LOW..HIGH), got %s",
                         conf_node_describe(text, shown));
+}
+
+/* ---- correlation ----------------------------------------------------------------------------- */
+
+/* One entry `wafer.clock: 0.4`; false after an error. */
+static bool read_correlation(struct conf_parse *p, const char *path, const struct conf_entry *entry,
+                             struct hw_correlation *out)
+{
+    const int row = conf_keys_find(p->table, entry->key);
+    const bool known = row >= 0 && is_number(&p->table->key[row]) && strcmp(entry->key, path) != 0;
+    if (!known) {
+        conf_diag_error(p->diag, entry->key_pos, path, "correlation: %s is no other constant",
+                        entry->key);
+        return false;
+    }
+    const bool scalar = entry->value->kind == CONF_NODE_SCALAR;
+    if (scalar && !wsc_units_double(entry->value->text, &out->value) && fabs(out->value) < 1) {
+        out->key = p->table->key[row].path;
+        return true;
+    }
+    conf_diag_error(p->diag, entry->value->pos, path,
+                    "correlation: expected a number between -1 and 1 for %s", entry->key);
+    return false;
+}
+
+void hw_correlation_read(struct conf_parse *p, int row, const struct conf_node *map,
+                         struct hw_source *s)
+{
+    const char *path = p->table->key[row].path;
+    if (!map) return;
+    if (strcmp(s->kind, "calibrated") != 0 || map->kind != CONF_NODE_MAP ||
+        map->n > HW_MAX_CORRELATIONS) {
+        conf_diag_error(p->diag, map->pos, path,
+                        "correlation: a calibrated constant may have a map of at most %d others",
+                        HW_MAX_CORRELATIONS);
+        return;
+    }
+    for (int i = 0; i < map->n; i++)
+        s->n_correlations +=
+            read_correlation(p, path, &map->entry[i], &s->correlation[s->n_correlations]);
+}
+
+/* What the source of @p a says of @p b. */
+static bool stated(const struct hw_machine *c, const char *a, const char *b, double *value)
+{
+    for (int i = 0; i < c->n_sources; i++)
+        for (int k = 0; k < c->source[i].n_correlations; k++) {
+            const struct hw_correlation *r = &c->source[i].correlation[k];
+            if (strcmp(c->source[i].key, a) != 0 || strcmp(r->key, b) != 0) continue;
+            *value = r->value;
+            return true;
+        }
+    return false;
+}
+
+double hw_correlation(const struct hw_machine *c, const char *a, const char *b)
+{
+    double value = 0;
+    if (!strcmp(a, b)) return 1;
+    if (!stated(c, a, b, &value)) (void)stated(c, b, a, &value);
+    return value;
 }

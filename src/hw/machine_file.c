@@ -64,7 +64,9 @@ static void read_source(struct conf_parse *p, int row, const struct conf_node *m
         s->source = wsc_strdup(WSC_MEM_CONF, source->text);
     s->value = wsc_strdup(WSC_MEM_CONF, value->kind == CONF_NODE_SCALAR ? value->text : "");
     s->is_set = value->pos.line < 0;
-    if (s->kind) hw_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
+    if (!s->kind) return;
+    hw_uncertainty_read(p, row, conf_node_find(map, "uncertainty"), s);
+    hw_correlation_read(p, row, conf_node_find(map, "correlation"), s);
 }
 
 /* A constant that the file does not have. */
@@ -86,7 +88,7 @@ static void default_sources(struct conf_parse *p)
             default_source(p, row);
 }
 
-/* A constant is {value, kind, source}, all three, and maybe its uncertainty. */
+/* A constant is {value, kind, source}, all three, and maybe its uncertainty and correlation. */
 static void read_row(struct conf_parse *p, int row, const struct conf_node *node)
 {
     static const char *const parts[] = {"value", "kind", "source"};
@@ -110,9 +112,11 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
         else
             conf_diag_error(p->diag, node->pos, key->path, "%s is missing", parts[i]);
     }
-    if (node->n > found + (conf_node_find(node, "uncertainty") != NULL))
+    const int optional = (conf_node_find(node, "uncertainty") != NULL) +
+                         (conf_node_find(node, "correlation") != NULL);
+    if (node->n > found + optional)
         conf_diag_error(p->diag, node->pos, key->path,
-                        "has keys other than value, kind, source, uncertainty");
+                        "has keys other than value, kind, source, uncertainty, correlation");
     if (found < 3) return;
     conf_key_read(p, row, conf_node_find(node, "value"));
     read_source(p, row, node);

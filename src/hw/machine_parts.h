@@ -18,6 +18,10 @@ void hw_read_faults(struct conf_parse *p, const struct conf_key *key, const stru
  * the table and its value, which must be in p->out already. */
 void hw_uncertainty_read(struct conf_parse *p, int row, const struct conf_node *text,
                          struct hw_source *s);
+/** Fill the correlations of @p s from @p map (`{wafer.clock: 0.4}`; NULL: none), for row @p row of
+ *  the table; only calibrated constants have some. */
+void hw_correlation_read(struct conf_parse *p, int row, const struct conf_node *map,
+                         struct hw_source *s);
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 

@@ -168,8 +168,25 @@ static void add_source(struct wsc_text *t, const struct validation_fit *c, int i
                  100 * c->sigma);
 }
 
-/* One constant as {value, kind, source, uncertainty}. */
-static void add_constant(struct wsc_text *t, const struct validation_fit *c, int i)
+static bool fitted_on(const struct validation_fit *c, int i, int machine)
+{
+    return c->constant[i].machines & (1U << machine);
+}
+
+/* Correlations with the constants of the machine that come before it; bands.c samples by them. */
+static void add_correlations(struct wsc_text *t, const struct validation_fit *c, int i, int machine)
+{
+    int n = 0;
+    for (int k = 0; k < i; k++) {
+        if (!fitted_on(c, k, machine) || !*c->constant[k].error || !*c->constant[i].error) continue;
+        wsc_text_add(t, "%s%s: %.2f", n++ ? ", " : "        correlation: {", c->constant[k].path,
+                     c->correlation[i][k]);
+    }
+    if (n) wsc_text_add(t, "}\n");
+}
+
+/* One constant as {value, kind, source, uncertainty, correlation}. */
+static void add_constant(struct wsc_text *t, const struct validation_fit *c, int i, int machine)
 {
     const struct validation_fitted *f = &c->constant[i];
     struct wsc_text source = {0};
@@ -179,6 +196,7 @@ static void add_constant(struct wsc_text *t, const struct validation_fit *c, int
     out_text_json(t, source.bytes ? source.bytes : "");
     wsc_text_add(t, "\n");
     if (*f->error) wsc_text_add(t, "        uncertainty: %s..%s\n", f->low, f->high);
+    add_correlations(t, c, i, machine);
     t->failed = t->failed || source.failed;
     wsc_text_free(&source);
 }
@@ -187,11 +205,6 @@ static void add_constant(struct wsc_text *t, const struct validation_fit *c, int
 static int section_length(const char *path)
 {
     return (int)(strchr(path, '.') - path);
-}
-
-static bool fitted_on(const struct validation_fit *c, int i, int machine)
-{
-    return c->constant[i].machines & (1U << machine);
 }
 
 /* True when no constant of the machine before @p i lies in its section. */
@@ -215,7 +228,7 @@ static void add_sections(struct wsc_text *t, const struct validation_fit *c, int
         wsc_text_add(t, "\n%.*s:\n", n, path);
         for (int k = i; k < c->n_constants; k++)
             if (fitted_on(c, k, machine) && !strncmp(c->constant[k].path, path, (size_t)n + 1))
-                add_constant(t, c, k);
+                add_constant(t, c, k, machine);
     }
 }
 

@@ -125,6 +125,8 @@ static void write_cluster(struct wsc_text *out)
                       "calibrated, source: ..., uncertainty: 10 %% | LOW..HIGH}`; without "
                       "`uncertainty` a documented value is taken as it is, a derived one may "
                       "be 5 %% off, a calibrated one 10 %%, an assumed one half or double. "
+                      "A calibrated one may have `correlation: {wafer.stage_latency: 0.4}`, how "
+                      "its error goes with those of others of the same fit. "
                       "Quantities carry their unit: `150 GB/s`. "
                       "`--set cluster.path=value` changes one.\n\n");
     conf_table_markdown(out, hw_machine_table(), NULL, NULL);

@@ -275,7 +275,19 @@ static void add_params(struct out_json *j)
 
 /* ---- cluster files --------------------------------------------------------------------------- */
 
-/* `{value, kind, source, uncertainty}` of a constant; other keys have their value alone. */
+/* `correlation`: a map from other constants to numbers. */
+static void add_correlation(struct out_json *j)
+{
+    out_json_open(j, "correlation");
+    out_json_str(j, "type", "object");
+    out_json_open(j, "additionalProperties");
+    out_json_str(j, "type", "number");
+    out_json_close(j);
+    out_json_close(j);
+}
+
+/* `{value, kind, source, uncertainty, correlation}` of a constant; other keys have their value
+ * alone. */
 static void add_constant(struct out_json *j, const char *name, const struct conf_key *row)
 {
     static const char *const parts[] = {"value", "kind", "source"};
@@ -296,6 +308,7 @@ static void add_constant(struct out_json *j, const char *name, const struct conf
     out_json_str(j, "type", "string");
     out_json_str(j, "pattern", "%$|\\.\\.");
     out_json_close(j);
+    add_correlation(j);
     out_json_close(j);
     out_json_open_list(j, "required");
     for (int i = 0; i < 3; i++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sensitivity of a curve: every uncertain constant at both ends of its range, one at a time, and
- * the band of the curve, with the deviations to one side added as squares as those of independent
- * errors are.  `wsc scale --sensitivity` and `wsc reproduce` show both. */
+ * the band of the curve, with the deviations to one side added as squares, those of constants that
+ * were fitted together with their correlation.  `wsc scale --sensitivity` and `wsc reproduce` show
+ * both. */
 #include <wsc/scaling.h>
 
 #include <wsc/check.h>
@@ -96,27 +97,40 @@ static enum wsc_err add_constants(const struct scaling_sweep *sweep, int model,
     return WSC_OK;
 }
 
-/* What a ratio adds to one side of the band. */
+/* What the end of a range adds to one side of the band. */
 static double deviation(double ratio, bool above)
 {
     if (isnan(ratio)) return 0;
     return fmax(above ? ratio - 1 : 1 - ratio, 0);
 }
 
-/* Root of the sum of squares, to each side. */
-static void fill_band(struct scaling_sensitivity *s)
+/* What a constant adds to one side of the band at count @p i; negative where its low end does. */
+static double signed_deviation(const struct scaling_constant *c, int i, bool above)
+{
+    const double low = deviation(c->at_low[i], above), high = deviation(c->at_high[i], above);
+    return high >= low ? high : -low;
+}
+
+/* Deviation to one side: d' R d, where R has the correlations of the constants' errors. */
+static double one_side(const struct hw_machine *cluster, const struct scaling_sensitivity *s, int i,
+                       bool above)
+{
+    double squares = 0;
+    for (int k = 0; k < s->n; k++) {
+        const double d = signed_deviation(&s->constant[k], i, above);
+        squares += d * d;
+        for (int m = 0; m < k; m++)
+            squares += 2 * hw_correlation(cluster, s->constant[k].key, s->constant[m].key) * d *
+                       signed_deviation(&s->constant[m], i, above);
+    }
+    return sqrt(fmax(squares, 0));
+}
+
+static void fill_band(const struct hw_machine *cluster, struct scaling_sensitivity *s)
 {
     for (int i = 0; i < s->n_counts; i++) {
-        double below = 0, above = 0;
-        for (int k = 0; k < s->n; k++) {
-            const double low = s->constant[k].at_low[i], high = s->constant[k].at_high[i];
-            const double down = fmax(deviation(low, false), deviation(high, false));
-            const double up = fmax(deviation(low, true), deviation(high, true));
-            below += down * down;
-            above += up * up;
-        }
-        s->below[i] = fmax(1 - sqrt(below), 0);
-        s->above[i] = 1 + sqrt(above);
+        s->below[i] = fmax(1 - one_side(cluster, s, i, false), 0);
+        s->above[i] = 1 + one_side(cluster, s, i, true);
     }
 }
 
@@ -162,7 +176,7 @@ static enum wsc_err fill(const struct scaling_sweep *sweep, int model, struct ba
     }
     memcpy(s->tokens_per_s, base[1].tokens_per_s, (size_t)n * sizeof *s->tokens_per_s);
     TRY(add_constants(sweep, model, base, s));
-    fill_band(s);
+    fill_band(sweep->cluster, s);
     sort_constants(s);
     return WSC_OK;
 }

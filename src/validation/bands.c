@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The uncertainty of each prediction: its spread when all uncertain constants of the machine move
- * inside their ranges together (Latin hypercube, McKay, Beckman and Conover 1979), and the band
- * that follows from it, from the deviation of the fitted rows and from that between sites.  Called
- * by validate.c for each row; the share of unfitted rows inside their band is printed. */
+ * together (Latin hypercube, McKay, Beckman and Conover 1979), and the band that follows from it,
+ * from the deviation of the fitted rows and from that between sites.  Constants move inside their
+ * ranges; calibrated ones as normal numbers with the covariance of their fit, by its Cholesky
+ * factor (Stein 1987).  Called by validate.c for each row. */
 #include "validation_impl.h"
 
 #include <wsc/hash.h>
@@ -39,22 +40,88 @@ static int stratum(const char *key, int s)
     return order[s];
 }
 
-/* The middle of a stratum; ranges that begin above 0 are walked in the logarithm. */
+/* The middle of the stratum, as a share of the distribution. */
+static double share_at(const struct hw_source *source, int s)
+{
+    return (stratum(source->key, s) + 0.5) / N_SAMPLES;
+}
+
+/* Ranges that begin above 0 are walked in the logarithm. */
 static double value_at(const struct hw_source *source, int s)
 {
-    const double share = (stratum(source->key, s) + 0.5) / N_SAMPLES;
+    const double share = share_at(source, s);
     if (source->low > 0) return source->low * pow(source->high / source->low, share);
     return source->low + share * (source->high - source->low);
+}
+
+/* ---- calibrated constants -------------------------------------------------------------------- */
+
+/* Those of a machine, and the Cholesky factor of the correlations of their errors. */
+struct fitted {
+    const struct hw_source *source[VALIDATION_MAX_CALIBRATED];
+    double factor[VALIDATION_MAX_CALIBRATED][VALIDATION_MAX_CALIBRATED];
+    int n;
+};
+
+static bool is_calibrated(const struct hw_source *source)
+{
+    return !strcmp(source->kind, "calibrated") && source->low < source->high;
+}
+
+/* Row @p i of the factor L, L L' = correlations. */
+static WSC_CHECKED enum wsc_err factor_row(const struct hw_machine *c, struct fitted *f, int i)
+{
+    for (int j = 0; j <= i; j++) {
+        double rest = hw_correlation(c, f->source[i]->key, f->source[j]->key);
+        for (int k = 0; k < j; k++)
+            rest -= f->factor[i][k] * f->factor[j][k];
+        if (i == j && !(rest > 0))
+            return WSC_RAISE(WSC_CONFIG, "%s: %s: its correlations contradict each other", c->file,
+                             f->source[i]->key);
+        f->factor[i][j] = i == j ? sqrt(rest) : rest / f->factor[j][j];
+    }
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err fitted_of(const struct hw_machine *c, struct fitted *f)
+{
+    *f = (struct fitted){.n = 0};
+    for (int i = 0; i < c->n_sources && f->n < VALIDATION_MAX_CALIBRATED; i++)
+        if (is_calibrated(&c->source[i])) f->source[f->n++] = &c->source[i];
+    for (int i = 0; i < f->n; i++)
+        TRY(factor_row(c, f, i));
+    return WSC_OK;
+}
+
+/* Constant @p i in sample @p s: a normal number around its value.  The range is two standard errors
+ * to the side that no documented bound cuts, and nothing lies beyond it. */
+static WSC_CHECKED enum wsc_err sample_fitted(const struct fitted *f, int i, int s,
+                                              struct hw_machine *out)
+{
+    const struct hw_source *source = f->source[i];
+    struct hw_constant constant;
+    double z = 0;
+    TRY(hw_constant_find(source->key, &constant));
+    const double value = hw_constant_get(&constant, out);
+    const double error = fmax(source->high - value, value - source->low) / 2;
+    for (int k = 0; k <= i; k++)
+        z += f->factor[i][k] * wsc_rng_quantile(share_at(f->source[k], s));
+    return hw_constant_set(&constant, out,
+                           fmin(fmax(value + error * z, source->low), source->high));
 }
 
 /* Machine @p s of the sample; jitter has no mean on one system and would cost many steps. */
 static WSC_CHECKED enum wsc_err sample_machine(const struct hw_machine *c, bool alone, int s,
                                                struct hw_machine *out)
 {
+    struct fitted fitted;
     *out = *c; /* a shallow copy: only numbers differ */
+    TRY(fitted_of(c, &fitted));
+    for (int i = 0; i < fitted.n; i++)
+        TRY(sample_fitted(&fitted, i, s, out));
     for (int i = 0; i < c->n_sources; i++) {
         struct hw_constant constant;
-        if (!(c->source[i].low < c->source[i].high)) continue;
+        if (!(c->source[i].low < c->source[i].high) || is_calibrated(&c->source[i])) continue;
         TRY(hw_constant_find(c->source[i].key, &constant));
         TRY(hw_constant_set(&constant, out, value_at(&c->source[i], s)));
     }

@@ -55,29 +55,30 @@ static const struct column_row {
     bool needed;         /* in every row */
     bool needed_compare; /* in rows that are compared */
     size_t offset, size;
+    const char *fallback; /* in a file without the column; NULL: every file has it */
 } columns[N_COLUMNS] = {
-    [ID] = {"id", TEXT, true, true, AT(id)},
-    [QUANTITY] = {"quantity", SPECIAL, true, true, AT(quantity)},
-    [UNIT] = {"unit", TEXT, true, true, AT(unit)},
-    [VALUE] = {"value", REAL, true, true, AT(value)},
-    [SAMPLES] = {"samples", REAL, false, false, AT(samples)},
-    [MODEL] = {"model", TEXT, false, true, AT(model)},
-    [NUM_CSX] = {"num_csx", COUNT, false, true, AT(num_csx)},
-    [GLOBAL_BATCH] = {"global_batch", COUNT, false, true, AT(global_batch)},
-    [OTHER_BATCHES] = {"other_batches", SPECIAL, false, false, AT(other_batch)},
-    [MICRO_BATCH] = {"micro_batch", SPECIAL, false, true, AT(micro_batch)},
-    [MSL] = {"msl", COUNT, false, true, AT(msl)},
-    [CLUSTER] = {"cluster", TEXT, true, true, AT(cluster)},
-    [SET] = {"set", TEXT, false, false, AT(set)},
-    [KIND] = {"kind", SPECIAL, true, true, AT(kind)},
-    [SITE] = {"site", TEXT, true, true, AT(site)},
-    [FAMILY] = {"family", TEXT, false, true, AT(family)},
-    [RELEASE] = {"release", TEXT, false, false, AT(release)},
-    [DATE] = {"date", TEXT, false, false, AT(date)},
-    [TOLERANCE] = {"tolerance", TEXT, false, true, AT(tolerance)},
-    [REASON] = {"reason", TEXT, true, true, AT(reason)},
-    [CONDITIONS] = {"conditions", TEXT, false, false, AT(conditions)},
-    [SOURCE] = {"source", TEXT, true, true, AT(source)},
+    [ID] = {"id", TEXT, true, true, AT(id), NULL},
+    [QUANTITY] = {"quantity", SPECIAL, true, true, AT(quantity), NULL},
+    [UNIT] = {"unit", TEXT, true, true, AT(unit), NULL},
+    [VALUE] = {"value", REAL, true, true, AT(value), NULL},
+    [SAMPLES] = {"samples", REAL, false, false, AT(samples), ""},
+    [MODEL] = {"model", TEXT, false, true, AT(model), NULL},
+    [NUM_CSX] = {"num_csx", COUNT, false, true, AT(num_csx), NULL},
+    [GLOBAL_BATCH] = {"global_batch", COUNT, false, true, AT(global_batch), NULL},
+    [OTHER_BATCHES] = {"other_batches", SPECIAL, false, false, AT(other_batch), ""},
+    [MICRO_BATCH] = {"micro_batch", SPECIAL, false, true, AT(micro_batch), NULL},
+    [MSL] = {"msl", COUNT, false, true, AT(msl), NULL},
+    [CLUSTER] = {"cluster", TEXT, true, true, AT(cluster), NULL},
+    [SET] = {"set", TEXT, false, false, AT(set), ""},
+    [KIND] = {"kind", SPECIAL, true, true, AT(kind), "validation"},
+    [SITE] = {"site", TEXT, true, true, AT(site), "own"},
+    [FAMILY] = {"family", TEXT, false, true, AT(family), "own"},
+    [RELEASE] = {"release", TEXT, false, false, AT(release), ""},
+    [DATE] = {"date", TEXT, false, false, AT(date), ""},
+    [TOLERANCE] = {"tolerance", TEXT, false, true, AT(tolerance), "15 %"},
+    [REASON] = {"reason", TEXT, true, true, AT(reason), "a row of the user's own"},
+    [CONDITIONS] = {"conditions", TEXT, false, false, AT(conditions), ""},
+    [SOURCE] = {"source", TEXT, true, true, AT(source), "own measurement"},
 };
 
 /* A file being read: where each column stands in its lines. */
@@ -86,11 +87,17 @@ struct reader {
     int place[N_COLUMNS];
 };
 
-#define PLACE(r, c) (r)->csv->path, (r)->csv->line, (r)->csv->column[(r)->place[c]], columns[c].name
+#define PLACE(r, c) (r)->csv->path, (r)->csv->line, column_of(r, c), columns[c].name
+
+/* Where the field begins in its line; 1 for one that the file does not have. */
+static int column_of(const struct reader *r, int c)
+{
+    return r->place[c] < 0 ? 1 : r->csv->column[r->place[c]];
+}
 
 static const char *field_of(const struct reader *r, enum column c)
 {
-    return r->csv->field[r->place[c]];
+    return r->place[c] < 0 ? columns[c].fallback : r->csv->field[r->place[c]];
 }
 
 static WSC_CHECKED enum wsc_err unknown_column(const struct out_csv *csv, int i)
@@ -128,7 +135,7 @@ static WSC_CHECKED enum wsc_err read_head(struct reader *r)
         r->place[c] = i;
     }
     for (int c = 0; c < N_COLUMNS; c++)
-        if (r->place[c] < 0)
+        if (r->place[c] < 0 && !columns[c].fallback)
             return WSC_RAISE(WSC_FORMAT, "%s:%d: the column %s is missing", csv->path, csv->line,
                              columns[c].name);
     return WSC_OK;

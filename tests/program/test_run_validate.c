@@ -35,7 +35,7 @@ static double field(const char *csv, const char *id, int column)
     }
     return strtod(at, NULL);
 }
-enum { PREDICTED = 4, MFU = 17, MFU_NEUTRAL = 18 };
+enum { PREDICTED = 4, BAND_LOW = 8, MFU = 17, MFU_NEUTRAL = 18 };
 
 static const char *validated(void)
 {
@@ -152,6 +152,54 @@ TEST(validate, a_row_outside_its_tolerance_is_exit_status_1)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "predictions leave their tolerance, the first is"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, " NO "));
     CU_ASSERT(spawn_ok("grep -q '^usc_256m_b128,.*,no,' %s/validation.csv", dir));
+    spawn_free(&r);
+}
+
+/* ---- rows of one's own ----------------------------------------------------------------------- */
+
+static const char own_head[] = "id,quantity,unit,value,model,num_csx,global_batch,micro_batch,msl,"
+                               "cluster";
+
+/* A published row given again with the needed columns alone is predicted as in the whole table; its
+ * band needs the fitted rows, which stand beside it. */
+TEST(validate, points_are_predicted_beside_the_fitted_rows)
+{
+    struct spawn_result r;
+    const char *dir = job_path("points");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%s\nmine,rate,samples/s,2924,bert_large,1,512,"
+                             "null,128,cs2\n' >%s/own.csv",
+                             dir, own_head, dir));
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --out %s/out", dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "1 rows never fitted"));
+    spawn_free(&r);
+    char dir_out[200];
+    (void)snprintf(dir_out, sizeof dir_out, "%s/out", dir);
+    char *own = read_whole(dir_out, "validation.csv"),
+         *all = read_whole(validated(), "validation.csv");
+    T_NEAR(field(own, "mine", PREDICTED), field(all, "alcf_bert_large_b512", PREDICTED), 1e-9);
+    CU_ASSERT(field(own, "mine", BAND_LOW) < field(own, "mine", PREDICTED));
+    CU_ASSERT_PTR_NOT_NULL(strstr(own, "\nusc_256m_b128,"));
+    CU_ASSERT_PTR_NULL(strstr(own, "\nusc_20b_b128,"));
+    free(own);
+    free(all);
+}
+
+TEST(validate, points_that_claim_to_be_fitted_are_refused)
+{
+    struct spawn_result r;
+    const char *dir = job_path("wrong_points");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir -p %s && printf '%s,kind\nmine,rate,samples/s,1,bert_base,1,512,"
+                 "auto,128,cs2,calibration\n' >%s/own.csv && printf '%s\n' >%s/none.csv",
+                 dir, own_head, dir, own_head, dir));
+    spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --out %s/out", dir, dir);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "mine: nothing was fitted on a row of your own"));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" validate --points %s/none.csv --out %s/out", dir, dir);
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "none.csv: no row"));
     spawn_free(&r);
 }
 

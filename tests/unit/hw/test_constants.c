@@ -75,6 +75,33 @@ TEST(hw_constants, a_wrong_uncertainty_is_told)
               "the value is no number");
 }
 
+/* ---- correlation ----------------------------------------------------------------------------- */
+
+TEST(hw_constants, a_calibrated_constant_has_correlations)
+{
+    struct hw_machine c = with_set(
+        CLOCK("calibrated", ", correlation: {wafer.simd_fmachs: -0.4, wafer.stage_latency: 0.9}"));
+    T_NEAR(hw_correlation(&c, "wafer.clock", "wafer.simd_fmachs"), -0.4, 0);
+    T_NEAR(hw_correlation(&c, "wafer.stage_latency", "wafer.clock"), 0.9, 0);
+    T_NEAR(hw_correlation(&c, "wafer.clock", "wafer.clock"), 1, 0);
+    T_NEAR(hw_correlation(&c, "wafer.clock", "swarmx.latency"), 0, 0);
+    hw_machine_fini(&c);
+}
+
+TEST(hw_constants, a_wrong_correlation_is_told)
+{
+    check_bad(CLOCK("assumed", ", correlation: {wafer.simd_fmachs: 0.4}"),
+              "wafer.clock: correlation: a calibrated constant may have a map");
+    check_bad(CLOCK("calibrated", ", correlation: 0.4"), "may have a map of at most 4 others");
+    check_bad(CLOCK("calibrated", ", correlation: {wafer.clok: 0.4}"),
+              "correlation: wafer.clok is no other constant");
+    check_bad(CLOCK("calibrated", ", correlation: {wafer.clock: 0.4}"), "is no other constant");
+    check_bad(CLOCK("calibrated", ", correlation: {wafer.simd_fmachs: 1}"),
+              "expected a number between -1 and 1 for wafer.simd_fmachs");
+    check_bad(CLOCK("calibrated", ", correlated: {wafer.simd_fmachs: 0.1}"),
+              "has keys other than value, kind, source, uncertainty, correlation");
+}
+
 /* ---- one constant at a time ------------------------------------------------------------------ */
 
 TEST(hw_constants, find_read_get_set)

@@ -3,12 +3,18 @@
 
 enum { N_COUNTS = 7, N_MODELS = 2 };
 
-static struct hw_source sources[] = {
-    {"wafer.clock", (char[]){"850 MHz"}, "documented", (char[]){"Hot Chips 31, \"slide 5\""}, 0, 0,
-     false},
-    {"wafer.stage_latency", (char[]){"20 us"}, "calibrated", (char[]){"fit on <1 system> & 2"}, 0,
-     0, false},
-    {"swarmx.fanout", (char[]){"4"}, "assumed", (char[]){"no figure is public"}, 0, 0, false}};
+static struct hw_source sources[] = {{.key = "wafer.clock",
+                                      .value = (char[]){"850 MHz"},
+                                      .kind = "documented",
+                                      .source = (char[]){"Hot Chips 31, \"slide 5\""}},
+                                     {.key = "wafer.stage_latency",
+                                      .value = (char[]){"20 us"},
+                                      .kind = "calibrated",
+                                      .source = (char[]){"fit on <1 system> & 2"}},
+                                     {.key = "swarmx.fanout",
+                                      .value = (char[]){"4"},
+                                      .kind = "assumed",
+                                      .source = (char[]){"no figure is public"}}};
 
 static struct hw_machine cluster = {.name = (char[]){"CS-2"},
                                     .hash = 0x0123456789abcdefULL,

@@ -46,13 +46,10 @@ static struct validation_figure ref[N_ROWS] = {{.id = "a,1",
                                                 .kind = VALIDATION_KIND_CONTEXT,
                                                 .reason = "no apples here",
                                                 .source = "s"}};
-static struct hw_source latency = {"wafer.stage_latency",
-                                   (char[]){"2 ms"},
-                                   "calibrated",
-                                   (char[]){"fitted on something"},
-                                   0,
-                                   0,
-                                   false};
+static struct hw_source latency = {.key = "wafer.stage_latency",
+                                   .value = (char[]){"2 ms"},
+                                   .kind = "calibrated",
+                                   .source = (char[]){"fitted on something"}};
 
 static struct validation_table make(struct validation_prediction row[2])
 {

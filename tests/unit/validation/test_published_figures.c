@@ -214,6 +214,8 @@ TEST(reference, errors_of_the_head_line)
         const char *text, *message;
     } cases[] = {{"", "bad.csv: empty"},
                  {"id,quantity\n", "bad.csv:1: the column unit is missing"},
+                 {"id,quantity,unit,value,model,num_csx,global_batch,msl,cluster\n",
+                  "bad.csv:1: the column micro_batch is missing"},
                  {"id,quantity,unit,valu\n",
                   "bad.csv:1:18: \"valu\" is no column; hint: did you mean value?"},
                  {"id,quantity,id\n", "bad.csv:1:13: a second column id"}};

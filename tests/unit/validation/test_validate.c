@@ -95,28 +95,28 @@ TEST(calibrate, recovers_the_constants_of_synthetic_figures)
     T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
 }
 
-/* The clock is calibrated for the CS-3 alone, the latency for both machines: figures of a CS-3 with
- * another clock move nothing of the CS-2. */
+/* The multiply-adds are calibrated for the CS-2 alone, the latency for both machines: figures of a
+ * CS-2 with other multiply-adds move nothing of the CS-3. */
 TEST(calibrate, fits_a_constant_on_the_machines_that_calibrate_it)
 {
-    static const struct conf_set hidden[] = {{.text = "cluster.wafer.clock=0.9GHz"}};
-    static const char *const paths[] = {"wafer.stage_latency", "wafer.clock"};
+    static const struct conf_set hidden[] = {{.text = "cluster.wafer.simd_fmachs=1.4"}};
+    static const char *const paths[] = {"wafer.stage_latency", "wafer.simd_fmachs"};
     struct validation_figure ref[N_POINTS];
     struct validation_calibration fit;
     make_points(ref);
     for (int i = 0; i < N_POINTS; i += 2)
         (void)snprintf(ref[i].cluster, sizeof ref[i].cluster, "cs3");
     publish(ref, N_POINTS, NULL, 0);
-    for (int i = 0; i < N_POINTS; i += 2)
+    for (int i = 1; i < N_POINTS; i += 2)
         publish(&ref[i], 1, hidden, 1);
     const struct validation_comparison c = comparison_of(ref, N_POINTS, NULL, 0);
     T_OK(validation_calibrate(&c, paths, 2, &fit));
     T_NEAR(fitted(&fit, 0) / 1.13e9, 1, 0.01);
-    T_NEAR(fitted(&fit, 1) / 0.9e9, 1, 0.01);
+    T_NEAR(fitted(&fit, 1) / 1.4, 1, 0.01);
     T_EQ(fit.report.n_machines, 2);
     T_STR(fit.report.machine[0].name, "cs3");
     T_EQ(fit.report.constant[0].machines, 3);
-    T_EQ(fit.report.constant[1].machines, 1);
+    T_EQ(fit.report.constant[1].machines, 2);
     validation_calibration_fini(&fit);
 }
 
@@ -318,6 +318,45 @@ TEST(validate, bands_by_spread_fit_and_site)
            v.report.site_deviation * v.report.site_deviation, 1e-9);
     T_EQ(v.report.n_banded, 2);
     validation_result_fini(&v);
+}
+
+/* Spread of a step of bert_base when only its two calibrated constants are uncertain, by the
+ * correlation of their errors: one makes steps longer, the other one shorter. */
+static double spread_by(const char *correlation)
+{
+    char text[256];
+    struct validation_figure ref = point("a", "bert_base", 2048, 128, VALIDATION_KIND_VALIDATION);
+    struct hw_machine machine;
+    double spread = NAN, predicted = NAN;
+    (void)snprintf(text, sizeof text,
+                   "cluster.wafer.simd_fmachs={value: 1.5, kind: calibrated, source: a test, "
+                   "uncertainty: 1.2..1.8%s%s%s}",
+                   *correlation ? ", correlation: {wafer.stage_latency: " : "", correlation,
+                   *correlation ? "}" : "");
+    const struct conf_set sets[] = {
+        {.text = text},
+        {.text = "cluster.wafer.stage_latency={value: 2 ms, kind: calibrated, source: a test, "
+                 "uncertainty: 1 ms..3 ms}"}};
+    const struct validation_comparison c = comparison_of(&ref, 1, sets, 2);
+    struct validation_cases *cases = NULL;
+    T_OK(validation_cases_load(&cases, &c, 1U << VALIDATION_KIND_VALIDATION, false));
+    machine = *cases->item[0].cluster; /* shares the sources */
+    for (int i = 0; i < machine.n_sources; i++)
+        if (strcmp(machine.source[i].kind, "calibrated") != 0)
+            machine.source[i].high = machine.source[i].low;
+    cases->item[0].cluster = &machine;
+    T_OK(validation_predict(&cases->item[0], &machine, &predicted, NULL));
+    T_OK(validation_spread(&cases->item[0], predicted, &spread));
+    validation_cases_free(&cases);
+    return spread;
+}
+
+TEST(validate, a_band_has_the_covariance_of_the_fit)
+{
+    const double apart = spread_by("-0.9"), alone = spread_by(""), together = spread_by("0.9");
+    CU_ASSERT(together > 0);
+    CU_ASSERT(apart > 1.05 * alone);
+    CU_ASSERT(alone > 1.05 * together);
 }
 
 TEST(validate, speedup_and_efficiency_are_against_one_system)
