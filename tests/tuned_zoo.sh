@@ -37,7 +37,7 @@ make_data() {
     (cd "$folder/data"
      { printf '[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n'; seq 0 29 | sed s/^/w/; } >bert.txt
      { printf '<pad>\n</s>\n<unk>\n<s>\n'; seq 0 29 | sed s/^/w/; } >lines.txt
-     mkdir -p csv sst2 sums lines texts
+     mkdir -p csv sst2 sums lines pairs
      { echo tokens,segment_ids,is_random_next
        sentences 200 20 "$words; s = \"0\"; for (k = 1; k <= n + 1; k++) s = s \", \" (k > n / 2)
             printf \"[CLS] %s [SEP],\\\"[%s]\\\",%d\\n\", t, s, i % 2"; } >csv/a.csv
@@ -52,11 +52,11 @@ make_data() {
      sentences 200 20 "$words; print t" >lines/a.txt
      sentences 200 20 "$words; print t" >lines/b.txt
      echo 'a.txt 200' >lines/meta.dat
-     cp lines/b.txt texts/b.txt
-     echo 'b.txt 200' >texts/meta.dat)
+     cp lines/?.txt pairs
+     echo 'a.txt b.txt 200' >pairs/meta.dat)
     sentences 200 8 "$words; printf \"{\\\"prompt\\\": \\\"say %d\\\", \\\"chosen\\\": \\\"%s\\\", \\\"rejected\\\": \\\"no\\\"}\\n\", i, t" \
         >"$folder/pairs.jsonl"
-    "$program" data --input "$folder/pairs.jsonl" --out "$folder/data/pairs" --chat_template plain \
+    "$program" data --input "$folder/pairs.jsonl" --out "$folder/data/choices" --chat_template plain \
         --max_seq_length 64 >/dev/null
     cat "$folder/data/lines/a.txt" "$folder/data/lines/b.txt" >"$folder/text"
     "$program" data --input "$folder/text" --out "$folder/data/bytes" --max_seq_length 64 >/dev/null
@@ -78,9 +78,9 @@ shrink() {
     SST2*) sets="$sets --set train_input.data_dir=$data/sst2" ;;
     BertSum*) sets="$sets --set train_input.data_dir=$data/sums --set train_input.max_cls_tokens=4" ;;
     T5*) sets="$sets --set train_input.data_dir=$data/lines --set train_input.extra_ids=20" ;;
-    Transformer*) sets="$sets --set train_input.data_dir=$data/lines
-        --set train_input.tgt_data_dir=$data/texts --set train_input.tgt_vocab_file=$data/lines.txt" ;;
-    Dpo*) sets="$sets --set train_input.data_dir=$data/pairs/train" ;;
+    Transformer*) sets="$sets --set train_input.data_dir=$data/pairs
+        --set train_input.tgt_data_dir=$data/pairs --set train_input.tgt_vocab_file=$data/lines.txt" ;;
+    Dpo*) sets="$sets --set train_input.data_dir=$data/choices/train" ;;
     Gpt*) sets="$sets --set train_input.data_dir=$data/bytes/train" ;;
     esac
     case $1 in
@@ -145,6 +145,7 @@ train_everywhere() {
         [ "$most" -lt 6 ] || try $((most / 2)) 1 "$systems"
         try "$most" 1 "$systems"
     done
+    [ -f "$folder/first" ] || return 0 # every run has failed, and was counted
     [ "$(wc -l <"$folder/first")" -eq "$steps" ] || fail "not $steps steps"
     awk -F'[:,]' 'NR == 1 { first = $4 } END { printf "  loss %.4f to %.4f in %d steps\n", first, $4, NR }' \
         "$folder/first"

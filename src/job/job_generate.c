@@ -214,9 +214,9 @@ static enum wsc_err check_cache(struct job_state *s, const struct prompts *p)
     const struct cycles_plan *plan = &s->eval.plan;
     const struct model *model = s->cluster->model;
     const struct texts t = count_texts(s, p);
-    const double bytes =
-        (double)t.n * (double)host_cache_bytes(model, t.n_tokens) +
-        (double)(t.n / beams_of(s->job)) * (double)host_cache_bytes(model, t.n_source);
+    const int64_t n_sources = t.n / beams_of(s->job);
+    const double bytes = (double)t.n * (double)host_cache_bytes(model, t.n_tokens) +
+                         (double)n_sources * (double)host_cache_bytes(model, t.n_source);
     const double room = (double)plan->act_bytes_available - (double)plan->work_bytes_per_sequence;
     if (s->job->numerics == KERNELS_MESH) return WSC_OK;
     s->result.generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);

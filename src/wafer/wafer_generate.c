@@ -32,21 +32,29 @@ static void texts_fini(struct wafer_texts *g)
     wafer_beams_destroy(&g->beams);
 }
 
-/* Tokens of text @p i before the first step: its prompt, or the one that starts every target. */
-static const int32_t *start_of(const struct wafer_texts *g, int i, int64_t *n)
+/* Prompt of text @p i, among those of all wafers. */
+static int prompt_of(const struct wafer_texts *g, int64_t i)
+{
+    return g->first + (int)(i / g->n_beams);
+}
+
+/* Tokens of a text before the first step: those of its prompt, or the one that starts a target. */
+static int64_t start_length(const struct wafer_texts *g, int64_t i)
+{
+    return g->pairs ? 1 : g->w->work.prompts->n_tokens[prompt_of(g, i)];
+}
+
+static const int32_t *start_of(const struct wafer_texts *g, int64_t i)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
-    const int prompt = g->first + i / g->n_beams;
-    *n = g->pairs ? 1 : p->n_tokens[prompt];
-    return g->pairs ? &p->start_id : p->tokens[prompt];
+    return g->pairs ? &p->start_id : p->tokens[prompt_of(g, i)];
 }
 
 static enum wsc_err allocate(struct wafer_texts *g)
 {
-    int64_t n;
     for (int i = 0; i < g->n; i++) {
-        (void)start_of(g, i, &n);
-        if (n + g->w->pass->n_steps > g->length_max) g->length_max = n + g->w->pass->n_steps;
+        const int64_t length = start_length(g, i) + g->w->pass->n_steps;
+        if (length > g->length_max) g->length_max = length;
     }
     TRY_NEW(g->text, WSC_MEM_WAFER, g->n * g->length_max);
     TRY_NEW(g->length, WSC_MEM_WAFER, g->n);
@@ -67,9 +75,10 @@ static enum wsc_err texts_init(struct wafer_texts *g, struct wafer *w)
     g->n_prompts = (int)((int64_t)p->n * (w->index + 1) / n_wafers) - g->first;
     g->n = g->n_prompts * g->n_beams;
     TRY(allocate(g));
+    WSC_CHECK(g->text && g->length, "texts without room");
     for (int i = 0; i < g->n; i++) {
-        const int32_t *start = start_of(g, i, &g->length[i]);
-        memcpy(g->text + i * g->length_max, start, (size_t)g->length[i] * sizeof *start);
+        g->length[i] = start_length(g, i);
+        memcpy(g->text + i * g->length_max, start_of(g, i), (size_t)g->length[i] * sizeof *g->text);
     }
     return WSC_OK;
 }
@@ -82,7 +91,7 @@ static void choose_sources(const struct wafer_texts *g, struct cycles_tokens *lo
 {
     const struct wafer_prompts *p = g->w->work.prompts;
     for (int i = 0; i < g->n && g->pairs; i++) {
-        const int64_t n = p->n_tokens[g->first + i / g->n_beams];
+        const int64_t n = p->n_tokens[prompt_of(g, i)];
         if (g->ended[i]) continue;
         if (n > longest->n_memory) longest->n_memory = n;
         if (g->at[i].first == 0 && n > longest->n_source) longest->n_source = n;
@@ -116,9 +125,8 @@ static struct cycles_tokens choose_positions(struct wafer_texts *g)
 static void fill_source(const struct wafer_texts *g, struct data_batch *b, int i)
 {
     const struct wafer_prompts *p = g->w->work.prompts;
-    const int prompt = g->first + i / g->n_beams;
-    const int64_t n = p->n_tokens[prompt];
-    memcpy(b->input_ids + i * b->T, p->tokens[prompt], (size_t)n * sizeof(int32_t));
+    const int64_t n = p->n_tokens[prompt_of(g, i)];
+    memcpy(b->input_ids + i * b->T, p->tokens[prompt_of(g, i)], (size_t)n * sizeof(int32_t));
     for (int64_t t = 0; t < n; t++)
         b->attends[i * b->T + t] = 1;
 }
@@ -162,8 +170,8 @@ static enum wsc_err check_logits(const struct wafer_texts *g, const float *logit
         if (isnan(logits[v]) || logits[v] > FLT_MAX)
             return wsc_err_hint(WSC_RAISE(WSC_NUMERIC,
                                           "prompt %d, token %lld: the logit of token %lld is %s",
-                                          g->first + i / g->n_beams, (long long)g->length[i],
-                                          (long long)v, isnan(logits[v]) ? "NaN" : "infinite"),
+                                          prompt_of(g, i), (long long)g->length[i], (long long)v,
+                                          isnan(logits[v]) ? "NaN" : "infinite"),
                                 "a damaged checkpoint, or a format of too small a range");
     return WSC_OK;
 }
@@ -198,7 +206,7 @@ static enum wsc_err generate_step(struct wafer_texts *g, int64_t step)
     for (int i = 0; i < g->n; i++)
         TRY(add_token(g, i));
     for (int i = 0; i < g->n_prompts && g->beams; i++)
-        if (!g->ended[i * g->n_beams]) wafer_beams_add(g, i);
+        if (!g->ended[(int64_t)i * g->n_beams]) wafer_beams_add(g, i);
     return wafer_send_times(w, step);
 }
 
