@@ -10,7 +10,18 @@
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, DIFFUSION, LATENT, PROTEINS, GENES, LAYERS };
+enum kind {
+    FC_MNIST,
+    CLASSIFIER,
+    RETRIEVAL,
+    PICTURES,
+    DIFFUSION,
+    LATENT,
+    PROTEINS,
+    GENES,
+    LAYERS,
+    WIDE_T5
+};
 
 static const struct {
     const char *what, *hint;
@@ -24,7 +35,8 @@ static const struct {
              [PROTEINS] = {"a file of ESM-2's classifier of proteins", ""},
              [GENES] = {"a file whose loader reads genomes as codons",
                         "; hint: write the samples as HDF5 and name GptHDF5DataProcessor"},
-             [LAYERS] = {"a file of the demonstration of the layers API", ""}};
+             [LAYERS] = {"a file of the demonstration of the layers API", ""},
+             [WIDE_T5] = {"a file of T5 with muP", ""}};
 
 /* A mark is the key's presence or, with `value`, a value that begins so. */
 static const struct {
@@ -45,7 +57,8 @@ static const struct {
              {"model.image_model_list", NULL, PICTURES},
              {"model.vae", NULL, DIFFUSION},
              {"model.classifier_dropout", NULL, PROTEINS},
-             {"train_input.seq_length", NULL, LAYERS}};
+             {"train_input.seq_length", NULL, LAYERS},
+             {"model.mup_base_d_model", NULL, WIDE_T5}};
 
 /* True when the value begins with @p value, whatever its case: versions add endings. */
 static bool begins(const struct conf_node *node, const char *value)
