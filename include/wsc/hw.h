@@ -297,7 +297,7 @@ struct hw_source {
      *  exact, derived 5 %, calibrated 10 %, assumed from half to twice. */
     double low, high;
     bool is_set; /**< given on the command line */
-    /** Of a calibrated constant: how its error goes with those of others of the same fit; n of
+    /** How the error of a calibrated constant goes with those of others of the same fit; n of
      * them. Without a statement in the file errors are independent. */
     struct hw_correlation {
         const char *key; /**< of the other constant; static */

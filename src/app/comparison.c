@@ -47,7 +47,7 @@ enum wsc_err app_read_references(const char *dir, struct validation_figure **row
 
 /* ---- rows of the user's own ------------------------------------------------------------------ */
 
-/* Of the published rows the fitted ones stay: the band of a prediction is made of their deviation.
+/* Keeps the fitted ones of the published rows: the band of a prediction is made of their deviation.
  */
 static int keep_fitted(struct validation_figure *rows, int n)
 {
