@@ -202,7 +202,8 @@ struct model_loss {
     int64_t n_correct; /**< of them, argmax equals the label */
     double nats;       /**< loss of the first head without its weight */
     /** Sequences that the second head took, and those whose class it found; of preference
-     *  optimization pairs, and those whose chosen text has the greater reward. */
+     *  optimization pairs, and those whose chosen text has the greater reward; of spans sequences
+     *  with an answer, and those of which both ends were found. */
     int64_t n_sequences, n_sequences_correct;
     struct model_rewards rewards; /**< of these pairs */
 };
@@ -217,8 +218,12 @@ enum model_rows {
 enum model_loss_kind {
     MODEL_CROSS_ENTROPY, /**< of a row's label under the softmax of its outputs */
     MODEL_SQUARED_ERROR, /**< of a sequence's only output and its target */
+    MODEL_SPAN_ENTROPY,  /**< of the first and the last token of an answer, each under the softmax
+                              of its output over the rows of the sequence */
     MODEL_PREFERENCE     /**< of pairs of sequences, whose cross entropies are summed first */
 };
+/** Outputs of a head with MODEL_SPAN_ENTROPY: the two ends of an answer. */
+enum { MODEL_SPAN_ENDS = 2 };
 /** Most heads of a model. */
 enum { MODEL_MAX_HEADS = 2 };
 /** From the last block's output to a loss: rows are chosen, then come those of the layers that the

@@ -107,7 +107,8 @@ enum {
     APP_ON_HELP = 1 << 11,
     APP_ON_PARAMS = 1 << 12,
     APP_ON_DOCTOR = 1 << 13,
-    APP_ON_LAW = 1 << 14
+    APP_ON_LAW = 1 << 14,
+    APP_ON_TRAIN_WORDPIECE = 1 << 15
 };
 
 struct app_call;

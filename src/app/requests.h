@@ -9,6 +9,7 @@
 
 #include <wsc/convert.h>
 #include <wsc/data.h>
+#include <wsc/data_bert.h>
 #include <wsc/job.h>
 #include <wsc/law.h>
 #include <wsc/programs.h>
@@ -120,12 +121,15 @@ struct app_data {
     int tokenizer, dtype;
     const char *vocab, *merges;
     const char *chat_template; /**< NULL: text */
+    struct data_bert bert;     /**< loader NULL: none */
+    bool do_lower;
 };
-/** `wsc data train-bpe`. */
+/** `wsc data train-bpe` and `wsc data train-wordpiece`. */
 struct app_train_bpe {
     struct app_config config; /**< empty */
     struct app_text_input text;
     struct data_train_bpe request;
+    bool do_lower; /**< of WordPiece */
 };
 
 /** `wsc convert`. */

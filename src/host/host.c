@@ -187,7 +187,9 @@ static void check_tokens(const struct host *k)
 {
     const struct data_batch *b = k->batch;
     const struct model_head *head = &k->model->head[0];
-    const int64_t n_labels = head->rows == MODEL_ROWS_FIRST ? INT32_MAX : head->outputs;
+    const int64_t n_labels = head->rows == MODEL_ROWS_FIRST     ? INT32_MAX
+                             : head->loss == MODEL_SPAN_ENTROPY ? ZOO_ANSWER_LABELS
+                                                                : head->outputs;
     for (int64_t i = 0; i < k->n_rows; i++) {
         WSC_CHECK(b->input_ids[i] >= 0 && b->input_ids[i] < k->stack->V, "token %d of %lld",
                   (int)b->input_ids[i], (long long)k->stack->V);

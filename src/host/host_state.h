@@ -127,11 +127,22 @@ enum host_thread_buffer {
 
 /** One row of the head: softmax statistics and loss. */
 struct host_token {
-    double sum;    /**< of exp(logit - max) */
-    double logits; /**< their sum, where labels are smoothed */
+    union {
+        struct {
+            double sum;    /**< of exp(logit - max) */
+            double logits; /**< their sum, where labels are smoothed */
+        };
+        double log_sum[2]; /**< of spans: log of the sum of exp(logit) over the sequence; INFINITY
+                                without a label */
+    };
     double nats;
     double weight; /**< of nats in the loss that is trained, beside that of the head */
-    float max, label_logit;
+    union {
+        struct {
+            float max, label_logit;
+        };
+        float end[2]; /**< of spans: logits of the first and of the last token of an answer */
+    };
     int32_t best; /**< lowest column that holds max */
     bool counts;  /**< inside the loss mask */
 };

@@ -190,6 +190,10 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
     }
     const bool masked = m->head[0].dense == MODEL_DENSE_W;
     add_score(r, masked ? "eval/accuracy_masked_lm" : "eval/accuracy", "eval_accuracy", accuracy);
+    if (m->head[0].loss == MODEL_SPAN_ENTROPY)
+        add_score(r, "eval/exact_match", "eval_exact_match",
+                  s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences
+                                 : NAN);
     if (m->head[0].output != MODEL_LM_HEAD_W) return;
     add_score(r, masked ? "eval/mlm_perplexity" : "eval/lm_perplexity", "eval_perplexity",
               perplexity);

@@ -543,6 +543,7 @@ static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
     const enum zoo_objective o = m->objective;
     in->n_labels = o == ZOO_TOKEN_CLASSIFICATION ? m->num_labels
                    : o == ZOO_SUMMARIZATION      ? PAIRS
+                   : o == ZOO_SPAN               ? ZOO_ANSWER_LABELS
                    : o == ZOO_SEQ2SEQ            ? m->tgt_vocab_size + m->extra_ids
                                                  : m->vocab_size;
     in->n_types = o != ZOO_SEQ2SEQ && m->num_segments > 0 ? m->num_segments : 0;

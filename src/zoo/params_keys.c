@@ -143,7 +143,8 @@ static const struct conf_key keys[] = {
      .choices = CONF_CHOICES({"causal_lm", ZOO_CAUSAL_LM}, {"masked_lm", ZOO_MASKED_LM},
                  {"classification", ZOO_CLASSIFICATION}, {"regression", ZOO_REGRESSION},
                  {"token_classification", ZOO_TOKEN_CLASSIFICATION},
-                 {"summarization", ZOO_SUMMARIZATION}, {"seq2seq", ZOO_SEQ2SEQ}),
+                 {"summarization", ZOO_SUMMARIZATION}, {"span", ZOO_SPAN},
+                 {"seq2seq", ZOO_SEQ2SEQ}),
      DOC("what is trained; the first is of decoders, seq2seq of an encoder and a decoder, the "
          "others of encoders; the Model Zoo's files say it by their "
          "data loader")},

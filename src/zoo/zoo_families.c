@@ -199,7 +199,7 @@ static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                                       : "a decoder",
                     both              ? "seq2seq"
                     : family->encoder ? "masked_lm, classification, regression, "
-                                        "token_classification, summarization"
+                                        "token_classification, summarization, span"
                                       : "causal_lm");
 }
 
