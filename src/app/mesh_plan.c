@@ -124,7 +124,7 @@ static void print_text(const struct plan *p, const struct app_mesh *o, int most)
     else
         (void)printf("no analytical model, so its cycles are not known beforehand\n");
     (void)printf("measured on %d x %d PEs for %.2f s: %.3g M router-cycles/s on one thread, %s a "
-                 "PE\nmemory of all PEs about %s, divided by the ranks\n",
+                 "PE\nmemory of all PEs at most about %s, divided by the ranks\n",
                  p->probe.w, p->probe.h, p->probe_s, 1e-6 * p->rate, bytes, all);
     for (int n = 1; n <= most && p->cycles > 0; n *= 2)
         (void)printf("  %3d thread%s or rank%s  about %.3g s\n", n, n > 1 ? "s" : " ",

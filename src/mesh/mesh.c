@@ -80,6 +80,7 @@ enum wsc_err mesh_clear(struct mesh *m)
     m->end_message = NULL;
     m->parity = 0;
     m->stopped = false;
+    m->n_ran = 0;
     m->linked = m->expired = false;
     return WSC_OK;
 }

@@ -220,8 +220,7 @@ static void tell_progress(struct mesh *m)
 {
     enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
     const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
-    if (!m->config.progress || ++m->untold < every) return;
-    m->untold = 0;
+    if (!m->config.progress || m->n_ran++ % every) return;
     m->config.progress(m->config.progress_ctx, m->region->now);
 }
 

@@ -306,7 +306,7 @@ struct mesh {
     struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
     int64_t horizon; /* this process may run up to this cycle before the next exchange with them */
     enum wsc_err share_rc; /* of an exchange with them */
-    int64_t untold;        /* cycles since progress was reported */
+    int64_t n_ran;         /* cycles of the run, for reports of progress */
     bool stopped;          /* somebody asks the run to end */
     enum wsc_err end_rc;   /* why it ends between two cycles */
     char *end_message;     /* owned */

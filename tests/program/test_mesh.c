@@ -462,6 +462,9 @@ TEST(mesh, a_plan_counts_work_and_memory)
     const json_t *seconds = json_object_get(json, "seconds");
     CU_ASSERT(real(seconds, "2") < real(seconds, "1"));
     CU_ASSERT_PTR_NULL(json_object_get(seconds, "64"));
+    json_t *brief = run_json("broadcast --fabric 40x40 --plan");
+    CU_ASSERT(real(brief, "bytes_per_pe") > 400); /* of a run of few cycles, too */
+    json_decref(brief);
     json_decref(json);
     json_decref(run);
 }
