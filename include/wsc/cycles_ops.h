@@ -34,9 +34,11 @@ struct cycles_layout {
     double tokens; /**< of a sequence */
     double cached; /**< tokens of a sequence before those, whose keys and values are kept */
     double texts;  /**< sequences of a lane, over whose rows their cached keys spread */
-    double t;      /**< tokens of a PE */
-    double head_t; /**< tokens of a PE that go through the head */
-    double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
+    struct cycles_tokens generated;    /**< step of generation; n_new 0: whole sequences */
+    double of_stack[MODEL_MAX_STACKS]; /**< in generation: sequences of a lane in each stack */
+    double t;                          /**< tokens of a PE */
+    double head_t;                     /**< tokens of a PE that go through the head */
+    double room; /**< 32-bit sums that fit a PE while a weight gradient is formed */
     struct cycles_side hidden, heads,
         filter;      /**< heads: of attention, which have columns of their own */
     double mac;      /**< multiply-adds per cycle, sums in 32 bits */
@@ -161,6 +163,10 @@ double cycles_scatter(const struct cycles_layout *l, double rows);
 double cycles_loss(const struct cycles_layout *l, double logits);
 /** Gradient of the logits from the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits);
+/** Loss of answers as spans: each of the @p logits logits of a token under the softmax over the
+ *  tokens of its text.  And its gradient. */
+double cycles_span_loss(const struct cycles_layout *l, double logits);
+double cycles_span_loss_gradient(const struct cycles_layout *l, double logits);
 /** Causal attention, O = softmax(Q K') V, of all heads. */
 double cycles_attention(const struct cycles_layout *l);
 /** Gradients of Q, K and V; @p again: the scores are computed again. */

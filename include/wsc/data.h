@@ -58,6 +58,15 @@ struct data_share {
 struct data_range {
     int64_t first, end;
 };
+/** What a step of generation does with the texts of a batch; all borrowed. */
+struct data_step {
+    const struct data_range *positions; /**< of each text, that the step computes */
+    /** Beam search: texts of one prompt, which follow each other; 0 and 1: one. */
+    int64_t n_beams;
+    /** Text that each text continues: one of the same prompt, of which positions before those of
+     *  the step are taken.  NULL: every text continues itself. */
+    const int64_t *from;
+};
 
 /** The samples of one input section: all *.h5 of its directories, sorted by path; of data_subset
  *  only the samples in its ranges.
@@ -99,14 +108,21 @@ enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
 
 /* ---- tokenizers ------------------------------------------------------------------------------ */
 
-/** A tokenizer, text to token ids and back: bytes, or a byte-level BPE as GPT-2 has it.  Not to be
- *  used by two threads at once: it remembers words. */
+/** A tokenizer, text to token ids: bytes, a byte-level BPE as GPT-2 has it, or WordPiece.  Not to
+ * be used by two threads at once: it remembers words. */
 struct data_tokenizer;
 /** Open a tokenizer: @p kind is "byte" (256 ids) or "bpe", which needs the files vocab.json and
  *  merges.txt; they are NULL with "byte".  Errors name file, line and column; *@p out is NULL then.
  */
 enum wsc_err data_tokenizer_open(struct data_tokenizer **out, const char *kind, const char *vocab,
                                  const char *merges) WSC_CHECKED;
+/** Open a tokenizer of the WordPiece kind (BERT): @p vocab is a vocab.txt or a tokenizer.json,
+ *  @p lower puts texts and vocabulary into lower case without accents.  White space and letters'
+ *  cases are lost, so that ids do not give the text back.  With @p sentences [SEP] follows each
+ *  sentence, and [PAD] a line without text, which ends a document.  Errors name the file; *@p out
+ * is NULL then. */
+enum wsc_err data_tokenizer_open_wordpiece(struct data_tokenizer **out, const char *vocab,
+                                           bool lower, bool sentences) WSC_CHECKED;
 /** Release *@p tokenizer and null it; NULL inside allowed. */
 void data_tokenizer_close(struct data_tokenizer **tokenizer);
 /** Id of the token with exactly these bytes, or -1. */
@@ -122,7 +138,7 @@ struct data_text {
 };
 /** The ids of @p text, as far as whole words go: *used bytes of it, all with text->end.  There are
  *  at most as many ids as bytes.  The bytes of the ids one after the other are the text again,
- *  whatever it is; special tokens are never made from text. */
+ *  whatever it is, but for WordPiece; special tokens are never made from text. */
 enum wsc_err data_tokenizer_encode(struct data_tokenizer *t, const struct data_text *text,
                                    int32_t *ids, int64_t *n_ids, int64_t *used) WSC_CHECKED;
 
@@ -168,6 +184,8 @@ struct data_make {
     int64_t samples_per_file;
     enum store_int type;      /**< of the ids in the files */
     int64_t checkpoint_bytes; /**< of text, between two states from which a killed run resumes */
+    uint64_t
+        variant; /**< hash of what else decides the samples: a state of another one is dropped */
     /** May be NULL.  Bytes on disk that were read, then samples that were written. */
     void (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void *progress_ctx;
@@ -210,7 +228,7 @@ struct data_made {
  *  function, otherwise refused (WSC_USAGE). */
 enum wsc_err data_make_dataset(const struct data_make *make, struct data_made *made) WSC_CHECKED;
 
-/** What `wsc data train-bpe` learns merges from. */
+/** What `wsc data train-bpe` and `wsc data train-wordpiece` learn merges from. */
 struct data_train_bpe {
     const char *const *input; /**< as in struct data_make, like the four that follow */
     /** Entries of `input`. */
@@ -218,8 +236,10 @@ struct data_train_bpe {
     /** Format and key, as in struct data_make. */
     const char *format, *key;
     enum data_errors errors;
-    const char *out_dir;   /**< gets vocab.json and merges.txt */
-    int64_t vocab_size;    /**< 256 bytes, merges, and <|endoftext|> as the last; from 257 */
+    const char *out_dir; /**< gets vocab.json and merges.txt; of WordPiece vocab.txt */
+    /** 256 bytes, merges, and <|endoftext|> as the last, from 257; of WordPiece 5 special tokens,
+     *  characters and pieces. */
+    int64_t vocab_size;
     int64_t min_frequency; /**< of a pair that becomes a token, at least 1 */
     int64_t max_bytes;     /**< of text that is read, at least 1 */
     void (*progress)(void *ctx, const char *what, int64_t done, int64_t total); /**< or NULL */
@@ -237,6 +257,13 @@ struct data_trained {
  *  words. */
 enum wsc_err data_train_bpe(const struct data_train_bpe *request,
                             struct data_trained *trained) WSC_CHECKED;
+/** Learn a WordPiece vocabulary from text, `<out_dir>/vocab.txt`, by counts as Hugging Face's
+ *  trainer does: words of BERT, in lower case and without accents with @p lower, begin as
+ *  characters; the most frequent pair becomes a piece, of equally frequent ones that of the smaller
+ *  ids.  Characters that occur less than min_frequency times are left out with their words.
+ *  WSC_USAGE also when the characters alone are more than vocab_size. */
+enum wsc_err data_train_wordpiece(const struct data_train_bpe *request, bool lower,
+                                  struct data_trained *trained) WSC_CHECKED;
 
 /** Text of @p n byte-level token ids into @p text (n + 1 bytes, NUL-terminated).  Always valid
  *  UTF-8 without control characters other than tab and newline: what is not becomes '?'. */

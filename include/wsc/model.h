@@ -202,7 +202,8 @@ struct model_loss {
     int64_t n_correct; /**< of them, argmax equals the label */
     double nats;       /**< loss of the first head without its weight */
     /** Sequences that the second head took, and those whose class it found; of preference
-     *  optimization pairs, and those whose chosen text has the greater reward. */
+     *  optimization pairs, and those whose chosen text has the greater reward; of spans sequences
+     *  with an answer, and those of which both ends were found. */
     int64_t n_sequences, n_sequences_correct;
     struct model_rewards rewards; /**< of these pairs */
 };
@@ -217,8 +218,12 @@ enum model_rows {
 enum model_loss_kind {
     MODEL_CROSS_ENTROPY, /**< of a row's label under the softmax of its outputs */
     MODEL_SQUARED_ERROR, /**< of a sequence's only output and its target */
+    MODEL_SPAN_ENTROPY,  /**< of the first and the last token of an answer, each under the softmax
+                              of its output over the rows of the sequence */
     MODEL_PREFERENCE     /**< of pairs of sequences, whose cross entropies are summed first */
 };
+/** Outputs of a head with MODEL_SPAN_ENTROPY: the two ends of an answer. */
+enum { MODEL_SPAN_ENDS = 2 };
 /** Most heads of a model. */
 enum { MODEL_MAX_HEADS = 2 };
 /** From the last block's output to a loss: rows are chosen, then come those of the layers that the
@@ -307,6 +312,9 @@ struct model {
     double qk_scale;
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;
+    /** embeddings_scale multiplies what the norm after the embeddings takes, as in the class of
+     *  BERT; else what that norm gives. */
+    bool scale_first;
     uint64_t seed;          /**< of dropout */
     enum num_format format; /**< of weights on the wire and operands of products */
     bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
@@ -482,6 +490,14 @@ struct model_transfer {
 static inline int model_n_transfers(const struct model *m, bool training)
 {
     return training ? 2 * m->n_stages - m->first_trained : m->n_stages;
+}
+/** First stage of stack @p stack in forward order. */
+static inline int model_first_stage(const struct model *m, int stack)
+{
+    int first = 0;
+    while (first < m->n_stages && m->stage[first].stack != stack)
+        first++;
+    return first;
 }
 /** Transfer @p k of a pass. */
 static inline struct model_transfer model_transfer_at(const struct model *m, int k)

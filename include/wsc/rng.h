@@ -27,7 +27,8 @@ enum wsc_rng_use {
     WSC_RNG_MASK,     /**< masks of sparse weights; index within: tensor, update */
     WSC_RNG_CLOZE,    /**< tokens that a masked language model predicts; index within: sample */
     WSC_RNG_ADAPTER,  /**< dropout of adapters; index within: sample, layer, kind of the matrix */
-    WSC_RNG_SPANS     /**< spans that are left out of a sample; index within: sample */
+    WSC_RNG_SPANS,    /**< spans that are left out of a sample; index within: sample */
+    WSC_RNG_NEXT      /**< pairs of sentences; index within: document */
 };
 
 /** The stream number of @p use with its own @p index, below 2^56: the use in the upper 8 bits. */

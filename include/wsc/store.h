@@ -93,6 +93,9 @@ struct store_samples_shape {
     enum store_int type;
     bool vsl;   /**< 5 rows instead of 3: also attention_span, position_ids */
     bool pairs; /**< 6 rows: those of a chosen and of a rejected text */
+    /** 2 rows of T, ids and mask, and a second dataset `labels` (n, 3, predictions): masked tokens
+     *  of an encoder, their places and their weights; 0: none. */
+    int64_t predictions;
 };
 /** Begin `<path>.tmp`; *@p out is NULL after an error.  Not collective. */
 enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path,
@@ -100,6 +103,9 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
 /** Write the next @p k samples, (k, rows, T) row-major; values that fit the type. */
 enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data,
                                   int64_t k) WSC_CHECKED;
+/** Write the labels of the next @p k samples, (k, 3, predictions), of a file that has such. */
+enum wsc_err store_samples_append_labels(struct store_samples_writer *w, const int32_t *labels,
+                                         int64_t k) WSC_CHECKED;
 /** Sync and rename to the final name; fails unless n samples came.  The file is closed, and on
  *  failure removed, whatever happens. */
 enum wsc_err store_samples_finish(struct store_samples_writer **w) WSC_CHECKED;

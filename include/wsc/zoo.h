@@ -59,11 +59,15 @@ enum zoo_samples {
     ZOO_SAMPLES_MNLI,        /**< TSV of pairs of sentences and labels */
     ZOO_SAMPLES_TOKENS,      /**< CSV of token ids with a label each */
     ZOO_SAMPLES_SENTENCES,   /**< CSV of token ids with a label for each sentence */
+    ZOO_SAMPLES_ANSWERS,     /**< CSV of token ids with the places of an answer */
     ZOO_SAMPLES_SEQ2SEQ,     /**< HDF5 of pairs of sequences, a dataset for each feature */
     ZOO_SAMPLES_SPANS,       /**< lines of tokens, of which spans are left out when they are read */
     ZOO_SAMPLES_TRANSLATION, /**< lines of tokens in two files, sources and targets */
     ZOO_SAMPLES_PAIRS        /**< HDF5 of pairs, (n, 6, T), or six datasets (n, T) */
 };
+/** Labels of ZOO_SAMPLES_ANSWERS, bits, and one more than the largest: the token is the first of the
+ *  answer, the last of it. */
+enum { ZOO_ANSWER_FIRST = 1, ZOO_ANSWER_LAST = 2, ZOO_ANSWER_LABELS = 4 };
 /** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
  *  mixture is given. */
 struct zoo_input {
@@ -206,6 +210,7 @@ enum zoo_objective {
     ZOO_REGRESSION,     /**< a number per sequence, from its first token */
     ZOO_TOKEN_CLASSIFICATION, /**< one of num_labels classes per token */
     ZOO_SUMMARIZATION,        /**< whether a sentence belongs to the summary, at its first token */
+    ZOO_SPAN,    /**< the first and the last token of the answer to a question (SQuAD) */
     ZOO_SEQ2SEQ, /**< the next token of a target sequence, by a decoder that attends to the output
                       of an encoder of the source sequence */
     ZOO_N_OBJECTIVES
@@ -231,6 +236,7 @@ enum zoo_nonlinearity {
     ZOO_GATED = 32,
     ZOO_SWIGLU = ZOO_GATED + ZOO_SILU,
     ZOO_GEGLU = ZOO_GATED + ZOO_GELU,
+    ZOO_GEGLU_NEW = ZOO_GATED + ZOO_GELU_NEW,
     ZOO_REGLU = ZOO_GATED + ZOO_RELU,
     ZOO_LIGLU = ZOO_GATED + ZOO_LINEAR
 };
@@ -349,6 +355,7 @@ struct zoo_model {
     bool use_dropout_outside_residual_path;
     bool use_transformer_initialization; /**< and scores over the root of the head's width */
     double initializer_factor;           /**< of the initial deviations of T5 */
+    int64_t decoder_start_token_id;      /**< first token of a target in generation */
     double label_smoothing;     /**< share of the uniform distribution in the labels, in training */
     struct zoo_patterns freeze; /**< expressions that occur in the names of frozen tensors */
     struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */

@@ -16,6 +16,7 @@ enum wsc_err app_run_law(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_mesh(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_data(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_train_bpe(struct app_call *call) WSC_CHECKED;
+enum wsc_err app_run_train_wordpiece(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_convert(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_inspect(struct app_call *call) WSC_CHECKED;
 enum wsc_err app_run_params(struct app_call *call) WSC_CHECKED;

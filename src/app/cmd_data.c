@@ -6,13 +6,40 @@
 #include "option_parse.h"
 #include "text_input.h"
 
+#include <wsc/data_bert.h>
 #include <wsc/data_chat.h>
 #include <wsc/report.h>
 
 #include <stdio.h>
 
+/* Words of --tokenizer. */
+enum { BYTE, BPE, WORDPIECE };
+
+/* Samples are permuted, or masked and paired. */
+static enum wsc_err check_seed(const struct app_call *call, const struct app_data *o)
+{
+    if (!app_given(call, "seed") || o->make.shuffle || o->bert.loader) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--seed: has no effect without --shuffle"),
+                        "--shuffle");
+}
+
+static enum wsc_err open_tokenizer(const struct app_data *o, struct data_tokenizer **out)
+{
+    static const char *const kind[] = {"byte", "bpe"};
+    if (o->tokenizer == WORDPIECE)
+        return data_tokenizer_open_wordpiece(out, o->vocab, o->do_lower, data_bert_pairs(&o->bert));
+    return data_tokenizer_open(out, kind[o->tokenizer], o->vocab, o->merges);
+}
+
+static enum wsc_err make_samples(const struct app_data *o, struct data_made *made)
+{
+    if (o->bert.loader) return data_make_bert(&o->make, &o->bert, made);
+    if (o->chat_template) return data_make_chats(&o->make, o->chat_template, made);
+    return data_make_dataset(&o->make, made);
+}
+
 /* What depends on the tokenizer where the user says nothing. */
-static void fill_in(const struct app_call *call, struct app_data *o, bool bpe)
+static void fill_in(const struct app_call *call, struct app_data *o, bool words)
 {
     static const char end[] = "<|endoftext|>";
     struct data_make *m = &o->make;
@@ -23,7 +50,7 @@ static void fill_in(const struct app_call *call, struct app_data *o, bool bpe)
     m->out_dir = o->text.out;
     m->type = (enum store_int)o->dtype;
     m->errors = app_given(call, "errors") ? (enum data_errors)o->text.errors
-                : bpe                     ? DATA_ERRORS_STRICT
+                : words                   ? DATA_ERRORS_STRICT
                                           : DATA_ERRORS_KEEP;
     if (!app_given(call, "eos_id"))
         m->eos_id = data_tokenizer_find(m->tokenizer, end, sizeof end - 1);
@@ -46,8 +73,10 @@ static void print_made(const struct data_make *m, const struct data_made *made)
     (void)printf("%lld documents in %lld files, %lld of them empty, %lld tokens\n",
                  (long long)made->n_documents, (long long)made->n_files, (long long)made->n_empty,
                  (long long)made->n_tokens);
-    (void)printf("vocabulary %lld, unigram entropy %.4f nats per token\nwrote",
-                 (long long)made->vocab_size, made->unigram_entropy_nats);
+    (void)printf("vocabulary %lld", (long long)made->vocab_size);
+    if (made->unigram_entropy_nats > 0)
+        (void)printf(", unigram entropy %.4f nats per token", made->unigram_entropy_nats);
+    (void)printf("\nwrote");
     static const char *const name[DATA_N_PARTS] = {"train", "val", "test"};
     for (int p = 0; p < DATA_N_PARTS; p++)
         if (made->n_samples[p]) (void)printf(" %s/%s", m->out_dir, name[p]);
@@ -57,17 +86,16 @@ static void print_made(const struct data_make *m, const struct data_made *made)
 enum wsc_err app_run_data(struct app_call *call)
 {
     struct app_data *o = call->request;
-    const bool bpe = o->tokenizer;
     struct data_made made;
     struct data_tokenizer *tokenizer = NULL;
+    TRY(check_seed(call, o));
     if (!o->chat_template) TRY(app_check_text_input(call, &o->text));
-    TRY(data_tokenizer_open(&tokenizer, bpe ? "bpe" : "byte", o->vocab, o->merges));
+    TRY(open_tokenizer(o, &tokenizer));
     o->make.tokenizer = tokenizer;
     o->make.progress = app_show_text_progress;
-    fill_in(call, o, bpe);
+    fill_in(call, o, o->tokenizer != BYTE);
     out_progress_start("read", 0);
-    enum wsc_err rc = o->chat_template ? data_make_chats(&o->make, o->chat_template, &made)
-                                       : data_make_dataset(&o->make, &made);
+    enum wsc_err rc = make_samples(o, &made);
     out_progress_end();
     data_tokenizer_close(&tokenizer);
     TRY(rc);

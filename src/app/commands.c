@@ -119,6 +119,7 @@ const struct app_command app_commands[] = {
          "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n"
          "  mpirun -n 4 wsc mesh allreduce --fabric 750x994 --words 1024 --threads 1\n",
      .ranks = APP_RANKS_SHARE,
+     .stops = true,
      .request_bytes = sizeof(struct app_mesh),
      .run = app_run_mesh},
     {.name = "data",
@@ -149,6 +150,21 @@ const struct app_command app_commands[] = {
      .ranks = APP_RANKS_ONE,
      .request_bytes = sizeof(struct app_train_bpe),
      .run = app_run_train_bpe},
+    {.name = "data train-wordpiece",
+     .bit = APP_ON_TRAIN_WORDPIECE,
+     .summary = "learn a WordPiece vocabulary from text",
+     .usage = "data train-wordpiece --input FILE|FOLDER... --out DIR --vocab_size N [options]",
+     .about = "Learns a WordPiece vocabulary from text: DIR/vocab.txt, as BERT has it. Text and "
+              "options determine the file.",
+     .examples =
+         "  wsc data train-wordpiece --input corpus/ --out data/words --vocab_size 8000 "
+         "--do_lower\n"
+         "  wsc data --input corpus/ --out data/masked --tokenizer wordpiece --do_lower \\\n"
+         "           --vocab data/words/vocab.txt --data_processor BertHDF5DataProcessor "
+         "--disable_nsp\n",
+     .ranks = APP_RANKS_ONE,
+     .request_bytes = sizeof(struct app_train_bpe),
+     .run = app_run_train_wordpiece},
     {.name = "convert",
      .bit = APP_ON_CONVERT,
      .summary = "convert checkpoints from and to Hugging Face",

@@ -59,8 +59,9 @@ static const char functions[] =
     "    cur=${cur//\\\\/}\n"
     "    local prev=${COMP_WORDS[i-1]} program=${COMP_WORDS[0]} command=${COMP_WORDS[1]}\n"
     "    [ \"$COMP_CWORD\" -gt 1 ] || command=\n"
-    "    [ \"$COMP_CWORD\" -le 2 ] || [ \"${COMP_WORDS[2]}\" != train-bpe ] || "
-    "command='data train-bpe'\n";
+    "    [ \"$COMP_CWORD\" -le 2 ] || case ${COMP_WORDS[2]} in\n"
+    "    train-bpe | train-wordpiece) command=\"data ${COMP_WORDS[2]}\" ;;\n"
+    "    esac\n";
 
 /* The words of @p list, separated by blanks, one in a line. */
 static void add_list(struct wsc_text *t, const char *list)
@@ -199,7 +200,8 @@ static void add_options(struct wsc_text *t, const struct app_call *call)
         wsc_text_add(t, "%slist+=$'\\n''", bare ? "; " : "");
         while ((o = app_next_option(call->table, c, o)))
             if (o->name) wsc_text_add(t, "--%s\n", o->name);
-        wsc_text_add(t, "--help%s' ;;\n", !strcmp(c->name, "data") ? "\ntrain-bpe" : "");
+        wsc_text_add(t, "--help%s' ;;\n",
+                     !strcmp(c->name, "data") ? "\ntrain-bpe\ntrain-wordpiece" : "");
     }
     wsc_text_add(t, "    esac ;;\n    esac\n");
 }

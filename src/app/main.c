@@ -157,7 +157,8 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
 {
     struct app_call call = {.command = command, .table = app_options};
     struct comm *comm = NULL;
-    enum wsc_err rc = command->ranks == APP_RANKS_ALL ? wsc_stop_start() : WSC_OK;
+    const bool stops = command->stops || command->ranks == APP_RANKS_ALL;
+    enum wsc_err rc = stops ? wsc_stop_start() : WSC_OK;
     if (!rc) rc = out_progress_check();
     if (!rc) rc = app_parse(&call, command, app_options, argc, argv);
     call.commands = app_commands;

@@ -130,6 +130,7 @@ enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 #define TO_HF       "from cs to hf"
 #define SHAPES      "shape of a kernel (wsc mesh list shows which kernel takes which)"
 #define WATCH       "what a kernel did"
+#define SNAPSHOTS   "interrupting and resuming a kernel"
 #define SURVEY      "survey"
 #define KERNEL_ONLY "!WHAT=list !WHAT=survey !WHAT=calibration"
 
@@ -280,6 +281,16 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "top_p", APP_REAL, "P", GENERATION, AT(run, job.top_p), .low = 1e-9, .high = 1,
      .preset = "1", .modes = "generate", .needs = "!temperature=0",
      .help = "sample among the most likely tokens that have the probability P together; 1: all"},
+    {APP_ON_RUN, "num_beams", APP_INT, "N", GENERATION, AT(run, job.n_beams), .min = 1, .max = 64,
+     .preset = "1", .modes = "generate", .needs = "temperature=0",
+     .help = "beam search: the N most likely texts of each prompt are continued side by side; 1: none"},
+    {APP_ON_RUN, "length_penalty", APP_REAL, "A", GENERATION, AT(run, job.length_penalty),
+     .low = -100, .high = 100, .preset = "1", .modes = "generate", .needs = "num_beams",
+     .help = "beam search: a text's score is its log-probability over its new tokens to the A-th "
+             "power"},
+    {APP_ON_RUN, "early_stopping", APP_FLAG, NULL, GENERATION, AT(run, job.early_stopping),
+     .modes = "generate", .needs = "num_beams",
+     .help = "beam search: a prompt is done when N texts have ended"},
     {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
      .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate eval",
      .help =
@@ -416,20 +427,38 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "trace_events", APP_INT, "N", WATCH, AT(mesh, show.trace_events), .min = 1,
      .max = 50000000, .preset = "200000", .needs = "trace",
      .help = "the most events of all traced PEs together"},
+    {APP_ON_MESH, "plan", APP_FLAG, AT(mesh, plan),
+     .needs = KERNEL_ONLY " !explain !heatmap !trace !snapshot !resume",
+     .help = "instead of the run: how long it would take, on how many threads or ranks, in how "
+             "much memory"},
+    {APP_ON_MESH, "snapshot", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, snapshot),
+     .needs = KERNEL_ONLY,
+     .help = "write the state of the run there when SIGTERM or SIGUSR1 ends it, and with --every "
+             "at intervals; the newest replaces the one before"},
+    {APP_ON_MESH, "every", APP_INT, "CYCLES", SNAPSHOTS, AT(mesh, every), .min = 1,
+     .max = INT32_MAX, .needs = "snapshot", .help = "cycles from one snapshot to the next",
+     .preset_why = "one when a signal ends the run"},
+    {APP_ON_MESH, "resume", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, resume), .needs = KERNEL_ONLY,
+     .help = "continue from a snapshot of the same kernel with the same sizes, on any number of "
+             "threads and ranks"},
     {APP_ON_MESH, "max_p", APP_INT, "P", SURVEY, AT(mesh, max_p), .min = 4, .max = 512,
      .preset = "512", .needs = "WHAT=survey", .help = "largest row of PEs"},
     {APP_ON_MESH, "max_words", APP_INT, "B", SURVEY, AT(mesh, max_words), .min = 1, .max = 4096,
      .preset = "4096", .needs = "WHAT=survey", .help = "longest vector"},
 
-    /* data and data train-bpe */
+/* data and data train-bpe */
+#define MASKED_NOW                                                                                 \
+    "data_processor !data_processor=BertQADataProcessor "                                          \
+    "!data_processor=BertCSVDynamicMaskDataProcessor"
+#define TRAINS_VOCABULARY APP_ON_TRAIN_BPE | APP_ON_TRAIN_WORDPIECE
     {APP_ON_DATA, "input", APP_PATHS, "PATH...", AT(data, text.path), .max = 4096, .bare = true,
      .required = "", .help = "files or folders; plain, gzip or zstd"},
-    {APP_ON_TRAIN_BPE, "input", APP_PATHS, "PATH...", AT(train_bpe, text.path), .max = 4096,
+    {TRAINS_VOCABULARY, "input", APP_PATHS, "PATH...", AT(train_bpe, text.path), .max = 4096,
      .bare = true, .required = "", .help = "files or folders; plain, gzip or zstd"},
     {APP_ON_DATA, "out", APP_FOLDER, "DIR", AT(data, text.out), .required = "",
      .help = "folder for the dataset"},
-    {APP_ON_TRAIN_BPE, "out", APP_FOLDER, "DIR", AT(train_bpe, text.out), .required = "",
-     .help = "folder for vocab.json and merges.txt"},
+    {TRAINS_VOCABULARY, "out", APP_FOLDER, "DIR", AT(train_bpe, text.out), .required = "",
+     .help = "folder for the vocabulary"},
 #define TEXT_INPUT(on, request, usual)                                                             \
     {on,                                                                                           \
      "format",                                                                                     \
@@ -460,18 +489,47 @@ const struct app_option app_options[] = {
             .help = "where a byte is not UTF-8: an error, U+FFFD, or the byte as it is"            \
     }
     TEXT_INPUT(APP_ON_DATA, data, "strict with bpe, keep with byte"),
-    TEXT_INPUT(APP_ON_TRAIN_BPE, train_bpe, "strict"),
+    TEXT_INPUT(TRAINS_VOCABULARY, train_bpe, "strict"),
     {APP_ON_DATA, "chat_template", APP_WORD, NULL, AT(data, chat_template),
      .words = DATA_CHAT_TEMPLATES,
      .needs = "!format !jsonl_key !column !use_vsl !shuffle !test_split !checkpoint_bytes",
      .help = "each line is a chat and one sample, of which the answers alone are learned: messages "
              "with role and content, or prompt and completion; or a pair for preference "
              "optimization: prompt, chosen and rejected"},
-    {APP_ON_DATA, "tokenizer", APP_CHOICE, NULL, AT(data, tokenizer), .words = "byte bpe",
+    {APP_ON_DATA, "data_processor", APP_WORD, "LOADER", AT(data, bert.loader),
+     .words = DATA_BERT_LOADERS, .required = "tokenizer=wordpiece",
+     .needs = "tokenizer=wordpiece !chat_template !use_vsl !shuffle !test_split !eos_id !bos_id "
+              "!pad_id !dtype",
+     .help = "samples as this data loader of BERT reads them: BertHDF5DataProcessor or "
+             "BertCSVDataProcessor (masked tokens), BertCSVDynamicMaskDataProcessor (tokens that "
+             "are masked when they are read), BertQADataProcessor (questions of SQuAD-style "
+             "JSON)"},
+    {APP_ON_DATA, "disable_nsp", APP_FLAG, AT(data, bert.disable_nsp),
+     .needs = "data_processor !data_processor=BertQADataProcessor",
+     .help = "no pairs of sentences: a sample is one piece of a document"},
+    {APP_ON_DATA, "masked_lm_prob", APP_REAL, "F", AT(data, bert.share), .low = 0, .high = 1,
+     .preset = "0.15", .needs = MASKED_NOW, .help = "share of the tokens that are predicted"},
+    {APP_ON_DATA, "max_predictions_per_seq", APP_INT, "N", AT(data, bert.most), .min = 1,
+     .max = 1 << 20, .preset = "20", .needs = MASKED_NOW, .help = "most masked tokens of a sample"},
+    {APP_ON_DATA, "mask_whole_word", APP_FLAG, AT(data, bert.whole_word), .needs = MASKED_NOW,
+     .help = "all pieces of a word are masked together"},
+    {APP_ON_DATA, "short_seq_prob", APP_REAL, "F", AT(data, bert.short_share), .low = 0, .high = 1,
+     .preset = "0.1", .needs = "data_processor !data_processor=BertQADataProcessor !disable_nsp",
+     .help = "share of the pairs that are made shorter than max_seq_length"},
+    {APP_ON_DATA, "doc_stride", APP_INT, "N", AT(data, bert.stride), .min = 1, .max = 1 << 20,
+     .preset = "128", .needs = "data_processor=BertQADataProcessor",
+     .help = "a text that is too long becomes several samples, this many tokens apart"},
+    {APP_ON_DATA, "max_query_length", APP_INT, "N", AT(data, bert.most_question), .min = 1,
+     .max = 1 << 20, .preset = "64", .needs = "data_processor=BertQADataProcessor",
+     .help = "a question is cut after this many tokens"},
+    {APP_ON_DATA, "tokenizer", APP_CHOICE, NULL, AT(data, tokenizer), .words = "byte bpe wordpiece",
      .preset = "byte",
-     .help = "byte: one token per byte, vocabulary 256; bpe: byte-level BPE of GPT-2"},
-    {APP_ON_DATA, "vocab", APP_FILE, "FILE", AT(data, vocab), .needs = "tokenizer=bpe",
-     .required = "tokenizer=bpe", .help = "vocab.json"},
+     .help = "byte: one token per byte, vocabulary 256; bpe: byte-level BPE of GPT-2; wordpiece: "
+             "that of BERT"},
+    {APP_ON_DATA, "do_lower", APP_FLAG, AT(data, do_lower), .needs = "tokenizer=wordpiece",
+     .help = "texts and vocabulary in lower case and without accents"},
+    {APP_ON_DATA, "vocab", APP_FILE, "FILE", AT(data, vocab), .needs = "!tokenizer=byte",
+     .required = "!tokenizer=byte", .help = "vocab.json; of wordpiece vocab.txt or tokenizer.json"},
     {APP_ON_DATA, "merges", APP_FILE, "FILE", AT(data, merges), .needs = "tokenizer=bpe",
      .required = "tokenizer=bpe", .help = "merges.txt"},
     {APP_ON_DATA, "eos_id", APP_INT, "ID", AT(data, make.eos_id), .min = 0, .max = APP_MAX_ID,
@@ -493,7 +551,8 @@ const struct app_option app_options[] = {
     {APP_ON_DATA, "shuffle", APP_FLAG, AT(data, make.shuffle),
      .help = "permute the samples before they are written"},
     {APP_ON_DATA, "seed", APP_INT, "S", AT(data, make.seed), .min = INT64_MIN, .max = INT64_MAX,
-     .preset = "0", .needs = "shuffle", .help = "seed of that permutation"},
+     .preset = "0",
+     .help = "seed of that permutation; with data_processor of masks and pairs of sentences"},
     {APP_ON_DATA, "dtype", APP_CHOICE, NULL, AT(data, dtype), .words = "int32 uint16",
      .preset = "int32", .help = "type of the token ids in the files"},
     {APP_ON_DATA, "samples_per_file", APP_INT, "N", AT(data, make.samples_per_file), .min = 1,
@@ -504,10 +563,15 @@ const struct app_option app_options[] = {
     {APP_ON_TRAIN_BPE, "vocab_size", APP_INT, "N", AT(train_bpe, request.vocab_size), .min = 257,
      .max = 1 << 20, .required = "",
      .help = "256 bytes, the merges, and <|endoftext|> as the last; from 257"},
-    {APP_ON_TRAIN_BPE, "min_frequency", APP_INT, "N", AT(train_bpe, request.min_frequency),
+    {APP_ON_TRAIN_WORDPIECE, "vocab_size", APP_INT, "N", AT(train_bpe, request.vocab_size),
+     .min = 6, .max = 1 << 20, .required = "",
+     .help = "5 special tokens, characters, and pieces; from 6"},
+    {APP_ON_TRAIN_WORDPIECE, "do_lower", APP_FLAG, AT(train_bpe, do_lower),
+     .help = "texts in lower case and without accents"},
+    {TRAINS_VOCABULARY, "min_frequency", APP_INT, "N", AT(train_bpe, request.min_frequency),
      .min = 1, .max = INT64_MAX, .preset = "2",
      .help = "a pair becomes a token when it occurs this often"},
-    {APP_ON_TRAIN_BPE, "max_bytes", APP_INT, "N", AT(train_bpe, request.max_bytes), .min = 1,
+    {TRAINS_VOCABULARY, "max_bytes", APP_INT, "N", AT(train_bpe, request.max_bytes), .min = 1,
      .max = INT64_MAX, .preset = "1073741824", .help = "read at most this many bytes of text"},
 
     /* convert */

@@ -9,6 +9,7 @@
 
 #include <wsc/convert.h>
 #include <wsc/data.h>
+#include <wsc/data_bert.h>
 #include <wsc/job.h>
 #include <wsc/law.h>
 #include <wsc/programs.h>
@@ -100,7 +101,9 @@ struct app_mesh {
     struct app_show show;
     int arch, half, format, pass; /**< enum mesh_arch, mesh_half, num_format, backward */
     int64_t max_p, max_words, seed, threads;
-    bool json;
+    const char *snapshot, *resume; /**< files; NULL: none */
+    int64_t every;                 /**< cycles from one snapshot to the next; 0: none at intervals */
+    bool plan, json;
 };
 
 /** Text that `wsc data` and `wsc data train-bpe` read. */
@@ -118,12 +121,15 @@ struct app_data {
     int tokenizer, dtype;
     const char *vocab, *merges;
     const char *chat_template; /**< NULL: text */
+    struct data_bert bert;     /**< loader NULL: none */
+    bool do_lower;
 };
-/** `wsc data train-bpe`. */
+/** `wsc data train-bpe` and `wsc data train-wordpiece`. */
 struct app_train_bpe {
     struct app_config config; /**< empty */
     struct app_text_input text;
     struct data_train_bpe request;
+    bool do_lower; /**< of WordPiece */
 };
 
 /** `wsc convert`. */

@@ -164,7 +164,9 @@ static void one_head_forward(const struct cycles_layout *l, int i, struct cycles
     const struct cycles_layout h = head_layout(l, i);
     const struct cycles_side out = cycles_side_of(l, head->outputs);
     c->products += cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, head->output));
-    c->elementwise += head_move(l, &h) + cycles_loss(&h, out.k);
+    c->elementwise +=
+        head_move(l, &h) +
+        (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss(&h, out.k) : cycles_loss(&h, out.k));
     if (head->bias) c->elementwise += cycles_bias(&h, out.k);
     c->elementwise += n_norms(head) * cycles_norm(&h);
     if (!head->dense) return;
@@ -286,8 +288,9 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->products += cycles_product(&h, &out, h.hidden.n, density) +
                    (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
                    cycles_kind_gradient(&h, &h.hidden, &out, head->output);
-    c->elementwise +=
-        head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) + cycles_loss_gradient(&h, out.k);
+    c->elementwise += head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) +
+                      (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(&h, out.k)
+                                                        : cycles_loss_gradient(&h, out.k));
     if (head->bias)
         c->elementwise += trained_bias(l, head->output + 1, cycles_bias_gradient(&h, out.k, 1));
     c->elementwise += n_norms(head) * cycles_norm_gradient(&h);

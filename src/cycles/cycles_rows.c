@@ -150,6 +150,24 @@ double cycles_loss_gradient(const struct cycles_layout *l, double logits)
            cycles_mul(l, logits * l->t);
 }
 
+/** Of answers as spans: a PE has @p logits logits of each of its tokens, and the softmax of a text
+ *  goes over its tokens, down the rows of the lane.  Maximum, the label's logit and the sum of
+ *  exponentials are one word a text and logit on that way. */
+double cycles_span_loss(const struct cycles_layout *l, double logits)
+{
+    const double n = logits * l->t, words = logits * l->texts;
+    return cycles_map(l, n, COMPARE_CYCLES) + 3 * cycles_row_sum(l, l->rows, words) +
+           words * LABEL_CYCLES + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+           cycles_map(l, words, l->exp);
+}
+
+double cycles_span_loss_gradient(const struct cycles_layout *l, double logits)
+{
+    const double words = logits * l->texts;
+    return cycles_map(l, words, l->divide) + 2 * words * LABEL_CYCLES +
+           cycles_mul(l, logits * l->t);
+}
+
 /* ---- tables of rows -------------------------------------------------------------------------- */
 
 /** Tokens of a column whose row another token of their PE takes too, when all rows are as likely.

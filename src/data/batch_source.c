@@ -56,8 +56,9 @@ struct data_source {
     int64_t sinks;   /* put before them */
     int64_t sink_id, vocab, tick;
     bool shuffle, repeat;
-    int n_rows;    /* of a sequence: 3, with spans and of encoders 5 */
-    int sequences; /* of a sample: 1, or 2 of a pair */
+    int n_rows;      /* of a sequence: 3, with spans and of encoders 5 */
+    int sequences;   /* of a sample: 1, or 2 of a pair */
+    bool own_length; /* T is that of the input, a model of pairs may know longer sequences */
     uint64_t seed;
     int32_t *sample;                     /* (sequences, rows, T) */
     struct data_examples_shared *shared; /* of encoders; NULL: samples of GPT */
@@ -301,13 +302,14 @@ static enum wsc_err check_rows(const struct data_source *s, const struct file *f
 static enum wsc_err wrong_length(const struct data_source *s, const struct file *f, int64_t T)
 {
     const char *sinks = s->sinks ? " without sink tokens" : "";
-    (void)WSC_RAISE(WSC_CONFIG,
-                    "%s: its sequences have %lld tokens, but model.max_position_embeddings%s is "
-                    "%lld",
-                    f->path, (long long)T, sinks, (long long)s->T);
+    const char *key =
+        s->own_length ? "max_sequence_length of the input" : "model.max_position_embeddings";
+    (void)WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, but %s%s is %lld", f->path,
+                    (long long)T, key, sinks, (long long)s->T);
     return wsc_err_hint(
-        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change the model%s",
-        (long long)s->T, s->sinks || T > s->T ? "" : "; sink tokens need data_transforms here too");
+        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change %s%s",
+        (long long)s->T, s->own_length ? "the key" : "the model",
+        s->sinks || s->own_length || T > s->T ? "" : "; sink tokens need data_transforms here too");
 }
 
 /* Each file is looked at once before the run: first in another process (store_probe), since a
@@ -451,6 +453,7 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->seed = (uint64_t)input->shuffle_seed;
     s->n_rows = input->use_vsl || of_encoders(input) ? 5 : 3;
     s->sequences = input->samples == ZOO_SAMPLES_PAIRS ? 2 : 1;
+    s->own_length = s->sequences > 1 && input->max_sequence_length != CONF_NULL;
     s->n_labels = input->n_labels;
     s->n_types = input->n_types ? input->n_types : INT32_MAX;
     s->n_classes = input->n_classes;

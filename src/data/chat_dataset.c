@@ -172,15 +172,30 @@ static enum wsc_err write_folder(const struct chats *c, struct data_part *part, 
     return rc;
 }
 
+/* Each part wants a sample, so that one sample cannot be split. */
+static enum wsc_err too_few(const struct chats *c)
+{
+    const char *what = c->sides > 1 ? "pairs" : "chats";
+    if (!c->n)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: none of %lld %s has %s within max_seq_length",
+                                      c->make->input[0], (long long)c->made->n_documents, what,
+                                      c->sides > 1 ? "both answers" : "an answer"),
+                            "a larger --max_seq_length");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE,
+                  "%s: %lld of %lld %s with answers within max_seq_length cannot be "
+                  "split into train and val",
+                  c->make->input[0], (long long)c->n, (long long)c->made->n_documents, what),
+        "--split 0");
+}
+
 static enum wsc_err write_parts(struct chats *c)
 {
     static const char *const name[PARTS] = {"train", "val"};
     const double share = c->make->share[DATA_VAL];
     int64_t held = llround((double)c->n * share);
     if (share > 0 && held < 1) held = 1;
-    if (c->n - held < 1)
-        return WSC_RAISE(WSC_USAGE, "%s: %lld chats have answers within max_seq_length, too few",
-                         c->make->input[0], (long long)c->n);
+    if (c->n - held < 1) return too_few(c);
     struct data_part part[PARTS] = {{.n_samples = c->n - held},
                                     {.first = c->n - held, .n_samples = held}};
     for (int p = 0; p < PARTS; p++)

@@ -23,7 +23,8 @@ static bool is_dot(const char *name)
 static bool is_our_name(const char *name)
 {
     static const char *const fixed[] = {
-        "data_params.json", "data_params.json.tmp", "tokens", "samples", "state", "state.tmp"};
+        "data_params.json", "data_params.json.tmp", "tokens", "samples", "state", "state.tmp",
+        "meta.dat",         "meta.dat.tmp"};
     static const char prefix[] = "data-";
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!strcmp(name, fixed[i])) return true;
@@ -31,7 +32,8 @@ static bool is_our_name(const char *name)
     const char *rest = name + sizeof prefix - 1;
     size_t digits = strspn(rest, "0123456789");
     rest += digits;
-    return digits >= 5 && (!strcmp(rest, ".h5") || !strcmp(rest, ".h5.tmp"));
+    return digits >= 5 && (!strcmp(rest, ".h5") || !strcmp(rest, ".h5.tmp") ||
+                           !strcmp(rest, ".csv") || !strcmp(rest, ".csv.tmp"));
 }
 
 /* What stands in a folder. */
@@ -111,7 +113,7 @@ enum wsc_err data_folder_check(const char *dir)
 static bool is_finished(const char *name)
 {
     size_t n = strlen(name);
-    return n > 3 && !strcmp(name + n - 3, ".h5");
+    return n > 4 && (!strcmp(name + n - 3, ".h5") || !strcmp(name + n - 4, ".csv"));
 }
 
 /* Files with our names alone; folders and others stay. */

@@ -120,6 +120,11 @@ static void put_features(FILE *f, const struct subject *s)
                                        "position_ids"};
     static const char *const side[] = {"chosen_", "rejected_"};
     const int sides = s->part->pairs ? 2 : 1, n = s->make->use_vsl ? 5 : 3;
+    if (s->part->loader) {
+        (void)fprintf(f, "  \"data_processor\": \"%s\",\n  \"features\": %s,\n", s->part->loader,
+                      s->part->features);
+        return;
+    }
     (void)fputs("  \"features\": [", f);
     for (int i = 0; i < sides * n; i++)
         (void)fprintf(f, "%s\"%s%s\"", i ? ", " : "", sides > 1 ? side[i / n] : "", name[i % n]);
@@ -133,8 +138,8 @@ static void put_params(FILE *f, const void *what)
     (void)fputs("{\n  " DATA_CREATED_BY ",\n", f);
     put_setup(f, s->make);
     put_processing(f, s->make);
-    (void)fprintf(f, "  \"dataset\": {\n    \"pack_sequences\": true,\n    \"use_vsl\": %s\n  },\n",
-                  s->make->use_vsl ? "true" : "false");
+    (void)fprintf(f, "  \"dataset\": {\n    \"pack_sequences\": %s,\n    \"use_vsl\": %s\n  },\n",
+                  s->part->loader ? "false" : "true", s->make->use_vsl ? "true" : "false");
     put_features(f, s);
     put_count(f, "n_examples", s->part->n_samples);
     put_count(f, "vocab_size", s->made->vocab_size);

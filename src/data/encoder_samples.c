@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of the Model Zoo's data loaders for BERT, one row of the table at the end for each:
  * masked tokens (CSV, masked before or when they are read), sentences and pairs of sentences with a
- * class (SST-2, MNLI), tokens with a label each, sentences that belong to a summary.  HDF5 files of
- * masked tokens are in masked_samples.c.  Padding, truncation and special tokens are theirs, quirks
- * included, so that a sample is the same.  batch_source.c calls. */
+ * class (SST-2, MNLI), tokens with a label each, sentences that belong to a summary, answers.  HDF5
+ * files of masked tokens are in masked_samples.c.  Padding, truncation and special tokens are
+ * theirs, quirks included, so that a sample is the same.  batch_source.c calls. */
 #include "encoder_samples.h"
 #include "encoder_rows.h"
 #include "mask_tokens.h"
@@ -311,6 +311,31 @@ static enum wsc_err read_sentences(const struct sample *s)
     return WSC_OK;
 }
 
+/* One end of an answer; places behind the sequence do not count, as in the loader. */
+static enum wsc_err read_end(const struct sample *s, int k, int32_t bit)
+{
+    int32_t *place = s->e->shared->scratch;
+    int64_t n;
+    TRY(numbers(s, k, place, &n));
+    if (n != 1 || place[0] < 0)
+        return wsc_err_hint(bad(s, "the place of an answer was expected, a token from 0 on"),
+                            "rows without answers are for predictions");
+    if (place[0] >= s->T) return WSC_OK;
+    s->row[DATA_ROW_LABELS][place[0]] |= bit;
+    s->row[DATA_ROW_MASK][place[0]] = 1;
+    return WSC_OK;
+}
+
+static enum wsc_err read_answer(const struct sample *s)
+{
+    int64_t n;
+    TRY(numbers(s, 0, s->row[DATA_ROW_IDS], &n));
+    TRY(numbers(s, 1, s->row[DATA_ROW_ATTENDS], &n));
+    TRY(numbers(s, 2, s->row[DATA_ROW_TYPES], &n));
+    TRY(read_end(s, 3, ZOO_ANSWER_FIRST));
+    return read_end(s, 4, ZOO_ANSWER_LAST);
+}
+
 static enum wsc_err read_masked(const struct sample *s)
 {
     return data_masked_read(s->e->masked, s->i, s->row[DATA_ROW_IDS]);
@@ -356,6 +381,9 @@ static const struct layout layouts[] = {
                                .columns = {"input_token_ids", "labels", "segment_ids",
                                            "cls_indices"},
                                .read = read_sentences},
+    [ZOO_SAMPLES_ANSWERS] = {.columns = {"input_ids", "input_mask", "segment_ids", "start_position",
+                                         "end_position"},
+                             .read = read_answer},
 };
 
 /* ---- what files have in common ----------------------------------------------------------------

@@ -57,12 +57,12 @@ static void add_number(uint64_t *hash, int64_t number)
 enum wsc_err data_state_identity(const struct data_make *m, const struct data_inputs *inputs,
                                  uint64_t *identity)
 {
-    const int64_t number[] = {m->errors, m->bos_id,
-                              m->eos_id, m->pad_id,
-                              m->T,      m->shuffle,
-                              m->seed,   m->samples_per_file,
-                              m->type,   (int64_t)data_tokenizer_identity(m->tokenizer),
-                              m->use_vsl};
+    const int64_t number[] = {m->errors,  m->bos_id,
+                              m->eos_id,  m->pad_id,
+                              m->T,       m->shuffle,
+                              m->seed,    m->samples_per_file,
+                              m->type,    (int64_t)data_tokenizer_identity(m->tokenizer),
+                              m->use_vsl, (int64_t)m->variant};
     *identity = 2; /* version of what is made */
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         add_number(identity, number[i]);

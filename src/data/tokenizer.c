@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One interface to tokenizers, bytes and BPE, as a table with a row for each kind.  The byte
- * tokenizer has the 256 bytes as ids; the other one is bpe.c. */
+/* One interface to tokenizers, bytes, BPE and WordPiece, as a table with a row for each kind.  The
+ * byte tokenizer has the 256 bytes as ids; the others are bpe.c and wordpiece.c. */
 #include "tokenizer.h"
+#include "bert_words.h"
 #include "bpe.h"
 
 #include <wsc/file.h>
@@ -13,6 +14,8 @@
 struct data_tokenizer {
     const struct kind *kind;
     struct data_bpe *bpe;
+    struct data_wordpiece *words;
+    bool sentences; /* of WordPiece: ends of sentences and documents are marked */
     uint64_t identity;
 };
 
@@ -87,13 +90,63 @@ static const unsigned char *bpe_bytes(const struct data_tokenizer *t, int32_t id
     return data_bpe_token(t->bpe, id, n);
 }
 
+/* ---- wordpiece ------------------------------------------------------------------------------- */
+
+/* The ids of a sentence and the mark of its end, for which its white space leaves room. */
+static int64_t put_sentence(const struct data_tokenizer *t, const unsigned char *text, int64_t n,
+                            enum data_bert_end end, int32_t *ids)
+{
+    const struct data_special special = data_wordpiece_special(t->words);
+    int64_t n_ids = 0;
+    data_wordpiece_encode(t->words, (const char *)text, n, ids, n, &n_ids);
+    if (end != DATA_BERT_OPEN && n_ids < n)
+        ids[n_ids++] = end == DATA_BERT_DOCUMENT ? special.pad : special.sep;
+    return n_ids;
+}
+
+static enum wsc_err wordpiece_encode(struct data_tokenizer *t, const struct data_text *text,
+                                     int32_t *ids, int64_t *n_ids, int64_t *used)
+{
+    *used = text->end ? text->n : data_bert_whole(text->bytes, text->n);
+    *n_ids = 0;
+    for (int64_t at = 0, n; at < *used; at += n) {
+        enum data_bert_end end = DATA_BERT_OPEN;
+        n = *used - at;
+        if (t->sentences) n = data_bert_sentence(text->bytes + at, n, &end);
+        *n_ids += put_sentence(t, text->bytes + at, n, end, ids + *n_ids);
+    }
+    return WSC_OK;
+}
+
+static int64_t wordpiece_vocab_size(const struct data_tokenizer *t)
+{
+    return data_wordpiece_n(t->words);
+}
+
+static int32_t wordpiece_find(const struct data_tokenizer *t, const unsigned char *bytes, int64_t n)
+{
+    return data_wordpiece_find(t->words, (const char *)bytes, n);
+}
+
+/* Of a piece that continues a word without its mark. */
+static const unsigned char *wordpiece_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n)
+{
+    *n = 0;
+    if (id < 0 || id >= data_wordpiece_n(t->words)) return NULL;
+    const char *text = data_wordpiece_text(t->words, id);
+    if (data_wordpiece_continues(t->words, id)) text += 2;
+    *n = (int64_t)strlen(text);
+    return (const unsigned char *)text;
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const struct kind kinds[] = {
     {"byte", byte_encode, byte_vocab_size, byte_find, byte_bytes},
     {"bpe", bpe_encode, bpe_vocab_size, bpe_find, bpe_bytes},
+    {"wordpiece", wordpiece_encode, wordpiece_vocab_size, wordpiece_find, wordpiece_bytes},
 };
-enum { BYTE, BPE, N_KINDS };
+enum { BYTE, BPE, WORDPIECE, N_KINDS };
 
 /* Chain the hash of a file's bytes, block by block, to @p hash. */
 static enum wsc_err add_hash(const char *path, uint64_t *hash)
@@ -122,7 +175,7 @@ static enum wsc_err open_bpe(struct data_tokenizer *t, const char *vocab, const 
 static enum wsc_err open_kind(struct data_tokenizer *t, const char *kind, const char *vocab,
                               const char *merges)
 {
-    for (int k = 0; k < N_KINDS; k++)
+    for (int k = 0; k < WORDPIECE; k++)
         if (!strcmp(kinds[k].name, kind)) t->kind = &kinds[k];
     if (!t->kind)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "tokenizer %s is not known", kind), "byte or bpe");
@@ -145,9 +198,36 @@ enum wsc_err data_tokenizer_open(struct data_tokenizer **out, const char *kind, 
     return rc;
 }
 
+static enum wsc_err open_wordpiece(struct data_tokenizer *t, const char *vocab, bool lower)
+{
+    t->kind = &kinds[WORDPIECE];
+    TRY(data_wordpiece_open(&t->words, vocab, lower));
+    return add_hash(vocab, &t->identity);
+}
+
+enum wsc_err data_tokenizer_open_wordpiece(struct data_tokenizer **out, const char *vocab,
+                                           bool lower, bool sentences)
+{
+    struct data_tokenizer *t = NULL;
+    *out = NULL;
+    TRY_NEW(t, WSC_MEM_DATA, 1);
+    t->sentences = sentences;
+    t->identity = (uint64_t)lower + 2 * (uint64_t)sentences;
+    const enum wsc_err rc = open_wordpiece(t, vocab, lower);
+    if (rc) data_tokenizer_close(&t);
+    *out = t;
+    return rc;
+}
+
+const struct data_wordpiece *data_tokenizer_wordpiece(const struct data_tokenizer *t)
+{
+    return t->words;
+}
+
 void data_tokenizer_close(struct data_tokenizer **tokenizer)
 {
     if (!*tokenizer) return;
+    data_wordpiece_close(&(*tokenizer)->words);
     data_bpe_destroy(&(*tokenizer)->bpe);
     wsc_free(*tokenizer);
     *tokenizer = NULL;

@@ -22,6 +22,10 @@ struct data_special {
     int32_t unk, cls, sep, pad, mask;
 };
 struct data_special data_wordpiece_special(const struct data_wordpiece *w);
+/** Id of the token of @p n bytes, as it is; -1 when there is none. */
+int32_t data_wordpiece_find(const struct data_wordpiece *w, const char *bytes, int64_t n);
+/** The text of token @p id, which is in the vocabulary; borrowed. */
+const char *data_wordpiece_text(const struct data_wordpiece *w, int32_t id);
 /** Id of the token of @p n bytes, as it is; that of [UNK] when there is none. */
 int32_t data_wordpiece_id(const struct data_wordpiece *w, const char *bytes, int64_t n);
 /** True for a piece that continues a word. */

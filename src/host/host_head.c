@@ -11,6 +11,7 @@
 #include "host_operands.h"
 #include "host_pairs.h"
 #include "host_row_blocks.h"
+#include "host_spans.h"
 #include "host_state.h"
 
 #include <wsc/num_math.h>
@@ -165,7 +166,8 @@ static double square(const struct host *k, int64_t i, float output)
 static void head_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t V = host_head(k)->outputs;
-    const bool squares = host_head(k)->loss == MODEL_SQUARED_ERROR;
+    const enum model_loss_kind loss = host_head(k)->loss;
+    const bool squares = loss == MODEL_SQUARED_ERROR, spans = loss == MODEL_SPAN_ENTROPY;
     void *xn = host_thread(k, thread, HOST_OPERAND);
     float *scratch = host_thread(k, thread, HOST_ROW);
     struct host_token *token = tokens(k) + b->row;
@@ -181,10 +183,11 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
         copy_wanted(k, b, first, logits);
         for (int64_t i = 0; squares && i < b->n; i++)
             token[i].nats = square(k, b->row + i, logits[i]);
-        for (int64_t i = 0; !squares && i < b->n; i++)
+        if (spans) host_spans_keep(b, logits, token);
+        for (int64_t i = 0; !squares && !spans && i < b->n; i++)
             absorb(k, &token[i], logits + i * cols, first, label_of(k, b->row + i), scratch);
     }
-    for (int64_t i = 0; !squares && i < b->n; i++)
+    for (int64_t i = 0; !squares && !spans && i < b->n; i++)
         token[i].nats = (double)token[i].max + log(token[i].sum) - expected_logit(k, &token[i]);
 }
 
@@ -195,6 +198,10 @@ static void add_leaf_loss(const struct host *k, int64_t leaf, struct model_loss 
     const struct host_span *l = r->row ? &r->leaf[leaf] : &k->leaf[leaf];
     double nats = 0;
     int64_t n = 0, n_correct = 0;
+    if (host_head(k)->loss == MODEL_SPAN_ENTROPY) {
+        host_spans_loss(k, l, tokens(k), sum);
+        return;
+    }
     for (int64_t i = l->row; i < l->row + l->n; i++) {
         const struct host_token *t = &tokens(k)[i];
         if (!t->counts) continue;
@@ -309,6 +316,23 @@ static void squares_backward(const struct host *k, const struct host_span *b, fl
     }
 }
 
+/* The gradients of a block of logits, in place. */
+static void dlogits(const struct host *k, const struct host_span *b, int64_t first, float *logits)
+{
+    const int64_t cols = block_cols(k, first);
+    if (host_head(k)->loss == MODEL_SQUARED_ERROR) {
+        squares_backward(k, b, logits);
+        return;
+    }
+    if (host_head(k)->loss == MODEL_SPAN_ENTROPY) {
+        host_spans_backward(k, b, tokens(k), logits);
+        return;
+    }
+    for (int64_t i = 0; i < b->n; i++)
+        logits_backward(k, logits + i * cols, &tokens(k)[b->row + i], first, cols,
+                        label_of(k, b->row + i));
+}
+
 /* One block of columns of all rows: dlogits, then dxn += dlogits W. Blocks follow each other in
  * one order for every row (beta 1 after the first). */
 static void head_rows_backward(struct host *k, const struct host_span *b, int thread)
@@ -319,10 +343,7 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     const void *operands = logits;
     if (first == 0) host_head_input(k, b, xn, true, thread);
     if (!keeps(k)) logits_of(k, b, first, xn, logits);
-    if (host_head(k)->loss == MODEL_SQUARED_ERROR) squares_backward(k, b, logits);
-    for (int64_t i = 0; host_head(k)->loss != MODEL_SQUARED_ERROR && i < b->n; i++)
-        logits_backward(k, logits + i * cols, &tokens(k)[b->row + i], first, cols,
-                        label_of(k, b->row + i));
+    dlogits(k, b, first, logits);
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
         host_narrow(k, rounded, logits, b->n * cols);

@@ -190,6 +190,10 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
     }
     const bool masked = m->head[0].dense == MODEL_DENSE_W;
     add_score(r, masked ? "eval/accuracy_masked_lm" : "eval/accuracy", "eval_accuracy", accuracy);
+    if (m->head[0].loss == MODEL_SPAN_ENTROPY)
+        add_score(r, "eval/exact_match", "eval_exact_match",
+                  s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences
+                                 : NAN);
     if (m->head[0].output != MODEL_LM_HEAD_W) return;
     add_score(r, masked ? "eval/mlm_perplexity" : "eval/lm_perplexity", "eval_perplexity",
               perplexity);
@@ -377,7 +381,8 @@ enum wsc_err job_write_generated(struct job_state *s)
         .first_token_ps = g->first_ps,
         .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
         .cache_bytes_per_wafer = g->cache_bytes,
-        .texts = g->texts.bytes};
+        .texts = g->texts.bytes,
+        .scores = g->scores};
     struct job_performance p = whereabouts(s);
     p.generation = &generation;
     p.global_batch_size = g->n_prompts;

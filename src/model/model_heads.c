@@ -6,7 +6,7 @@
 #include "model_heads.h"
 
 /** The kinds of heads. */
-enum role { NEXT_TOKEN, MASKED_TOKENS, POOLED, TOKENS, SENTENCES, N_ROLES };
+enum role { NEXT_TOKEN, MASKED_TOKENS, POOLED, TOKENS, SENTENCES, ANSWER, N_ROLES };
 
 static const struct model_head shapes[N_ROLES] = {
     [NEXT_TOKEN] = {.rows = MODEL_ROWS_ALL, .input_norm = MODEL_NORMF_W, .output = MODEL_LM_HEAD_W},
@@ -20,6 +20,11 @@ static const struct model_head shapes[N_ROLES] = {
                 .bias = true},
     [TOKENS] = {.rows = MODEL_ROWS_LABELLED, .output = MODEL_CLASS_W, .bias = true},
     [SENTENCES] = {.rows = MODEL_ROWS_LABELLED, .output = MODEL_CLASS_W},
+    [ANSWER] = {.rows = MODEL_ROWS_ALL,
+                .output = MODEL_CLASS_W,
+                .outputs = MODEL_SPAN_ENDS,
+                .bias = true,
+                .loss = MODEL_SPAN_ENTROPY},
 };
 
 /** Heads of an objective, the one with most work first. */
@@ -27,9 +32,13 @@ static const struct {
     int n;
     enum role role[MODEL_MAX_HEADS];
 } objectives[ZOO_N_OBJECTIVES] = {
-    [ZOO_CAUSAL_LM] = {1, {NEXT_TOKEN}},        [ZOO_MASKED_LM] = {2, {MASKED_TOKENS, POOLED}},
-    [ZOO_CLASSIFICATION] = {1, {POOLED}},       [ZOO_REGRESSION] = {1, {POOLED}},
-    [ZOO_TOKEN_CLASSIFICATION] = {1, {TOKENS}}, [ZOO_SUMMARIZATION] = {1, {SENTENCES}},
+    [ZOO_CAUSAL_LM] = {1, {NEXT_TOKEN}},
+    [ZOO_MASKED_LM] = {2, {MASKED_TOKENS, POOLED}},
+    [ZOO_CLASSIFICATION] = {1, {POOLED}},
+    [ZOO_REGRESSION] = {1, {POOLED}},
+    [ZOO_TOKEN_CLASSIFICATION] = {1, {TOKENS}},
+    [ZOO_SUMMARIZATION] = {1, {SENTENCES}},
+    [ZOO_SPAN] = {1, {ANSWER}},
     [ZOO_SEQ2SEQ] = {1, {NEXT_TOKEN}},
 };
 
@@ -77,6 +86,7 @@ static struct model_head head_of(enum role role, const struct model *model,
         if (m->objective != ZOO_MASKED_LM) h.dropout = m->task_dropout;
         break;
     case TOKENS:
+        if (m->include_padding_in_loss) h.weight = 1 / (double)h.tokens;
         h.outputs = m->num_labels;
         h.dropout = m->task_dropout;
         break;
@@ -85,6 +95,7 @@ static struct model_head head_of(enum role role, const struct model *model,
         h.outputs = IN_OR_OUT;
         h.bias = m->use_cls_bias;
         break;
+    case ANSWER:
     case N_ROLES:
         break;
     }

@@ -122,13 +122,28 @@ static void older_name(const struct store_tensor *t, char name[STORE_NAME_BYTES]
                            (int)(strlen(t->name) - strlen(older[i].now)), t->name, older[i].then);
 }
 
+/* The Model Zoo's classes of BERT for pre-training and for fine-tuning call the encoder otherwise:
+ * the name of the other class, "" for a tensor that is none of an encoder. */
+static void other_encoder(const char *name, char other[STORE_NAME_BYTES])
+{
+    static const char *const encoder[] = {"model.bert.", "model.bert_encoder."};
+    other[0] = '\0';
+    for (int i = 0; i < 2; i++) {
+        const size_t n = strlen(encoder[i]);
+        if (!strncmp(name, encoder[i], n))
+            (void)snprintf(other, STORE_NAME_BYTES, "%s%s", encoder[!i], name + n);
+    }
+}
+
 bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
                        char name[STORE_NAME_BYTES])
 {
-    enum { N_BASES = 6 };
-    char before[STORE_NAME_BYTES], other[2][STORE_NAME_BYTES];
-    const char *const base[N_BASES] = {t->name, t->alias, t->also, before, other[0], other[1]};
+    enum { N_BASES = 7 };
+    char before[STORE_NAME_BYTES], other[2][STORE_NAME_BYTES], encoder[STORE_NAME_BYTES];
+    const char *const base[N_BASES] = {t->name,  t->alias, t->also, before,
+                                       other[0], other[1], encoder};
     older_name(t, before);
+    other_encoder(t->name, encoder);
     other_level(t->name, other[0]);
     other_level(t->alias, other[1]);
     for (int i = 0; i < 2 * N_BASES; i++) {

@@ -16,11 +16,19 @@
 
 enum { GZIP_LEVEL = 4 }; /* the Model Zoo's default */
 
+/* A dataset (n, rows, T). */
+struct set {
+    const char *name;
+    hid_t dset;
+    int64_t rows, T, done;
+};
+
 struct store_samples_writer {
     char *path, *tmp;
-    hid_t file, dset;
-    int64_t n, T, done;
-    int rows;
+    hid_t file;
+    int64_t n;
+    struct set set[2]; /* data, labels */
+    int n_sets;
     enum store_int type;
     struct libdeflate_compressor *deflate;
     unsigned char *planes, *packed; /* a chunk: shuffled, compressed */
@@ -30,10 +38,10 @@ struct store_samples_writer {
 /* By enum store_int. */
 static const size_t int_bytes[] = {4, 2};
 
-static hid_t create_dataset(const struct store_samples_writer *w)
+static hid_t create_dataset(const struct store_samples_writer *w, const struct set *s)
 {
-    const hsize_t rows = (hsize_t)w->rows;
-    hsize_t dims[3] = {(hsize_t)w->n, rows, (hsize_t)w->T}, chunk[3] = {1, rows, (hsize_t)w->T};
+    const hsize_t rows = (hsize_t)s->rows, T = (hsize_t)s->T;
+    hsize_t dims[3] = {(hsize_t)w->n, rows, T}, chunk[3] = {1, rows, T};
     hid_t space = H5Screate_simple(3, dims, NULL), plist = H5Pcreate(H5P_DATASET_CREATE);
     (void)H5Pset_chunk(plist, 3, chunk);
     (void)H5Pset_shuffle(plist);
@@ -42,7 +50,7 @@ static hid_t create_dataset(const struct store_samples_writer *w)
     /* Without times the same samples give the same bytes. */
     (void)H5Pset_obj_track_times(plist, false);
     hid_t type = w->type == STORE_UINT16 ? H5T_STD_U16LE : H5T_STD_I32LE;
-    hid_t dset = H5Dcreate2(w->file, "data", type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
+    hid_t dset = H5Dcreate2(w->file, s->name, type, space, H5P_DEFAULT, plist, H5P_DEFAULT);
     (void)H5Pclose(plist);
     (void)H5Sclose(space);
     return dset;
@@ -64,8 +72,11 @@ static enum wsc_err begin(struct store_samples_writer *w)
     (void)H5Pclose(fcpl);
     (void)H5Pclose(fapl);
     if (rc) return rc;
-    w->dset = create_dataset(w);
-    if (w->dset < 0) return H5_RAISE(WSC_IO, "%s: dataset data cannot be created", w->tmp);
+    for (struct set *s = w->set; s < w->set + w->n_sets; s++) {
+        s->dset = create_dataset(w, s);
+        if (s->dset < 0)
+            return H5_RAISE(WSC_IO, "%s: dataset %s cannot be created", w->tmp, s->name);
+    }
     TRY(store_h5_set(w->file, w->tmp, "n_examples", H5T_NATIVE_INT64, &w->n));
     TRY(store_h5_reserve(w->file, w->tmp, 0, STORE_MARGIN));
     return WSC_OK;
@@ -75,12 +86,23 @@ static enum wsc_err begin(struct store_samples_writer *w)
 static enum wsc_err make_buffers(struct store_samples_writer *w)
 {
     w->deflate = libdeflate_alloc_compressor(GZIP_LEVEL);
-    w->n_planes = (size_t)(w->rows * w->T) * int_bytes[w->type];
+    for (const struct set *s = w->set; s < w->set + w->n_sets; s++) {
+        const size_t n = (size_t)(s->rows * s->T) * int_bytes[w->type];
+        if (n > w->n_planes) w->n_planes = n;
+    }
     w->n_packed = libdeflate_zlib_compress_bound(w->deflate, w->n_planes) + 4;
     w->planes = wsc_alloc_raw(WSC_MEM_STORE, w->n_planes, 1);
     w->packed = wsc_alloc_raw(WSC_MEM_STORE, w->n_packed, 1);
     if (w->deflate && w->planes && w->packed) return WSC_OK;
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "buffers of a sample");
+}
+
+static void set_sets(struct store_samples_writer *w, const struct store_samples_shape *shape)
+{
+    const int64_t rows = shape->predictions ? 2 : shape->pairs ? 6 : shape->vsl ? 5 : 3;
+    w->n_sets = shape->predictions ? 2 : 1;
+    w->set[0] = (struct set){"data", H5I_INVALID_HID, rows, shape->T, 0};
+    w->set[1] = (struct set){"labels", H5I_INVALID_HID, 3, shape->predictions, 0};
 }
 
 enum wsc_err store_samples_create(struct store_samples_writer **out, const char *path,
@@ -93,11 +115,10 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
               (long long)shape->n, (long long)shape->T);
     store_h5_silence();
     TRY_NEW(w, WSC_MEM_STORE, 1);
-    w->file = w->dset = H5I_INVALID_HID;
+    w->file = H5I_INVALID_HID;
     w->n = shape->n;
-    w->T = shape->T;
-    w->rows = shape->pairs ? 6 : shape->vsl ? 5 : 3;
     w->type = shape->type;
+    set_sets(w, shape);
     w->path = wsc_strdup(WSC_MEM_STORE, path);
     w->tmp = wsc_asprintf(WSC_MEM_STORE, "%s" STORE_TMP_SUFFIX, path);
     if (!w->path || !w->tmp) rc = WSC_NOMEM;
@@ -110,9 +131,8 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
 
 /* HDF5's shuffle filter on little-endian values: the first bytes of all, then the second ones, and
  * so on. */
-static void shuffle(struct store_samples_writer *w, const int32_t *data)
+static void shuffle(struct store_samples_writer *w, const int32_t *data, size_t n)
 {
-    size_t n = (size_t)(w->rows * w->T);
     for (size_t b = 0; b < int_bytes[w->type]; b++) {
         unsigned char *plane = w->planes + b * n;
         for (size_t i = 0; i < n; i++)
@@ -121,10 +141,10 @@ static void shuffle(struct store_samples_writer *w, const int32_t *data)
 }
 
 /* Values of 16 bits have no bit above them; negative ones have all. */
-static void check_narrow(const struct store_samples_writer *w, const int32_t *data)
+static void check_narrow(const int32_t *data, size_t n)
 {
     uint32_t bits = 0;
-    for (int64_t i = 0; i < w->rows * w->T; i++)
+    for (size_t i = 0; i < n; i++)
         bits |= (uint32_t)data[i];
     WSC_CHECK(bits <= UINT16_MAX, "values that are no uint16");
 }
@@ -152,37 +172,53 @@ static size_t add_checksum(unsigned char *data, size_t n)
 }
 
 /* The chunk as the filters of the dataset would make it, several times as fast as through them. */
-static enum wsc_err write_chunk(struct store_samples_writer *w, const int32_t *data)
+static enum wsc_err write_chunk(struct store_samples_writer *w, struct set *s, const int32_t *data)
 {
-    hsize_t at[3] = {(hsize_t)w->done, 0, 0};
-    if (w->type == STORE_UINT16) check_narrow(w, data);
-    shuffle(w, data);
-    size_t n =
-        libdeflate_zlib_compress(w->deflate, w->planes, w->n_planes, w->packed, w->n_packed - 4);
-    WSC_CHECK(n > 0, "a chunk of %zu bytes does not fit %zu", w->n_planes, w->n_packed);
+    const size_t n_values = (size_t)(s->rows * s->T), n_bytes = n_values * int_bytes[w->type];
+    hsize_t at[3] = {(hsize_t)s->done, 0, 0};
+    if (w->type == STORE_UINT16) check_narrow(data, n_values);
+    shuffle(w, data, n_values);
+    size_t n = libdeflate_zlib_compress(w->deflate, w->planes, n_bytes, w->packed, w->n_packed - 4);
+    WSC_CHECK(n > 0, "a chunk of %zu bytes does not fit %zu", n_bytes, w->n_packed);
     n = add_checksum(w->packed, n);
-    if (H5Dwrite_chunk(w->dset, H5P_DEFAULT, 0, at, n, w->packed) < 0)
+    if (H5Dwrite_chunk(s->dset, H5P_DEFAULT, 0, at, n, w->packed) < 0)
         return H5_RAISE(WSC_IO, "%s: samples cannot be written", w->tmp);
-    w->done++;
+    s->done++;
+    return WSC_OK;
+}
+
+static enum wsc_err append(struct store_samples_writer *w, struct set *s, const int32_t *data,
+                           int64_t k)
+{
+    WSC_CHECK(k >= 0 && k <= w->n - s->done, "%lld samples more than announced", (long long)k);
+    if (!k) return WSC_OK;
+    TRY(store_h5_reserve(w->file, w->tmp, 0, k * ((int64_t)w->n_packed + 256) + STORE_MARGIN));
+    for (int64_t i = 0; i < k; i++)
+        TRY(write_chunk(w, s, data + s->rows * s->T * i));
     return WSC_OK;
 }
 
 enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data, int64_t k)
 {
-    WSC_CHECK(k >= 0 && k <= w->n - w->done, "%lld samples more than announced", (long long)k);
-    if (!k) return WSC_OK;
-    TRY(store_h5_reserve(w->file, w->tmp, 0, k * ((int64_t)w->n_packed + 256) + STORE_MARGIN));
-    for (int64_t i = 0; i < k; i++)
-        TRY(write_chunk(w, data + w->rows * w->T * i));
-    return WSC_OK;
+    return append(w, &w->set[0], data, k);
+}
+
+enum wsc_err store_samples_append_labels(struct store_samples_writer *w, const int32_t *labels,
+                                         int64_t k)
+{
+    WSC_CHECK(w->n_sets > 1, "labels of a file without such");
+    return append(w, &w->set[1], labels, k);
 }
 
 static herr_t close_file(struct store_samples_writer *w)
 {
     herr_t bad = 0;
-    if (w->dset >= 0 && H5Dclose(w->dset) < 0) bad = -1;
+    for (struct set *s = w->set; s < w->set + w->n_sets; s++) {
+        if (s->dset >= 0 && H5Dclose(s->dset) < 0) bad = -1;
+        s->dset = H5I_INVALID_HID;
+    }
     if (w->file >= 0 && H5Fclose(w->file) < 0) bad = -1;
-    w->dset = w->file = H5I_INVALID_HID;
+    w->file = H5I_INVALID_HID;
     return bad;
 }
 
@@ -200,7 +236,9 @@ static void release(struct store_samples_writer **writer)
 /* Flushed and closed before the file gets its name. */
 static enum wsc_err finish(struct store_samples_writer *w)
 {
-    WSC_CHECK(w->done == w->n, "%lld of %lld samples came", (long long)w->done, (long long)w->n);
+    for (const struct set *s = w->set; s < w->set + w->n_sets; s++)
+        WSC_CHECK(s->done == w->n, "%lld of %lld samples came", (long long)s->done,
+                  (long long)w->n);
     if (H5Fflush(w->file, H5F_SCOPE_GLOBAL) < 0 || close_file(w) < 0)
         return H5_RAISE(WSC_IO, "%s: cannot be completed", w->tmp);
     TRY(wsc_file_publish(w->tmp, w->path));

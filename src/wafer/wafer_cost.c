@@ -21,14 +21,19 @@ static uint64_t density_key(const struct wafer_task *task)
     return task->amounts ? task->amounts->key : 0;
 }
 
+static bool same_tokens(const struct cycles_tokens *a, const struct cycles_tokens *b)
+{
+    return a->n_new == b->n_new && a->n_cached == b->n_cached && a->n_source == b->n_source &&
+           a->n_memory == b->n_memory && a->n_beams == b->n_beams;
+}
+
 static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan,
                      const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
-    return n > 0 && p->n_samples == n && p->tokens.n_new == task->tokens.n_new &&
-           p->tokens.n_cached == task->tokens.n_cached && p->lanes == plan->lanes &&
-           p->micro_batch == plan->micro_batch && p->keep == plan->keep &&
-           p->slices == plan->slices && p->density == density_key(task);
+    return n > 0 && p->n_samples == n && same_tokens(&p->tokens, &task->tokens) &&
+           p->lanes == plan->lanes && p->micro_batch == plan->micro_batch &&
+           p->keep == plan->keep && p->slices == plan->slices && p->density == density_key(task);
 }
 
 /* By the analytical model, which takes longer than all else that a message costs the host. */

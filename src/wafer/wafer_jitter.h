@@ -1,4 +1,6 @@
-/** Random variation of a wafer's compute time: by step, by stage and by system. */
+/** Random variation of a wafer's compute time: by step, by stage and by system.
+ *  wafer_cost.h applies it to the time of a stage.
+ */
 #ifndef WSC_WAFER_JITTER_H
 #define WSC_WAFER_JITTER_H
 #include <wsc/hw.h>

@@ -24,6 +24,7 @@ static const struct processor processors[] = {
     {"MNLIDataProcessor", ZOO_SAMPLES_MNLI, ZOO_CLASSIFICATION},
     {"BertTokenClassifierDataProcessor", ZOO_SAMPLES_TOKENS, ZOO_TOKEN_CLASSIFICATION},
     {"BertSumCSVDataProcessor", ZOO_SAMPLES_SENTENCES, ZOO_SUMMARIZATION},
+    {"BertQADataProcessor", ZOO_SAMPLES_ANSWERS, ZOO_SPAN},
     {"T5HDF5DataProcessor", ZOO_SAMPLES_SEQ2SEQ, ZOO_SEQ2SEQ},
     {"T5DynamicDataProcessor", ZOO_SAMPLES_SPANS, ZOO_SEQ2SEQ},
     {"TransformerDynamicDataProcessor", ZOO_SAMPLES_TRANSLATION, ZOO_SEQ2SEQ},

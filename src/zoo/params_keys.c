@@ -143,7 +143,8 @@ static const struct conf_key keys[] = {
      .choices = CONF_CHOICES({"causal_lm", ZOO_CAUSAL_LM}, {"masked_lm", ZOO_MASKED_LM},
                  {"classification", ZOO_CLASSIFICATION}, {"regression", ZOO_REGRESSION},
                  {"token_classification", ZOO_TOKEN_CLASSIFICATION},
-                 {"summarization", ZOO_SUMMARIZATION}, {"seq2seq", ZOO_SEQ2SEQ}),
+                 {"summarization", ZOO_SUMMARIZATION}, {"span", ZOO_SPAN},
+                 {"seq2seq", ZOO_SEQ2SEQ}),
      DOC("what is trained; the first is of decoders, seq2seq of an encoder and a decoder, the "
          "others of encoders; the Model Zoo's files say it by their "
          "data loader")},
@@ -178,8 +179,9 @@ static const struct conf_key keys[] = {
      {"regression", 0}), DOC("regression: the same as objective regression")},
     {FIELD(model.use_cls_bias), BOOL, DEFAULT("true"),
      DOC("summarization: bias of the classifier")},
-    {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("true"),
-     DOC("token_classification: padding counts in the loss too, with class 0")},
+    {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("false"),
+     DOC("token_classification: padding counts in the loss too, with class 0; then the loss is "
+         "divided by the tokens of a sequence as well")},
     {FIELD(model.pad_token_id), INT, DEFAULT("0"), RANGE(0, 1 << 20),
      DOC("encoders: token whose embedding lookups do not train")},
     {FIELD(model.mask_padding_in_positional_embed), BOOL, DEFAULT("false"),
@@ -224,7 +226,8 @@ static const struct conf_key keys[] = {
      DOC("seq2seq: factor of the initial deviations")},
     {KEY("model.tie_encoder_decoder"), ONLY(OFF), DOC("one set of blocks for both")},
     {KEY("model.use_cache"), ONLY(OFF), DOC("keys and values of earlier calls")},
-    {KEY("model.decoder_start_token_id"), NO_EFFECT, DOC("the samples have the decoder's input")},
+    {FIELD(model.decoder_start_token_id), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
+     DOC("seq2seq: first token of every target in generation; samples have their own")},
     {FIELD(model.name), SPECIAL(family), .form = "family of the Model Zoo",
      DOC("what the file's other keys do not say, see docs/FAMILIES.md; without it gpt2, or gptj "
          "when residual_dropout_rate or use_untied_layer_norm are given")},
@@ -265,8 +268,8 @@ static const struct conf_key keys[] = {
                  {"squared_gelu", ZOO_SQUARED_GELU}, {"squared_relu", ZOO_SQUARED_RELU},
                  {"leaky_relu", ZOO_LEAKY_RELU}, {"relu6", ZOO_RELU6}, {"tanh", ZOO_TANH},
                  {"sigmoid", ZOO_SIGMOID}, {"mish", ZOO_MISH}, {"linear", ZOO_LINEAR},
-                 {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU}, {"reglu", ZOO_REGLU},
-                 {"liglu", ZOO_LIGLU}, {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW},
+                 {"swiglu", ZOO_SWIGLU}, {"geglu", ZOO_GEGLU}, {"geglu_new", ZOO_GEGLU_NEW},
+                 {"reglu", ZOO_REGLU}, {"liglu", ZOO_LIGLU}, {"swish", ZOO_SILU}, {"gelu_fast", ZOO_GELU_NEW},
                  {"null", ZOO_LINEAR}),
      DOC("activation of the feed-forward network; the *glu ones have a second linear layer")},
     {FIELD(model.norm_type), CHOICE, DEFAULT("layernorm"),
@@ -368,6 +371,8 @@ static const struct conf_key keys[] = {
      DOC("what the summed loss is divided by")},
     {FIELD(model.loss_weight), DOUBLE, DEFAULT("1.0"), ABOVE_0,
      DOC("factor of the loss; with batch_size only")},
+    {KEY("model.vocab_file"), NO_EFFECT, DOC("summarization: ROUGE is not computed")},
+    {KEY("model.label_vocab_file"), NO_EFFECT, DOC("that of the data loader counts")},
     {KEY("model.compute_eval_metrics"), NO_EFFECT,
      DOC("accuracy and perplexity are always computed")},
     {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
@@ -395,6 +400,7 @@ static const struct conf_key keys[] = {
     {KEY("model.num_relative_attention_buckets"), NO_EFFECT, DOC("relative positions only")},
     {KEY("model.alibi_trainable_slopes"), ONLY(OFF), DOC("ALiBi's slopes as weights")},
     {KEY("model.alibi_implementation"), NOISE, DOC("no longer a key")},
+    {KEY("model.enable_vts"), NOISE, DOC("no longer a key; padding is computed too")},
     {KEY("model.tf_summary"), NOISE, DOC("no longer a key")},
     {KEY("model.allow_multireplica"), NOISE, DOC("no longer a key")},
     {KEY("model.position_embedding_offset"), ONLY({"null", 0}, {"0", 0}),
@@ -659,6 +665,8 @@ static const struct conf_key keys[] = {
 #undef XX
 
     {KEY("inference_input"), NO_EFFECT, DOC("data of inference")},
+    {KEY("predict_input"), NO_EFFECT, DOC("data of prediction, a mode of the first releases")},
+    {KEY("csconfig.use_cbfloat16"), ONLY(OFF), DOC("write model.fp16_type: cbfloat16")},
     {KEY("cerebras"), NO_EFFECT, DOC("settings of the real cluster")},
     {FIELD(log_sparsity), BOOL, DEFAULT("false"),
      DOC("add_summaries for all entries of `sparsity`: target and actual sparsity to TensorBoard")},

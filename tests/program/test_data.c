@@ -125,7 +125,7 @@ TEST(data, refusals_are_one_line_with_a_hint)
         {"--tokenizer sentencepiece", 2,
          "--tokenizer: expected byte or bpe, got \"sentencepiece\""},
         {"--tokenizer bpe", 2, "--vocab, --merges are missing; hint: wsc data --help"},
-        {"--vocab x", 2, "--vocab: has no effect without --tokenizer bpe; hint: --tokenizer bpe"},
+        {"--vocab x", 2, "--vocab: cannot be combined with --tokenizer byte"},
         {"--errors ignore", 2, "--errors: expected strict, replace or keep, got \"ignore\""},
         {"--dtype float", 2, "--dtype: expected int32 or uint16, got \"float\""},
         {"--format xml", 2, "--format: expected text, jsonl, csv or tsv, got \"xml\""},

@@ -14,8 +14,8 @@
 enum { T = 24 };
 
 /* Write @p lines to a file and make a dataset of it. */
-static enum wsc_err make(const char *lines, const char *template, char dir[64],
-                         struct data_made *made)
+static enum wsc_err make_split(const char *lines, const char *template, double share, char dir[64],
+                               struct data_made *made)
 {
     static int n;
     char path[80];
@@ -28,6 +28,7 @@ static enum wsc_err make(const char *lines, const char *template, char dir[64],
                           .out_dir = dir,
                           .T = T,
                           .samples_per_file = 100,
+                          .share[DATA_VAL] = share,
                           .type = STORE_INT32};
     (void)snprintf(dir, 64, "/tmp/wsc-chats-%d-%d", (int)getpid(), n++);
     (void)snprintf(path, sizeof path, "%s.jsonl", dir);
@@ -40,6 +41,12 @@ static enum wsc_err make(const char *lines, const char *template, char dir[64],
     data_tokenizer_close(&m.tokenizer);
     (void)remove(path);
     return rc;
+}
+
+static enum wsc_err make(const char *lines, const char *template, char dir[64],
+                         struct data_made *made)
+{
+    return make_split(lines, template, 0, dir, made);
 }
 
 static void remove_all(const char *dir)
@@ -112,18 +119,22 @@ TEST(chats, what_is_no_chat_is_refused)
 {
     static const struct {
         const char *lines, *why;
-    } row[] = {{"{\"text\": \"a\"}\n", "is no chat"},
-               {"{\"messages\": [{\"role\": \"robot\", \"content\": \"a\"}]}\n", "role \"robot\""},
-               {"{\"messages\": [{\"role\": \"user\"}]}\n", "has no content"},
-               {"{\"completion\": \"a\", \"prompt\": \"b\"}\n", "prompt and then completion"},
-               {"{\"prompt\": \"a\", \"completion\": \"b\"} x\n", "something follows"},
-               {"{\"prompt\": \"a\", \"completion\": 3}\n", "expected \"\"\""},
-               {"{\"messages\": []}\n", "too few"},
-               {"", "too few"}};
+    } row[] = {
+        {"{\"text\": \"a\"}\n", "is no chat"},
+        {"{\"messages\": [{\"role\": \"robot\", \"content\": \"a\"}]}\n", "role \"robot\""},
+        {"{\"messages\": [{\"role\": \"user\"}]}\n", "has no content"},
+        {"{\"completion\": \"a\", \"prompt\": \"b\"}\n", "prompt and then completion"},
+        {"{\"prompt\": \"a\", \"completion\": \"b\"} x\n", "something follows"},
+        {"{\"prompt\": \"a\", \"completion\": 3}\n", "expected \"\"\""},
+        {"{\"messages\": []}\n", "none of 1 chats has an answer within max_seq_length"},
+        {"", "none of 0 chats has an answer"},
+        {"{\"prompt\": \"a\", \"chosen\": \"b\", \"rejected\": \"\"}\n",
+         "1 of 1 pairs with answers within max_seq_length cannot be split into train and val; "
+         "hint: --split 0"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char dir[64];
         struct data_made made = {0};
-        CU_ASSERT(make(row[i].lines, "plain", dir, &made) != WSC_OK);
+        CU_ASSERT(make_split(row[i].lines, "plain", 0.1, dir, &made) != WSC_OK);
         CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), row[i].why));
         if (!strstr(wsc_err_message(), row[i].why))
             (void)fprintf(stderr, "%s\n", wsc_err_message());

@@ -249,6 +249,28 @@ TEST(source, errors_name_file_and_place)
     refused(&input, T, 500, "max_sequence_length of the input is 7");
 }
 
+/* The length of pairs is that of the input where it has one: a policy may know longer texts. */
+TEST(source, pairs_of_another_length_blame_the_key_that_was_given)
+{
+    int32_t data[6 * T] = {0};
+    const struct store_samples_shape shape = {.n = 1, .T = T, .pairs = true};
+    struct store_samples_writer *w = NULL;
+    char path[512], dir[256];
+    (void)snprintf(dir, sizeof dir, "%s", folder("pairs"));
+    (void)snprintf(path, sizeof path, "%s/p.h5", dir);
+    T_OK(store_samples_create(&w, path, &shape));
+    T_OK(store_samples_append(w, data, 1));
+    T_OK(store_samples_finish(&w));
+    struct zoo_input input = input_of(dir);
+    input.samples = ZOO_SAMPLES_PAIRS;
+    refused(&input, T + 1, 500, "have 4 tokens, but model.max_position_embeddings is 5; hint: ");
+    input.max_sequence_length = T + 1;
+    refused(
+        &input, T + 1, 500,
+        "have 4 tokens, but max_sequence_length of the input is 5; hint: make the dataset again "
+        "with --max_seq_length 5, or change the key");
+}
+
 /* ---- parts and mixtures ---------------------------------------------------------------------- */
 
 /* First tokens of samples [0, n) of the stream. */

@@ -1,0 +1,37 @@
+/** How a corpus of WordPiece tokens becomes samples of BERT, inside `data`: pieces of documents, or
+ *  pairs of texts of whole sentences.  In the corpus [SEP] ends a sentence and [PAD] a document. */
+#ifndef WSC_DATA_BERT_LAYOUT_H
+#define WSC_DATA_BERT_LAYOUT_H
+#include "corpus.h"
+#include "wordpiece.h"
+
+#include <wsc/data_bert.h>
+
+/** Tokens [skip, skip + n) of those from `first` on in the corpus, marks not counted. */
+struct data_bert_piece {
+    int64_t first;
+    int64_t length; /**< with marks, all that was taken */
+    int64_t skip, n;
+};
+/** A sample: one piece or two. */
+struct data_bert_sample {
+    struct data_bert_piece piece[2];
+    bool pair, random; /**< random: the second text is of another document */
+};
+/** Samples in the order of the text: those of train, then those of val. */
+struct data_bert_layout {
+    struct data_bert_sample *sample; /**< owned */
+    int64_t n, room, n_train;
+};
+/** What samples are made from; all borrowed. */
+struct data_bert_source {
+    struct data_corpus *corpus;
+    const struct data_make *make;
+    const struct data_bert *bert;
+    const struct data_wordpiece *words;
+};
+/** Lay out the finished corpus.  WSC_USAGE when there are too few samples or documents.  Release
+ * with wsc_free(layout->sample), also after an error. */
+enum wsc_err data_bert_lay(struct data_bert_layout *layout,
+                           const struct data_bert_source *source) WSC_CHECKED;
+#endif
