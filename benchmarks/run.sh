@@ -87,7 +87,7 @@ provenance() {
     printf '"versions": {"compiler": %s, "onednn": %s, "openmpi": %s, "pytorch": %s, ' \
         "$(text "$(cc --version | head -n 1)")" "$(text "$("$wsc" --version | tail -n 1)")" \
         "$(text "$(version_of libopenmpi3)")" "$(text "$(version_of python3-torch)")"
-    printf '"blas": %s},\n' "$(text "$(readlink -f /usr/lib/"$(uname -m)"-linux-gnu/libblas.so.3)")"
+    printf '"blas": %s},\n' "$(text "$(sed -n 's/^ *"blas": "\(.*\)".*/\1/p' "$out/train.json" 2>/dev/null)")"
 }
 
 make_data() {
@@ -103,24 +103,25 @@ rm -f "$out/sgemm.json" "$out/simulate.json" "$out/mesh.json" "$out/train.json" 
 load_before=$(cut -d ' ' -f 1-3 /proc/loadavg)
 echo "== products"
 part products "$out/sgemm_peak" "$threads" "$out/sgemm.json"
-echo "== simulation"
-part simulation "$out/simulate" "$here/../configs/params" "$out/simulate.json"
-echo "== mesh"
-part mesh "$out/mesh_speed" "${MESH_ROUNDS:-3}" "$out/mesh.json"
-echo "== sparse products"
-part "sparse products" "$out/sparse_products" "$out/sparse.json"
-echo "== sparse training steps: GPT of 6 layers, width 1024, batch 8 x 256 tokens"
-[ "$(left)" -eq 0 ] || make_data
-part "sparse steps" sh "$here/sparse_step.sh" "$build" "$out/data/train" "$out/sparse_step.json"
 echo "== training: GPT of 6 layers, width 384, batch 8 x 256 tokens"
 if has_torch; then
     [ "$(left)" -eq 0 ] || make_data
+    # Six tenths of what is left: the other parts take turns for as long as they may.
     part training /usr/bin/python3 "$here/train.py" --wsc "$wsc" --dir "$out" --peak "$out/sgemm.json" \
-        --seconds "$(left)" --rounds "${ROUNDS:-5}" --steps "${STEPS:-10}" --wait "${WAIT:-30}" \
-        ${CASES:+--case "$CASES"}
+        --seconds "$(($(left) * 6 / 10))" --rounds "${ROUNDS:-5}" --steps "${STEPS:-10}" \
+        --wait "${WAIT:-30}" ${CASES:+--case "$CASES"}
 else
     echo "python3-torch and python3-h5py are not installed: nothing to compare with"
 fi
+echo "== simulation"
+part simulation "$out/simulate" "$here/../configs/params" "$out/simulate.json"
+echo "== sparse products"
+part "sparse products" "$out/sparse_products" "$out/sparse.json"
+echo "== mesh"
+part mesh "$out/mesh_speed" "${MESH_ROUNDS:-3}" "$out/mesh.json"
+echo "== sparse training steps: GPT of 6 layers, width 1024, batch 8 x 256 tokens"
+[ "$(left)" -eq 0 ] || make_data
+part "sparse steps" sh "$here/sparse_step.sh" "$build" "$out/data/train" "$out/sparse_step.json"
 {
     echo '{'
     provenance

@@ -6,7 +6,8 @@
              [--case NAME ...]
 
 DIR/data/train holds the dataset; everything else goes to DIR too.  First both programs take one
-step from the same weights; unless losses and gradient norms agree nothing is timed.  Then every
+step from the same weights; unless losses and gradient norms agree nothing is timed, and unless
+PyTorch has a BLAS that is made for speed nothing is compared (Debian: libopenblas0-openmp).  Then every
 case runs in rounds, the first one of all cases, then the second one of all, until --rounds are done
 or --seconds are over; a line is printed for each.  A round is wsc, PyTorch.  A run's rate is the median over its steps
 after the warm-up; what counts is the median over the rounds and the ratio within each.
@@ -102,6 +103,7 @@ class Bench:
         self.args, self.dir = args, args.dir
         self.weights = os.path.join(args.dir, "initial.h5")
         self.start_cpu = {}
+        self.blas = ""
         self.deadline = time.monotonic() + args.seconds
 
     def path(self, name):
@@ -142,6 +144,7 @@ class Bench:
         output, _, others = execute(command, environment(threads), self.path("torch.log"))
         raw = json.loads(output.strip().splitlines()[-1])
         result = {"loss": raw["loss"][0], "grad_norm": raw["grad_norm"][0], "others": others}
+        self.blas = raw.get("blas", self.blas)
         if steps > WARM_UP:
             result["tokens_per_s"] = TOKENS / statistics.median(raw["seconds"][WARM_UP:])
             if processes == 1:
@@ -203,6 +206,11 @@ class Bench:
         result["others"] = max(r["others"] for r in rounds)
         result["quiet"] = result["others"] < QUIET
         return result
+
+
+def is_reference(blas):
+    """Netlib's BLAS, the one of a system without another: PyTorch is some ten times slower with it."""
+    return not any(name in blas for name in ("openblas", "mkl", "blis", "atlas"))
 
 
 def spread(values):
@@ -292,8 +300,13 @@ def main():
     except RunFailed as failure:
         sys.exit(str(failure))
     results["valid"] = all(v["valid"] for v in results["verification"].values())
+    results["blas"] = bench.blas
     if not results["valid"]:
         names = []  # what differs is not worth timing
+    elif is_reference(bench.blas):
+        print(f"PyTorch multiplies with the reference BLAS ({bench.blas}): nothing is compared; "
+              "install libopenblas0-openmp")
+        names = []
     save(bench, results)
     measured = measure(bench, names, results)
     if measured:

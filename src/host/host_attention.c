@@ -478,21 +478,33 @@ static void sum_buckets(const struct head *head, const struct queries *q, const 
             (double)drow[j] * per_scale * host_relative_factor(k, q->first_key + j - t);
 }
 
+/* sum_j p_j dp_j of each query: the output of attention times its gradient. */
+static void output_dots(const struct head *head, const struct queries *q, float dot[])
+{
+    const struct host *k = head->k;
+    const int64_t ld = ld_ctx(head);
+    for (int64_t i = 0; i < q->n; i++) {
+        const int64_t at = (q->first + i) * ld;
+        dot[i] = num_dot_of(k->model->format, host_const_at(k, head->ctx, at),
+                            host_const_at(k, head->dctx, at), head->d);
+    }
+}
+
 /* Probabilities and gradients of the scores of a tile, again from the saved maxima. */
 static void scores_backward(const struct head *head, const struct queries *q)
 {
     struct host *k = head->k;
+    float dot[HOST_QUERY_ROWS];
     int64_t width = ld_ctx(head), ld = tile_width(head);
     float *score = host_thread(k, head->thread, HOST_SCORE);
     float *dscore = host_thread(k, head->thread, HOST_DSCORE);
     query_key_scores(head, q, score);
     scores(head, q, head->dctx, width, head->value, dscore);
+    output_dots(head, q, dot);
     for (int64_t i = 0; i < q->n; i++) {
         const int64_t t = q->first + i;
         float *row = score + i * ld, *drow = dscore + i * ld;
-        const float dot = num_dot_of(k->model->format, host_const_at(k, head->ctx, t * width),
-                                     host_const_at(k, head->dctx, t * width), head->d);
-        softmax_row_backward(head, q, t, dot, row, drow);
+        softmax_row_backward(head, q, t, dot[i], row, drow);
         if (head->relative) sum_buckets(head, q, drow, t);
         row_to_operands(head, host_thread(k, head->thread, HOST_SCORE_OP), i, row, q->n_keys);
         row_to_operands(head, host_thread(k, head->thread, HOST_DSCORE_OP), i, drow, q->n_keys);

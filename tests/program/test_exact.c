@@ -103,7 +103,8 @@ TEST(exact, any_number_of_threads_for_the_wafers_of_a_process)
 {
     static const char *const before[] = {"OMP_NUM_THREADS=2", "OMP_NUM_THREADS=3",
                                          "OMP_NUM_THREADS=8",
-                                         "OMP_NUM_THREADS=2 mpirun --quiet -n 2"};
+                                         "OMP_NUM_THREADS=2 mpirun --quiet -n 2",
+                                         "OMP_NUM_THREADS=2 WSC_AHEAD=1 mpirun --quiet -n 2"};
     struct job_metrics one, many;
     check("OMP_NUM_THREADS=1", "--num_csx 5", &one);
     for (int i = 0; i < (int)(sizeof before / sizeof *before); i++) {
