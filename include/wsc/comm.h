@@ -269,6 +269,17 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
  *  (1800): WSC_DEADLOCK with the wait-for graph of the local fibers.  Not collective, but ends on
  *  every rank only when the protocol is over and what was sent has left. */
 enum wsc_err comm_run(struct comm *comm) WSC_CHECKED;
+/** What a fiber computes between two messages: it calls nothing of comm, and shares what it writes
+ *  with no other fiber. */
+typedef enum wsc_err (*comm_compute_fn)(void *arg);
+/** Wait for the running fiber's turn to compute, at most as many fibers at a time as there are
+ *  threads (num_threads()).  comm_compute() follows, with no message in between; memory for results
+ *  is taken in between. */
+void comm_compute_turn(struct comm *comm);
+/** Run @p fn(@p arg) for the running fiber, at the same time as those of other fibers that have
+ *  their turn, each on one thread; one alone has all threads for the loops inside.  Returns what
+ *  @p fn returned, with its message.  Outside fibers it is called at once. */
+enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg) WSC_CHECKED;
 /** Messages that local fibers have received so far: the event count of the emulation, for host
  *  rates. */
 int64_t comm_n_messages(const struct comm *comm);

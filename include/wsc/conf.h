@@ -373,6 +373,10 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
  *  the nearest one as a hint. */
 void conf_key_unsupported(const struct conf_parse *p, const char *path,
                           const struct conf_node *node, const struct conf_choice *choices);
+/** Report an error at @p node unless it is one of the values of @p key, a key of status ONLY: with
+ *  the key's refusal where it has one, else as conf_key_unsupported(). */
+void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node);
 /** Read a number, also `1e-05`; false after an error about @p path. */
 bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_node *node,
                       double *out);

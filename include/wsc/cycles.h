@@ -76,6 +76,10 @@ int64_t cycles_stage(const struct hw *hw, const struct model *model, const struc
  *  whose keys and values lie on the wafer.  n_new 0: no generation, whole sequences. */
 struct cycles_tokens {
     int64_t n_new, n_cached;
+    /** Encoder with a decoder: tokens of a source that pass the encoder in this step, 0 when they
+     *  did before, and tokens that the decoder attends to. */
+    int64_t n_source, n_memory;
+    int64_t n_beams; /**< beam search: texts of one prompt, or source; 0 and 1: one */
 };
 /** Cycles of the forward of one stage in a step of generation, for @p n_texts texts on a wafer; the
  *  head computes one token of each.  Texts of different lengths take as long as the longest. */

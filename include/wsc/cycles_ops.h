@@ -34,9 +34,11 @@ struct cycles_layout {
     double tokens; /**< of a sequence */
     double cached; /**< tokens of a sequence before those, whose keys and values are kept */
     double texts;  /**< sequences of a lane, over whose rows their cached keys spread */
-    double t;      /**< tokens of a PE */
-    double head_t; /**< tokens of a PE that go through the head */
-    double room;   /**< 32-bit sums that fit a PE while a weight gradient is formed */
+    struct cycles_tokens generated;    /**< step of generation; n_new 0: whole sequences */
+    double of_stack[MODEL_MAX_STACKS]; /**< in generation: sequences of a lane in each stack */
+    double t;                          /**< tokens of a PE */
+    double head_t;                     /**< tokens of a PE that go through the head */
+    double room; /**< 32-bit sums that fit a PE while a weight gradient is formed */
     struct cycles_side hidden, heads,
         filter;      /**< heads: of attention, which have columns of their own */
     double mac;      /**< multiply-adds per cycle, sums in 32 bits */

@@ -58,6 +58,15 @@ struct data_share {
 struct data_range {
     int64_t first, end;
 };
+/** What a step of generation does with the texts of a batch; all borrowed. */
+struct data_step {
+    const struct data_range *positions; /**< of each text, that the step computes */
+    /** Beam search: texts of one prompt, which follow each other; 0 and 1: one. */
+    int64_t n_beams;
+    /** Text that each text continues: one of the same prompt, of which positions before those of
+     *  the step are taken.  NULL: every text continues itself. */
+    const int64_t *from;
+};
 
 /** The samples of one input section: all *.h5 of its directories, sorted by path; of data_subset
  *  only the samples in its ranges.

@@ -44,16 +44,20 @@ void host_destroy(struct host **k);
  *  order. */
 void host_begin(struct host *k, const struct data_share *share, const struct data_batch *batch);
 /** Start a step of generation instead of a micro-batch: sample i of @p batch is a text whose
- *  positions [0, first[i]) earlier steps have been through, so that their keys and values are in
- *  the cache; the forwards compute positions [first, end) alone, and the head the last of them,
- *  whose logits are kept.  Logits have the same bits however a text was cut into steps, whatever
- *  else is in the batch; they are those of host_begin() and host_want_logits() but for the last
- *  bits, because a product of few rows is another one to the library (num_gemm_rows).
+ *  positions before the first one of @p step earlier steps have been through, so that their keys
+ *  and values are in the cache; the forwards compute positions [first, end) alone, and the head the
+ *  last of them, whose logits are kept.  Logits have the same bits however a text was cut into
+ *  steps, whatever else is in the batch; they are those of host_begin() and host_want_logits() but
+ *  for the last bits, because a product of few rows is another one to the library (num_gemm_rows).
+ *
+ *  Of an encoder with a decoder the positions are those of the target.  The first text of each
+ *  prompt passes the encoder in the step that computes its position 0, with the whole source; the
+ *  keys and values of its output serve all texts of the prompt from then on.
  *  WSC_NOMEM: no room for the cache. */
 enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
-                               const struct data_range *positions) WSC_CHECKED;
-/** Bytes of the keys and values of @p n_tokens of one text, in all layers, in the model's format.
- */
+                               const struct data_step *step) WSC_CHECKED;
+/** Bytes of the keys and values of @p n_tokens of one text, in all layers of a decoder, in the
+ *  model's format; and of those of @p n_tokens of a source that it attends to. */
 int64_t host_cache_bytes(const struct model *model, int64_t n_tokens);
 /** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. The vector has
  *  its tensors in the order of the stage's views; it is not read after the call. */

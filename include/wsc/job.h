@@ -64,6 +64,9 @@ struct job {
     int64_t max_new_tokens;
     double temperature, top_p; /**< as struct wafer_prompts has them, and the next two */
     int64_t top_k, eos_id;
+    int64_t n_beams;       /**< texts of a prompt in beam search; 0 and 1: no search */
+    double length_penalty; /**< as struct wafer_prompts has it, and the next one */
+    bool early_stopping;
     /** JSON Lines of an evaluation harness whose log-likelihoods to compute (mode EVAL), or NULL.
      */
     const char *requests;

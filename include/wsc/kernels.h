@@ -15,7 +15,7 @@
  *          TRY(kernels_backward(k, s, weights[s], grads[s], &simulated));
  *      kernels_destroy(&k);
  *
- *  One struct per wafer; not thread-safe, threads are used inside.  Read next:
+ *  One struct per wafer, for one thread at a time; threads are used inside.  Read next:
  *  docs/decisions/0017-kernel-table.md, docs/CONTRIBUTING.md (adding a row). */
 #ifndef WSC_KERNELS_H
 #define WSC_KERNELS_H
@@ -54,11 +54,11 @@ void kernels_destroy(struct kernels **k);
 void kernels_begin(struct kernels *k, const struct data_share *share,
                    const struct data_batch *batch);
 /** Start a step of generation instead of a micro-batch: sample i of @p batch is a text, of which
- * the forwards compute @p positions [first, end); earlier ones are cached on the host (see
+ * the forwards compute positions [first, end) of @p step; earlier ones are cached on the host (see
  *  host_begin_cached()), and computed again on the mesh, which has no cache.  The logits of the
  *  last position are kept. */
 enum wsc_err kernels_begin_cached(struct kernels *k, const struct data_batch *batch,
-                                  const struct data_range *positions) WSC_CHECKED;
+                                  const struct data_step *step) WSC_CHECKED;
 /** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. The values are
  *  kept until the backward pass.  Errors on the mesh alone: a deadlock of the program, memory of a
  *  PE; the host cannot fail. */
@@ -79,6 +79,9 @@ enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
 enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
                                      const struct model_weights *weights, float *grads,
                                      struct kernels_simulated *simulated) WSC_CHECKED;
+/** True when forward and backward may run on a worker thread while others compute on theirs: on the
+ *  host.  The mesh has threads of its own.  False for NULL. */
+bool kernels_share_threads(const struct kernels *k);
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling).  On the mesh @p scale is 1: fp32 needs no other. */
 void kernels_scale_gradients(struct kernels *k, double scale);
@@ -164,6 +167,8 @@ struct kernels_row {
     /** A program that makes its own operands and compares its own result; then the columns from
      *  `sizes` to `host` are NULL. */
     enum wsc_err (*collective)(const struct programs_case *c, struct programs_result *r);
+    /** Cycles of a collective by its formula, before it runs; NULL: there is none. */
+    double (*expected)(const struct programs_case *c);
 };
 /** Row @p i of the table, NULL after the last one. */
 const struct kernels_row *kernels_row_at(int i);
@@ -175,8 +180,8 @@ enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) 
  *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,
                              struct programs_result *r) WSC_CHECKED;
-/** Cycles of case @p c by the row's analytical model; negative for a collective, whose program
- *  computes them. */
+/** Cycles of case @p c by the row's analytical model or its formula; negative where there is none.
+ */
 double kernels_row_cycles(const struct kernels_row *row, const struct programs_case *c);
 /** What the values of case @p c may be off the definition: the row's tolerance, and in a 16-bit
  *  format four roundings to it, since results pass through sums, products and a map that round

@@ -77,6 +77,7 @@ struct mesh_share {
      *  first[p + 1] of @p bytes. */
     enum wsc_err (*spread)(void *ctx, void *bytes, const int64_t *first);
 };
+struct mesh_snapshots;
 /** A fabric before it is made: size, generation and 16-bit format, for mesh_create(). */
 struct mesh_config {
     int w, h; /**< PEs; at most 2048 each */
@@ -92,7 +93,12 @@ struct mesh_config {
     const struct mesh_share *share;
     /** Called by one thread now and then while the fabric runs, with the cycle; NULL: never. */
     void (*progress)(void *ctx, int64_t cycle);
-    void *progress_ctx;
+    /** Asked by one thread after every cycle: true ends the run with WSC_INTERRUPTED, after a
+     *  snapshot where they are written; NULL: never. */
+    bool (*stop)(void *ctx);
+    void *progress_ctx; /**< of both */
+    /** <wsc/mesh_snapshot.h>, borrowed until mesh_destroy(); NULL: none. */
+    struct mesh_snapshots *snapshots;
 };
 /** PEs x .. x + w - 1, y .. y + h - 1. */
 struct mesh_rect {

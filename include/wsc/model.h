@@ -312,6 +312,9 @@ struct model {
     double qk_scale;
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;
+    /** embeddings_scale multiplies what the norm after the embeddings takes, as in the class of
+     *  BERT; else what that norm gives. */
+    bool scale_first;
     uint64_t seed;          /**< of dropout */
     enum num_format format; /**< of weights on the wire and operands of products */
     bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
@@ -487,6 +490,14 @@ struct model_transfer {
 static inline int model_n_transfers(const struct model *m, bool training)
 {
     return training ? 2 * m->n_stages - m->first_trained : m->n_stages;
+}
+/** First stage of stack @p stack in forward order. */
+static inline int model_first_stage(const struct model *m, int stack)
+{
+    int first = 0;
+    while (first < m->n_stages && m->stage[first].stack != stack)
+        first++;
+    return first;
 }
 /** Transfer @p k of a pass. */
 static inline struct model_transfer model_transfer_at(const struct model *m, int k)

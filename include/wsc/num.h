@@ -34,8 +34,9 @@ void num_init(int n_threads);
 int num_threads(void);
 /** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when all
  *  are done.  Items are taken by the threads as they become free, so nothing may depend on which
- *  thread runs which.  Bodies must not write the same data, nor call num_parallel.  thread is in
- *  [0, num_threads()), for scratch memory of its own. */
+ *  thread runs which.  Bodies must not write the same data.  thread is in [0, num_threads()), for
+ *  scratch memory of its own.  A body that calls num_parallel runs the items of that loop itself,
+ *  one after the other, as the thread that it is. */
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx);
 
 /* ---- formats --------------------------------------------------------------------------------- */
@@ -145,9 +146,14 @@ void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
 
 /** y += x, elementwise, fp32; the arrays do not overlap. */
 void num_add(float *restrict y, const float *restrict x, int64_t n);
-/** y += x, elementwise, fp32, where x is in a 16-bit format: widened exactly, then added. */
-void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
-                     int64_t n);
+/** out = x + y, elementwise, fp32; out may be x. */
+void num_sum_of(float *out, const float *x, const float *restrict y, int64_t n);
+/** y (n) += each of @p rows rows of x, one after the other, fp32: the bits of as many num_add().
+ *  The rows are in @p format, @p ld elements apart, and are widened exactly. */
+void num_add_rows(enum num_format format, float *restrict y, const void *x, int64_t rows,
+                  int64_t ld, int64_t n);
+/** Sum of x[i] y[i] of two vectors (n) in @p format, widened exactly, in the order of num_dot(). */
+float num_dot_of(enum num_format format, const void *x, const void *y, int64_t n);
 /** y *= s, elementwise, fp32. */
 void num_scale(float *restrict y, float s, int64_t n);
 /** Sum of squares of one block of @p n numbers in double, in a fixed order (16 lanes, then a tree):

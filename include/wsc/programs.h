@@ -59,7 +59,9 @@ struct programs_case {
     struct mesh_watch *watch; /**< borrowed; NULL: nobody watches */
     /** Called while the fabric runs (struct mesh_config); each program of a case counts from 0. */
     void (*progress)(void *ctx, int64_t cycle);
+    bool (*stop)(void *ctx); /**< as in struct mesh_config */
     void *progress_ctx;
+    struct mesh_snapshots *snapshots; /**< borrowed, of all programs of the case; NULL: none */
 };
 /** What a run of a program gave. */
 struct programs_result {
@@ -85,6 +87,12 @@ enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_
 /** Add a vector of every PE and give the sum to all: reduce and broadcast, a ring, or a tree from
  *  the middle of a row (ktree). */
 enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r);
+/** Cycles of programs_run_broadcast() by the formula of HPDC'24, before it runs. */
+double programs_expect_broadcast(const struct programs_case *c);
+/** Cycles of programs_run_reduce() by the formula of HPDC'24; `auto`: its lower bound. */
+double programs_expect_reduce(const struct programs_case *c);
+/** Cycles of programs_run_allreduce() by the formula of HPDC'24; negative for a ktree. */
+double programs_expect_allreduce(const struct programs_case *c);
 /** Send a block of PE (0, 0) to each PE. */
 enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs_result *r);
 /** Send a block of each PE to PE (0, 0). */

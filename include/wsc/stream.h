@@ -263,6 +263,11 @@ struct stream_at {
     bool losses_after;             /**< loss sums of the micro-batch go up after the stage */
     bool starts_micro, ends_micro; /**< first and last transfer of its micro-batch */
 };
+/** Is @p at the first transfer of its batch? */
+static inline bool stream_starts_batch(const struct stream_at *at)
+{
+    return at->starts_micro && at->micro == 0;
+}
 /** Iterator over the transfers of one batch: micro-batch by micro-batch, stages forward, then in
  *  training backward.  Usage: `while (stream_walk_next(&walk)) use(&walk.at);` It costs nothing but
  *  counters, so every role has its own. */
@@ -270,11 +275,13 @@ struct stream_walk {
     struct stream_at at;       /**< valid after stream_walk_next() returned true */
     const struct model *model; /**< borrowed */
     int in_micro;              /**< position of the transfer in its micro-batch */
+    int first;                 /**< position of the first transfer: those before are left out */
     int losses_after;          /**< the position after which losses go up; -1: none do */
     int n_per_micro;           /**< transfers of a micro-batch */
     int n;                     /**< transfers of the batch */
 };
-/** The walk over step @p step of @p pass, before its first transfer. */
+/** The walk over step @p step of @p pass, before its first transfer.  In generation the steps after
+ *  the first leave out the stages of an encoder, whose output stays on the wafers. */
 struct stream_walk stream_walk_of_step(const struct model *model, const struct stream_pass *pass,
                                        int64_t step);
 /** Move to the next transfer; false after the last one. */
@@ -283,13 +290,13 @@ static inline bool stream_walk_next(struct stream_walk *walk)
     struct stream_at *at = &walk->at;
     if (++at->index >= walk->n) return false;
     if (++walk->in_micro == walk->n_per_micro) {
-        walk->in_micro = 0;
+        walk->in_micro = walk->first;
         at->micro++;
     }
     const struct model_transfer transfer = model_transfer_at(walk->model, walk->in_micro);
     at->stage = transfer.stage;
     at->backward = transfer.backward;
-    at->starts_micro = walk->in_micro == 0;
+    at->starts_micro = walk->in_micro == walk->first;
     at->ends_micro = walk->in_micro == walk->n_per_micro - 1;
     at->losses_after = walk->in_micro == walk->losses_after;
     return true;
@@ -353,6 +360,18 @@ struct stream_msg {
         struct comm_msg wire; /**< these bytes as comm sends and receives them */
     };
 };
+/** A generated text, as STREAM_MSG_TEXTS carries it: its tokens after STREAM_TEXT_HEAD words. */
+struct stream_text {
+    int64_t n;             /**< tokens */
+    double score;          /**< of a beam search; 0 without one */
+    const int32_t *tokens; /**< borrowed */
+};
+/** Words before the tokens of a text: their number, and the score in two. */
+enum { STREAM_TEXT_HEAD = 3 };
+/** Write @p text to @p words; returns how many it took. */
+int64_t stream_text_put(int32_t *words, const struct stream_text *text);
+/** Read the text at @p words, whose tokens stay there; returns how many it takes. */
+int64_t stream_text_get(const int32_t *words, struct stream_text *text);
 /** Loss sums of one subtree of the canonical reduction, as they travel. */
 struct stream_loss {
     double loss_sum; /**< what is trained: nats over masked tokens; of several heads the weighted

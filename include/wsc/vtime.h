@@ -127,6 +127,9 @@ struct vtime_bar {
     int64_t rate_bytes_per_s; /**< SEND: of the link; 0: no limit */
     /** STAGE, in generation: positions of a text that are new, and known from earlier steps. */
     int64_t n_new, n_cached;
+    /** STAGE, in generation: positions of a source that are new, those that a decoder attends to,
+     *  and texts of one prompt. */
+    int64_t n_source, n_memory, n_beams;
 };
 
 /** Events of one sequential program in the order in which it made them.  One for each program of a

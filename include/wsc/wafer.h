@@ -29,7 +29,8 @@
 /** One wafer of this rank; its fields are private to src/wafer. */
 struct wafer;
 
-/** What a wafer generates: continuations of its share of the prompts.  Tokens are sampled from
+/** What a wafer generates: continuations of its share of the prompts; with an encoder prompts are
+ *  sources, and targets are generated.  Tokens are sampled from
  *  (seed, prompt, position), so a text does not depend on the others or on the number of wafers. */
 struct wafer_prompts {
     /** Prompts of all wafers. */
@@ -42,6 +43,13 @@ struct wafer_prompts {
     double top_p;       /**< sample among the most likely that have this much probability
                              together (Holtzman et al. 2020); 1 = all */
     int64_t eos_id;     /**< a text ends after this token; -1 = none */
+    /** Beam search (src/wafer/wafer_beams.c): texts of a prompt that are open side by side, at
+     * least 1, which is no search; exponent of the length in a text's score; whether the search
+     * ends when as many have ended. */
+    int n_beams;
+    double length_penalty;
+    bool early_stopping;
+    int32_t start_id; /**< first token of every target, of an encoder with a decoder */
     /** Seed of the sampling. */
     uint64_t seed;
 };

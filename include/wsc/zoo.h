@@ -236,6 +236,7 @@ enum zoo_nonlinearity {
     ZOO_GATED = 32,
     ZOO_SWIGLU = ZOO_GATED + ZOO_SILU,
     ZOO_GEGLU = ZOO_GATED + ZOO_GELU,
+    ZOO_GEGLU_NEW = ZOO_GATED + ZOO_GELU_NEW,
     ZOO_REGLU = ZOO_GATED + ZOO_RELU,
     ZOO_LIGLU = ZOO_GATED + ZOO_LINEAR
 };
@@ -354,6 +355,7 @@ struct zoo_model {
     bool use_dropout_outside_residual_path;
     bool use_transformer_initialization; /**< and scores over the root of the head's width */
     double initializer_factor;           /**< of the initial deviations of T5 */
+    int64_t decoder_start_token_id;      /**< first token of a target in generation */
     double label_smoothing;     /**< share of the uniform distribution in the labels, in training */
     struct zoo_patterns freeze; /**< expressions that occur in the names of frozen tensors */
     struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */

@@ -3,8 +3,10 @@
  * and its error against the host, or runs the survey or the calibration and prints their points.
  * What --explain, --heatmap and --trace show: mesh_show.c. */
 #include "cmd.h"
+#include "mesh_plan.h"
 #include "mesh_ranks.h"
 #include "mesh_show.h"
+#include "mesh_snapshot.h"
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"
@@ -12,8 +14,8 @@
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
+#include <wsc/mesh_snapshot.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +37,13 @@ static void print_list(void)
     }
 }
 
+/* Router-cycles a second of what ran here, after the snapshot where one was resumed from. */
+static double host_rate(const struct programs_case *c, const struct programs_result *r)
+{
+    const int64_t cycles = r->stats.cycles - mesh_snapshots_resumed(c->snapshots);
+    return r->host_seconds > 0 ? (double)cycles * c->w * c->h / r->host_seconds : 0;
+}
+
 /* The result as one object; the fields are in docs/FILES.md. */
 static void print_json(const char *name, const struct programs_case *c,
                        const struct programs_result *r)
@@ -46,9 +55,8 @@ static void print_json(const char *name, const struct programs_case *c,
                  "\"max_error\": %.9g, \"elements\": %lld",
                  name, r->algo, c->arch == MESH_WSE3 ? "wse3" : "wse2", c->w, c->h,
                  (long long)r->words, (long long)r->stats.cycles, (long long)r->stats.wavelets,
-                 (long long)r->stats.wavelet_hops, router_cycles, r->host_seconds,
-                 r->host_seconds > 0 ? router_cycles / r->host_seconds : 0, r->max_error,
-                 (long long)r->stats.elements);
+                 (long long)r->stats.wavelet_hops, router_cycles, r->host_seconds, host_rate(c, r),
+                 r->max_error, (long long)r->stats.elements);
     if (r->form >= 0) (void)printf(", \"analytical_cycles\": %.1f", r->form);
     if (r->tile_most > 0)
         (void)printf(", \"tile_cycles_mean\": %.1f, \"tile_cycles_most\": %.0f", r->tile_mean,
@@ -71,7 +79,7 @@ static void print_text(const char *title, const struct programs_case *c,
                      r->tile_most);
     if (r->host_seconds > 0)
         (void)printf("%.3g s on this host, %.3g M router-cycles/s\n", r->host_seconds,
-                     1e-6 * (double)r->stats.cycles * c->w * c->h / r->host_seconds);
+                     1e-6 * host_rate(c, r));
 }
 
 /* A fabric that suits the kernel, and the choices of the options in the kernel's types. */
@@ -178,30 +186,50 @@ struct running {
 static void show_cycle(void *ctx, int64_t cycle)
 {
     struct running *r = ctx;
-    if (!r->newest) r->total = (int64_t)fmax(kernels_row_cycles(r->row, r->c), 0);
+    if (!r->newest) r->total = app_plan_cycles(r->row, r->c);
     if (cycle < r->newest) r->over += r->newest;
     r->newest = cycle;
     out_progress_at(r->row->name, r->over + cycle, r->total, "cycles");
 }
 
 /* Run the kernel on its fabric, watched when something is to be shown. */
-static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
-                           const struct hw *machine)
+static enum wsc_err run_shown(struct app_mesh *o, const struct kernels_row *k,
+                              struct programs_result *r)
 {
-    const char *name = k->name;
-    struct programs_result r;
-    o->c.hw = machine;
-    TRY(app_show_begin(&o->show, o->c.w, o->c.h));
-    o->c.watch = o->show.watch;
     struct running running = {.row = k, .c = &o->c};
     const bool shows = !o->c.share || !o->c.share->part; /* the first of the ranks does */
     o->c.progress = shows ? show_cycle : NULL;
     o->c.progress_ctx = &running;
-    if (shows) out_progress_start(name, 0);
-    enum wsc_err rc = kernels_row_run(k, &o->c, &r);
+    if (shows) {
+        out_progress_start(k->name, 0);
+        out_progress(0, "cycles; setting up");
+    }
+    enum wsc_err rc = kernels_row_run(k, &o->c, r);
     out_progress_end();
-    if (!rc && shows) rc = show_result(o, name, &r);
+    return !rc && shows ? show_result(o, k->name, r) : rc;
+}
+
+/* With snapshots, where they are asked for, and until a signal ends it. */
+static enum wsc_err run_saved(struct app_mesh *o, const struct kernels_row *k, struct comm *comm,
+                              struct programs_result *r)
+{
+    struct app_snapshots *snapshots;
+    TRY(app_show_begin(&o->show, o->c.w, o->c.h));
+    o->c.watch = o->show.watch;
+    enum wsc_err rc = app_snapshot_begin(&snapshots, o, comm);
+    if (!rc) rc = app_snapshot_end(&snapshots, run_shown(o, k, r));
     app_show_fini(&o->show);
+    return rc;
+}
+
+static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
+                           const struct hw *machine, struct comm *comm)
+{
+    const char *name = k->name;
+    struct programs_result r;
+    o->c.hw = machine;
+    if (o->plan) return app_plan_print(o, k);
+    enum wsc_err rc = run_saved(o, k, comm, &r);
     if (rc) return wsc_err_frame(rc, __FILE__, __LINE__, name);
     if (r.max_error <= kernels_row_tolerance(k, &o->c)) return WSC_OK;
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
@@ -218,7 +246,7 @@ static enum wsc_err run_kernel(struct app_call *call)
     TRY(check_kernel(call, k));
     complete(&o->c, o);
     enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
-    if (!rc) rc = run_on(o, k, &machine);
+    if (!rc) rc = run_on(o, k, &machine, o->c.share ? call->comm : NULL);
     hw_machine_fini(&cluster);
     return rc;
 }

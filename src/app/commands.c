@@ -119,6 +119,7 @@ const struct app_command app_commands[] = {
          "  wsc mesh reduce --fabric 8x1 --algo chain --trace chain.json --trace_pe 0-7,0\n"
          "  mpirun -n 4 wsc mesh allreduce --fabric 750x994 --words 1024 --threads 1\n",
      .ranks = APP_RANKS_SHARE,
+     .stops = true,
      .request_bytes = sizeof(struct app_mesh),
      .run = app_run_mesh},
     {.name = "data",

@@ -13,6 +13,7 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/num.h>
+#include <wsc/out.h>
 #include <wsc/report.h>
 #include <wsc/stop.h>
 #include <wsc/store.h>
@@ -156,7 +157,9 @@ static enum wsc_err run_command(const struct app_command *command, int argc, cha
 {
     struct app_call call = {.command = command, .table = app_options};
     struct comm *comm = NULL;
-    enum wsc_err rc = command->ranks == APP_RANKS_ALL ? wsc_stop_start() : WSC_OK;
+    const bool stops = command->stops || command->ranks == APP_RANKS_ALL;
+    enum wsc_err rc = stops ? wsc_stop_start() : WSC_OK;
+    if (!rc) rc = out_progress_check();
     if (!rc) rc = app_parse(&call, command, app_options, argc, argv);
     call.commands = app_commands;
     if (!rc && call.help) {

@@ -121,6 +121,7 @@ struct app_command {
     const char *about;    /**< paragraph below the usage, or NULL */
     const char *examples; /**< lines, each ended by \n */
     enum app_ranks ranks;
+    bool stops;           /**< looks at wsc_stop_asked(), as all commands of APP_RANKS_ALL do */
     size_t request_bytes; /**< a struct that begins with struct app_config */
     enum wsc_err (*run)(struct app_call *call);
 };

@@ -130,6 +130,7 @@ enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 #define TO_HF       "from cs to hf"
 #define SHAPES      "shape of a kernel (wsc mesh list shows which kernel takes which)"
 #define WATCH       "what a kernel did"
+#define SNAPSHOTS   "interrupting and resuming a kernel"
 #define SURVEY      "survey"
 #define KERNEL_ONLY "!WHAT=list !WHAT=survey !WHAT=calibration"
 
@@ -280,6 +281,16 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "top_p", APP_REAL, "P", GENERATION, AT(run, job.top_p), .low = 1e-9, .high = 1,
      .preset = "1", .modes = "generate", .needs = "!temperature=0",
      .help = "sample among the most likely tokens that have the probability P together; 1: all"},
+    {APP_ON_RUN, "num_beams", APP_INT, "N", GENERATION, AT(run, job.n_beams), .min = 1, .max = 64,
+     .preset = "1", .modes = "generate", .needs = "temperature=0",
+     .help = "beam search: the N most likely texts of each prompt are continued side by side; 1: none"},
+    {APP_ON_RUN, "length_penalty", APP_REAL, "A", GENERATION, AT(run, job.length_penalty),
+     .low = -100, .high = 100, .preset = "1", .modes = "generate", .needs = "num_beams",
+     .help = "beam search: a text's score is its log-probability over its new tokens to the A-th "
+             "power"},
+    {APP_ON_RUN, "early_stopping", APP_FLAG, NULL, GENERATION, AT(run, job.early_stopping),
+     .modes = "generate", .needs = "num_beams",
+     .help = "beam search: a prompt is done when N texts have ended"},
     {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
      .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate eval",
      .help =
@@ -416,6 +427,20 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "trace_events", APP_INT, "N", WATCH, AT(mesh, show.trace_events), .min = 1,
      .max = 50000000, .preset = "200000", .needs = "trace",
      .help = "the most events of all traced PEs together"},
+    {APP_ON_MESH, "plan", APP_FLAG, AT(mesh, plan),
+     .needs = KERNEL_ONLY " !explain !heatmap !trace !snapshot !resume",
+     .help = "instead of the run: how long it would take, on how many threads or ranks, in how "
+             "much memory"},
+    {APP_ON_MESH, "snapshot", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, snapshot),
+     .needs = KERNEL_ONLY,
+     .help = "write the state of the run there when SIGTERM or SIGUSR1 ends it, and with --every "
+             "at intervals; the newest replaces the one before"},
+    {APP_ON_MESH, "every", APP_INT, "CYCLES", SNAPSHOTS, AT(mesh, every), .min = 1,
+     .max = INT32_MAX, .needs = "snapshot", .help = "cycles from one snapshot to the next",
+     .preset_why = "one when a signal ends the run"},
+    {APP_ON_MESH, "resume", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, resume), .needs = KERNEL_ONLY,
+     .help = "continue from a snapshot of the same kernel with the same sizes, on any number of "
+             "threads and ranks"},
     {APP_ON_MESH, "max_p", APP_INT, "P", SURVEY, AT(mesh, max_p), .min = 4, .max = 512,
      .preset = "512", .needs = "WHAT=survey", .help = "largest row of PEs"},
     {APP_ON_MESH, "max_words", APP_INT, "B", SURVEY, AT(mesh, max_words), .min = 1, .max = 4096,

@@ -101,7 +101,9 @@ struct app_mesh {
     struct app_show show;
     int arch, half, format, pass; /**< enum mesh_arch, mesh_half, num_format, backward */
     int64_t max_p, max_words, seed, threads;
-    bool json;
+    const char *snapshot, *resume; /**< files; NULL: none */
+    int64_t every;                 /**< cycles from one snapshot to the next; 0: none at intervals */
+    bool plan, json;
 };
 
 /** Text that `wsc data` and `wsc data train-bpe` read. */

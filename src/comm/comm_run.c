@@ -127,13 +127,23 @@ static enum wsc_err run_next(struct comm *comm)
     return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
 }
 
+/* Nobody is ready: what has arrived may wake more fibers; then those compute that ask for it, and
+ * else the rank waits. */
+static enum wsc_err find_work(struct comm *comm)
+{
+    bool moved;
+    TRY(comm_remote_poll(comm, &moved));
+    if (comm->ready_head || comm_compute_next(comm)) return WSC_OK;
+    return wait_for_others(comm);
+}
+
 /* One turn: a ready fiber, and every eighth time a look at MPI, so that neither starves. */
 static enum wsc_err take_turn(struct comm *comm, int64_t turn)
 {
     enum { POLL_EVERY = 8 };
     bool moved;
     TRY(comm_progress_check(comm));
-    if (!comm->ready_head) return wait_for_others(comm);
+    if (!comm->ready_head) return find_work(comm);
     TRY(run_next(comm));
     return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
 }
@@ -157,5 +167,6 @@ enum wsc_err comm_run(struct comm *comm)
         comm_fiber_destroy(comm->fiber[i]);
     comm->n_fibers = comm->n_done = 0;
     comm->ready_head = comm->ready_tail = NULL;
+    comm_compute_forget(comm);
     return rc;
 }

@@ -61,7 +61,8 @@ struct comm_place {
 };
 
 /* One program of a role: its stack, its state, and the link that it waits for.  States: READY (in
- * the ready list or running), RECEIVING (an empty link), SENDING (a full one), DONE. */
+ * the ready list or running), RECEIVING (an empty link), SENDING (a full one), COMPUTING (on the
+ * threads, or its turn), DONE. */
 struct comm_fiber {
     struct comm_place place;
     void *stack; /* owned mapping, guard page first */
@@ -71,12 +72,12 @@ struct comm_fiber {
     struct comm *comm;
     int role;
     char name[48];
-    enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_DONE } state;
+    enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_COMPUTING, FIBER_DONE } state;
     struct comm_link *waits_for;
     struct vtime_recorder *recorder;    /* borrowed; NULL outside the steps to be recorded */
     struct vtime_recorder *of_the_pass; /* borrowed; NULL: the pass is not recorded */
     enum wsc_err rc;
-    struct comm_fiber *next; /* in the ready list */
+    struct comm_fiber *next; /* in the ready list, or among those that wait for a turn */
     void *fake_stack;        /* of AddressSanitizer */
 };
 
@@ -159,6 +160,8 @@ struct comm {
     struct comm_fiber **fiber; /* owned, n_fibers of capacity */
     int n_fibers, fiber_capacity, n_done;
     struct comm_fiber *ready_head, *ready_tail;
+    struct comm_fiber *turn_head, *turn_tail; /* wait for their turn to compute */
+    struct comm_computation *computations;    /* borrowed, of fibers that have it */
     struct comm_fiber *running;
     struct comm_stack *stacks;
     int64_t n_messages;
@@ -195,6 +198,12 @@ void comm_fiber_block(struct comm *comm);
 /* Put a fiber at the end of the ready list. */
 void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
 void comm_fiber_free_stacks(struct comm *comm);
+
+/* comm_compute.c */
+/* When no fiber is ready: let some compute, or let them in; false when none asks for it. */
+bool comm_compute_next(struct comm *comm);
+/* After an error nobody computes any more. */
+void comm_compute_forget(struct comm *comm);
 
 /* comm_progress.c: NULL progress with one rank, and where MPI wants all calls on one thread */
 enum wsc_err comm_progress_start(struct comm *comm);

@@ -240,8 +240,8 @@ void conf_key_default(struct conf_parse *p, int row)
 }
 
 /* Values that mean "off", or nothing. */
-static void read_only(struct conf_parse *p, const struct conf_key *key,
-                      const struct conf_node *node)
+void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
+                         const struct conf_node *node)
 {
     if (conf_choice_find(key->choices, node) >= 0) return;
     if (key->refusal)
@@ -269,7 +269,7 @@ void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node)
     p->given[row] = node;
     named.path = conf_key_name(p, p->spelling ? p->spelling : key->path, path);
     if (key->status == CONF_ONLY) {
-        read_only(p, key, node);
+        conf_key_check_only(p, key, node);
         return;
     }
     if (key->status == CONF_NOISE)

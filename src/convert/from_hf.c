@@ -179,6 +179,15 @@ static bool is_tied_head(const struct import *im, const char *name)
     return false;
 }
 
+/* A second name of a table that the model has once. */
+static bool is_copy(const struct import *im, const char *name)
+{
+    const char *const *copy = im->cs.family->copies;
+    for (; copy && *copy; copy++)
+        if (!strcmp(*copy, name)) return true;
+    return false;
+}
+
 /* Tensors of the folder that no pair has taken: buffers and copies of a tied head are known,
  * others are errors. */
 static enum wsc_err match_rest(struct import *im)
@@ -186,6 +195,7 @@ static enum wsc_err match_rest(struct import *im)
     for (int i = 0; i < im->files->n_tensors; i++) {
         const char *name = im->files->tensor[i].name;
         if (im->used[i] || convert_is_buffer(name) || is_tied_head(im, name)) continue;
+        if (is_copy(im, name)) continue;
         im->result->n_left_out++;
         if (!im->job->lenient && !convert_ends_with(im->cs.family->beside, name))
             return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: tensor %s is none of a %s model",

@@ -329,7 +329,7 @@ static void add_predictions(const struct convert_yaml *y)
 {
     const json_int_t tokens =
         json_integer_value(json_object_get(y->from->json, "max_position_embeddings"));
-    if (y->family->processor)
+    if (y->family->processor && !y->family->decoder_stack)
         (void)fprintf(y->out, "    max_predictions_per_seq: %lld\n",
                       (long long)(tokens > 31 ? tokens * 5 / 32 : 1));
 }

@@ -4,6 +4,7 @@
 #include "hf_families.h"
 #include "hf_family.h"
 #include "hf_key.h"
+#include "hf_rows.h"
 #include "hf_special_keys.h"
 
 #include <string.h>
@@ -16,6 +17,14 @@ static const struct convert_word activation[] = {
 static const struct convert_word gated_activation[] = {
     {"silu", "swiglu"}, {"gelu", "geglu"}, {"relu", "reglu"}, {NULL, NULL}};
 
+static const struct convert_word t5_activation[] = {{"relu", "relu"},
+                                                    {"gelu", "gelu"},
+                                                    {"gelu_new", "gelu_new"},
+                                                    {"silu", "silu"},
+                                                    {NULL, NULL}};
+/* The library takes the tanh form of the function there. */
+static const struct convert_word t5_gated_activation[] = {{"gated-gelu", "geglu_new"},
+                                                          {NULL, NULL}};
 static const struct convert_word btlm_activation[] = {{"swiglu", "swiglu"},
                                                       {"gelu_new", "gelu_new"},
                                                       {"gelu", "gelu"},
@@ -27,80 +36,7 @@ static const struct convert_word mpt_norm[] = {{"low_precision_layernorm", "bias
 static const struct convert_word rotary_alone[] = {{"rotary", "rotary"}, {NULL, NULL}};
 static const struct convert_word gelu_alone[] = {{"gelu", "gelu"}, {NULL, NULL}};
 
-/* ---- shorthand ------------------------------------------------------------------------------- */
-
 /* clang-format off */
-#define BOTH(h, c, t)    .hf = (h), .cs = (c), .type = CONVERT_##t
-#define MISSING(v)       .missing = (v)
-#define OLD(h)           .old_hf = (h)
-#define HF_IS(h, t, v)   .hf = (h), .type = CONVERT_##t, .fixed = (v), .missing = (v)
-#define CS_IS(c, v)      .cs = (c), .fixed = (v)
-#define CS_SETS(c, v)    .cs = (c), .fixed = (v), .any = true
-#define SPECIAL(name, c, ...)                                                                      \
-    .cs = (c), .to_cs = convert_##name##_to_cs, .to_hf = convert_##name##_to_hf, .reads = {__VA_ARGS__}
-#define THETA            BOTH("rope_theta", "rope_theta", REAL), .to_cs = convert_rope_theta_to_cs
-#define SCALING {SPECIAL(rope_scaling, "pos_scaling_factor", "rope_scaling", "rope_parameters")}
-#define HEAD_DIM {SPECIAL(head_dim, "rotary_dim", "head_dim", "partial_rotary_factor")}
-#define N(rows)          ((int)(sizeof(rows) / sizeof *(rows)))
-#define NO_SCALING {CS_IS("pos_scaling_factor", "1.0")}
-#define NO_WINDOW  {CS_IS("attention_sliding_window_length", "null")}
-#define GPT2_KEYS                                                                                  \
-    {BOTH("vocab_size", "vocab_size", INT)},                                                       \
-    {BOTH("n_embd", "hidden_size", INT)},                                                          \
-    {BOTH("n_layer", "num_hidden_layers", INT)},                                                   \
-    {BOTH("n_head", "num_heads", INT)},                                                            \
-    {BOTH("n_positions", "max_position_embeddings", INT)},                                         \
-    {SPECIAL(inner, "filter_size", "n_inner")},                                                    \
-    {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-05")},                    \
-    {BOTH("embd_pdrop", "embedding_dropout_rate", REAL), MISSING("0.1")},                          \
-    {BOTH("attn_pdrop", "attention_dropout_rate", REAL), MISSING("0.1")},                          \
-    {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")}
-#define BIASES(attention, output, ffn, head)                                                       \
-    {CS_IS("use_projection_bias_in_attention", attention)},                                        \
-    {CS_IS("use_ffn_bias_in_attention", output)},                                                  \
-    {CS_IS("use_ffn_bias", ffn)},                                                                  \
-    {CS_IS("use_bias_in_output", head)}
-#define POSITIONS(kind)                                                                            \
-    {CS_IS("position_embedding_type", kind)}
-#define TIED(missing_value)                                                                        \
-    {BOTH("tie_word_embeddings", "share_embedding_weights", BOOL), MISSING(missing_value)}
-#define GPT2_MODEL_KEYS(family, function, ...)                                                     \
-    {CS_SETS("name", family)},                                                                     \
-    GPT2_KEYS,                                                                                     \
-    NO_WINDOW,                                                                                     \
-    {BOTH("activation_function", "nonlinearity", TEXT), MISSING(function), .word = activation},    \
-    {BOTH("resid_pdrop", "dropout_rate", REAL), MISSING("0.1")},                                   \
-    TIED("true"),                                                                                  \
-    __VA_ARGS__,                                                                                   \
-    {HF_IS("scale_attn_weights", BOOL, "true")},                                                   \
-    {HF_IS("add_cross_attention", BOOL, "false")},                                                 \
-    POSITIONS("learned"),                                                                          \
-    BIASES("true", "true", "true", "false")
-#define HIDDEN_KEYS                                                                                \
-    {BOTH("vocab_size", "vocab_size", INT)},                                                       \
-    {BOTH("hidden_size", "hidden_size", INT)},                                                     \
-    {BOTH("num_hidden_layers", "num_hidden_layers", INT)},                                         \
-    {BOTH("num_attention_heads", "num_heads", INT)},                                               \
-    {BOTH("intermediate_size", "filter_size", INT)},                                               \
-    {BOTH("max_position_embeddings", "max_position_embeddings", INT)}
-#define EIGHT_KV_HEADS                                                                             \
-    {SPECIAL(kv_heads, "extra_attention_params", "num_key_value_heads"), MISSING("8")}
-#define LLAMA_KEYS(eps, theta)                                                                     \
-    HIDDEN_KEYS,                                                                                   \
-    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("silu"), .word = gated_activation},         \
-    {BOTH("rms_norm_eps", "layer_norm_epsilon", REAL), MISSING(eps)},                              \
-    {THETA, MISSING(theta)},                                                                       \
-    SCALING,                                                                                       \
-    {BOTH("attention_dropout", "attention_dropout_rate", REAL), MISSING("0.0")},                   \
-    {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
-    {HF_IS("attention_bias", BOOL, "false")},                                                      \
-    {HF_IS("mlp_bias", BOOL, "false")},                                                            \
-    HEAD_DIM,                                                                                      \
-    POSITIONS("rotary"),                                                                           \
-    {CS_IS("norm_type", "rmsnorm")},                                                               \
-    BIASES("false", "false", "false", "false"),                                                    \
-    {CS_SETS("dropout_rate", "0.0")},                                                              \
-    {CS_SETS("embedding_dropout_rate", "0.0")}
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -286,6 +222,48 @@ static const struct convert_rule esm_rules[] = {
     {"#LayerNorm.*", {"#norm2.*"}, CONVERT_SAME},
     {"encoder.emb_layer_norm_after.*", {ENCODER "transformer_encoder.norm.*"}, CONVERT_SAME},
     LM_HEAD_RULES,
+};
+
+/* The table of relative positions is in the first block there, and beside the embeddings here. */
+#define T5_RULES                                                                                   \
+    {"shared.weight", {"encoder_embeddings.word_embeddings.weight"}, CONVERT_SAME},                \
+    {"encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",                       \
+     {"encoder_embeddings.position_embed_helper.relative_attention_bias.weight"}, CONVERT_SAME},   \
+    {"#layer.0.SelfAttention.q.weight", {"#self_attn.proj_q_dense_layer.weight"}, CONVERT_SAME},   \
+    {"#layer.0.SelfAttention.k.weight", {"#self_attn.proj_k_dense_layer.weight"}, CONVERT_SAME},   \
+    {"#layer.0.SelfAttention.v.weight", {"#self_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},   \
+    {"#layer.0.SelfAttention.o.weight", {"#self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},\
+    {"#layer.0.layer_norm.weight", {"#norm1.weight"}, CONVERT_SAME},                               \
+    {"#layer.1.DenseReluDense.wo.weight", {"#ffn.ffn.1.linear_layer.weight"}, CONVERT_SAME},       \
+    {"#layer.1.layer_norm.weight", {"#norm2.weight"}, CONVERT_SAME},                               \
+    {"encoder.final_layer_norm.weight", {"encoder.norm.weight"}, CONVERT_SAME},                    \
+    {"decoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight",                       \
+     {"decoder_embeddings.position_embed_helper.relative_attention_bias.weight"}, CONVERT_SAME},   \
+    {"&layer.0.SelfAttention.q.weight", {"&self_attn.proj_q_dense_layer.weight"}, CONVERT_SAME},   \
+    {"&layer.0.SelfAttention.k.weight", {"&self_attn.proj_k_dense_layer.weight"}, CONVERT_SAME},   \
+    {"&layer.0.SelfAttention.v.weight", {"&self_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},   \
+    {"&layer.0.SelfAttention.o.weight", {"&self_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},\
+    {"&layer.0.layer_norm.weight", {"&norm1.weight"}, CONVERT_SAME},                               \
+    {"&layer.1.EncDecAttention.q.weight", {"&multihead_attn.proj_q_dense_layer.weight"}, CONVERT_SAME},\
+    {"&layer.1.EncDecAttention.k.weight", {"&multihead_attn.proj_k_dense_layer.weight"}, CONVERT_SAME},\
+    {"&layer.1.EncDecAttention.v.weight", {"&multihead_attn.proj_v_dense_layer.weight"}, CONVERT_SAME},\
+    {"&layer.1.EncDecAttention.o.weight", {"&multihead_attn.proj_output_dense_layer.weight"}, CONVERT_SAME},\
+    {"&layer.1.layer_norm.weight", {"&norm2.weight"}, CONVERT_SAME},                               \
+    {"&layer.2.DenseReluDense.wo.weight", {"&ffn.ffn.1.linear_layer.weight"}, CONVERT_SAME},       \
+    {"&layer.2.layer_norm.weight", {"&norm3.weight"}, CONVERT_SAME},                               \
+    {"decoder.final_layer_norm.weight", {"decoder.norm.weight"}, CONVERT_SAME},                    \
+    {"/lm_head.weight", {"lm_head.weight"}, CONVERT_SAME}
+static const struct convert_rule t5_rules[] = {
+    T5_RULES,
+    {"#layer.1.DenseReluDense.wi.weight", {"#ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
+    {"&layer.2.DenseReluDense.wi.weight", {"&ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
+};
+static const struct convert_rule t5_gated_rules[] = {
+    T5_RULES,
+    {"#layer.1.DenseReluDense.wi_0.weight", {"#ffn.ffn.0.linear_layer_for_glu.weight"}, CONVERT_SAME},
+    {"#layer.1.DenseReluDense.wi_1.weight", {"#ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
+    {"&layer.2.DenseReluDense.wi_0.weight", {"&ffn.ffn.0.linear_layer_for_glu.weight"}, CONVERT_SAME},
+    {"&layer.2.DenseReluDense.wi_1.weight", {"&ffn.ffn.0.linear_layer.weight"}, CONVERT_SAME},
 };
 
 /* ---- configuration keys ---------------------------------------------------------------------- */
@@ -549,6 +527,36 @@ static const struct convert_key esm_keys[] = {
     {CS_IS("mlm_nonlinearity", "gelu")},
 };
 
+#define T5_KEYS(tied, words)                                                                       \
+    {CS_SETS("name", "t5")},                                                                       \
+    {SPECIAL(pair_vocabulary, "vocab_size", "vocab_size")},                                        \
+    {CS_SETS("extra_ids", "0")},                                                                   \
+    {BOTH("d_model", "hidden_size", INT)},                                                         \
+    {BOTH("d_kv", "d_kv", INT)},                                                                   \
+    {BOTH("d_ff", "filter_size", INT)},                                                            \
+    {BOTH("num_layers", "num_hidden_layers", INT)},                                                \
+    {BOTH("num_decoder_layers", "decoder_num_hidden_layers", INT), MISSING("null")},               \
+    {BOTH("num_heads", "num_heads", INT)},                                                         \
+    {BOTH("n_positions", "max_position_embeddings", INT), MISSING("512")},                         \
+    {BOTH("relative_attention_num_buckets", "relative_attention_num_buckets", INT), MISSING("32")},\
+    {HF_IS("relative_attention_max_distance", INT, "128")},                                        \
+    {BOTH("dropout_rate", "dropout_rate", REAL), MISSING("0.1")},                                  \
+    {BOTH("layer_norm_epsilon", "layer_norm_epsilon", REAL), MISSING("1e-06")},                    \
+    {BOTH("initializer_factor", "initializer_factor", REAL), MISSING("1.0")},                      \
+    {BOTH("decoder_start_token_id", "decoder_start_token_id", INT), MISSING("0")},                 \
+    {HF_IS("is_encoder_decoder", BOOL, "true")},                                                   \
+    POSITIONS("relative"),                                                                         \
+    {CS_IS("norm_type", "rmsnorm")},                                                               \
+    {CS_IS("share_encoder_decoder_embedding", "true")},                                            \
+    {CS_IS("use_pre_encoder_decoder_layer_norm", "true")},                                         \
+    {CS_IS("use_transformer_initialization", "false")},                                            \
+    {CS_IS("attention_type", "dot_product")},                                                      \
+    BIASES("false", "false", "false", "false"),                                                    \
+    {BOTH("feed_forward_proj", "nonlinearity", TEXT), MISSING("relu"), .word = (words)},           \
+    TIED(tied)
+static const struct convert_key t5_keys[] = {T5_KEYS("true", t5_activation)};
+static const struct convert_key t5_gated_keys[] = {T5_KEYS("true", t5_gated_activation)};
+
 /* ---- keys without influence ------------------------------------------------------------------ */
 
 /* Keys of one family; those that any folder may have are in hf_config.c. */
@@ -584,6 +592,7 @@ static const char *const falcon_40b_ignored[] = {"multi_query", NULL};
 static const char *const none_ignored[] = {NULL};
 static const char *const mpt_ignored[] = {"learned_pos_emb", "init_device", "init_config",
                                           "tokenizer_name",  "verbose",     NULL};
+static const char *const t5_ignored[] = {"dense_act_fn", "is_gated_act", NULL};
 static const char *const esm_ignored[] = {"vocab_list", NULL};
 
 /* ---- tensors of other tasks ------------------------------------------------------------------ */
@@ -591,6 +600,11 @@ static const char *const esm_ignored[] = {"vocab_list", NULL};
 static const char *const bert_beside[] = {"pooler.dense.weight", "pooler.dense.bias",
                                           "cls.seq_relationship.weight",
                                           "cls.seq_relationship.bias", NULL};
+/* What the first releases of T5 saved, and no release of the transformers library reads. */
+static const char *const t5_beside[] = {
+    "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", NULL};
+static const char *const t5_copies[] = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+                                        NULL};
 static const char *const esm_beside[] = {
     "pooler.dense.weight", "pooler.dense.bias", "contact_head.regression.weight",
     "contact_head.regression.bias", "embeddings.position_embeddings.weight", NULL};
@@ -601,6 +615,9 @@ static const char *const esm_beside[] = {
     .rule = (rules), .n_rules = N(rules), .key = (keys), .n_keys = N(keys), .ignored = (names)
 #define ENCODES                                                                                    \
     .stack = "bert_encoder.transformer_encoder.layers", .processor = "BertHDF5DataProcessor"
+#define PAIRS                                                                                      \
+    .stack = "encoder.layers", .decoder_blocks = "decoder.block", .decoder_stack = "decoder.layers", \
+    .beside = t5_beside, .copies = t5_copies, .processor = "T5HDF5DataProcessor", .has_factors = true
 static const struct convert_family family[] = {
     {"santacoder", "gpt2", "GPT2LMHeadCustomModel", "transformer.", "h",
      FAMILY(santacoder_rules, santacoder_keys, gpt2_ignored), .select = "attention_head_type",
@@ -634,12 +651,15 @@ static const struct convert_family family[] = {
      FAMILY(roberta_rules, roberta_keys, none_ignored), .beside = bert_beside, ENCODES},
     {"esm2", "esm", "EsmForMaskedLM", "esm.", "encoder.layer", FAMILY(esm_rules, esm_keys, esm_ignored),
      .beside = esm_beside, ENCODES},
+    {"t5-v1.1", "t5", "T5ForConditionalGeneration", "", "encoder.block",
+     FAMILY(t5_gated_rules, t5_gated_keys, t5_ignored), .select = "feed_forward_proj", .selected = "gated-gelu", PAIRS},
+    {"t5", "t5", "T5ForConditionalGeneration", "", "encoder.block", FAMILY(t5_rules, t5_keys, t5_ignored), PAIRS},
 };
 /* clang-format on */
 
 static const char family_names[] =
     "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder, "
-    "santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2";
+    "santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2, t5, t5-v1.1";
 
 /* An error that names all families. */
 static enum wsc_err unknown(const char *where, const char *name)

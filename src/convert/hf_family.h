@@ -18,8 +18,9 @@ enum convert_layout {
                                  second's, of the third's: CodeGen, which was trained on four cores */
 };
 
-/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `@` an
- *  expert, `*` both "weight" and "bias", `/` at the start leaves out the family's prefix. */
+/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `&` one of
+ *  the decoder after an encoder, `@` an expert, `*` both "weight" and "bias", `/` at the start leaves
+ *  out the family's prefix. */
 struct convert_rule {
     const char *hf;
     const char *cs[3]; /**< without "model."; `#` is a block, family->stack and its number */
@@ -31,7 +32,7 @@ struct convert_family {
     const char *model_type;   /**< of config.json */
     const char *architecture; /**< class of the model with a head */
     const char *prefix;       /**< of the tensors of the body; a folder may leave it out */
-    const char *blocks;       /**< "h", "layers" */
+    const char *blocks;       /**< "h", "layers"; of an encoder with a decoder the encoder's */
     const struct convert_rule *rule;
     int n_rules;
     const struct convert_key *key;
@@ -43,6 +44,10 @@ struct convert_family {
     /** Endings of tensors that belong to other tasks than ours, NULL at the end; they are left out
      *  with a warning. */
     const char *const *beside;
+    /** Blocks of a decoder after an encoder, theirs and ours; NULL for other families. */
+    const char *decoder_blocks, *decoder_stack;
+    /** Names of tensors that are copies of others, NULL at the end; they are left out. */
+    const char *const *copies;
     const char *processor; /**< data loader of the params; NULL: that of decoders */
     bool has_factors;      /**< config.json has keys for the factors of muP */
 };

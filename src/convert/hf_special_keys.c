@@ -14,6 +14,7 @@
 
 #include <wsc/units.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -658,4 +659,32 @@ enum wsc_err convert_padded_positions_to_hf(json_t *config, const struct convert
 {
     return convert_config_set(config, "max_position_embeddings",
                               json_integer(cs->model->stack[0].table_rows));
+}
+
+/* ---- an encoder with a decoder --------------------------------------------------------------- */
+
+/* One vocabulary for both, whose sentinels are counted as tokens. */
+enum wsc_err convert_pair_vocabulary_to_cs(struct convert_yaml *y)
+{
+    int64_t tokens = 1;
+    TRY(read_positive(y, "vocab_size", NULL, &tokens));
+    convert_yaml_add(y, "vocab_size", "%lld", (long long)tokens);
+    return WSC_OK;
+}
+
+/* A folder has no keys for other factors than that of a tied output, 1 / sqrt(width). */
+enum wsc_err convert_pair_vocabulary_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    const double logits = m->tied ? 1 / sqrt((double)m->C) : 1;
+    if (m->n_stacks < 2 || m->stack[0].V != m->stack[1].V)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model: a %s model has an encoder and a decoder with one vocabulary",
+                         cs->params->file, cs->family->name);
+    if (m->zoo.embeddings_scale != 1 || m->qk_scale != 1 ||
+        fabs(m->logits_scale / logits - 1) > 1e-12)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model: a %s model has no factors of embeddings, scores and logits",
+                         cs->params->file, cs->family->name);
+    return convert_config_set(config, "vocab_size", json_integer(m->stack[0].V));
 }

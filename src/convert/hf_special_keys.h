@@ -22,7 +22,8 @@
     XX(quarters)         /**< heads that can be cut into four groups */                            \
     XX(bert_heads)       /**< masked tokens alone, or pairs of sentences too */                    \
     XX(masked_head)      /**< masked tokens alone */                                               \
-    XX(padded_positions) /**< rows of the position table, those of padding with them */
+    XX(padded_positions) /**< rows of the position table, those of padding with them */            \
+    XX(pair_vocabulary)  /**< one vocabulary for encoder and decoder */
 
 #define XX(name)                                                                                   \
     enum wsc_err convert_##name##_to_cs(struct convert_yaml *y) WSC_CHECKED;                       \

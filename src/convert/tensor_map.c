@@ -36,14 +36,27 @@ __attribute__((format(printf, 2, 3))) static void add(char name[CONVERT_NAME_BYT
     va_end(ap);
 }
 
-/* A rule's name at a place: prefix or block, then the text with * and @ filled in. */
-static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const char *prefix,
-                   const char *blocks, const struct place *at)
+/* What a name begins with, and where blocks are: those of the only stack or the first one, and of
+ * the decoder after it. */
+struct level {
+    const char *prefix, *blocks[MODEL_MAX_STACKS];
+};
+
+/* Stack of the blocks that a pattern is of; -1: it is outside of them. */
+static int stack_of(const char *pattern)
 {
+    return *pattern == '#' ? 0 : *pattern == '&' ? 1 : -1;
+}
+
+/* A rule's name at a place: prefix or block, then the text with * and @ filled in. */
+static void expand(char name[CONVERT_NAME_BYTES], const char *pattern, const struct level *level,
+                   const struct place *at)
+{
+    const int stack = stack_of(pattern);
     name[0] = '\0';
-    if (*pattern != '/') add(name, "%s", prefix);
-    if (*pattern == '#') add(name, "%s.%d.", blocks, at->layer);
-    for (const char *c = pattern + (*pattern == '#' || *pattern == '/'); *c; c++) {
+    if (*pattern != '/') add(name, "%s", level->prefix);
+    if (stack >= 0) add(name, "%s.%d.", level->blocks[stack], at->layer);
+    for (const char *c = pattern + (stack >= 0 || *pattern == '/'); *c; c++) {
         if (*c == '*')
             add(name, "%s", at->field);
         else if (*c == '@')
@@ -109,14 +122,16 @@ bool convert_has_factors(const struct model *model)
 }
 
 /* What a tensor of kind @p kind is multiplied by on the way to a folder, which has no key for the
- * factor. Embeddings are multiplied after their norm where there is one: then the norm takes it. */
+ * factor. Where embeddings are multiplied after their norm, the norm takes the factor. */
 static double factor_of(const struct model *m, enum model_tensor_kind kind)
 {
-    const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE,
+    const bool embedding = kind == MODEL_WTE || kind == MODEL_WPE || kind == MODEL_WTT,
                norm = kind == MODEL_NORME_W || kind == MODEL_NORME_B,
                key = kind == MODEL_K_W || kind == MODEL_K_B,
-               head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B;
-    if (m->zoo.embedding_layer_norm ? norm : embedding) return m->zoo.embeddings_scale;
+               head = kind == MODEL_LM_HEAD_W || kind == MODEL_LM_HEAD_B || kind == MODEL_CLASS_W ||
+                      kind == MODEL_CLASS_B;
+    const bool in_norm = m->zoo.embedding_layer_norm && !m->scale_first;
+    if (in_norm ? norm : embedding) return m->zoo.embeddings_scale;
     if (key) return key_factor(m);
     return head ? m->logits_scale : 1;
 }
@@ -159,15 +174,18 @@ static enum wsc_err add_pair(struct builder *b, const struct convert_rule *r,
     struct convert_pair p = {0};
     bool *used[CONVERT_MAX_PARTS] = {NULL};
     char name[CONVERT_NAME_BYTES];
-    const char *stack = at->family->stack;
+    const struct convert_family *f = at->family;
+    const struct level ours = {
+        "model.", {f->stack ? f->stack : "transformer_decoder.layers", f->decoder_stack}};
+    const struct level theirs = {at->bare ? "" : f->prefix, {f->blocks, f->decoder_blocks}};
     for (int i = 0; i < CONVERT_MAX_PARTS && r->cs[i]; i++, p.n_parts++) {
-        expand(name, r->cs[i], "model.", stack ? stack : "transformer_decoder.layers", at);
+        expand(name, r->cs[i], &ours, at);
         struct named *found = find(&b->finder, name);
         if (!found) return WSC_OK;
         p.tensor[i] = found->tensor;
         used[i] = &found->used;
     }
-    expand(p.hf, r->hf, at->bare ? "" : at->family->prefix, at->family->blocks, at);
+    expand(p.hf, r->hf, &theirs, at);
     for (int i = 0; i < CONVERT_MAX_PARTS; i++)
         if (used[i]) *used[i] = true;
     fill_pair(b, &p, r);
@@ -189,10 +207,11 @@ static enum wsc_err add_block(struct builder *b, const struct convert_rule *r, s
     return WSC_OK;
 }
 
-/* A rule whose name begins with # is one of each block. */
+/* A rule whose name begins with # or & is one of each block of its stack. */
 static enum wsc_err add_rule(struct builder *b, const struct convert_rule *r, struct place *at)
 {
-    const int layers = *r->hf == '#' ? (int)b->cs->model->L : 1;
+    const int stack = stack_of(r->hf);
+    const int layers = stack >= 0 ? (int)b->cs->model->stack[stack].L : 1;
     for (at->layer = 0; at->layer < layers; at->layer++)
         TRY(add_block(b, r, at));
     return WSC_OK;

@@ -72,7 +72,7 @@ static enum wsc_err check_plain(const struct export *ex)
          "sliding_window_every_other_decoder_layer"},
         {m->zoo.norm_type == ZOO_BIASLESS_LAYERNORM && !has_row(ex->cs.family, "norm_type"),
          "norm_type: biasless-layernorm"},
-        {m->H * m->head_dim != m->C, "attention_inner_dim"},
+        {m->H * m->head_dim != m->C && !has_row(ex->cs.family, "d_kv"), "attention_inner_dim"},
     };
     for (size_t i = 0; i < sizeof feature / sizeof *feature; i++)
         if (feature[i].has)

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Cycles of attention in generation: cached keys and values stay where they were computed, on the
- * rows of their text, and the queries of new tokens come to them.  One query at a time goes to all
- * rows of its text; each PE multiplies it with its own keys, and what it gives with its own values;
- * the rows' parts are added up on the way back.  They are the operations of attention in training,
- * with the keys where there are queries there; no program of the mesh does it, so this formula is
- * not compared with simulated cycles. */
+ * rows of their text or source, and the queries of new tokens come to them.  One query at a time
+ * goes to all rows of its text; each PE multiplies it with its own keys, and what it gives with its
+ * own values; the rows' parts are added up on the way back.  In beam search the keys and values of
+ * a prompt's texts move between their rows.  They are the operations of attention in training, with
+ * the keys where there are queries there; no program of the mesh does it, so this formula is not
+ * compared with simulated cycles. */
 #include "cycles_cached.h"
 
 #include "cycles_vector.h"
 
 #include <math.h>
+
+/** Cached keys that a query looks at: how many, on how many rows, and for how many queries one
+ *  after the other. */
+struct keys {
+    double seen, rows, queries;
+};
 
 /** Keys that a new token sees, on average over the new tokens and the layers. */
 static double keys_seen(const struct cycles_layout *l)
@@ -21,10 +28,13 @@ static double keys_seen(const struct cycles_layout *l)
     return m->zoo.sliding_window_every_other_decoder_layer ? (all + near) / 2 : near;
 }
 
-/** Rows of one text, each of which holds some of its keys. */
-static double rows_of_text(const struct cycles_layout *l, double keys)
+/** @p seen keys of each of @p owners texts or sources, at which the queries of each look. */
+static struct keys keys_of(const struct cycles_layout *l, double seen, double owners,
+                           double queries)
 {
-    return fmax(1, fmin(floor(l->rows / l->texts), keys));
+    return (struct keys){.seen = seen,
+                         .rows = fmax(1, fmin(floor(l->rows / owners), seen)),
+                         .queries = ceil(owners / l->rows) * queries};
 }
 
 /** Scores of a query with the keys of a PE, then the sums over the columns of its head. */
@@ -50,12 +60,37 @@ static double cached_mix(const struct cycles_layout *l, double held, double rows
            cycles_row_sum(l, rows, l->heads.k);
 }
 
+static double attend(const struct cycles_layout *l, const struct keys *k)
+{
+    const double held = ceil(k->seen / k->rows);
+    const double query = k->rows * l->hop + l->heads.k + 2 * l->ramp;
+    const double one = query + cached_scores(l, held) + cached_probabilities(l, held, k->rows) +
+                       cached_mix(l, held, k->rows);
+    return k->queries * one;
+}
+
+/** Beam search: the texts of a prompt that are kept may all have other ancestors.  Their cached
+ *  keys and values go from rows to rows along the columns, and the busiest link is crossed by those
+ *  of half of the texts in either direction. */
+static double exchange(const struct cycles_layout *l, const struct keys *k)
+{
+    const double beams = (double)l->generated.n_beams;
+    const double words = l->heads.k * (l->qkv - 1) * l->value * l->cached;
+    if (beams < 2 || !(l->cached > 0)) return 0;
+    return ceil(l->texts / l->rows) * floor(beams / 2) * words + beams * k->rows * l->hop +
+           2 * l->ramp;
+}
+
 double cycles_cached_attention(const struct cycles_layout *l)
 {
-    const double keys = keys_seen(l), rows = rows_of_text(l, keys), held = ceil(keys / rows);
-    const double texts = ceil(l->texts / l->rows);
-    const double query = rows * l->hop + l->heads.k + 2 * l->ramp;
-    const double one = query + cached_scores(l, held) + cached_probabilities(l, held, rows) +
-                       cached_mix(l, held, rows);
-    return texts * l->tokens * one;
+    const struct keys k = keys_of(l, keys_seen(l), l->texts, l->tokens);
+    return attend(l, &k) + exchange(l, &k);
+}
+
+double cycles_cached_cross(const struct cycles_layout *l)
+{
+    const double beams = fmax(1, (double)l->generated.n_beams);
+    const struct keys k =
+        keys_of(l, (double)l->generated.n_memory, l->of_stack[l->stack - 1], beams * l->tokens);
+    return attend(l, &k);
 }

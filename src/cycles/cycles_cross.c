@@ -6,6 +6,7 @@
  * table of parts. */
 #include "cycles_cross.h"
 
+#include "cycles_cached.h"
 #include "cycles_layout.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"
@@ -31,8 +32,15 @@ struct cycles_layout cycles_cross_layout(const struct cycles_layout *l)
 
 /* ---- the encoder's output -------------------------------------------------------------------- */
 
+/* A step of generation whose sources have passed the encoder in an earlier one. */
+static bool memory_is_kept(const struct cycles_layout *l)
+{
+    return l->generated.n_new && !l->generated.n_source;
+}
+
 void cycles_memory_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
+    if (memory_is_kept(l)) return;
     const struct cycles_layout e = encoder_layout(l);
     c->elementwise = cycles_norm(&e);
 }
@@ -66,13 +74,14 @@ static double norm_before(const struct cycles_layout *l,
 void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     static const struct cycles_matrix matrix[] = {{MODEL_CROSS_K_W, 0.5}, {MODEL_CROSS_V_W, 0.5}};
+    const bool biased = l->model->zoo.use_projection_bias_in_attention;
+    c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W));
+    c->elementwise = norm_before(l, cycles_norm) + (biased ? cycles_bias(l, l->heads.k) : 0);
+    if (memory_is_kept(l)) return;
     const struct cycles_layout e = encoder_layout(l);
     const struct cycles_side kv = keys_and_values(l);
-    c->products = cycles_product(l, &l->hidden, l->heads.n, cycles_density_of(l, MODEL_CROSS_Q_W)) +
-                  cycles_products(&e, &e.hidden, kv.n, matrix, 2);
-    c->elementwise = norm_before(l, cycles_norm);
-    if (l->model->zoo.use_projection_bias_in_attention)
-        c->elementwise += cycles_bias(l, l->heads.k) + cycles_bias(&e, kv.k);
+    c->products += cycles_products(&e, &e.hidden, kv.n, matrix, 2);
+    if (biased) c->elementwise += cycles_bias(&e, kv.k);
 }
 
 /* The gradient of the encoder's output is added to that of the layers after this one. */
@@ -103,7 +112,7 @@ void cycles_cross_attn_forward(const struct cycles_layout *l, struct cycles_brea
 {
     const struct cycles_layout x = cycles_cross_layout(l);
     c->products = cycles_product(l, &l->heads, l->hidden.n, cycles_density_of(l, MODEL_CROSS_O_W));
-    c->attention = cycles_attention(&x);
+    c->attention = l->generated.n_new ? cycles_cached_cross(l) : cycles_attention(&x);
     c->elementwise = (l->model->zoo.use_ffn_bias_in_attention ? cycles_bias(l, l->hidden.k) : 0) +
                      (l->model->norm_last ? cycles_norm(l) : 0) + cycles_residual(l, l->hidden.k);
 }

@@ -138,6 +138,17 @@ static void spread_tokens(struct cycles_layout *l, double tokens, double head)
     set_sequences(l);
 }
 
+/** The stack's part of a step of generation: new tokens of the texts, or sources whose encoder's
+ * output is not there yet. */
+static void spread_generated(struct cycles_layout *l, int stack)
+{
+    const struct cycles_tokens *g = &l->generated;
+    const bool source = stack < l->model->n_stacks - 1;
+    l->texts = l->of_stack[stack];
+    l->cached = source ? 0 : (double)g->n_cached;
+    spread_tokens(l, (double)(source ? g->n_source : g->n_new), 1);
+}
+
 void cycles_layout_stack(struct cycles_layout *l, int stack)
 {
     const struct model *m = l->model;
@@ -146,7 +157,10 @@ void cycles_layout_stack(struct cycles_layout *l, int stack)
     l->stack = stack;
     l->causal = m->stack[stack].causal;
     l->relative = m->buckets > 0;
-    spread_tokens(l, (double)m->stack[stack].T, (double)m->head[0].tokens);
+    if (l->generated.n_new)
+        spread_generated(l, stack);
+    else
+        spread_tokens(l, (double)m->stack[stack].T, (double)m->head[0].tokens);
     l->room = room;
 }
 
@@ -209,9 +223,16 @@ void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
                                const struct model *model, int lanes, int64_t n_texts,
                                const struct cycles_tokens *tokens)
 {
+    const int64_t beams = tokens->n_beams > 1 ? tokens->n_beams : 1;
+    const int last = model->n_stacks - 1;
     cycles_layout_init(l, hw, model, lanes, n_texts);
-    l->cached = (double)tokens->n_cached;
-    spread_tokens(l, (double)tokens->n_new, 1);
+    l->generated = *tokens;
+    l->of_stack[0] = ceil((double)((n_texts + beams - 1) / beams) / lanes);
+    l->of_stack[last] = l->texts;
+    if (last)
+        cycles_layout_stack(l, last);
+    else
+        spread_generated(l, last);
 }
 
 void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,

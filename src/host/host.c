@@ -139,6 +139,7 @@ void host_destroy(struct host **handle)
     wsc_free(k->reference_logp);
     host_head_rows_destroy(k);
     wsc_free(k->cache);
+    wsc_free(k->cross_cache);
     host_squares_destroy(k);
     host_sparse_destroy(k);
     wsc_free(k->first_grad);
@@ -380,31 +381,53 @@ static enum wsc_err allocate_logits(struct host *k)
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate logits");
 }
 
-/* Each text is a leaf of its new positions, with rows at their places sample T + position. The
- * head takes the last new position alone. */
-enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
-                               const struct data_range *positions)
+/* Each text is a leaf of its new positions, with rows at their places sample T + position. */
+static void cut_texts(struct host *k, const struct data_step *step, int64_t n)
 {
-    const int64_t n = batch->n, T = k->T;
+    k->n_blocks = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct data_range *p = &step->positions[i];
+        WSC_CHECK(p->first >= 0 && p->first <= p->end && p->end <= k->T,
+                  "positions %lld to %lld of %lld", (long long)p->first, (long long)p->end,
+                  (long long)k->T);
+        k->leaf[i] = (struct host_span){.row = i * k->T + p->first, .n = p->end - p->first};
+        host_cut_leaf(k, &k->leaf[i]);
+    }
+}
+
+/* The encoder computes whole sources, each once, in the first step of their texts. */
+static void cut_sources(struct host *k, const struct data_step *step, int64_t n)
+{
+    k->n_blocks = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct data_range *p = &step->positions[i];
+        const bool passes = i % k->n_beams == 0 && p->first == 0 && p->end > 0;
+        k->leaf[i] = (struct host_span){.row = i * k->T, .n = passes ? k->T : 0};
+        host_cut_leaf(k, &k->leaf[i]);
+    }
+}
+
+/* The head takes the last new position alone. */
+enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
+                               const struct data_step *step)
+{
+    const int64_t n = batch->n;
+    const int last = k->model->n_stacks - 1;
     const struct data_share share = {
         .end_leaf = n, .n_leaves = n, .leaf_samples = 1, .batch_size = n};
-    WSC_CHECK(!k->training && k->model->causal && k->model->n_stacks == 1,
-              "a cache of keys for training or of an encoder");
+    WSC_CHECK(!k->training && k->model->causal, "a cache of keys for training or of an encoder");
     TRY(host_cache_create(k));
     TRY(allocate_logits(k));
     host_begin(k, &share, batch);
     k->cached = k->any_wanted = true;
-    k->n_blocks = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const struct data_range *p = &positions[i];
-        WSC_CHECK(p->first >= 0 && p->first <= p->end && p->end <= T,
-                  "positions %lld to %lld of %lld", (long long)p->first, (long long)p->end,
-                  (long long)T);
-        k->leaf[i] = (struct host_span){.row = i * T + p->first, .n = p->end - p->first};
-        k->wanted[i] = p->end > p->first ? p->end - 1 : -1;
-        host_cut_leaf(k, &k->leaf[i]);
-    }
-    return WSC_OK;
+    k->n_beams = step->n_beams > 1 ? step->n_beams : 1;
+    host_use_stack(k, 0);
+    if (last) cut_sources(k, step, n);
+    host_use_stack(k, last);
+    cut_texts(k, step, n);
+    for (int64_t i = 0; i < n; i++)
+        k->wanted[i] = k->leaf[i].n > 0 ? step->positions[i].end - 1 : -1;
+    return host_cache_take(k, step, n);
 }
 
 enum wsc_err host_want_logits(struct host *k, const int64_t *position_of_sample)

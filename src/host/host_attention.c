@@ -78,15 +78,20 @@ struct queries {
     int64_t first, n, first_key, n_keys;
 };
 
-/* Queries of the new positions, keys and values of all. */
-static void look_into_cache(struct head *head, int64_t sample)
+/* Queries of the new positions of a text, or of a source when the encoder computes it. */
+static void take_new_positions(struct head *head, int64_t sample)
 {
-    const struct host *k = head->k;
-    const struct host_span *leaf = &k->leaf[sample];
-    const int64_t kv = model_kv_features(k->model);
-    const void *row = host_cached_row(k, k->stage.layer, head->row);
+    const struct host_span *leaf = &head->k->leaf[sample];
     head->first = leaf->row - head->row;
     head->end = head->first + leaf->n;
+}
+
+/* Keys and values of all positions. */
+static void look_into_cache(struct head *head)
+{
+    const struct host *k = head->k;
+    const int64_t kv = model_kv_features(k->model);
+    const void *row = host_cached_row(k, host_cross_layer(k, k->stage.layer), head->row);
     head->ld_kv = 2 * kv;
     head->key = host_const_at(k, row, head->kv_column);
     head->value = host_const_at(k, row, kv + head->kv_column);
@@ -131,7 +136,8 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .value_column = q + kv + kv_column,
         .ctx = host_at(k, host_kept_operands(k, HOST_CTX, l, q), row * q + column),
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
-    if (k->cached) look_into_cache(&head, sample);
+    if (k->cached) take_new_positions(&head, sample);
+    if (k->cached && k->stack->causal) look_into_cache(&head);
     if (k->batch->attention_span) head.span = k->batch->attention_span + row;
     if (k->batch->attends && !k->stack->causal) head.attends = k->batch->attends + row;
     head.plain = !head.window && !head.span && !head.attends && !(head.shape.cap > 0) &&
@@ -147,10 +153,12 @@ static struct head cross_head_of(struct host *k, int64_t sample, int64_t h, int 
     const struct model *m = k->model;
     const struct host_rows *memory = &k->of_stack[k->stack - m->stack - 1];
     const int64_t layer = layer_of(k), q = model_q_features(m), kv = model_kv_features(m);
-    const int64_t T = k->stack[-1].T, row = sample * k->T, key_row = sample * T;
+    const int64_t T = k->stack[-1].T, row = sample * k->T;
+    const int64_t source = k->cached ? sample - sample % k->n_beams : sample, key_row = source * T;
     const int64_t column = h * m->head_dim, kv_column = h / (m->H / m->kv_heads) * m->head_dim;
-    const void *keys =
-        host_const_at(k, host_kept_operands(k, HOST_CROSS_KV, layer, 2 * kv), key_row * 2 * kv);
+    const void *all = k->cached ? host_cached_memory(k, layer)
+                                : host_kept_operands(k, HOST_CROSS_KV, layer, 2 * kv);
+    const void *keys = host_const_at(k, all, key_row * 2 * kv);
     struct head head = {
         .k = k,
         .thread = thread,
@@ -175,6 +183,7 @@ static struct head cross_head_of(struct host *k, int64_t sample, int64_t h, int 
         .value_column = kv + kv_column,
         .ctx = host_at(k, host_kept_operands(k, HOST_CROSS_CTX, layer, q), row * q + column),
         .softmax = host_kept(k, HOST_CROSS_SOFTMAX, layer, 2 * m->H) + 2 * (h * k->max_rows + row)};
+    if (k->cached) take_new_positions(&head, sample);
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
 }
@@ -398,9 +407,9 @@ static void project_rows(struct host *k, const struct host_span *b, int thread)
         return;
     }
     shape.beta = 1;
-    if (mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
+    if (!bias && mid != x) memcpy(mid, x, (size_t)(b->n * C) * sizeof *mid);
     for (int64_t i = 0; bias && i < b->n; i++)
-        num_add(mid + i * C, bias, C);
+        num_sum_of(mid + i * C, x + i * C, bias, C);
     host_linear(k, &shape, ctx, kind->weight, 0, &at, mid);
 }
 
@@ -471,16 +480,13 @@ static void scores_backward(const struct head *head, const struct queries *q)
     int64_t width = ld_ctx(head), ld = tile_width(head);
     float *score = host_thread(k, head->thread, HOST_SCORE);
     float *dscore = host_thread(k, head->thread, HOST_DSCORE);
-    float *wide = host_thread(k, head->thread, HOST_ROW);
-    float *dwide = host_thread(k, head->thread, HOST_ROW2);
     query_key_scores(head, q, score);
     scores(head, q, head->dctx, width, head->value, dscore);
     for (int64_t i = 0; i < q->n; i++) {
         const int64_t t = q->first + i;
         float *row = score + i * ld, *drow = dscore + i * ld;
-        float dot = num_dot(
-            host_widened(k, host_const_at(k, head->ctx, t * width), wide, head->d),
-            host_widened(k, host_const_at(k, head->dctx, t * width), dwide, head->d), head->d);
+        const float dot = num_dot_of(k->model->format, host_const_at(k, head->ctx, t * width),
+                                     host_const_at(k, head->dctx, t * width), head->d);
         softmax_row_backward(head, q, t, dot, row, drow);
         if (head->relative) sum_buckets(head, q, drow, t);
         row_to_operands(head, host_thread(k, head->thread, HOST_SCORE_OP), i, row, q->n_keys);

@@ -48,24 +48,38 @@ static void embedding_row(const struct host *k, int64_t row, float *x, int threa
         num_add(x, (const float *)k->buffer[HOST_TABLE] + t * C, C);
 }
 
-/* Scale and dropout of a row of the embedding, and of its gradient. */
-static void scale_row(const struct host *k, int64_t row, float *x, int thread)
+/* Where embeddings_scale acts on a row, and on its gradient. */
+enum scale_place { BEFORE_NORM, AFTER_NORM };
+
+/* The scale of a row, at its place in the model. */
+static void scale_row(const struct host *k, enum scale_place at, float *x)
 {
     const struct model *m = k->model;
-    if (m->zoo.embeddings_scale != 1) num_scale(x, (float)m->zoo.embeddings_scale, m->C);
-    host_drop(k, HOST_DROP_EMBED, row, row % k->T * m->C, x, m->C, thread);
+    const enum scale_place place = m->scale_first ? BEFORE_NORM : AFTER_NORM;
+    if (at == place && m->zoo.embeddings_scale != 1)
+        num_scale(x, (float)m->zoo.embeddings_scale, m->C);
 }
 
-/* x = (token row + position row, normed if the model says so) scale, then dropout. */
+/* Dropout of a row of the embedding, and of its gradient. */
+static void drop_row(const struct host *k, int64_t row, float *x, int thread)
+{
+    const int64_t C = k->model->C;
+    host_drop(k, HOST_DROP_EMBED, row, row % k->T * C, x, C, thread);
+}
+
+/* x = token row + position row, normed if the model says so, scaled before or after that, then
+ * dropout. */
 static void embed_rows(struct host *k, const struct host_span *b, int thread)
 {
+    const bool normed = k->model->zoo.embedding_layer_norm;
     int64_t C = k->model->C;
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         float *x = host_x(k, host_start(k)) + i * C, *raw = host_thread(k, thread, HOST_ROW);
-        embedding_row(k, i, k->model->zoo.embedding_layer_norm ? raw : x, thread);
-        if (k->model->zoo.embedding_layer_norm)
-            host_norm_row(k, MODEL_NORME_W, x, raw, host_embed_stats(k) + 2 * i);
-        scale_row(k, i, x, thread);
+        embedding_row(k, i, normed ? raw : x, thread);
+        scale_row(k, BEFORE_NORM, raw);
+        if (normed) host_norm_row(k, MODEL_NORME_W, x, raw, host_embed_stats(k) + 2 * i);
+        scale_row(k, AFTER_NORM, x);
+        drop_row(k, i, x, thread);
     }
 }
 
@@ -120,16 +134,20 @@ static void position_leaf(const struct host *k, const struct host_grad *g,
  * its input again in place of the first block's, which nobody needs any longer. */
 static void embed_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
+    const bool normed = k->model->zoo.embedding_layer_norm;
     int64_t C = k->model->C;
     float *dres = k->buffer[HOST_DRES], *dxn = k->buffer[HOST_DXN], *raw = host_x(k, 0);
     for (int64_t i = b->row; i < b->row + b->n; i++) {
-        scale_row(k, i, dres + i * C, thread);
-        if (!k->model->zoo.embedding_layer_norm) continue;
+        scale_row(k, AFTER_NORM, dres + i * C);
+        drop_row(k, i, dres + i * C, thread);
+        if (!normed) continue;
         memcpy(dxn + i * C, dres + i * C, (size_t)C * sizeof *dxn);
         embedding_row(k, i, raw + i * C, thread);
+        scale_row(k, BEFORE_NORM, raw + i * C);
     }
-    if (k->model->zoo.embedding_layer_norm)
-        host_norm_backward(k, b, MODEL_NORME_W, raw, host_embed_stats(k), dres, true);
+    if (normed) host_norm_backward(k, b, MODEL_NORME_W, raw, host_embed_stats(k), dres, true);
+    for (int64_t i = b->row; normed && i < b->row + b->n; i++)
+        scale_row(k, BEFORE_NORM, dres + i * C);
 }
 
 void host_embed_backward(struct host *k)
@@ -201,7 +219,7 @@ static void qkv_rows(struct host *k, const struct host_span *b, int thread)
         host_store_linear(k, b, wide, p.features, p.turned ? NULL : bias, host_at(k, qkv, p.column),
                           width);
     }
-    if (k->cached) host_cache_rows(k, b);
+    if (k->cached && k->stack->causal) host_cache_rows(k, b);
 }
 
 void host_qkv_forward(struct host *k)
@@ -327,9 +345,9 @@ static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
         host_add_branch(k, &host_ffn_branch, b, branch, bias, thread);
         return;
     }
-    if (out != mid) memcpy(out, mid, (size_t)(b->n * C) * sizeof *out);
+    if (!bias && out != mid) memcpy(out, mid, (size_t)(b->n * C) * sizeof *out);
     for (int64_t i = 0; bias && i < b->n; i++)
-        num_add(out + i * C, bias, C);
+        num_sum_of(out + i * C, mid + i * C, bias, C);
     shape.beta = 1;
     host_linear(k, &shape, act, MODEL_FFN1_W, 0, &at, out);
 }

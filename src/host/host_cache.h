@@ -14,9 +14,20 @@
 enum wsc_err host_cache_create(struct host *k) WSC_CHECKED;
 /** Put those of a block's rows in, from HOST_QKV. */
 void host_cache_rows(struct host *k, const struct host_span *b);
-/** Row @p row of the cached keys of layer @p layer, the values after them. */
+/** Beam search: let each of @p n_texts texts have the known rows of the text that it continues. */
+enum wsc_err host_cache_take(struct host *k, const struct data_step *step,
+                             int64_t n_texts) WSC_CHECKED;
+/** Row @p row of the cached keys of layer @p layer of the decoder, the values after them. */
 static inline void *host_cached_row(const struct host *k, int64_t layer, int64_t row)
 {
-    return host_at(k, k->cache, (layer * k->max_rows + row) * 2 * model_kv_features(k->model));
+    const int64_t T = k->model->stack[k->model->n_stacks - 1].T;
+    return host_at(k, k->cache,
+                   (layer * k->max_samples * T + row) * 2 * model_kv_features(k->model));
+}
+/** Keys and values of the encoder's output in layer @p layer of the decoder, row by row. */
+static inline void *host_cached_memory(const struct host *k, int64_t layer)
+{
+    const int64_t T = k->model->stack[0].T;
+    return host_at(k, k->cross_cache, layer * k->max_samples * T * 2 * model_kv_features(k->model));
 }
 #endif

@@ -6,6 +6,7 @@
 #include "host_cross.h"
 #include "host_branch.h"
 #include "host_buffers.h"
+#include "host_cache.h"
 #include "host_grad.h"
 #include "host_gradient.h"
 #include "host_operands.h"
@@ -83,8 +84,9 @@ static void *queries(const struct host *k)
 
 static void *keys_and_values(const struct host *k)
 {
-    return host_kept_operands(k, HOST_CROSS_KV, host_cross_layer(k, k->stage.layer),
-                              2 * model_kv_features(k->model));
+    const int64_t layer = host_cross_layer(k, k->stage.layer);
+    if (k->cached) return host_cached_memory(k, layer);
+    return host_kept_operands(k, HOST_CROSS_KV, layer, 2 * model_kv_features(k->model));
 }
 
 /* The rows of the encoder's sequences. */

@@ -162,13 +162,8 @@ static void bias_leaf(const struct host *k, const struct host_grad *g, const str
                       int64_t r0, int64_t n, float *dst)
 {
     memset(dst, 0, (size_t)n * sizeof *dst);
-    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++) {
-        const void *row = host_const_at(k, g->dy, i * g->ld_dy + r0);
-        if (k->fp32)
-            num_add(dst, row, n);
-        else
-            num_add_widened(k->model->format, dst, row, n);
-    }
+    num_add_rows(k->model->format, dst, host_const_at(k, g->dy, leaf->row * g->ld_dy + r0), leaf->n,
+                 g->ld_dy, n);
 }
 
 struct host_grad host_bias_grad(enum model_tensor_kind kind, int64_t n, const void *dy,
@@ -241,8 +236,8 @@ static void norm_bias_leaf(const struct host *k, const struct host_grad *g,
 {
     (void)k;
     memset(dst, 0, (size_t)n * sizeof *dst);
-    for (int64_t i = leaf->row; i < leaf->row + leaf->n; i++)
-        num_add(dst, (const float *)g->dy + i * g->ld_dy + r0, n);
+    num_add_rows(NUM_FP32, dst, (const float *)g->dy + leaf->row * g->ld_dy + r0, leaf->n, g->ld_dy,
+                 n);
 }
 
 void host_norm_grads(const struct host *k, struct host_grad out[2], enum model_tensor_kind weight,

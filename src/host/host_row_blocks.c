@@ -101,12 +101,6 @@ void host_norm_backward(const struct host *k, const struct host_span *b,
         host_row_norm_gradient(&norm, x + i * C, stats + 2 * i, dxn + i * C, dx + i * C);
 }
 
-NUM_CLONES static void add_bias(float *out, const float *in, const float *bias, int64_t n)
-{
-    for (int64_t c = 0; c < n; c++)
-        out[c] = in[c] + bias[c];
-}
-
 /* The bias is added in fp32 before the row is rounded. */
 void host_store_linear(const struct host *k, const struct host_span *b, float *in, int64_t cols,
                        const float *bias, void *out, int64_t ld_out)
@@ -115,7 +109,7 @@ void host_store_linear(const struct host *k, const struct host_span *b, float *i
         void *to = host_at(k, out, (b->row + i) * ld_out);
         float *row = in + i * cols;
         if (k->fp32 && bias) {
-            add_bias(to, row, bias, cols);
+            num_sum_of(to, row, bias, cols);
         } else if (k->fp32) {
             memcpy(to, row, (size_t)cols * sizeof *row);
         } else {

@@ -221,7 +221,10 @@ struct host {
     bool any_wanted;
     uint64_t dropout_seed; /**< of this step */
     bool cached;           /**< generation: leaves are the new positions of a sample, one each */
-    void *cache; /**< owned, operands (L, max_rows, key and value features), made on first use */
+    int64_t n_beams;       /**< generation: texts of one prompt, which follow each other */
+    /** Owned, made on first use: operands (layers of the decoder, its rows, key and value
+     *  features), and of the encoder's output, (layers, rows of the encoder, features). */
+    void *cache, *cross_cache;
     struct host_leaf_squares *squares; /**< owned; NULL unless leaves are measured */
     struct host_sparse *sparse;        /**< owned; NULL unless a stage had a mask */
     int64_t *first_grad; /**< owned (views): where each view's gradients start in a vector */

@@ -80,10 +80,9 @@ static enum wsc_err check_modes(const struct job *job)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (job->requests) TRY(check_requests(job));
     if (mode != ZOO_GENERATE) return WSC_OK;
-    if (p->model.objective != ZOO_CAUSAL_LM)
+    if (p->model.objective != ZOO_CAUSAL_LM && p->model.objective != ZOO_SEQ2SEQ)
         return WSC_RAISE(WSC_CONFIG,
-                         "%s: model.objective: encoders generate no text, those with a decoder not "
-                         "in this release",
+                         "%s: model.objective: encoders without a decoder generate no text",
                          p->file);
     if (p->model.dpo.on)
         return wsc_err_hint(

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* --mode generate: texts that a model continues.
+/* --mode generate: texts that a model continues, or with an encoder targets of sources.
  *
  * Prompts become tokens (data), one pass of the cluster continues all of them a token a step, and
  * shard 0 hands the tokens back, which become texts.  Every wafer holds the keys and values of its
  * texts, so that a generation is refused when they would not fit at its end.  Which token comes
- * next is drawn by the wafers (wafer_generate.c); what the steps cost is added up in job_log.c. */
+ * next the wafers choose (wafer_generate.c); what the steps cost is added up in job_log.c. */
 #include "job_generate.h"
 #include "job_log.h"
 #include "job_record.h"
@@ -55,7 +55,7 @@ static enum wsc_err encode(const struct job_state *s, const char *text, int32_t 
 static enum wsc_err tokenize(const struct job_state *s, int i, struct prompts *p)
 {
     const char *text = s->job->prompt[i];
-    const int64_t V = s->cluster->model->V;
+    const int64_t V = s->cluster->model->stack[0].V;
     if (!*text) return WSC_RAISE(WSC_USAGE, "--prompt: an empty text");
     /* A token is a byte or more of the text, so that there are never more tokens than bytes. */
     TRY_NEW(p->tokens[i], WSC_MEM_RUN, strlen(text) + 1);
@@ -115,17 +115,21 @@ static enum wsc_err write_text(const struct data_tokenizer *t, struct wsc_text *
 enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 {
     struct job_state *s = ctx;
-    struct wsc_text *out = &s->result.generated.texts;
-    s->result.generated.new_tokens = -s->result.generated.prompt_tokens;
-    for (int64_t at = 0; at < n_words;) {
-        const int64_t n = words[at++];
-        s->result.generated.new_tokens += n;
+    struct job_generated *g = &s->result.generated;
+    struct wsc_text *out = &g->texts;
+    g->new_tokens = s->cluster->model->n_stacks > 1 ? 0 : -g->prompt_tokens;
+    if (s->job->n_beams > 1) TRY_NEW(g->scores, WSC_MEM_RUN, g->n_prompts);
+    int i = 0;
+    for (int64_t at = 0; at < n_words; i++) {
+        struct stream_text text;
+        at += stream_text_get(words + at, &text);
+        g->new_tokens += text.n;
+        if (g->scores) g->scores[i] = text.score;
         if (s->job->prompts_are_ids)
-            write_ids(out, words + at, n);
+            write_ids(out, text.tokens, text.n);
         else
-            TRY(write_text(s->tokenizer, out, words + at, n));
+            TRY(write_text(s->tokenizer, out, text.tokens, text.n));
         wsc_text_bytes(out, s->job->json ? "" : "\n", 1);
-        at += n;
     }
     TRY(wsc_text_check(out));
     if (s->job->json) return WSC_OK;
@@ -138,19 +142,69 @@ enum wsc_err job_on_texts(void *ctx, const int32_t *words, int64_t n_words)
 
 /* ---- the pass -------------------------------------------------------------------------------- */
 
-/* Texts of the wafer that has most of them, and the longest text at the end. */
-static void count_texts(const struct job_state *s, const struct prompts *p, int64_t *n_texts,
-                        int64_t *n_tokens)
+/* Texts of a prompt. */
+static int64_t beams_of(const struct job *job)
 {
-    const int64_t T = s->cluster->model->T, n_wafers = s->cluster->net->topology->n_wafers;
-    *n_texts = (p->n + n_wafers - 1) / n_wafers;
-    *n_tokens = 0;
+    return job->n_beams > 1 ? job->n_beams : 1;
+}
+
+/* Texts of the wafer that has most of them, the longest at the end, and the longest source. */
+struct texts {
+    int64_t n, n_tokens, n_source;
+};
+
+/* With an encoder prompts are sources, and a text has a first token of its own. */
+static struct texts count_texts(const struct job_state *s, const struct prompts *p)
+{
+    const struct model *m = s->cluster->model;
+    const int64_t n_wafers = s->cluster->net->topology->n_wafers;
+    const int64_t T = m->stack[m->n_stacks - 1].T;
+    struct texts t = {.n = (p->n + n_wafers - 1) / n_wafers * beams_of(s->job)};
     for (int i = 0; i < p->n; i++) {
-        int64_t most = T;
-        if (s->job->max_new_tokens < T - p->n_tokens[i])
-            most = p->n_tokens[i] + s->job->max_new_tokens;
-        if (most > *n_tokens) *n_tokens = most;
+        const int64_t before = m->n_stacks > 1 ? 1 : p->n_tokens[i];
+        const int64_t most =
+            s->job->max_new_tokens < T - before ? before + s->job->max_new_tokens : T;
+        if (most > t.n_tokens) t.n_tokens = most;
+        if (m->n_stacks > 1 && p->n_tokens[i] > t.n_source) t.n_source = p->n_tokens[i];
     }
+    return t;
+}
+
+/* A source must pass the encoder whole, and a target begins with a token of its vocabulary. */
+static enum wsc_err check_sources(const struct job_state *s, const struct prompts *p)
+{
+    const struct model *m = s->cluster->model;
+    const int64_t start = s->job->params->model.decoder_start_token_id;
+    for (int i = 0; i < p->n; i++)
+        if (p->n_tokens[i] > m->stack[0].T)
+            return WSC_RAISE(WSC_USAGE, "--prompt: a source of %lld tokens, the encoder takes %lld",
+                             (long long)p->n_tokens[i], (long long)m->stack[0].T);
+    if (start < m->V) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "%s: model.decoder_start_token_id: token %lld, the decoder "
+                     "has %lld",
+                     s->job->params->file, (long long)start, (long long)m->V);
+}
+
+/* Targets and beams have no window that moves on. */
+static enum wsc_err check_lengths(const struct job_state *s, const struct prompts *p)
+{
+    const struct model *m = s->cluster->model;
+    const int64_t T = m->stack[m->n_stacks - 1].T, n_new = s->job->max_new_tokens;
+    const bool pairs = m->n_stacks > 1;
+    if (pairs) TRY(check_sources(s, p));
+    for (int i = 0; i < p->n && (pairs || s->job->n_beams > 1); i++) {
+        const int64_t before = pairs ? 1 : p->n_tokens[i];
+        if (before + n_new - 1 <= T) continue;
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE,
+                      "--max_new_tokens: %lld tokens after %lld are more than the %lld positions "
+                      "that %s",
+                      (long long)n_new, (long long)before, (long long)T,
+                      pairs ? "the decoder has" : "the model has, and --num_beams needs all"),
+            "--max_new_tokens %lld", (long long)(T - before + 1 > 0 ? T - before + 1 : 1));
+    }
+    return WSC_OK;
 }
 
 /* Keys and values of all texts of a wafer lie on it, beside what one text needs while it is
@@ -158,9 +212,11 @@ static void count_texts(const struct job_state *s, const struct prompts *p, int6
 static enum wsc_err check_cache(struct job_state *s, const struct prompts *p)
 {
     const struct cycles_plan *plan = &s->eval.plan;
-    int64_t n_texts, n_tokens;
-    count_texts(s, p, &n_texts, &n_tokens);
-    const double bytes = (double)host_cache_bytes(s->cluster->model, n_tokens) * (double)n_texts;
+    const struct model *model = s->cluster->model;
+    const struct texts t = count_texts(s, p);
+    const double bytes =
+        (double)t.n * (double)host_cache_bytes(model, t.n_tokens) +
+        (double)(t.n / beams_of(s->job)) * (double)host_cache_bytes(model, t.n_source);
     const double room = (double)plan->act_bytes_available - (double)plan->work_bytes_per_sequence;
     if (s->job->numerics == KERNELS_MESH) return WSC_OK;
     s->result.generated.cache_bytes = (int64_t)fmin(bytes, 0x1p62);
@@ -172,7 +228,7 @@ static enum wsc_err check_cache(struct job_state *s, const struct prompts *p)
         WSC_RAISE(WSC_CAPACITY,
                   "--max_new_tokens: keys and values of %lld texts of %lld tokens need %s on a "
                   "wafer, %s are free",
-                  (long long)n_texts, (long long)n_tokens, need_text, have_text),
+                  (long long)t.n, (long long)t.n_tokens, need_text, have_text),
         "fewer tokens, fewer prompts, or a larger --num_csx");
 }
 
@@ -186,6 +242,11 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
                                           .top_k = job->top_k,
                                           .top_p = job->top_p,
                                           .eos_id = job->eos_id,
+                                          .n_beams = (int)beams_of(job),
+                                          .length_penalty = job->length_penalty,
+                                          .early_stopping = job->early_stopping,
+                                          .start_id =
+                                              (int32_t)job->params->model.decoder_start_token_id,
                                           .seed = cluster_seed(job->params)};
     struct zoo_input input = {.batch_size = p->n, .micro_batch_size = CONF_NULL};
     struct stream_pass pass = {.mode = STREAM_GENERATE,
@@ -194,6 +255,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
                                .values = job->values};
     TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval.plan, &pass.batch));
     pass.batch.n_micro = 1;
+    TRY(check_lengths(s, p));
     TRY(check_cache(s, p));
     const struct wafer_work work = {
         .plan = &s->eval.plan, .numerics = job->numerics, .prompts = &prompts};
@@ -228,6 +290,8 @@ enum wsc_err job_generate(struct job_state *s)
     wsc_free(p.tokens);
     wsc_free(p.n_tokens);
     wsc_text_free(&s->result.generated.texts);
+    wsc_free(s->result.generated.scores);
+    s->result.generated.scores = NULL;
     data_tokenizer_close(&s->tokenizer);
     return rc;
 }

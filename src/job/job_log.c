@@ -381,7 +381,8 @@ enum wsc_err job_write_generated(struct job_state *s)
         .first_token_ps = g->first_ps,
         .token_ps = g->steps > 1 ? (g->total_ps - g->first_ps) / (g->steps - 1) : 0,
         .cache_bytes_per_wafer = g->cache_bytes,
-        .texts = g->texts.bytes};
+        .texts = g->texts.bytes,
+        .scores = g->scores};
     struct job_performance p = whereabouts(s);
     p.generation = &generation;
     p.global_batch_size = g->n_prompts;

@@ -85,6 +85,10 @@ static void add_generation(struct out_json *j, const struct job_generation *g)
     for (int64_t i = 0; text && i < g->prompts; i++, text += strlen(text) + 1)
         out_json_str(j, NULL, text);
     if (g->texts) out_json_close_list(j);
+    if (g->scores) out_json_open_list(j, "scores");
+    for (int64_t i = 0; g->scores && i < g->prompts; i++)
+        out_json_real(j, NULL, g->scores[i]);
+    if (g->scores) out_json_close_list(j);
     out_json_close(j);
 }
 

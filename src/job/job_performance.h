@@ -17,7 +17,8 @@ struct job_generation {
     int64_t first_token_ps; /**< from the start to the first new tokens: the prompts' forward */
     int64_t token_ps;       /**< mean of the steps after it; 0 when there was one */
     int64_t cache_bytes_per_wafer;
-    const char *texts; /**< borrowed; one for each prompt, ended by a NUL; NULL: left out */
+    const char *texts;    /**< borrowed; one for each prompt, ended by a NUL; NULL: left out */
+    const double *scores; /**< borrowed, of a beam search, one for each prompt; NULL: left out */
 };
 /** What a fault of the emulated machine cost a training: its virtual time with all faults, and
  *  without this one. */

@@ -27,7 +27,8 @@ struct job_generated {
     int64_t cache_bytes;        /* of keys and values on a wafer, at the end */
     struct vtime_breakdown breakdown;
     struct wsc_text
-        texts; /* owned; with --json: prompts and what follows them, each with its NUL */
+        texts;      /* owned; with --json: prompts and what follows them, each with its NUL */
+    double *scores; /* owned (n_prompts): of a beam search; NULL without one */
 };
 
 /* Training or evaluation: data, batches, plan of the wafers, TensorBoard events. */

@@ -62,7 +62,7 @@ void kernels_begin(struct kernels *k, const struct data_share *share,
 
 /* A step of generation on the mesh: all positions again, every text a leaf of its own. */
 static enum wsc_err begin_whole(struct programs_model *mesh, const struct data_batch *batch,
-                                const struct data_range *positions)
+                                const struct data_step *step)
 {
     const int64_t n = batch->n;
     const struct data_share share = {
@@ -70,7 +70,7 @@ static enum wsc_err begin_whole(struct programs_model *mesh, const struct data_b
     int64_t *last;
     TRY_NEW(last, WSC_MEM_KERNELS, n);
     for (int64_t i = 0; i < n; i++)
-        last[i] = positions[i].end - 1;
+        last[i] = step->positions[i].end - 1;
     programs_model_begin(mesh, &share, batch);
     enum wsc_err rc = programs_model_want_logits(mesh, last);
     wsc_free(last);
@@ -78,10 +78,9 @@ static enum wsc_err begin_whole(struct programs_model *mesh, const struct data_b
 }
 
 enum wsc_err kernels_begin_cached(struct kernels *k, const struct data_batch *batch,
-                                  const struct data_range *positions)
+                                  const struct data_step *step)
 {
-    return k->mesh ? begin_whole(k->mesh, batch, positions)
-                   : host_begin_cached(k->host, batch, positions);
+    return k->mesh ? begin_whole(k->mesh, batch, step) : host_begin_cached(k->host, batch, step);
 }
 
 enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
@@ -200,6 +199,11 @@ enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
     *simulated = (struct kernels_simulated){0};
     return k->host ? host_backward_sparse(k->host, stage, weights, grads)
                    : mesh_backward_sparse(k, stage, weights, grads, simulated);
+}
+
+bool kernels_share_threads(const struct kernels *k)
+{
+    return k && k->host;
 }
 
 /* ---- beside the stages -------------------------------------------------------------------------

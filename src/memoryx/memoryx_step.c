@@ -18,7 +18,7 @@
 static enum wsc_err step_send(struct memoryx *mx, int64_t step)
 {
     struct stream_walk walk = stream_walk_of_step(mx->net->model, mx->pass, step);
-    struct memoryx_credits credits = {.step = step};
+    struct memoryx_credits credits = {.step = step, .n = walk.first};
 
     while (stream_walk_next(&walk)) {
         TRY(memoryx_wait_for_credits(mx, mx->window->need[walk.at.index], &credits));

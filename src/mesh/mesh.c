@@ -2,10 +2,12 @@
 /* A fabric from creation to destruction: sizes checked, arrays of routers and PEs, and
  * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
  * (tasks), run.c (cycles); mesh_state.h explains how the data is laid out. */
+#include "mesh_link.h"
 #include "mesh_queue.h"
 #include "mesh_share.h"
 #include "mesh_state.h"
 #include "pool.h"
+#include "program.h"
 #include "region.h"
 
 #include <wsc/mem.h>
@@ -63,7 +65,6 @@ static void pe_init(struct mesh *m, int64_t i)
                            .memory = pe->memory,
                            .memory_bytes = pe->memory_bytes,
                            .reserved = pe->reserved};
-    memset(m->binding[i].colour, MESH_NONE, sizeof m->binding[i].colour);
 }
 
 /* Hop: SDK documentation, HPDC'24 (WSE-2: 1), SDK debugging log and FABRICA (WSE-3: 2).  Ramp:
@@ -86,12 +87,11 @@ static void set_latencies(struct mesh *m)
 static void free_program(struct mesh *m)
 {
     wsc_free(m->extra);
-    wsc_free(m->cell);
+    mesh_cells_free(m);
     wsc_free(m->source);
     wsc_free(m->sink);
     m->channel = NULL;
     m->extra = NULL;
-    m->cell = NULL;
     m->source = NULL;
     m->sink = NULL;
     m->n_channels = 0;
@@ -103,16 +103,19 @@ static void free_program(struct mesh *m)
 enum wsc_err mesh_clear(struct mesh *m)
 {
     free_program(m);
-    TRY_NEW(m->cell, WSC_MEM_MESH, m->n_pes * MESH_COLOURS);
+    TRY_NEW(m->cell, WSC_MEM_MESH, m->n_pes);
     memset(m->router, 0, (size_t)m->n_pes * sizeof *m->router);
-    memset(m->binding, 0, (size_t)m->n_pes * sizeof *m->binding);
+    TRY(mesh_bindings_clear(m));
     for (int64_t i = 0; i < m->n_pes; i++)
         pe_init(m, i);
     for (int i = 0; i < m->n_regions; i++)
         mesh_region_clear(&m->region[i]);
     mesh_share_fini(m);
-    m->share_rc = WSC_OK;
+    m->share_rc = m->end_rc = WSC_OK;
+    wsc_free(m->end_message);
+    m->end_message = NULL;
     m->parity = 0;
+    m->stopped = false;
     m->linked = m->expired = false;
     return WSC_OK;
 }
@@ -127,17 +130,13 @@ static enum wsc_err allocate(struct mesh *m)
 {
     const int64_t routers = lines(m->n_pes * (int64_t)sizeof *m->router),
                   pes = lines(m->n_pes * (int64_t)sizeof *m->pe),
-                  bindings = lines(m->n_pes * (int64_t)sizeof *m->binding),
-                  threads = lines(m->n_pes * (int64_t)sizeof **m->thread);
-    const int64_t zeroed = routers + pes + bindings;
-    TRY(mesh_buffer_take(&m->places, zeroed + (MESH_THREADS + 1) * threads));
+                  threads = lines(m->n_pes * (int64_t)sizeof *m->main);
+    TRY(mesh_buffer_take(&m->places, routers + pes + threads));
     char *next = m->places.data;
-    memset(next, 0, (size_t)zeroed);
+    memset(next, 0, (size_t)(routers + pes));
     m->router = (void *)next;
     m->pe = (void *)(next + routers);
-    m->binding = (void *)(next + routers + pes);
-    for (int i = 0; i <= MESH_THREADS; i++)
-        m->thread[i] = (void *)(next + zeroed + i * threads);
+    m->main = (void *)(next + routers + pes);
     return mesh_regions_init(m);
 }
 
@@ -182,6 +181,8 @@ void mesh_destroy(struct mesh **mesh)
     mesh_regions_fini(m);
     mesh_share_fini(m);
     free_program(m);
+    wsc_free(m->end_message);
+    mesh_bindings_free(m);
     mesh_buffer_give(&m->channels);
     mesh_buffer_give(&m->queues);
     mesh_buffer_give(&m->places);

@@ -9,6 +9,9 @@
 #include "pe.h"
 #include "region.h"
 #include "router.h"
+#include "snapshot.h"
+
+#include <wsc/check.h>
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
@@ -20,7 +23,7 @@ static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
 {
     __builtin_prefetch(&r->pe[v->at]);
     if (v->router) __builtin_prefetch(&r->router[v->at]);
-    if (v->pe) __builtin_prefetch(&r->thread[0][v->at]);
+    if (v->pe) __builtin_prefetch(&r->main[v->at]);
 }
 
 static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v)
@@ -32,14 +35,15 @@ static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v
     for (int i = 0; i < 3; i++)
         __builtin_prefetch(ch + i);
     if (v->pe && pe->threads > 1)
-        __builtin_prefetch(&r->thread[__builtin_ctz(pe->threads & ~1U)][v->at]);
+        __builtin_prefetch(mesh_thread_at(r, v->at, __builtin_ctz(pe->threads & ~1U)));
 }
 
 static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
 {
     const struct mesh_pe *pe = &r->pe[v->at];
     if (v->pe && pe->threads)
-        __builtin_prefetch(pe->memory + r->thread[__builtin_ctz(pe->threads)][v->at].at[1]);
+        __builtin_prefetch(pe->memory +
+                           mesh_thread_at(r, v->at, __builtin_ctz(pe->threads))->at[1]);
 }
 
 /* Takes the places of a chunk; @return how many. */
@@ -161,6 +165,7 @@ static int64_t own_next(const struct mesh *m)
 {
     int64_t next = INT64_MAX;
     if (somebody_is_active(m) || source_can_send(m)) return m->region->now + 1;
+    if (mesh_share_has_mail(m)) return m->horizon + 1; /* of the cycle before the exchange */
     for (int i = 0; i < m->n_own; i++) {
         int64_t first = mesh_next_timer(&m->region[m->own + i]);
         if (first < next) next = first;
@@ -168,21 +173,56 @@ static int64_t own_next(const struct mesh *m)
     return next;
 }
 
-/* That of all processes; none also when one of them failed. */
-static enum wsc_err find_next(struct mesh *m, int64_t *next)
+static bool is_asked_to_stop(const struct mesh *m)
 {
-    int64_t least[2] = {failed(m) ? -1 : 0, own_next(m)};
-    TRY(mesh_share_least(m, least, 2));
-    *next = least[0] ? INT64_MAX : least[1];
-    return *next < INT64_MAX ? mesh_share_cycle(m) : WSC_OK;
+    return m->config.stop && m->config.stop(m->config.progress_ctx);
 }
 
-/* Rare beside the work of a cycle, frequent beside a person's patience. */
-static void tell_progress(const struct mesh *m)
+/* Up to which cycle each process may run before the next exchange, when all continue in cycle @p
+ * next: what leaves over a border in cycle @p ahead is exchanged after it. */
+static void set_horizon(struct mesh *m, int64_t next, int64_t ahead)
 {
-    enum { EVERY = 256 };
-    const int64_t now = m->region->now;
-    if (m->config.progress && now % EVERY == 0) m->config.progress(m->config.progress_ctx, now);
+    int64_t last = ahead > next ? ahead : next;
+    if (last >= m->config.max_cycles) last = m->config.max_cycles - 1;
+    m->horizon = mesh_snapshot_horizon(m, last);
+    mesh_share_gained(m, m->horizon - next);
+}
+
+/* After an exchange with the other processes: the next cycle of all of them; none also when one of
+ * them failed. */
+static enum wsc_err find_next(struct mesh *m, int64_t *next)
+{
+    TRY(mesh_share_cycle(m));
+    const int64_t own = own_next(m), ahead = mesh_share_ahead(m);
+    int64_t least[4] = {failed(m) ? -1 : 0, own, is_asked_to_stop(m) ? -1 : 0,
+                        ahead && own > ahead ? own : ahead};
+    TRY(mesh_share_least(m, least, 4));
+    *next = least[0] ? INT64_MAX : least[1];
+    m->stopped = least[2] != 0;
+    if (m->border && *next < INT64_MAX) set_horizon(m, *next, least[3]);
+    return WSC_OK;
+}
+
+/* The next cycle of this process, when nothing can have crossed a border before it ends. */
+static bool runs_ahead(const struct mesh *m, int64_t *next)
+{
+    if (!m->border || failed(m)) return false;
+    *next = own_next(m);
+    if (*next > m->horizon) return false;
+    WSC_CHECK(!mesh_share_has_sent(m), "something crossed in cycle %lld, expected none before %lld",
+              (long long)m->region->now, (long long)m->horizon);
+    return true;
+}
+
+/* Rare beside the work of a cycle, frequent beside a person's patience: a cycle of a whole wafer
+ * takes some hundredths of a second. */
+static void tell_progress(struct mesh *m)
+{
+    enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
+    const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
+    if (!m->config.progress || ++m->untold < every) return;
+    m->untold = 0;
+    m->config.progress(m->config.progress_ctx, m->region->now);
 }
 
 /* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
@@ -191,8 +231,13 @@ bool mesh_next_cycle(struct mesh *m)
 {
     int64_t next = INT64_MAX;
     tell_progress(m);
+    if (runs_ahead(m, &next)) {
+        mesh_begin_cycle(m, next);
+        return true;
+    }
+    next = INT64_MAX;
     m->share_rc = find_next(m, &next);
-    if (m->share_rc || next == INT64_MAX) return false;
+    if (m->share_rc || next == INT64_MAX || !mesh_snapshot_pass(m, next)) return false;
     mesh_begin_cycle(m, next);
     return !m->expired;
 }

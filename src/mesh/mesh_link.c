@@ -116,10 +116,30 @@ static bool same_switch(const struct mesh *m, const struct mesh_cell *cell,
            !memcmp(s->pos, mine.pos, sizeof mine.pos);
 }
 
+/* The cells of PE @p at, made when it gets its first route. */
+static struct mesh_cell *cells_of(struct mesh *m, int64_t at)
+{
+    const int64_t bytes = MESH_COLOURS * (int64_t)sizeof **m->cell;
+    if (m->cell[at]) return m->cell[at];
+    m->cell[at] = mesh_pool_take(&m->cells, mesh_pool_size(bytes));
+    if (m->cell[at]) memset(m->cell[at], 0, (size_t)bytes);
+    return m->cell[at];
+}
+
+void mesh_cells_free(struct mesh *m)
+{
+    mesh_pool_fini(&m->cells);
+    m->cells = (struct mesh_pool){0};
+    wsc_free(m->cell);
+    m->cell = NULL;
+}
+
 /* The route of one router; repeating the same route is allowed, so that rectangles may overlap. */
 static enum wsc_err route_at(struct mesh *m, int x, int y, int colour, const struct mesh_route *r)
 {
-    struct mesh_cell *cell = &m->cell[((int64_t)y * m->config.w + x) * MESH_COLOURS + colour];
+    struct mesh_cell *cell = cells_of(m, (int64_t)y * m->config.w + x);
+    if (!cell) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "routes");
+    cell += colour;
     if (cell->rx && (cell->rx != r->rx || cell->tx != r->tx || !same_switch(m, cell, r)))
         return WSC_RAISE(WSC_USAGE,
                          "PE (%d, %d): colour %d already comes from the %s; a second route would "
@@ -148,8 +168,9 @@ enum wsc_err mesh_route(struct mesh *m, struct mesh_rect rect, int colour,
 static enum wsc_err filter_at(struct mesh *m, int x, int y, int colour,
                               const struct mesh_filter *filter)
 {
-    struct mesh_cell *cells = &m->cell[((int64_t)y * m->config.w + x) * MESH_COLOURS];
+    struct mesh_cell *cells = cells_of(m, (int64_t)y * m->config.w + x);
     int n = 0;
+    if (!cells) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "routes");
     for (int c = 0; c < MESH_COLOURS; c++)
         n += c != colour && cells[c].extra && m->extra[cells[c].extra - 1].has_filter;
     if (n >= MESH_MAX_FILTERS)
@@ -203,8 +224,8 @@ static void count_channels(struct mesh *m)
         struct mesh_router *r = &m->router[i];
         r->first = (int32_t)m->n_channels;
         r->neighbours = neighbours(m, &m->pe[i]);
-        for (int c = 0; c < MESH_COLOURS; c++)
-            if (m->cell[i * MESH_COLOURS + c].rx) r->colours |= 1U << c;
+        for (int c = 0; c < MESH_COLOURS && m->cell[i]; c++)
+            if (m->cell[i][c].rx) r->colours |= 1U << c;
         m->n_channels += __builtin_popcount(r->colours);
     }
 }
@@ -224,9 +245,9 @@ static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
 static void make_channel(struct mesh *m, int64_t i, int colour)
 {
     struct mesh_channel *ch = mesh_channel_of(m, i, colour);
-    const struct mesh_cell *cell = &m->cell[i * MESH_COLOURS + colour];
+    const struct mesh_cell *cell = &m->cell[i][colour];
     struct mesh_position at = {cell->rx, cell->tx};
-    uint8_t queue = m->binding[i].in_of[colour];
+    uint8_t queue = mesh_binding_of(&m->pe[i])->in_of[colour];
     WSC_CHECK(ch, "router %lld has no colour %d", (long long)i, colour);
     if (cell->extra) at = m->extra[cell->extra - 1].pos[m->extra[cell->extra - 1].at];
     atomic_init(&ch->gate, mesh_gate(0, at.rx, at.rx, 0));
@@ -263,7 +284,7 @@ static int place_queues(struct mesh *m, struct mesh_pe *pe)
 {
     int lines = 0;
     for (int q = 0; q < MESH_N_IN + MESH_N_OUT; q++) {
-        if (m->binding[pe->index].colour[q] == MESH_NONE) continue;
+        if (mesh_binding_of(pe)->colour[q] == MESH_NONE) continue;
         pe->slot[q] = (uint8_t)lines;
         lines += queue_lines(m, q);
     }
@@ -272,7 +293,7 @@ static int place_queues(struct mesh *m, struct mesh_pe *pe)
 
 static void make_queue(struct mesh *m, struct mesh_pe *pe, int queue)
 {
-    const struct mesh_binding *b = &m->binding[pe->index];
+    const struct mesh_binding *b = mesh_binding_of(pe);
     struct mesh_queue *q = mesh_queue_of(pe, queue);
     q->depth = (uint8_t)mesh_queue_depth(m, queue);
     q->colour = b->colour[queue];
@@ -298,7 +319,7 @@ static enum wsc_err make_queues(struct mesh *m)
         pe->queue = line;
         line += place_queues(m, pe);
         for (int q = 0; q < MESH_N_IN + MESH_N_OUT; q++)
-            if (m->binding[i].colour[q] != MESH_NONE) make_queue(m, pe, q);
+            if (mesh_binding_of(pe)->colour[q] != MESH_NONE) make_queue(m, pe, q);
     }
     return WSC_OK;
 }
@@ -358,7 +379,6 @@ enum wsc_err mesh_link(struct mesh *m)
     TRY(link_sinks(m));
     TRY(link_sources(m));
     TRY(share_sources(m));
-    wsc_free(m->cell);
-    m->cell = NULL;
+    mesh_cells_free(m);
     return WSC_OK;
 }

@@ -9,4 +9,6 @@
 #include <stdint.h>
 
 enum wsc_err mesh_link(struct mesh *m);
+/* Routes before they are linked. */
+void mesh_cells_free(struct mesh *m);
 #endif

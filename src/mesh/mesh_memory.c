@@ -5,6 +5,7 @@
 #include "mesh_share.h"
 #include "mesh_state.h"
 #include "pool.h"
+#include "snapshot.h"
 
 #include <wsc/mem.h>
 
@@ -119,22 +120,26 @@ enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, co
         const void *borrowed;
         void *same;
     } from = {.borrowed = host};
-    return bytes ? copy(m, rect, address, bytes, (void *[2]){NULL, from.same})
-                 : mesh_check_rect(m, rect);
+    if (!bytes || mesh_snapshot_repeats(m)) return mesh_check_rect(m, rect);
+    return copy(m, rect, address, bytes, (void *[2]){NULL, from.same});
 }
 
 enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
                            int64_t bytes)
 {
     if (!bytes) return mesh_check_rect(m, rect);
-    TRY(copy(m, rect, address, bytes, (void *[2]){host, NULL}));
-    return mesh_share_rows(m, rect, host, bytes);
+    if (!mesh_snapshot_repeats(m)) {
+        TRY(copy(m, rect, address, bytes, (void *[2]){host, NULL}));
+        TRY(mesh_share_rows(m, rect, host, bytes));
+    }
+    return mesh_snapshot_say(m, host, (int64_t)rect.w * rect.h * bytes);
 }
 
 enum wsc_err mesh_collect(const struct mesh *m, struct mesh_rect rect, void *host, int64_t bytes)
 {
     TRY(mesh_check_rect(m, rect));
-    return mesh_share_rows(m, rect, host, bytes);
+    if (!mesh_snapshot_repeats(m)) TRY(mesh_share_rows(m, rect, host, bytes));
+    return mesh_snapshot_say(m, host, (int64_t)rect.w * rect.h * bytes);
 }
 
 enum wsc_err mesh_load(const struct mesh_pe *pe, int address, uint32_t *value)

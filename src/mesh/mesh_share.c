@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Bands of rows on several processes.  Every process builds the whole fabric and runs its own
- * regions; of the row next to a neighbour's it holds a copy.  After each cycle neighbours exchange
- * letters: a wavelet that crossed, a router to wake, a gate that changed.  A cycle reads the state
- * at its start alone, so the copies need not be newer, and cycles and values are those of one
- * process.  run.c and mesh_cycle.c call it. */
+ * regions; of the row next to a neighbour's it holds a copy.  Neighbours exchange
+ * letters after each cycle in which something may have crossed (mesh_ahead.c): a wavelet that
+ * crossed, a router to wake, a gate that changed.  A cycle reads the state at its start alone, so
+ * the copies need not be newer, and cycles and values are those of one process.  run.c and
+ * mesh_cycle.c call it. */
 #include "mesh_share.h"
+#include "mesh_ahead.h"
 #include "mesh_channel.h"
 #include "mesh_state.h"
 #include "region.h"
@@ -26,12 +28,14 @@ struct letter {
     uint8_t kind, of;
     uint64_t bits;
 };
-/* Letters of both sides, and for the own row on a side its channels and the gates that the
- * neighbour knows. */
+/* Letters of both sides, and for the own row on a side the channels that cross it and their gates
+ * that the neighbour knows. */
 struct mesh_border {
     struct mesh_bytes out[SIDES], in[SIDES];
-    int32_t first[SIDES], n[SIDES];
+    struct mesh_crossing *crossing[SIDES]; /* owned, n of them, as gate */
+    int32_t n[SIDES];
     uint64_t *gate[SIDES];
+    int looks, pause; /* exchanges until the next look ahead, after one that gained nothing */
 };
 
 static int part_threads(const struct mesh *m)
@@ -76,19 +80,46 @@ static enum wsc_err new_letters(struct mesh_bytes *b, int64_t n)
     return WSC_OK;
 }
 
+static void note_gates(const struct mesh *m, int side)
+{
+    const struct mesh_border *b = m->border;
+    for (int32_t i = 0; i < b->n[side]; i++)
+        b->gate[side][i] = m->channel[b->crossing[side][i].channel].gate;
+}
+
+void mesh_share_resume(struct mesh *m)
+{
+    for (int side = NORTH; side < SIDES && m->border; side++)
+        if (outer(m, side)) note_gates(m, side);
+}
+
+static enum wsc_err find_crossings(struct mesh *m, int side)
+{
+    struct mesh_border *b = m->border;
+    const unsigned across = side == NORTH ? MESH_NORTH : MESH_SOUTH;
+    const int64_t row = row_of(inner(m, side), side);
+    TRY_NEW(b->crossing[side], WSC_MEM_MESH, row_channels(m, row) + 1);
+    for (int64_t at = row; at < row + m->config.w; at++) {
+        for (int64_t i = channels_before(m, at); i < channels_before(m, at + 1); i++) {
+            const struct mesh_channel *ch = &m->channel[i];
+            if (!((mesh_inputs_of(m, ch) | mesh_outputs_of(m, ch)) & across)) continue;
+            b->crossing[side][b->n[side]++] = (struct mesh_crossing){(int32_t)at, (int32_t)i};
+        }
+    }
+    return WSC_OK;
+}
+
 /* A PE's column sends at most one wavelet over the border in a cycle and wakes one router; every
  * gate of the row may change. */
 static enum wsc_err begin_side(struct mesh *m, int side)
 {
     struct mesh_border *b = m->border;
-    const int64_t mine = row_of(inner(m, side), side), theirs = row_of(outer(m, side), 1 - side);
-    b->first[side] = (int32_t)channels_before(m, mine);
-    b->n[side] = (int32_t)row_channels(m, mine);
+    const int64_t theirs = row_of(outer(m, side), 1 - side);
+    TRY(find_crossings(m, side));
     TRY(new_letters(&b->out[side], 2LL * m->config.w + b->n[side]));
     TRY(new_letters(&b->in[side], 2LL * m->config.w + row_channels(m, theirs)));
     TRY_NEW(b->gate[side], WSC_MEM_MESH, b->n[side] + 1);
-    for (int32_t i = 0; i < b->n[side]; i++)
-        b->gate[side][i] = m->channel[b->first[side] + i].gate;
+    note_gates(m, side);
     return WSC_OK;
 }
 
@@ -108,6 +139,7 @@ void mesh_share_fini(struct mesh *m)
         wsc_free(m->border->out[side].data);
         wsc_free(m->border->in[side].data);
         wsc_free(m->border->gate[side]);
+        wsc_free(m->border->crossing[side]);
     }
     wsc_free(m->border);
     m->border = NULL;
@@ -155,13 +187,13 @@ static void write_gates(struct mesh *m, int side)
 {
     struct mesh_border *b = m->border;
     for (int32_t i = 0; i < b->n[side]; i++) {
-        const struct mesh_channel *ch = &m->channel[b->first[side] + i];
+        const int32_t channel = b->crossing[side][i].channel;
+        const struct mesh_channel *ch = &m->channel[channel];
         if (ch->gate == b->gate[side][i]) continue;
         b->gate[side][i] = ch->gate;
-        write_letter(&b->out[side], (struct letter){.channel = b->first[side] + i,
-                                                    .kind = GATE,
-                                                    .of = ch->tail,
-                                                    .bits = ch->gate});
+        write_letter(
+            &b->out[side],
+            (struct letter){.channel = channel, .kind = GATE, .of = ch->tail, .bits = ch->gate});
     }
 }
 
@@ -210,6 +242,43 @@ enum wsc_err mesh_share_cycle(struct mesh *m)
     return WSC_OK;
 }
 
+bool mesh_share_has_mail(const struct mesh *m)
+{
+    for (int side = NORTH; side < SIDES && m->border; side++)
+        if (outer(m, side) && outer(m, side)->mail[m->parity][1 - side].any) return true;
+    return false;
+}
+
+bool mesh_share_has_sent(const struct mesh *m)
+{
+    for (int side = NORTH; side < SIDES && m->border; side++)
+        if (outer(m, side) && inner(m, side)->mail[m->parity][side].any) return true;
+    return false;
+}
+
+/* Looking costs time: after a look that gained less than a few cycles comes a pause, each twice as
+ * long as the one before.  All processes look at the same exchanges. */
+int64_t mesh_share_ahead(const struct mesh *m)
+{
+    const struct mesh_border *b = m->border;
+    int64_t least = INT64_MAX;
+    if (!b || b->looks > 0) return 0;
+    for (int side = NORTH; side < SIDES; side++) {
+        const int64_t cycle = mesh_ahead(m, b->crossing[side], b->n[side]);
+        if (cycle < least) least = cycle;
+    }
+    return least;
+}
+
+void mesh_share_gained(const struct mesh *m, int64_t cycles)
+{
+    enum { FEW = 4, LONGEST = 64 };
+    struct mesh_border *b = m->border;
+    if (b->looks-- > 0) return;
+    b->pause = cycles >= FEW ? 0 : b->pause < LONGEST ? 2 * b->pause + 1 : LONGEST;
+    b->looks = b->pause;
+}
+
 enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n)
 {
     return m->border ? m->config.share->least(m->config.share->ctx, value, n) : WSC_OK;
@@ -243,8 +312,11 @@ enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc)
         char text[1024];
     } error = {.rc = (int64_t)rc};
     if (!m->border) return rc;
-    int64_t first = rc ? m->config.share->part : m->config.share->parts;
+    const int64_t cycle = rc ? m->region->now : INT64_MAX;
+    int64_t earliest = cycle, first = m->config.share->parts;
     (void)snprintf(error.text, sizeof error.text, "%s", rc ? wsc_err_message() : "");
+    TRY(mesh_share_least(m, &earliest, 1));
+    if (rc && cycle == earliest) first = m->config.share->part;
     TRY(mesh_share_least(m, &first, 1));
     if (first == m->config.share->parts) return WSC_OK;
     TRY(spread_from(m, (int)first, &error, (int64_t)sizeof error));
@@ -268,11 +340,12 @@ static enum wsc_err spread_sinks(struct mesh *m)
     return WSC_OK;
 }
 
-static enum wsc_err spread_stats(const struct mesh *m, struct mesh_stats *stats)
+enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats)
 {
     const struct mesh_share *s = m->config.share;
     int64_t most = -stats->cycles;
     struct mesh_stats all = {0};
+    if (!m->border) return WSC_OK;
     TRY(mesh_share_least(m, &most, 1));
     for (int p = 0; p < s->parts; p++) {
         struct mesh_stats of = *stats;
@@ -289,7 +362,7 @@ static enum wsc_err spread_stats(const struct mesh *m, struct mesh_stats *stats)
 enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats)
 {
     if (!m->border) return WSC_OK;
-    TRY(spread_stats(m, stats));
+    TRY(mesh_share_stats(m, stats));
     m->region->last = stats->cycles; /* of all bands, for deadlock.c */
     return spread_sinks(m);
 }
@@ -322,7 +395,7 @@ static int64_t pe_bytes(const struct mesh *m, int64_t at)
 }
 static int64_t thread_bytes(const struct mesh *m, int64_t at)
 {
-    return at * (int64_t)sizeof **m->thread;
+    return at * (int64_t)sizeof *m->main;
 }
 static int64_t channel_bytes(const struct mesh *m, int64_t at)
 {
@@ -355,6 +428,37 @@ static enum wsc_err spread_pes(struct mesh *m)
     return rc;
 }
 
+/* Microthread @p i of all PEs between the blocks of the regions and one array, for those whose
+ * process has them (@p own) or lacks them. */
+static enum wsc_err move_threads(struct mesh *m, int i, bool own, struct mesh_thread *all)
+{
+    for (int64_t at = 0; at < m->n_pes; at++) {
+        struct mesh_pe *pe = &m->pe[at];
+        if (mesh_is_own(pe) != own || !(pe->threads >> i & 1U)) continue;
+        if (!own) TRY(mesh_thread_make(pe->region, pe, i));
+        struct mesh_thread *t = mesh_thread_of(pe->region, pe, i);
+        if (own)
+            all[at] = *t;
+        else
+            *t = all[at];
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err spread_microthreads(struct mesh *m)
+{
+    struct mesh_thread *all;
+    enum wsc_err rc = WSC_OK;
+    TRY_NEW(all, WSC_MEM_MESH, m->n_pes);
+    for (int i = 1; i <= MESH_THREADS && !rc; i++) {
+        rc = move_threads(m, i, true, all);
+        if (!rc) rc = spread_places(m, all, thread_bytes);
+        if (!rc) rc = move_threads(m, i, false, all);
+    }
+    wsc_free(all);
+    return rc;
+}
+
 static enum wsc_err spread_sources(struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
@@ -370,9 +474,9 @@ enum wsc_err mesh_share_state(struct mesh *m)
     TRY(spread_places(m, m->router, router_bytes));
     TRY(spread_places(m, m->channel, channel_bytes));
     TRY(spread_places(m, m->queues.data, queue_bytes));
-    for (int i = 0; i <= MESH_THREADS; i++)
-        TRY(spread_places(m, m->thread[i], thread_bytes));
+    TRY(spread_places(m, m->main, thread_bytes));
     TRY(spread_pes(m));
+    TRY(spread_microthreads(m));
     return spread_sources(m);
 }
 

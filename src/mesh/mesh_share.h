@@ -19,12 +19,26 @@ static inline bool mesh_is_own(const struct mesh_pe *pe)
 /* After mesh_link(): memory for what crosses. */
 enum wsc_err mesh_share_begin(struct mesh *m);
 void mesh_share_fini(struct mesh *m);
-/* Between two cycles: wavelets, wake-ups and room in channels go to the neighbouring bands. */
+/* Between two cycles, when something may have crossed: wavelets, wake-ups and room in channels go
+ * to the neighbouring bands. */
 enum wsc_err mesh_share_cycle(struct mesh *m);
+/* Have neighbours sent something for the next cycle? */
+bool mesh_share_has_mail(const struct mesh *m);
+/* Has this process sent something over a border in the cycle that ended? */
+bool mesh_share_has_sent(const struct mesh *m);
+/* The cycle up to which, itself not included, nothing leaves over the own borders; 0: not known. */
+int64_t mesh_share_ahead(const struct mesh *m);
+/* All processes may run so many cycles until the next exchange. */
+void mesh_share_gained(const struct mesh *m, int64_t cycles);
 /* Each of @p n values becomes the least of all processes. */
 enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n);
-/* The error @p rc of the northernmost band that has one, in every process. */
+/* The error @p rc of the band that has the earliest one, among equals the northernmost, in every
+ * process. */
 enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc);
+/* Counts of all bands. */
+enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats);
+/* After a snapshot was read: what the neighbours know of the own rows. */
+void mesh_share_resume(struct mesh *m);
 /* Counts of all bands, and the words that left over edges. */
 enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats);
 /* Every process gets the state of all PEs, routers and edges, so that what is left over can be

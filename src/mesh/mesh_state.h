@@ -161,7 +161,7 @@ struct mesh_pe {
     uint64_t blocked;         /* set of local tasks */
     struct mesh_thread *todo; /* entries 0 .. n_todo - 1; owned unless the region's */
     struct mesh_armed *armed; /* owned: the operation that data start (trigger.h), or NULL */
-    int32_t index;
+    int32_t index, binding;   /* in mesh.bindings */
     int16_t x, y;
     int32_t memory_bytes, reserved;
     uint8_t data_blocked; /* set of input queues */
@@ -175,6 +175,13 @@ struct mesh_binding {
     uint8_t task[MESH_TASKS];                          /* index in mesh.task */
     uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue, or MESH_NONE */
     uint8_t data_task[MESH_N_IN];
+};
+/* Bindings that differ, each once: PEs of one program have few.  The first one is empty. */
+struct mesh_bindings {
+    struct mesh_binding *item; /* owned */
+    int32_t n, capacity;
+    int32_t *slot; /* owned, hash table: number plus 1 of a binding */
+    int32_t n_slots;
 };
 
 /* A task function of the fabric; PEs refer to it by its index in mesh.task. */
@@ -222,6 +229,7 @@ struct mesh_active {
     bool *chunk;
 };
 
+enum { MESH_BLOCK = 512 }; /* places whose microthreads are made together */
 /* A place to visit: its router, its PE or both. */
 struct mesh_visit {
     int32_t at;
@@ -242,7 +250,7 @@ struct mesh_region {
     /* Arrays from the first PE of the region on; channels are the fabric's. */
     struct mesh_pe *pe;
     struct mesh_router *router;
-    struct mesh_thread *thread[MESH_THREADS + 1];
+    struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_BLOCK places */
     struct mesh_channel *channel;
     int64_t now;
     struct mesh_active *next,
@@ -272,6 +280,13 @@ struct mesh_cell {
     int32_t extra; /* index + 1 */
 };
 
+/* An array of the host that tasks change, bytes of each PE. */
+struct mesh_noted {
+    void *array; /* borrowed */
+    int64_t bytes;
+};
+enum { MESH_MAX_NOTED = 8 };
+
 struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
@@ -283,16 +298,24 @@ struct mesh {
     struct mesh_router *router;
     struct mesh_channel *channel;
     struct mesh_pe *pe;
-    struct mesh_thread *thread[MESH_THREADS + 1]; /* of each PE */
-    struct mesh_binding *binding;                 /* of each PE */
-    struct mesh_buffer places, channels, queues;  /* places: router .. binding */
+    struct mesh_thread *main; /* of each PE; microthreads are the regions' */
+    struct mesh_bindings bindings;
+    struct mesh_buffer places, channels, queues; /* places: router, pe, main */
     struct mesh_region *region;
     int n_regions, own, n_own;  /* of all processes; first of those that run here, their number */
     struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
-    enum wsc_err share_rc;      /* of an exchange with them */
+    int64_t horizon; /* this process may run up to this cycle before the next exchange with them */
+    enum wsc_err share_rc; /* of an exchange with them */
+    int64_t untold;        /* cycles since progress was reported */
+    bool stopped;          /* somebody asks the run to end */
+    enum wsc_err end_rc;   /* why it ends between two cycles */
+    char *end_message;     /* owned */
+    struct mesh_noted noted[MESH_MAX_NOTED];
+    int n_noted;
     struct mesh_switch *extra;
     int n_extra, extra_capacity;
-    struct mesh_cell *cell; /* n_pes x MESH_COLOURS until linked */
+    struct mesh_cell **cell; /* n_pes until linked: MESH_COLOURS of each, or NULL without routes */
+    struct mesh_pool cells;
     struct mesh_task_entry task[MESH_NONE];
     int n_tasks;
     struct mesh_source *source;
@@ -307,9 +330,9 @@ static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
     return &m->pe[(int64_t)y * m->config.w + x];
 }
-static inline struct mesh_binding *mesh_binding_of(const struct mesh_pe *pe)
+static inline const struct mesh_binding *mesh_binding_of(const struct mesh_pe *pe)
 {
-    return &pe->region->m->binding[pe->index];
+    return &pe->region->m->bindings.item[pe->binding];
 }
 /* Directions numbers 0 .. 4 are ramp, east, west, north, south. */
 extern const int mesh_dx[5], mesh_dy[5], mesh_opposite[5];

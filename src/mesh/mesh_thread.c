@@ -13,6 +13,7 @@
 enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
                                const struct mesh_thread *todo)
 {
+    TRY(mesh_thread_make(r, pe, todo->kind));
     struct mesh_thread *t = mesh_thread_of(r, pe, todo->kind);
     bool is_fabric = todo->flags & MESH_FABRIC;
     *t = *todo;

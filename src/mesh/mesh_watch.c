@@ -5,6 +5,7 @@
 #include "mesh_watch.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
+#include "snapshot.h"
 #include "watch_path.h"
 #include "watch_state.h"
 #include "watch_trace.h"
@@ -63,7 +64,7 @@ static void free_flow(struct mesh_watch_flow *f)
 }
 
 /* What belongs to the run before; the observer itself and what it was asked for stay. */
-static void free_run(struct mesh_watch *w)
+void mesh_watch_forget(struct mesh_watch *w)
 {
     for (int64_t i = 0; w->flow && i < w->n_pes; i++)
         free_flow(w->flow[i]);
@@ -78,7 +79,7 @@ void mesh_watch_destroy(struct mesh_watch **watch)
 {
     struct mesh_watch *w = *watch;
     if (!w) return;
-    free_run(w);
+    mesh_watch_forget(w);
     wsc_free(w->rect);
     wsc_free(w);
     *watch = NULL;
@@ -87,11 +88,12 @@ void mesh_watch_destroy(struct mesh_watch **watch)
 void mesh_watch_attach(struct mesh *m, struct mesh_watch *w)
 {
     m->watch = w;
+    mesh_snapshot_watch(m, w);
 }
 
 /* Counts always; paths, and the slots that travel beside wavelets, only when causes or traces are
  * wanted. */
-static enum wsc_err allocate(struct mesh_watch *w)
+enum wsc_err mesh_watch_allocate(struct mesh_watch *w)
 {
     TRY_NEW(w->pe, WSC_MEM_MESH, w->n_pes);
     TRY_NEW(w->router, WSC_MEM_MESH, w->n_pes);
@@ -107,7 +109,7 @@ static enum wsc_err allocate(struct mesh_watch *w)
 enum wsc_err mesh_watch_begin(struct mesh *m)
 {
     struct mesh_watch *w = m->watch;
-    free_run(w);
+    mesh_watch_forget(w);
     w->w = m->config.w;
     w->h = m->config.h;
     for (int q = 0; q < MESH_N_IN; q++)
@@ -120,7 +122,7 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
     w->n_sinks = m->n_sinks;
     int64_t legs = LEG_BYTES / (int64_t)sizeof(struct mesh_watch_path) / w->n_pes;
     w->max_legs = (uint32_t)(legs < MIN_LEGS ? MIN_LEGS : legs > MAX_LEGS ? MAX_LEGS : legs);
-    TRY(allocate(w));
+    TRY(mesh_watch_allocate(w));
     for (int64_t i = 0; i < w->n_pes; i++)
         w->pe[i].traced = -1;
     return mesh_trace_begin(m);

@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+/* Forget the run before; the observer itself and what it was asked for stay. */
+void mesh_watch_forget(struct mesh_watch *w);
+/* Memory for the sizes that are set. */
+enum wsc_err mesh_watch_allocate(struct mesh_watch *w);
 enum wsc_err mesh_watch_begin(struct mesh *m);
 enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles);
 void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);

@@ -1,9 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Binds programs to PEs before the first cycle: tasks to ids or colours, queues to colours, the
- * tasks that start. Ids follow the SDK documentation and differ between WSE-2 and WSE-3. task.c
- * runs what is bound here. */
+ * tasks that start; equal bindings are kept once. Ids follow the SDK documentation and differ
+ * between WSE-2 and WSE-3. task.c runs what is bound here. */
 #include "program.h"
 #include "mesh_state.h"
+
+#include <wsc/hash.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* ---- bindings -------------------------------------------------------------------------------- */
+
+static int32_t *slot_of(const struct mesh_bindings *b, const struct mesh_binding *item)
+{
+    uint64_t at = wsc_hash64(item, sizeof *item, 0) % (uint64_t)b->n_slots;
+    while (b->slot[at] && memcmp(&b->item[b->slot[at] - 1], item, sizeof *item) != 0)
+        at = (at + 1) % (uint64_t)b->n_slots;
+    return &b->slot[at];
+}
+
+/* A table at most half full. */
+static enum wsc_err grow_slots(struct mesh_bindings *b)
+{
+    enum { FEWEST = 64 };
+    if (2 * (b->n + 1) <= b->n_slots) return WSC_OK;
+    wsc_free(b->slot);
+    b->n_slots = b->n_slots ? 2 * b->n_slots : FEWEST;
+    TRY_NEW(b->slot, WSC_MEM_MESH, b->n_slots);
+    for (int32_t i = 0; i < b->n; i++)
+        *slot_of(b, &b->item[i]) = i + 1;
+    return WSC_OK;
+}
+
+/* The number of a binding, which is added when it is new. */
+static enum wsc_err intern(struct mesh_bindings *b, const struct mesh_binding *item,
+                           int32_t *number)
+{
+    TRY(grow_slots(b));
+    int32_t *slot = slot_of(b, item);
+    if (!*slot) {
+        TRY_GROW(b->item, WSC_MEM_MESH, b->capacity, b->n + 1);
+        b->item[b->n++] = *item;
+        *slot = b->n;
+    }
+    *number = *slot - 1;
+    return WSC_OK;
+}
+
+enum wsc_err mesh_bindings_clear(struct mesh *m)
+{
+    struct mesh_bindings *b = &m->bindings;
+    struct mesh_binding empty;
+    int32_t first;
+    memset(&empty, 0, sizeof empty);
+    memset(empty.colour, MESH_NONE, sizeof empty.colour);
+    b->n = 0;
+    if (b->n_slots) memset(b->slot, 0, (size_t)b->n_slots * sizeof *b->slot);
+    return intern(b, &empty, &first);
+}
+
+void mesh_bindings_free(struct mesh *m)
+{
+    wsc_free(m->bindings.item);
+    wsc_free(m->bindings.slot);
+}
+
+static enum wsc_err rebind(struct mesh_pe *pe, const struct mesh_binding *binding)
+{
+    return intern(&pe->region->m->bindings, binding, &pe->binding);
+}
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
@@ -38,9 +104,13 @@ enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_
     int index;
     TRY(check_id(m, rect, id));
     TRY(add_task(m, rect, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++)
-        for (int x = rect.x; x < rect.x + rect.w; x++)
-            mesh_binding_of(mesh_pe_at(m, x, y))->task[id] = (uint8_t)(index + 1);
+    for (int y = rect.y; y < rect.y + rect.h; y++) {
+        for (int x = rect.x; x < rect.x + rect.w; x++) {
+            struct mesh_binding b = *mesh_binding_of(mesh_pe_at(m, x, y));
+            b.task[id] = (uint8_t)(index + 1);
+            TRY(rebind(mesh_pe_at(m, x, y), &b));
+        }
+    }
     return WSC_OK;
 }
 
@@ -73,15 +143,15 @@ enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
  * allowed. */
 static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
 {
-    struct mesh_binding *b = mesh_binding_of(pe);
-    uint8_t *of = in ? b->in_of : b->out_of, *bound = &b->colour[in ? queue : MESH_N_IN + queue];
+    struct mesh_binding b = *mesh_binding_of(pe);
+    uint8_t *of = in ? b.in_of : b.out_of, *bound = &b.colour[in ? queue : MESH_N_IN + queue];
     if (of[colour] == queue + 1) return WSC_OK;
     if (*bound != MESH_NONE || of[colour])
         return WSC_RAISE(WSC_USAGE, "PE (%d, %d): %s queue %d or colour %d is bound already", pe->x,
                          pe->y, in ? "input" : "output", queue, colour);
     *bound = (uint8_t)colour;
     of[colour] = (uint8_t)(queue + 1);
-    return WSC_OK;
+    return rebind(pe, &b);
 }
 
 static enum wsc_err bind(struct mesh *m, struct mesh_rect rect, bool in, int queue, int colour)
@@ -117,13 +187,14 @@ enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, m
     TRY(add_task(m, rect, fn, priority, &index));
     for (int y = rect.y; y < rect.y + rect.h; y++) {
         for (int x = rect.x; x < rect.x + rect.w; x++) {
-            struct mesh_binding *b = mesh_binding_of(mesh_pe_at(m, x, y));
-            if (!b->in_of[colour])
+            struct mesh_binding b = *mesh_binding_of(mesh_pe_at(m, x, y));
+            if (!b.in_of[colour])
                 return WSC_RAISE(WSC_USAGE,
                                  "PE (%d, %d): a data task for colour %d, which has no "
                                  "input queue",
                                  x, y, colour);
-            b->data_task[b->in_of[colour] - 1] = (uint8_t)(index + 1);
+            b.data_task[b.in_of[colour] - 1] = (uint8_t)(index + 1);
+            TRY(rebind(mesh_pe_at(m, x, y), &b));
         }
     }
     return WSC_OK;

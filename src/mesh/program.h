@@ -7,5 +7,8 @@
 #include <wsc/err.h>
 #include <wsc/mesh.h>
 
+/* Forget all bindings: every PE has the empty one. */
+enum wsc_err mesh_bindings_clear(struct mesh *m);
+void mesh_bindings_free(struct mesh *m);
 enum wsc_err mesh_check_local(const struct mesh *m, struct mesh_rect at, int id);
 #endif

@@ -21,6 +21,27 @@ static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
     return WSC_OK;
 }
 
+static int64_t n_blocks(const struct mesh_region *r)
+{
+    return (r->n_pes + MESH_BLOCK - 1) / MESH_BLOCK;
+}
+
+enum wsc_err mesh_thread_block(struct mesh_region *r, int64_t at, int thread)
+{
+    struct mesh_thread **block = &r->micro[thread - 1][at / MESH_BLOCK];
+    *block = wsc_alloc_raw(WSC_MEM_MESH, MESH_BLOCK, sizeof **block);
+    return *block ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "microthreads");
+}
+
+static void free_micro(struct mesh_region *r)
+{
+    for (int i = 0; i < MESH_THREADS; i++) {
+        for (int64_t b = 0; r->micro[i] && b < n_blocks(r); b++)
+            wsc_free(r->micro[i][b]);
+        wsc_free(r->micro[i]);
+    }
+}
+
 /* Band @p index of the rows, all of them nearly equally high; arrays of the fabric are borrowed
  * from its first PE on. */
 static enum wsc_err region_init(struct mesh *m, int index)
@@ -34,8 +55,9 @@ static enum wsc_err region_init(struct mesh *m, int index)
     r->n_words = (r->n_pes + 63) / 64;
     r->pe = m->pe + first;
     r->router = m->router + first;
-    for (int i = 0; i <= MESH_THREADS; i++)
-        r->thread[i] = m->thread[i] + first;
+    r->main = m->main + first;
+    for (int i = 0; i < MESH_THREADS; i++)
+        TRY_NEW(r->micro[i], WSC_MEM_MESH, n_blocks(r));
     memcpy(r->step, m->step, sizeof r->step);
     for (int64_t i = 0; i < r->n_pes; i++)
         r->pe[i].region = r;
@@ -72,6 +94,7 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->active[i].word);
         wsc_free(r->active[i].chunk);
     }
+    free_micro(r);
     wsc_free(r->visit);
     wsc_free(r->source);
     wsc_free(r->message);
@@ -86,17 +109,31 @@ void mesh_regions_fini(struct mesh *m)
     wsc_free(m->region);
 }
 
-static void clear_active(struct mesh_active *a, int64_t n_words)
+void mesh_active_clear(struct mesh_region *r, int k)
 {
+    const struct mesh_active *a = &r->active[k];
+    const int64_t n = r->n_words;
     if (!a->word) return; /* of another process */
-    memset(a->word, 0, (size_t)n_words * sizeof *a->word);
-    memset(a->chunk, 0, (size_t)((n_words + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
+    memset(a->word, 0, (size_t)n * sizeof *a->word);
+    memset(a->chunk, 0, (size_t)((n + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
+}
+
+void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats)
+{
+    *stats = (struct mesh_stats){0};
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_region *r = &m->region[m->own + i];
+        if (r->last > stats->cycles) stats->cycles = r->last;
+        stats->wavelets += r->stats.wavelets;
+        stats->wavelet_hops += r->stats.wavelet_hops;
+        stats->elements += r->stats.elements;
+    }
 }
 
 void mesh_region_clear(struct mesh_region *r)
 {
     for (int i = 0; i < MESH_AHEAD; i++)
-        clear_active(&r->active[i], r->n_words);
+        mesh_active_clear(r, i);
     for (int i = 0; i < 4; i++) {
         struct mesh_mail *mail = &r->mail[i / 2][i % 2];
         if (mail->word) memset(mail->word, 0, (size_t)r->m->config.w * sizeof *mail->word);

@@ -12,6 +12,11 @@
 enum wsc_err mesh_regions_init(struct mesh *m);
 void mesh_regions_fini(struct mesh *m);
 void mesh_region_clear(struct mesh_region *r);
+/* Forget the visits of list @p k. */
+void mesh_active_clear(struct mesh_region *r, int k);
+/* Counts of the regions that ran here; the length of the run is the end of the last cycle in which
+ * one did something. */
+void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats);
 enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
 void mesh_fire_timers(struct mesh_region *r);
 /* The first cycle for which there is a timer, or INT64_MAX. */
@@ -37,10 +42,26 @@ static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t 
 {
     return &r->active[(uint64_t)cycle % MESH_AHEAD];
 }
+/* Thread @p thread of place @p at; of a microthread mesh_thread_make() has made it. */
+static inline struct mesh_thread *mesh_thread_at(const struct mesh_region *r, int64_t at,
+                                                 int thread)
+{
+    if (!thread) return &r->main[at];
+    return &r->micro[thread - 1][at / MESH_BLOCK][at % MESH_BLOCK];
+}
 static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
                                                  const struct mesh_pe *pe, int thread)
 {
-    return &r->thread[thread][pe - r->pe];
+    return mesh_thread_at(r, pe - r->pe, thread);
+}
+enum wsc_err mesh_thread_block(struct mesh_region *r, int64_t at, int thread);
+/* Before an operation begins on a thread: microthreads are made as they are used. */
+static inline enum wsc_err mesh_thread_make(struct mesh_region *r, const struct mesh_pe *pe,
+                                            int thread)
+{
+    const int64_t at = pe - r->pe;
+    if (!thread || r->micro[thread - 1][at / MESH_BLOCK]) return WSC_OK;
+    return mesh_thread_block(r, at, thread);
 }
 /* A PE or an edge does something in this cycle. */
 static inline void mesh_did(struct mesh_region *r)

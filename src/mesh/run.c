@@ -8,6 +8,7 @@
 #include "mesh_state.h"
 #include "mesh_watch.h"
 #include "region.h"
+#include "snapshot.h"
 #include "team.h"
 
 static void start_region(struct mesh_region *r)
@@ -16,8 +17,20 @@ static void start_region(struct mesh_region *r)
         if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
 }
 
-/* From a program to cycle 0: channels, and a visit to each PE whose task was started. */
-static enum wsc_err start(struct mesh *m)
+/* Cycle 0, with a visit to each PE whose task was started, or the cycle of a snapshot. */
+static enum wsc_err first_cycle(struct mesh *m, enum mesh_beginning how)
+{
+    int64_t first = 0;
+    for (int i = 0; i < m->n_own && how == MESH_BEGINS; i++)
+        start_region(&m->region[m->own + i]);
+    if (how == MESH_CONTINUES) TRY(mesh_share_agree(m, mesh_snapshot_restore(m, &first)));
+    m->horizon = first;
+    mesh_begin_cycle(m, first);
+    return WSC_OK;
+}
+
+/* From a program to its first cycle: channels, copies of neighbouring bands, an observer. */
+static enum wsc_err start(struct mesh *m, enum mesh_beginning how)
 {
     if (m->linked)
         return WSC_RAISE(WSC_USAGE,
@@ -26,10 +39,8 @@ static enum wsc_err start(struct mesh *m)
     TRY(mesh_share_begin(m));
     for (int i = 0; i < m->n_regions; i++)
         m->region[i].channel = m->channel;
-    for (int i = 0; i < m->n_own; i++)
-        start_region(&m->region[m->own + i]);
-    mesh_begin_cycle(m, 0);
-    return WSC_OK;
+    if (m->watch) TRY(mesh_watch_begin(m));
+    return first_cycle(m, how);
 }
 
 /* Run on the calling thread. */
@@ -41,20 +52,6 @@ static enum wsc_err run_alone(struct mesh *m)
         r->rc = mesh_region_move(r);
     } while (mesh_next_cycle(m));
     return r->rc;
-}
-
-/* Counts of the regions that ran here; the length of the run is the end of the last cycle in which
- * one did something. */
-static void add_stats(const struct mesh *m, struct mesh_stats *stats)
-{
-    *stats = (struct mesh_stats){0};
-    for (int i = 0; i < m->n_own; i++) {
-        const struct mesh_region *r = &m->region[m->own + i];
-        if (r->last > stats->cycles) stats->cycles = r->last;
-        stats->wavelets += r->stats.wavelets;
-        stats->wavelet_hops += r->stats.wavelet_hops;
-        stats->elements += r->stats.elements;
-    }
 }
 
 /* Judge what is left, here or in another process: then all of them judge the state of the whole
@@ -75,6 +72,7 @@ static enum wsc_err run_cycles(struct mesh *m)
     enum wsc_err rc = m->n_own > 1 ? mesh_team_run(m) : run_alone(m);
     if (m->share_rc)
         return WSC_RAISE(m->share_rc, "mesh: the processes that share the fabric lost contact");
+    if (m->end_rc) return WSC_RAISE(m->end_rc, "%s", m->end_message ? m->end_message : "");
     return mesh_share_agree(m, rc);
 }
 
@@ -82,11 +80,13 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
     if (m->watch && m->config.share)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric that processes share cannot be watched");
-    TRY(start(m));
-    if (m->watch) TRY(mesh_watch_begin(m));
+    const enum mesh_beginning how = mesh_snapshot_beginning(m);
+    if (how == MESH_OVER) return mesh_snapshot_results(m, stats);
+    TRY(start(m, how));
     TRY(run_cycles(m));
-    add_stats(m, stats);
+    mesh_regions_stats(m, stats);
     TRY(mesh_share_results(m, stats));
     TRY(check_rest(m));
-    return m->watch ? mesh_watch_finish(m, stats->cycles) : WSC_OK;
+    if (m->watch) TRY(mesh_watch_finish(m, stats->cycles));
+    return mesh_snapshot_ended(m, stats);
 }

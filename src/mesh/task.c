@@ -139,8 +139,7 @@ static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
         *waits = (unsigned)pe->threads >> t->left & 1U;
         if (*waits) return WSC_OK;
         mesh_see_join(pe, (int)t->left);
-        mesh_trigger_begin(r, pe, t);
-        break;
+        return mesh_trigger_begin(r, pe, t);
     }
     return WSC_OK;
 }

@@ -113,9 +113,11 @@ int mesh_triggered(const struct mesh_pe *pe)
     return pe->armed ? pe->armed->done : 0;
 }
 
-void mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *todo)
+enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
+                                const struct mesh_thread *todo)
 {
     struct mesh_armed *a = todo->armed;
+    TRY(mesh_thread_make(r, pe, (int)todo->left));
     struct mesh_thread *t = mesh_thread_of(r, pe, (int)todo->left);
     a->ready_at = (uint32_t)r->now;
     if (pe->armed) {
@@ -130,6 +132,7 @@ void mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe, const struct 
     pe->threads |= (uint16_t)(1U << t->kind);
     mesh_see_op(pe, t);
     t->ready_at = a->ready_at;
+    return WSC_OK;
 }
 
 /* ---- wavelets -------------------------------------------------------------------------------- */

@@ -24,7 +24,8 @@ struct mesh_armed {
 };
 
 /* Bind what mesh_arm() asked for, in the current cycle; the operation before it has ended. */
-void mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe, const struct mesh_thread *todo);
+enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
+                                const struct mesh_thread *todo) WSC_CHECKED;
 /* Is the next wavelet an index of its own, which comes before the multiply-add may begin? */
 static inline bool mesh_trigger_takes_index(const struct mesh_pe *pe)
 {

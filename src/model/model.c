@@ -72,24 +72,13 @@ static WSC_CHECKED enum wsc_err together(const char *key, const char *with)
     return WSC_RAISE(WSC_CONFIG, "model.%s: not together with %s in this release", key, with);
 }
 
-/* What encoders lack in this release, alone and with a decoder. */
+/* What encoders lack in this release; of those with a decoder the params are checked as a file. */
 static WSC_CHECKED enum wsc_err check_encoder(const struct zoo_model *m)
 {
     const bool plain = !m->norm_first_sandwich && !m->parallel_block && m->moe.num_experts == 0 &&
                        m->position_embedding_type != ZOO_POSITION_ALIBI &&
                        !(m->attention_sliding_window_length > 0) &&
                        !(m->attention_logit_softcapping > 0);
-    const bool grouped = m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads;
-    if (m->objective == ZOO_SEQ2SEQ) {
-        if (plain && !grouped && m->position_embedding_type != ZOO_POSITION_ROTARY &&
-            !m->scale_qk_dot_by_layer_idx && !(m->final_logit_softcapping > 0))
-            return WSC_OK;
-        return WSC_RAISE(WSC_CONFIG,
-                         "model.objective: an encoder with a decoder has sequential blocks, all "
-                         "heads of keys, relative, learned or fixed positions or none, and no "
-                         "windows, capped scores or logits, scores by layer or experts in this "
-                         "release");
-    }
     if (!plain || m->norm_type != ZOO_LAYERNORM)
         return WSC_RAISE(WSC_CONFIG,
                          "model.objective: encoders have LayerNorm, sequential blocks, learned, "
@@ -101,7 +90,7 @@ static WSC_CHECKED enum wsc_err check_encoder(const struct zoo_model *m)
 /* Features that exist alone but not with each other. */
 static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
 {
-    if (m->objective != ZOO_CAUSAL_LM) TRY(check_encoder(m));
+    if (m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_SEQ2SEQ) TRY(check_encoder(m));
     if (m->parallel_block && m->norm_first_sandwich)
         return together("norm_first_sandwich", "parallel blocks");
     if (m->position_embedding_type == ZOO_POSITION_ALIBI && m->attention_logit_softcapping > 0)
@@ -285,6 +274,7 @@ static void set_experts(struct model *model, const struct zoo_model *m)
 static void set_scales(struct model *model, const struct zoo_model *m)
 {
     model->logits_scale = m->output_logits_scale;
+    model->scale_first = m->embedding_layer_norm && !model->causal && model->n_stacks == 1;
     if (model->n_stacks > 1 && m->share_embedding_weights)
         model->logits_scale /= sqrt((double)m->hidden_size); /* Raffel et al. 2020, tied output */
     if (!(m->mup_base_hidden_size > 0)) return;

@@ -86,6 +86,7 @@ static struct model_head head_of(enum role role, const struct model *model,
         if (m->objective != ZOO_MASKED_LM) h.dropout = m->task_dropout;
         break;
     case TOKENS:
+        if (m->include_padding_in_loss) h.weight = 1 / (double)h.tokens;
         h.outputs = m->num_labels;
         h.dropout = m->task_dropout;
         break;

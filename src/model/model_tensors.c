@@ -27,6 +27,7 @@ enum init_rule {
     RULE_FFN_OUTPUT,
     RULE_ROUTER,
     RULE_DENSE,
+    RULE_POOLER,
     RULE_CLASSIFIER,
     RULE_RELATIVE,
     RULE_LM_HEAD
@@ -180,7 +181,7 @@ static const struct row rows[] = {
      IF_MASKED},
     {"bert_mlm_head.mlm_transform.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS,
      IF_MASKED},
-    {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, RULE_DENSE,
+    {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, RULE_POOLER,
      IF_POOLED},
     {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, RULE_ZEROS, IF_POOLED},
     {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_CLASSIFIER, IF_CLASSES},
@@ -370,6 +371,7 @@ static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_mode
     case RULE_LM_HEAD:
     case RULE_ROUTER:
     case RULE_DENSE:
+    case RULE_POOLER:
     case RULE_CLASSIFIER:
     case RULE_ZEROS:
     case RULE_ONES:
@@ -394,6 +396,7 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     case RULE_EMBEDDING:
         return explicit_or(&m->embedding_initializer, standard);
     case RULE_ATTENTION:
+    case RULE_POOLER:
         return scaled(matrix, 1 / sqrt(mup.hidden));
     case RULE_FFN:
         return scaled(explicit_or(&m->ffn_initializer, matrix), 1 / sqrt(mup.hidden));
@@ -419,8 +422,8 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
 }
 
-/* The groups of muP by base sizes: attention and first feed-forward layers, last feed-forward
- * layers. */
+/* The groups of muP by base sizes: attention, first feed-forward layers and pooler; last
+ * feed-forward layers. */
 static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
 {
     const struct mup mup = mup_of(m);
@@ -428,6 +431,7 @@ static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
     case RULE_ATTENTION:
     case RULE_ATTENTION_OUTPUT:
     case RULE_FFN:
+    case RULE_POOLER:
         return 1 / mup.hidden;
     case RULE_FFN_OUTPUT:
         return 1 / mup.filter;

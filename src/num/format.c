@@ -113,24 +113,64 @@ NUM_CLONES static void bf16_to_fp32(float *restrict out, const uint16_t *restric
     }
 }
 
-/* y += x widened. */
-NUM_CLONES static void add_fp16(float *restrict y, const uint16_t *restrict x, int64_t n)
+static inline float widen_fp32(float x)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] += widen_one(x[i], fp16);
+    return x;
 }
 
-NUM_CLONES static void add_cb16(float *restrict y, const uint16_t *restrict x, int64_t n)
+static inline float widen_fp16(uint16_t x)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] += widen_one(x[i], cb16);
+    return widen_one(x, fp16);
 }
 
-NUM_CLONES static void add_bf16(float *restrict y, const uint16_t *restrict x, int64_t n)
+static inline float widen_cb16(uint16_t x)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] += float_of((uint32_t)x[i] << 16);
+    return widen_one(x, cb16);
 }
+
+static inline float widen_bf16(uint16_t x)
+{
+    return float_of((uint32_t)x << 16);
+}
+
+/* y += rows of x widened, in their order; some rows at a time, as num_add_rows().  And the sum of
+ * products of two vectors, in the order of num_dot(). */
+#define LOOPS(name, type)                                                                          \
+    NUM_CLONES static void add_##name(float *restrict y, const void *rows_of, int64_t rows,        \
+                                      int64_t ld, int64_t n)                                       \
+    {                                                                                              \
+        const type *restrict x = rows_of;                                                          \
+        int64_t r = 0;                                                                             \
+        for (; r + 4 <= rows; r += 4) {                                                            \
+            const type *restrict a = x + r * ld, *restrict b = a + ld, *restrict c = b + ld;       \
+            const type *restrict d = c + ld;                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] = (((y[i] + widen_##name(a[i])) + widen_##name(b[i])) + widen_##name(c[i])) + \
+                       widen_##name(d[i]);                                                         \
+        }                                                                                          \
+        for (; r < rows; r++) {                                                                    \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] += widen_##name(x[r * ld + i]);                                               \
+        }                                                                                          \
+    }                                                                                              \
+    NUM_CLONES static float dot_##name(const void *left, const void *right, int64_t n)             \
+    {                                                                                              \
+        const type *x = left, *y = right;                                                          \
+        float lane[NUM_LANES] = {0};                                                               \
+        int64_t i = 0;                                                                             \
+        for (; i + NUM_LANES <= n; i += NUM_LANES) {                                               \
+            for (int j = 0; j < NUM_LANES; j++)                                                    \
+                lane[j] += widen_##name(x[i + j]) * widen_##name(y[i + j]);                        \
+        }                                                                                          \
+        for (int j = 0; i < n; i++, j++)                                                           \
+            lane[j] += widen_##name(x[i]) * widen_##name(y[i]);                                    \
+        return num_lanes_sum(lane);                                                                \
+    }
+
+LOOPS(fp32, float)
+LOOPS(bf16, uint16_t)
+LOOPS(fp16, uint16_t)
+LOOPS(cb16, uint16_t)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -138,11 +178,12 @@ static const struct format_row {
     const char *name;
     void (*narrow)(uint16_t *restrict out, const float *restrict in, int64_t n);
     void (*widen)(float *restrict out, const uint16_t *restrict in, int64_t n);
-    void (*add)(float *restrict y, const uint16_t *restrict x, int64_t n);
-} formats[] = {[NUM_FP32] = {"fp32", NULL, NULL, NULL},
-               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32, add_bf16},
-               [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32, add_fp16},
-               [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32, add_cb16}};
+    void (*add)(float *restrict y, const void *rows_of, int64_t rows, int64_t ld, int64_t n);
+    float (*dot)(const void *left, const void *right, int64_t n);
+} formats[] = {[NUM_FP32] = {"fp32", NULL, NULL, add_fp32, dot_fp32},
+               [NUM_BF16] = {"bfloat16", fp32_to_bf16, bf16_to_fp32, add_bf16, dot_bf16},
+               [NUM_FP16] = {"float16", fp32_to_fp16, fp16_to_fp32, add_fp16, dot_fp16},
+               [NUM_CB16] = {"cbfloat16", fp32_to_cb16, cb16_to_fp32, add_cb16, dot_cb16}};
 
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in, int64_t n)
 {
@@ -161,9 +202,13 @@ const char *num_format_name(enum num_format format)
     return formats[format].name;
 }
 
-void num_add_widened(enum num_format format, float *restrict y, const uint16_t *restrict x,
-                     int64_t n)
+void num_add_rows(enum num_format format, float *restrict y, const void *x, int64_t rows,
+                  int64_t ld, int64_t n)
 {
-    WSC_CHECK(formats[format].add, "%s has 32 bits", formats[format].name);
-    formats[format].add(y, x, n);
+    formats[format].add(y, x, rows, ld, n);
+}
+
+float num_dot_of(enum num_format format, const void *x, const void *y, int64_t n)
+{
+    return formats[format].dot(x, y, n);
 }

@@ -11,6 +11,12 @@ NUM_CLONES void num_add(float *restrict y, const float *restrict x, int64_t n)
         y[i] += x[i];
 }
 
+NUM_CLONES void num_sum_of(float *out, const float *x, const float *restrict y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] + y[i];
+}
+
 NUM_CLONES void num_scale(float *restrict y, float s, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

@@ -39,7 +39,7 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .called = PTHREAD_COND_INITIALIZER,
           .finished = PTHREAD_COND_INITIALIZER};
-static _Thread_local bool inside; /* a body */
+static _Thread_local int inside_as = -1; /* the thread that a body runs as; -1: in none */
 
 void num_init(int n_threads)
 {
@@ -75,13 +75,13 @@ static void pause_briefly(void)
  * on which thread takes one. */
 static void take_items(int thread)
 {
-    inside = true;
+    inside_as = thread;
     for (;;) {
         const int64_t i = atomic_fetch_add(&pool.next, 1);
         if (i >= pool.n) break;
         pool.body(pool.ctx, i, thread);
     }
-    inside = false;
+    inside_as = -1;
 }
 
 /* The call after @p seen. */
@@ -177,12 +177,12 @@ static void wait_for_team(void)
 
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx)
 {
-    WSC_CHECK(!inside, "num_parallel inside a body of num_parallel");
     int n_team = n < n_workers ? (int)n : n_workers;
+    if (inside_as >= 0) n_team = 1;
     if (n_team > 1) n_team = start_threads(n_team);
     if (n_team <= 1) {
         for (int64_t i = 0; i < n; i++)
-            body(ctx, i, 0);
+            body(ctx, i, inside_as >= 0 ? inside_as : 0);
         return;
     }
     pool.body = body;

@@ -7,11 +7,13 @@
  * them.
  */
 #include <wsc/clock.h>
+#include <wsc/err.h>
 #include <wsc/log.h>
 #include <wsc/out.h>
 #include <wsc/units.h>
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -170,14 +172,29 @@ static void print_plain(double now)
 
 /* ---- when it is shown ------------------------------------------------------------------------ */
 
+/* The text of WSC_PROGRESS_SECONDS as @p seconds; false when it is no such number. */
+static bool parse_silence(const char *text, double *seconds)
+{
+    return !wsc_units_double(text, seconds) && *seconds >= 0 && isfinite(*seconds);
+}
+
 /* Silence before the first plain line, seconds; 0: no plain lines. */
 static double wanted_silence_s(void)
 {
     const char *text = getenv("WSC_PROGRESS_SECONDS");
-    double seconds = usual_silence_s;
-    if (!text || !*text || wsc_units_double(text, &seconds) || !(seconds >= 0))
-        return usual_silence_s;
-    return seconds;
+    double seconds;
+    return text && *text && parse_silence(text, &seconds) ? seconds : usual_silence_s;
+}
+
+enum wsc_err out_progress_check(void)
+{
+    const char *text = getenv("WSC_PROGRESS_SECONDS");
+    double seconds;
+    if (!text || !*text || parse_silence(text, &seconds)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE,
+                                  "WSC_PROGRESS_SECONDS: expected seconds, at least 0, got \"%s\"",
+                                  text),
+                        "WSC_PROGRESS_SECONDS=5, for example; 0 turns plain lines off");
 }
 
 /* Plain lines that are due; a redrawn line is the caller's. */

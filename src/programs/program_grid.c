@@ -7,6 +7,7 @@
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
+#include <wsc/mesh_snapshot.h>
 #include <wsc/programs.h>
 
 #include <math.h>
@@ -167,6 +168,15 @@ static int pitch_of(int tokens, bool half)
     return half ? (tokens + BANKS - 1) / ROWS * ROWS + BANKS : even(tokens);
 }
 
+/* Registers of the PEs belong to the state of a program. */
+static enum wsc_err note_registers(struct programs_grid *g)
+{
+    int32_t *const array[] = {g->item, g->sub, g->sent, g->scored, g->passed};
+    for (int i = 0; i < (int)(sizeof array / sizeof *array); i++)
+        TRY(mesh_note(g->m, array[i], sizeof *array[i]));
+    return mesh_note(g->m, g->items, sizeof *g->items);
+}
+
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config)
 {
     struct mesh_config own = config->mesh;
@@ -189,6 +199,7 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
     TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
     TRY_NEW(g->items, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY(note_registers(g));
     TRY_NEW(g->key_row, WSC_MEM_KERNELS, g->T);
     TRY_NEW(g->key_token, WSC_MEM_KERNELS, g->T);
     order_keys(g, 1);

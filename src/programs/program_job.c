@@ -6,6 +6,7 @@
 
 #include <wsc/clock.h>
 #include <wsc/mem.h>
+#include <wsc/mesh_snapshot.h>
 #include <wsc/num.h>
 #include <wsc/rng.h>
 
@@ -33,9 +34,12 @@ enum wsc_err programs_job_init(struct programs_job *j, const struct programs_cas
                                                  .threads = c->threads,
                                                  .share = c->share,
                                                  .progress = c->progress,
-                                                 .progress_ctx = c->progress_ctx}));
+                                                 .stop = c->stop,
+                                                 .progress_ctx = c->progress_ctx,
+                                                 .snapshots = c->snapshots}));
     mesh_watch_attach(j->m, c->watch);
     TRY_NEW(j->step, WSC_MEM_MESH, (int64_t)c->w * c->h);
+    TRY(mesh_note(j->m, j->step, sizeof *j->step));
     for (int i = 0; i < 4; i++) {
         TRY_NEW(j->node[i], WSC_MEM_MESH, (int64_t)c->w * c->h);
         for (int64_t pe = 0; pe < (int64_t)c->w * c->h; pe++)
@@ -67,6 +71,7 @@ enum wsc_err programs_job_do(const struct programs_case *c, struct programs_resu
 enum wsc_err programs_job_run(struct programs_job *j)
 {
     double start = wsc_clock_s();
+    mesh_snapshots_last(j->c->snapshots);
     TRY(mesh_run(j->m, &j->r->stats));
     j->r->host_seconds = wsc_clock_s() - start;
     return WSC_OK;

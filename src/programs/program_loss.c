@@ -8,10 +8,9 @@
 #include "program_softmax.h"
 #include "program_vector_ops.h"
 
-#include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
-#include <wsc/num_math.h>
 
+#include <math.h>
 #include <string.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
@@ -79,18 +78,6 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
     return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
 }
 
-static float tanh_of(float x, float unused)
-{
-    (void)unused;
-    return num_tanh(x);
-}
-
-/* The derivative of the cap from its tanh, times the gradient. */
-static float cap_backward(float d, float capped)
-{
-    return d * (1.0F - capped * capped);
-}
-
 /* Logits scaled, then c tanh(logit / c). */
 static void scale_and_cap(const struct programs_grid *g, struct programs_script *s,
                           const struct programs_loss *l)
@@ -101,10 +88,7 @@ static void scale_and_cap(const struct programs_grid *g, struct programs_script 
         programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, logits, logits,
                     programs_number(l->scale / cap));
     if (!(l->cap > 0)) return;
-    const struct programs_view capped = programs_tile_view(l->capped);
-    const struct programs_map map = {tanh_of, g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL};
-    programs_map(s, PROGRAMS_SHAPE_TILE, map, capped, logits, none);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, logits, capped, programs_number(cap));
+    programs_cap(g, s, PROGRAMS_SHAPE_TILE, logits, programs_tile_view(l->capped), cap);
 }
 
 static void forward_steps(struct programs_grid *g, struct programs_script *s,
@@ -217,8 +201,7 @@ enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct pr
     programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);
     programs_call(&s, subtract_labels);
     if (l->cap > 0)
-        programs_map(&s, PROGRAMS_SHAPE_TILE, (struct programs_map){cap_backward, CYCLES_CAP_SLOPE},
-                     v.logits, v.logits, programs_tile_view(l->capped));
+        programs_cap_backward(&s, PROGRAMS_SHAPE_TILE, v.logits, programs_tile_view(l->capped));
     enum wsc_err rc = programs_run_script(g, &s);
     programs_script_fini(&s);
     return rc;

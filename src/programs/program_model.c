@@ -11,7 +11,9 @@
 #include "program_state.h"
 
 #include <wsc/check.h>
+#include <wsc/clock.h>
 #include <wsc/mem.h>
+#include <wsc/stop.h>
 
 #include <string.h>
 
@@ -262,6 +264,18 @@ static int mesh_threads(const struct hw_wafer *w)
 
 /* The fabric has the wafer's size and generation from the machine file; without room on a PE the
  * error says what would help. */
+/* A step that ends soon after a signal is completed and saved (src/job/job_stop.c); a longer one
+ * ends between two cycles, and the checkpoint before it stays.  Schedulers wait 30 s and more. */
+static bool is_out_of_time(void *ctx)
+{
+    static const double grace_s = 5;
+    struct programs_model *k = ctx;
+    if (!wsc_stop_asked()) return false;
+    const double now = wsc_clock_s();
+    if (k->asked_s <= 0) k->asked_s = now;
+    return now - k->asked_s > grace_s;
+}
+
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
                                    const struct model *model, int64_t max_samples, bool training)
 {
@@ -278,7 +292,9 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
         .mesh = {.w = (int)w->pe_cols,
                  .h = (int)w->pe_rows,
                  .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
-                 .threads = mesh_threads(w)},
+                 .threads = mesh_threads(w),
+                 .stop = is_out_of_time,
+                 .progress_ctx = k},
         .T = model->T,
         .max_samples = (int)max_samples};
     enum wsc_err rc = programs_grid_init(&k->grid, &config);

@@ -114,17 +114,39 @@ static enum wsc_err trees(struct programs_job *j, const char *algo)
 }
 
 /* T(w) + T(h) of HPDC'24; the snake is a chain of w h PEs. */
-static double reduce_form(const struct programs_job *j, const char *algo)
+static double reduce_form(const struct programs_case *c, const char *algo)
 {
-    if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, j->w * j->h, j->words);
-    return programs_formula_reduce(algo, j->w, j->words) +
-           programs_formula_reduce(algo, j->h, j->words);
+    if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, c->w * c->h, c->words);
+    return programs_formula_reduce(algo, c->w, c->words) +
+           programs_formula_reduce(algo, c->h, c->words);
+}
+
+static const char *algo_of(const struct programs_case *c)
+{
+    return c->algo ? c->algo : "auto";
+}
+
+double programs_expect_broadcast(const struct programs_case *c)
+{
+    return c->w * c->h > 1 ? programs_formula_broadcast(c->w, c->h, c->words) : 0;
+}
+
+double programs_expect_reduce(const struct programs_case *c)
+{
+    return reduce_form(c, algo_of(c));
+}
+
+double programs_expect_allreduce(const struct programs_case *c)
+{
+    if (!strcmp(algo_of(c), "ktree")) return -1;
+    if (!strcmp(algo_of(c), "ring")) return programs_formula_ring(c->w, c->words);
+    return programs_expect_reduce(c) + programs_expect_broadcast(c);
 }
 
 /* An all-reduce is a reduction and a broadcast of the result, one after the other. */
 static void add_broadcast(struct programs_job *j)
 {
-    double cycles = j->w * j->h > 1 ? programs_formula_broadcast(j->w, j->h, j->words) : 0;
+    const double cycles = programs_expect_broadcast(j->c);
     j->r->form += cycles;
     j->r->built += cycles;
     j->r->schedule += cycles;
@@ -140,19 +162,19 @@ static enum wsc_err reduce(struct programs_job *j, const char *algo, bool all)
     TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
     TRY(programs_job_run(j));
     j->r->algo = algo;
-    j->r->form = reduce_form(j, algo);
+    j->r->form = reduce_form(j->c, algo);
     if (all) add_broadcast(j);
     return programs_job_check_sum(j, all ? programs_job_all(j) : (struct mesh_rect){0, 0, 1, 1});
 }
 
 static enum wsc_err reduce_to_one(struct programs_job *j)
 {
-    return reduce(j, j->c->algo ? j->c->algo : "auto", false);
+    return reduce(j, algo_of(j->c), false);
 }
 
 static enum wsc_err reduce_to_all(struct programs_job *j)
 {
-    return reduce(j, j->c->algo ? j->c->algo : "auto", true);
+    return reduce(j, algo_of(j->c), true);
 }
 
 enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r)

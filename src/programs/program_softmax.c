@@ -9,7 +9,6 @@
 #include "program_product.h"
 #include "program_vector_ops.h"
 
-#include <wsc/cycles_ops.h>
 #include <wsc/num_math.h>
 
 /* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
@@ -84,18 +83,6 @@ static struct programs_script score_script(const struct probabilities *p)
                                     .shaping = p->shaping};
 }
 
-static float tanh_of(float x, float unused)
-{
-    (void)unused;
-    return num_tanh(x);
-}
-
-/* d times the derivative of c tanh(x / c), from the tanh. */
-static float cap_backward(float d, float capped)
-{
-    return d * (1.0F - capped * capped);
-}
-
 /* Scores scaled, capped, raised by the position of the key times the slope of the head, hidden
  * beyond windows.  ALiBi lowers a score by the distance from query to key: what depends on the
  * query alone is the same for all its keys, and no softmax sees it. */
@@ -105,15 +92,10 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
     const struct programs_shaping *how = p->shaping;
     const enum programs_shape shape = PROGRAMS_SHAPE_SCORES;
     const struct programs_view scores = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
-    const struct programs_view capped = programs_view(PROGRAMS_VIEW_SCORES, how->capped);
     const float cap = how->cap > 0 ? how->cap : 1;
     programs_op(s, shape, MESH_FMULS, scores, scores, programs_number(p->scale / cap));
-    if (how->cap > 0) {
-        const struct programs_map map = {tanh_of,
-                                         g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL};
-        programs_map(s, shape, map, capped, scores, none);
-        programs_op(s, shape, MESH_FMULS, scores, capped, programs_number(cap));
-    }
+    if (how->cap > 0)
+        programs_cap(g, s, shape, scores, programs_view(PROGRAMS_VIEW_SCORES, how->capped), cap);
     if (how->slope)
         programs_op(s, shape, MESH_FADDS, scores, scores,
                     (struct programs_view){.kind = PROGRAMS_VIEW_SLOPE});
@@ -164,9 +146,8 @@ static enum wsc_err run_probabilities_backward(struct programs_grid *g,
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FSUBS, d, d, y);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, d, d, programs_number(p->scale));
     if (p->shaping->cap > 0)
-        programs_map(&s, PROGRAMS_SHAPE_SCORES,
-                     (struct programs_map){cap_backward, CYCLES_CAP_SLOPE}, d, d,
-                     programs_view(PROGRAMS_VIEW_SCORES, p->shaping->capped));
+        programs_cap_backward(&s, PROGRAMS_SHAPE_SCORES, d,
+                              programs_view(PROGRAMS_VIEW_SCORES, p->shaping->capped));
     enum wsc_err rc = programs_run_script(g, &s);
     programs_script_fini(&s);
     return rc;

@@ -12,6 +12,7 @@
 
 #include <wsc/cycles_tiles.h>
 #include <wsc/mem.h>
+#include <wsc/mesh_snapshot.h>
 #include <wsc/rng.h>
 
 #include <math.h>
@@ -367,6 +368,7 @@ static enum wsc_err spmm(struct spmm *s)
     j->r->algo = s->dense ? "dense" : "csc";
     set_cycles(s, j->c->n);
     TRY_NEW(s->pe, WSC_MEM_MESH, (int64_t)j->w * j->h);
+    TRY(mesh_note(j->m, s->pe, sizeof *s->pe));
     TRY(draw_operands(s, j));
     j->shape[FILLED] = s->dense ? 0 : fullest(j);
     TRY(reserve(s, j));

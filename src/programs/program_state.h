@@ -57,6 +57,7 @@ struct programs_model {
     const struct model *model; /* borrowed */
     const struct hw *hw;       /* borrowed */
     struct programs_grid grid;
+    double asked_s; /* when it was first seen that the run is to stop; 0: it is not */
     bool training;
     struct programs_features hidden, heads, filter, vocab;
     struct programs_layer *layer; /* owned */

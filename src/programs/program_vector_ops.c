@@ -11,6 +11,7 @@
 #include <wsc/check.h>
 #include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
+#include <wsc/num_math.h>
 
 #include <string.h>
 
@@ -219,6 +220,33 @@ void programs_map(struct programs_script *s, enum programs_shape shape, struct p
                                         .b = b,
                                         .map = map.fn,
                                         .map_cycles = map.cycles};
+}
+
+static float tanh_of(float x, float unused)
+{
+    (void)unused;
+    return num_tanh(x);
+}
+
+static float slope_of_cap(float d, float capped)
+{
+    return d * (1.0F - capped * capped);
+}
+
+void programs_cap(const struct programs_grid *g, struct programs_script *s,
+                  enum programs_shape shape, struct programs_view values,
+                  struct programs_view capped, float cap)
+{
+    const struct programs_map map = {tanh_of, g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL};
+    programs_map(s, shape, map, capped, values, (struct programs_view){0});
+    programs_op(s, shape, MESH_FMULS, values, capped, programs_number(cap));
+}
+
+void programs_cap_backward(struct programs_script *s, enum programs_shape shape,
+                           struct programs_view d, struct programs_view capped)
+{
+    const struct programs_map map = {slope_of_cap, CYCLES_CAP_SLOPE};
+    programs_map(s, shape, map, d, d, capped);
 }
 
 struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,

@@ -111,6 +111,14 @@ struct programs_map {
 };
 void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,
                   struct programs_view dst, struct programs_view a, struct programs_view b);
+/** @p values become cap tanh(values), where the caller has divided by the cap; @p capped keeps the
+ * tanh for programs_cap_backward(). */
+void programs_cap(const struct programs_grid *g, struct programs_script *s,
+                  enum programs_shape shape, struct programs_view values,
+                  struct programs_view capped, float cap);
+/** Gradients @p d times 1 - capped^2, the slope of cap tanh(x / cap) at x. */
+void programs_cap_backward(struct programs_script *s, enum programs_shape shape,
+                           struct programs_view d, struct programs_view capped);
 /** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, to all its PEs. */
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
                       int n);

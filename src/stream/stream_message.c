@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Both views of a message have every member at the same place. */
 _Static_assert(offsetof(struct stream_msg, kind) == offsetof(struct comm_msg, kind) &&
@@ -67,4 +68,25 @@ void stream_unexpected(const struct stream_ports *ports, const struct stream_msg
     describe(expected, sizeof expected, (int32_t)kind, step, index);
     describe(received, sizeof received, msg->wire.kind, msg->step, msg->index);
     WSC_CHECK(false, "%s expected %s and received %s", role, expected, received);
+}
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+_Static_assert(STREAM_TEXT_HEAD * sizeof(int32_t) == sizeof(int32_t) + sizeof(double),
+               "the head of a text is its length and its score");
+
+int64_t stream_text_put(int32_t *words, const struct stream_text *text)
+{
+    words[0] = (int32_t)text->n;
+    memcpy(words + 1, &text->score, sizeof text->score);
+    memcpy(words + STREAM_TEXT_HEAD, text->tokens, (size_t)text->n * sizeof *words);
+    return STREAM_TEXT_HEAD + text->n;
+}
+
+int64_t stream_text_get(const int32_t *words, struct stream_text *text)
+{
+    text->n = words[0];
+    memcpy(&text->score, words + 1, sizeof text->score);
+    text->tokens = words + STREAM_TEXT_HEAD;
+    return STREAM_TEXT_HEAD + text->n;
 }

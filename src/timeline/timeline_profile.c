@@ -42,7 +42,8 @@ struct timeline_visit {
 static double part_cycles(const struct timeline *t, const struct cluster_record *record,
                           const struct timeline_visit *v, int s)
 {
-    const struct cycles_tokens tokens = {v->bar->n_new, v->bar->n_cached};
+    const struct cycles_tokens tokens = {v->bar->n_new, v->bar->n_cached, v->bar->n_source,
+                                         v->bar->n_memory, v->bar->n_beams};
     const int64_t n = v->bar->amount;
     struct model_density some;
     const struct model_density *d =

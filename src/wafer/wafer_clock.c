@@ -49,7 +49,7 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
                                const struct stream_msg *weights)
 {
     struct wafer_clock *c = &w->clock;
-    if (at->index == 0) {
+    if (stream_starts_batch(at)) {
         /* The batch before ended for all when it ended on the slowest wafer. */
         const struct vtime start = weights->field.weights.step_start;
         *c = (struct wafer_clock){.now = start, .step_start = start};
@@ -59,7 +59,7 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
     in[n++] = (struct vtime_edge){c->now, 0, VTIME_WAIT};
     in[n++] = (struct vtime_edge){weights->span.first, 0, VTIME_WAIT};
     wait_for_weights(c, weights);
-    const int64_t control_ps = at->index == 0 ? hw_control_ps(w->net->hw) : 0;
+    const int64_t control_ps = stream_starts_batch(at) ? hw_control_ps(w->net->hw) : 0;
     if (control_ps) {
         in[n] = (struct vtime_edge){c->step_start, control_ps, VTIME_CONTROL};
         spend_edge(c, &c->spent.boundary_ps, &in[n++]);
@@ -139,6 +139,9 @@ void wafer_clock_record(struct wafer *w, struct vtime begin)
                                   .end = w->clock.now,
                                   .amount = w->micro.n_samples,
                                   .n_new = w->micro.tokens.n_new,
-                                  .n_cached = w->micro.tokens.n_cached};
+                                  .n_cached = w->micro.tokens.n_cached,
+                                  .n_source = w->micro.tokens.n_source,
+                                  .n_memory = w->micro.tokens.n_memory,
+                                  .n_beams = w->micro.tokens.n_beams};
     vtime_record_bar(w->recorder, &bar);
 }

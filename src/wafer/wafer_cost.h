@@ -3,6 +3,8 @@
  */
 #ifndef WSC_WAFER_COST_H
 #define WSC_WAFER_COST_H
+#include "wafer_jitter.h"
+
 #include <wsc/wafer.h>
 
 /* Cycles of a stage that were computed before, and for what. */
@@ -15,13 +17,6 @@ struct wafer_price {
     int slices;
     uint64_t density;
     int64_t cycles, first_gradient;
-};
-/* Normal deviates that hold for all stages of a pair of steps, computed before, and for what. */
-struct wafer_deviates {
-    bool known;
-    uint64_t seed;
-    int64_t pair; /* step / 2 */
-    double step, system;
 };
 /* One stage of one micro-batch on one wafer. */
 struct wafer_task {
@@ -48,11 +43,7 @@ struct wafer_cost {
     int64_t stream_ps;  /* of its weights through the wafer's I/O; they meet kernels that stand */
     int64_t spill_ps;   /* of what moves to or from the activation servers */
 };
-/* What @p task costs.  Compute takes (1 + jitter z + jitter_stage y + jitter_system x) of its
- * cycles, with normal deviates truncated at four: z from (seed, wafer, step / 2), y from (seed,
- * wafer, step / 2, transfer), both with the opposite sign in the other step of the pair; x from
- * (seed, wafer), and 0 for system 0.  So the mean of one system over an even number of steps is
- * that of its cycles, and what many systems lose is the wait for the slowest. */
+/* What @p task costs, with the jitter of wafer_jitter_millionths(). */
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct cycles_plan *plan, const struct wafer_task *task);
 #endif

@@ -1,77 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Generation on one wafer: each step adds a token to every text of the wafer's share of the
- * prompts. The forward half of a step runs over the positions that are new since the last one, with
- * keys and values of the others cached; then a token is sampled from the logits: temperature, the k
- * most likely, the nucleus of probability p (Holtzman et al. 2020).  A text that outgrows the
- * context starts over without a cache.  Called by the wafer's program in wafer.c. */
+ * prompts.  The forward half of a step runs over the positions that are new since the last one,
+ * with keys and values of the others cached; then a token is sampled from the logits
+ * (wafer_sample.c), or a beam search chooses the texts that stay open (wafer_beams.c).  A text that
+ * outgrows the context starts over without a cache.  With an encoder the prompts are its sources,
+ * which pass it in the first step; the texts are those of the decoder.  Called by the wafer's
+ * program in wafer.c. */
 #include "wafer_generate.h"
 
+#include "wafer_beams.h"
 #include "wafer_load.h"
 #include "wafer_report.h"
+#include "wafer_sample.h"
 #include "wafer_step.h"
+#include "wafer_texts.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
-#include <wsc/rng.h>
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* The prompts of this wafer: a contiguous share of all. */
-struct writer {
-    struct wafer *w;
-    int first, n;
-    int64_t T;
-    int64_t length_max;    /* of any text at the end */
-    int32_t *text;         /* owned (n, length_max) */
-    int64_t *length;       /* owned (n) */
-    bool *ended;           /* owned (n): by the end-of-text token */
-    struct data_range *at; /* owned (n): of the step */
-    int64_t n_live;        /* texts with new positions in it */
-    float *scratch;        /* owned (V) */
-};
-
-static void writer_fini(struct writer *g)
+static void texts_fini(struct wafer_texts *g)
 {
     wsc_free(g->text);
     wsc_free(g->length);
     wsc_free(g->ended);
     wsc_free(g->at);
     wsc_free(g->scratch);
+    wafer_beams_destroy(&g->beams);
 }
 
-static enum wsc_err writer_init(struct writer *g, struct wafer *w)
+/* Tokens of text @p i before the first step: its prompt, or the one that starts every target. */
+static const int32_t *start_of(const struct wafer_texts *g, int i, int64_t *n)
 {
-    const struct wafer_prompts *p = w->work.prompts;
-    const int n_wafers = w->net->topology->n_wafers;
-    *g = (struct writer){.w = w, .T = w->net->model->T};
-    g->first = (int)((int64_t)p->n * w->index / n_wafers);
-    g->n = (int)((int64_t)p->n * (w->index + 1) / n_wafers) - g->first;
-    for (int i = g->first; i < g->first + g->n; i++) {
-        int64_t length = p->n_tokens[i] + w->pass->n_steps;
-        if (length > g->length_max) g->length_max = length;
+    const struct wafer_prompts *p = g->w->work.prompts;
+    const int prompt = g->first + i / g->n_beams;
+    *n = g->pairs ? 1 : p->n_tokens[prompt];
+    return g->pairs ? &p->start_id : p->tokens[prompt];
+}
+
+static enum wsc_err allocate(struct wafer_texts *g)
+{
+    int64_t n;
+    for (int i = 0; i < g->n; i++) {
+        (void)start_of(g, i, &n);
+        if (n + g->w->pass->n_steps > g->length_max) g->length_max = n + g->w->pass->n_steps;
     }
     TRY_NEW(g->text, WSC_MEM_WAFER, g->n * g->length_max);
     TRY_NEW(g->length, WSC_MEM_WAFER, g->n);
     TRY_NEW(g->ended, WSC_MEM_WAFER, g->n);
     TRY_NEW(g->at, WSC_MEM_WAFER, g->n);
-    TRY_NEW(g->scratch, WSC_MEM_WAFER, w->net->model->V);
+    TRY_NEW(g->scratch, WSC_MEM_WAFER, g->w->net->model->V);
+    return g->w->pass->values ? wafer_beams_create(g) : WSC_OK;
+}
+
+static enum wsc_err texts_init(struct wafer_texts *g, struct wafer *w)
+{
+    const struct wafer_prompts *p = w->work.prompts;
+    const struct model *m = w->net->model;
+    const int n_wafers = w->net->topology->n_wafers;
+    *g = (struct wafer_texts){
+        .w = w, .n_beams = p->n_beams, .pairs = m->n_stacks > 1, .T = m->stack[m->n_stacks - 1].T};
+    g->first = (int)((int64_t)p->n * w->index / n_wafers);
+    g->n_prompts = (int)((int64_t)p->n * (w->index + 1) / n_wafers) - g->first;
+    g->n = g->n_prompts * g->n_beams;
+    TRY(allocate(g));
     for (int i = 0; i < g->n; i++) {
-        g->length[i] = p->n_tokens[g->first + i];
-        memcpy(g->text + i * g->length_max, p->tokens[g->first + i],
-               (size_t)g->length[i] * sizeof(int32_t));
+        const int32_t *start = start_of(g, i, &g->length[i]);
+        memcpy(g->text + i * g->length_max, start, (size_t)g->length[i] * sizeof *start);
     }
     return WSC_OK;
+}
+
+/* ---- a step ---------------------------------------------------------------------------------- */
+
+/* Sources that the decoder attends to, and of them those that pass the encoder in this step, by the
+ * longest: all texts begin with position 0. */
+static void choose_sources(const struct wafer_texts *g, struct cycles_tokens *longest)
+{
+    const struct wafer_prompts *p = g->w->work.prompts;
+    for (int i = 0; i < g->n && g->pairs; i++) {
+        const int64_t n = p->n_tokens[g->first + i / g->n_beams];
+        if (g->ended[i]) continue;
+        if (n > longest->n_memory) longest->n_memory = n;
+        if (g->at[i].first == 0 && n > longest->n_source) longest->n_source = n;
+    }
 }
 
 /* What the step computes: the newest tokens that fit the model's context, after those that the
  * step before went through.  Where a text outgrows the context all its positions move, and nothing
  * of them is known. */
-static struct cycles_tokens choose_positions(struct writer *g)
+static struct cycles_tokens choose_positions(struct wafer_texts *g)
 {
-    struct cycles_tokens longest = {0};
+    struct cycles_tokens longest = {.n_beams = g->n_beams};
     WSC_CHECK(g->length && g->at && g->ended, "texts without room");
     g->n_live = 0;
     for (int i = 0; i < g->n; i++) {
@@ -85,106 +108,68 @@ static struct cycles_tokens choose_positions(struct writer *g)
     }
     /* Beside a text that starts over. */
     if (longest.n_cached > g->T - longest.n_new) longest.n_cached = g->T - longest.n_new;
+    choose_sources(g, &longest);
     return longest;
 }
 
+/* The source of a text: the tokens of its prompt, then padding. */
+static void fill_source(const struct wafer_texts *g, struct data_batch *b, int i)
+{
+    const struct wafer_prompts *p = g->w->work.prompts;
+    const int prompt = g->first + i / g->n_beams;
+    const int64_t n = p->n_tokens[prompt];
+    memcpy(b->input_ids + i * b->T, p->tokens[prompt], (size_t)n * sizeof(int32_t));
+    for (int64_t t = 0; t < n; t++)
+        b->attends[i * b->T + t] = 1;
+}
+
 /* One text per row; causality hides the padding. */
-static void fill_batch(struct writer *g)
+static void fill_batch(struct wafer_texts *g)
 {
     struct data_batch *b = g->w->batch;
+    const size_t bytes = (size_t)(g->n * b->T) * sizeof(int32_t);
+    const int64_t before = b->T - g->T;
     b->n = g->n;
-    memset(b->input_ids, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
-    memset(b->labels, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
-    memset(b->mask, 0, (size_t)(g->n * g->T) * sizeof(int32_t));
+    memset(b->input_ids, 0, bytes);
+    memset(b->labels, 0, bytes);
+    memset(b->mask, 0, bytes);
+    if (g->pairs) memset(b->attends, 0, bytes);
     for (int i = 0; i < g->n; i++) {
         int64_t shown = g->at[i].end;
-        memcpy(b->input_ids + i * g->T, g->text + i * g->length_max + g->length[i] - shown,
+        memcpy(b->input_ids + i * b->T + before, g->text + i * g->length_max + g->length[i] - shown,
                (size_t)shown * sizeof(int32_t));
+        if (g->pairs) fill_source(g, b, i);
     }
 }
 
 /* What the stages of a step compute on. */
-static enum wsc_err load_texts(struct writer *g)
+static enum wsc_err load_texts(struct wafer_texts *g)
 {
     struct wafer *w = g->w;
     w->micro = (struct wafer_micro){.tokens = choose_positions(g)};
     w->micro.n_own = w->micro.n_samples = g->n_live;
     if (!g->n || !w->values) return WSC_OK;
+    const struct data_step step = {
+        .positions = g->at, .n_beams = g->n_beams, .from = wafer_beams_from(g)};
     fill_batch(g);
-    return kernels_begin_cached(w->values, w->batch, g->at);
-}
-
-static int64_t most_likely(const float *logits, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t v = 1; v < n; v++)
-        if (logits[v] > logits[best]) best = v;
-    return best;
-}
-
-static int descending(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x < y) - (x > y);
-}
-
-/* Logits below it are left out: the k-th largest, or the last of those that have top_p of
- * what is left together. */
-static float smallest_sampled(struct writer *g, const float *logits, int64_t n)
-{
-    const struct wafer_prompts *p = g->w->work.prompts;
-    const int64_t k = p->top_k > 0 && p->top_k < n ? p->top_k : n;
-    double total = 0, sum = 0;
-    int64_t last = 0;
-    if (k == n && p->top_p >= 1) return -INFINITY;
-    memcpy(g->scratch, logits, (size_t)n * sizeof(float));
-    qsort(g->scratch, (size_t)n, sizeof(float), descending);
-    const float *s = g->scratch;
-    if (p->top_p >= 1) return s[k - 1];
-    for (int64_t i = 0; i < k; i++)
-        total += exp((double)(s[i] - s[0]) / p->temperature);
-    for (; last < k - 1; last++) {
-        sum += exp((double)(s[last] - s[0]) / p->temperature);
-        if (sum >= p->top_p * total) break;
-    }
-    return s[last];
-}
-
-static int64_t sample_token(struct writer *g, const float *logits, int prompt, int64_t position)
-{
-    const struct wafer_prompts *p = g->w->work.prompts;
-    const int64_t V = g->w->net->model->V;
-    const int64_t best = most_likely(logits, V);
-    if (p->temperature <= 0) return best;
-    const float bound = smallest_sampled(g, logits, V);
-    double total = 0;
-    for (int64_t v = 0; v < V; v++)
-        if (logits[v] >= bound) total += exp((double)(logits[v] - logits[best]) / p->temperature);
-    double u = total * wsc_rng_uniform(p->seed, wsc_rng_stream(WSC_RNG_SAMPLE, (uint64_t)prompt),
-                                       (uint64_t)position);
-    for (int64_t v = 0; v < V; v++) {
-        if (logits[v] < bound) continue;
-        u -= exp((double)(logits[v] - logits[best]) / p->temperature);
-        if (u <= 0) return v;
-    }
-    return best;
+    return kernels_begin_cached(w->values, w->batch, &step);
 }
 
 /* No token follows from a NaN, which compares with nothing, or from an infinite logit. */
-static enum wsc_err check_logits(const struct writer *g, const float *logits, int i)
+static enum wsc_err check_logits(const struct wafer_texts *g, const float *logits, int i)
 {
     for (int64_t v = 0; v < g->w->net->model->V; v++)
         if (isnan(logits[v]) || logits[v] > FLT_MAX)
             return wsc_err_hint(WSC_RAISE(WSC_NUMERIC,
                                           "prompt %d, token %lld: the logit of token %lld is %s",
-                                          g->first + i, (long long)g->length[i], (long long)v,
-                                          isnan(logits[v]) ? "NaN" : "infinite"),
+                                          g->first + i / g->n_beams, (long long)g->length[i],
+                                          (long long)v, isnan(logits[v]) ? "NaN" : "infinite"),
                                 "a damaged checkpoint, or a format of too small a range");
     return WSC_OK;
 }
 
 /* A text that has ended stays as it is; all texts go through the same number of steps. */
-static enum wsc_err add_token(struct writer *g, int i)
+static enum wsc_err add_token(struct wafer_texts *g, int i)
 {
     if (g->ended[i]) return WSC_OK;
     if (!g->w->values) {
@@ -193,15 +178,16 @@ static enum wsc_err add_token(struct writer *g, int i)
     }
     const float *logits = kernels_logits(g->w->values, i);
     TRY(check_logits(g, logits, i));
+    if (g->beams) return WSC_OK;
     const int64_t at = g->length[i]++;
-    const int64_t token = sample_token(g, logits, g->first + i, at);
+    const int64_t token = wafer_sample_token(g, logits, g->first + i, at);
     g->text[i * g->length_max + at] = (int32_t)token;
     g->ended[i] = token == g->w->work.prompts->eos_id;
     return WSC_OK;
 }
 
 /* One more token for every text. */
-static enum wsc_err generate_step(struct writer *g, int64_t step)
+static enum wsc_err generate_step(struct wafer_texts *g, int64_t step)
 {
     struct wafer *w = g->w;
     struct stream_walk walk = stream_walk_of_step(w->net->model, w->pass, step);
@@ -211,34 +197,61 @@ static enum wsc_err generate_step(struct writer *g, int64_t step)
         TRY(wafer_forward(w, &walk.at));
     for (int i = 0; i < g->n; i++)
         TRY(add_token(g, i));
+    for (int i = 0; i < g->n_prompts && g->beams; i++)
+        if (!g->ended[i * g->n_beams]) wafer_beams_add(g, i);
     return wafer_send_times(w, step);
 }
 
-/* Every text as its length and its tokens. */
-static enum wsc_err send_texts(struct writer *g, int64_t step)
+/* ---- the result ------------------------------------------------------------------------------ */
+
+/* The text of prompt @p i: the one that there is, or the best that the search has found. */
+static const int32_t *result_of(struct wafer_texts *g, int i, int64_t *length, double *score)
 {
-    struct wafer *w = g->w;
-    int64_t words = g->n;
-    for (int i = 0; i < g->n; i++)
-        words += g->length[i];
-    struct stream_msg msg = {.kind = STREAM_MSG_TEXTS,
-                             .step = step,
-                             .span = vtime_at(w->clock.now),
-                             .bytes = words * (int64_t)sizeof(int32_t)};
-    TRY(comm_buf_create(w->net->comm, &msg.payload, msg.bytes));
-    int32_t *out = comm_buf_data(msg.payload);
-    for (int i = 0; i < g->n; i++) {
-        *out++ = (int32_t)g->length[i];
-        memcpy(out, g->text + i * g->length_max, (size_t)g->length[i] * sizeof(int32_t));
-        out += g->length[i];
-    }
-    return stream_send_up(w->ports, &msg);
+    const int64_t start = g->pairs ? 1 : 0;
+    const int32_t *text = g->text + (int64_t)i * g->length_max;
+    *score = 0;
+    *length = g->length[i];
+    if (g->beams) text = wafer_beams_best(g, i, length, score);
+    *length -= start;
+    return text + start;
 }
 
-static enum wsc_err write_all(struct writer *g)
+/* Every text as its length, its score and its tokens (struct stream_text). */
+static enum wsc_err send_texts(struct wafer_texts *g, int64_t step)
+{
+    struct wafer *w = g->w;
+    struct stream_msg msg = {
+        .kind = STREAM_MSG_TEXTS, .step = step, .span = vtime_at(w->clock.now)};
+    const int64_t most = STREAM_TEXT_HEAD + g->length_max;
+    int32_t *words;
+    TRY_NEW(words, WSC_MEM_WAFER, g->n_prompts * most);
+    int64_t n = 0;
+    for (int i = 0; i < g->n_prompts; i++) {
+        struct stream_text text;
+        text.tokens = result_of(g, i, &text.n, &text.score);
+        n += stream_text_put(words + n, &text);
+    }
+    msg.bytes = n * (int64_t)sizeof *words;
+    const enum wsc_err rc = comm_buf_create(w->net->comm, &msg.payload, msg.bytes);
+    if (!rc) memcpy(comm_buf_data(msg.payload), words, (size_t)msg.bytes);
+    wsc_free(words);
+    return rc ? rc : stream_send_up(w->ports, &msg);
+}
+
+/* Room for the texts, with padding of sources where there are any. */
+static enum wsc_err reserve(struct wafer_texts *g)
+{
+    struct wafer *w = g->w;
+    TRY(wafer_reserve(w, g->n, false));
+    if (!g->pairs || w->batch->attends) return WSC_OK;
+    TRY_NEW(w->batch->attends, WSC_MEM_DATA, w->batch->n_max * w->batch->T);
+    return WSC_OK;
+}
+
+static enum wsc_err write_all(struct wafer_texts *g)
 {
     const struct stream_pass *p = g->w->pass;
-    if (p->values) TRY(wafer_reserve(g->w, g->n, false));
+    if (p->values) TRY(reserve(g));
     for (int64_t step = p->first_step; step < stream_end_step(p); step++)
         TRY(generate_step(g, step));
     return stream_sends_texts(p) ? send_texts(g, stream_end_step(p)) : WSC_OK;
@@ -246,9 +259,9 @@ static enum wsc_err write_all(struct writer *g)
 
 enum wsc_err wafer_generate(struct wafer *w)
 {
-    struct writer g;
-    enum wsc_err rc = writer_init(&g, w);
+    struct wafer_texts g;
+    enum wsc_err rc = texts_init(&g, w);
     if (!rc) rc = write_all(&g);
-    writer_fini(&g);
+    texts_fini(&g);
     return rc;
 }

@@ -35,20 +35,61 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     return rc;
 }
 
+/* ---- computing: at the same time as other wafers of the process, see comm_compute() ---- */
+
+/* The kernels of one stage. */
+struct work {
+    struct wafer *w;
+    const struct stream_at *at;
+    const struct wafer_stage *s;
+    float *grads;
+    struct kernels_simulated counted;
+};
+
+static enum wsc_err run_forward(void *arg)
+{
+    struct work *k = arg;
+    struct kernels *values = k->w->values;
+    if (k->s->tensor)
+        return kernels_forward_sparse(values, k->at->stage, k->s->tensor, &k->counted);
+    return kernels_forward(values, k->at->stage, comm_buf_data(k->s->weights.payload), &k->counted);
+}
+
+static enum wsc_err run_backward(void *arg)
+{
+    struct work *k = arg;
+    struct kernels *values = k->w->values;
+    if (k->s->tensor)
+        return kernels_backward_sparse(values, k->at->stage, k->s->tensor, k->grads, &k->counted);
+    return kernels_backward(values, k->at->stage, comm_buf_data(k->s->weights.payload), k->grads,
+                            &k->counted);
+}
+
+static void wait_for_turn(const struct wafer *w)
+{
+    if (kernels_share_threads(w->values)) comm_compute_turn(w->net->comm);
+}
+
+static enum wsc_err compute(struct work *k, comm_compute_fn fn)
+{
+    return kernels_share_threads(k->w->values) ? comm_compute(k->w->net->comm, fn, k) : fn(k);
+}
+
 enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s)
 {
-    struct kernels_simulated counted = {0};
-    struct comm_buf *weights = s->weights.payload;
-    if (weights && w->micro.n_own)
-        TRY(s->tensor ? kernels_forward_sparse(w->values, at->stage, s->tensor, &counted)
-                      : kernels_forward(w->values, at->stage, comm_buf_data(weights), &counted));
-    s->ready = wafer_clock_end(w, at, &s->weights, &counted);
+    struct work work = {.w = w, .at = at, .s = s};
+    if (s->weights.payload && w->micro.n_own) {
+        wait_for_turn(w);
+        TRY(compute(&work, run_forward));
+    }
+    s->ready = wafer_clock_end(w, at, &s->weights, &work.counted);
     return WSC_OK;
 }
 
-static enum wsc_err compute_gradients(struct wafer *w, const struct stream_at *at,
-                                      struct wafer_stage *s, struct kernels_simulated *counted)
+/* Memory for the gradients, one vector for each subtree; @p grads: the first of them. */
+static enum wsc_err take_gradients(struct wafer *w, const struct stream_at *at,
+                                   struct wafer_stage *s, float **grads)
 {
     const struct data_share *share = &w->micro.share;
     const struct model *model = w->net->model;
@@ -66,19 +107,20 @@ static enum wsc_err compute_gradients(struct wafer *w, const struct stream_at *a
                         head + s->n_sums * n_elems * (int64_t)sizeof(float)));
     char *to = comm_buf_data(s->sums);
     if (s->tensor) stream_packed_grad_start(model, at->stage, n_shards, s->tensor, to);
-    if (!s->n_sums) return WSC_OK;
-    float *grads = (float *)(void *)(to + head);
-    return s->tensor ? kernels_backward_sparse(w->values, at->stage, s->tensor, grads, counted)
-                     : kernels_backward(w->values, at->stage, comm_buf_data(s->weights.payload),
-                                        grads, counted);
+    *grads = (float *)(void *)(to + head);
+    return WSC_OK;
 }
 
 enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
                                     struct wafer_stage *s)
 {
-    struct kernels_simulated counted = {0};
-    if (s->weights.payload) TRY(compute_gradients(w, at, s, &counted));
-    s->ready = wafer_clock_end(w, at, &s->weights, &counted);
+    struct work work = {.w = w, .at = at, .s = s};
+    if (s->weights.payload) {
+        if (w->micro.n_own) wait_for_turn(w);
+        TRY(take_gradients(w, at, s, &work.grads));
+        if (s->n_sums) TRY(compute(&work, run_backward));
+    }
+    s->ready = wafer_clock_end(w, at, &s->weights, &work.counted);
     return WSC_OK;
 }
 

@@ -113,7 +113,8 @@ static bool eval_not_translation(const struct zoo_params *p)
 /* What is drawn from the seed: the order of samples, spans, masks. */
 static bool draws_nothing(const struct zoo_input *in)
 {
-    return !in->shuffle && in->samples != ZOO_SAMPLES_SPANS;
+    return !in->shuffle && in->samples != ZOO_SAMPLES_SPANS &&
+           in->samples != ZOO_SAMPLES_CSV_DYNAMIC;
 }
 
 static bool not_by_masked_sum(const struct zoo_params *p)
@@ -330,6 +331,7 @@ static const struct condition conditions[] = {
     OF_SEQ2SEQ("use_dropout_outside_residual_path"),
     OF_SEQ2SEQ("use_transformer_initialization"),
     OF_SEQ2SEQ("initializer_factor"),
+    OF_SEQ2SEQ("decoder_start_token_id"),
 #undef OF_SEQ2SEQ
     {"model.relative_attention_num_buckets", not_relative,
      "position_embedding_type is not relative", NULL},

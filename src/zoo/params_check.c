@@ -290,19 +290,41 @@ static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
     if (!was_given(p, "model.loss_scaling")) m->loss_scaling = m->mlm_loss_scaling;
 }
 
+/* Keys of features that an encoder with a decoder does not have in this release. */
+static void check_refused_of_seq2seq(struct conf_parse *p, const struct zoo_params *params)
+{
+    const struct zoo_model *m = &params->model;
+    const bool turned = m->position_embedding_type == ZOO_POSITION_ROTARY ||
+                        m->position_embedding_type == ZOO_POSITION_ALIBI;
+    const struct {
+        const char *path;
+        bool given;
+    } refused[] = {
+        {"model.embedding_layer_norm", m->embedding_layer_norm},
+        {"model.lora_params", m->lora_params.n > 0},
+        {"sparsity", params->sparsity.n > 0},
+        {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale},
+        {"model.position_embedding_type", turned},
+        {"model.moe.num_experts", m->moe.num_experts > 0},
+        {"model.norm_first_sandwich", m->norm_first_sandwich},
+        {"model.attention_sliding_window_length", m->attention_sliding_window_length > 0},
+        {"model.attention_logit_softcapping", m->attention_logit_softcapping > 0},
+        {"model.final_logit_softcapping", m->final_logit_softcapping > 0},
+        {"model.scale_qk_dot_by_layer_idx", m->scale_qk_dot_by_layer_idx},
+        {"model.extra_attention_params.num_kv_groups",
+         m->num_kv_groups > 0 && m->num_kv_groups != m->num_heads}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].given)
+            conf_diag_error(p->diag, where(p, refused[i].path, NULL), refused[i].path,
+                            "not with an encoder and a decoder in this release");
+}
+
 /* Keys that need an encoder with a decoder, or that do not go with one. */
 static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const bool both = m->objective == ZOO_SEQ2SEQ;
     const char *position = "model.position_embedding_type", *smoothing = "model.label_smoothing";
-    const struct {
-        const char *path;
-        bool given;
-    } refused[] = {{"model.embedding_layer_norm", m->embedding_layer_norm},
-                   {"model.lora_params", m->lora_params.n > 0},
-                   {"sparsity", params->sparsity.n > 0},
-                   {"optimizer.gradient_noise_scale", params->optimizer.gradient_noise_scale}};
     if (m->position_embedding_type == ZOO_POSITION_RELATIVE && !both)
         conf_diag_error(p->diag, where(p, position, NULL), position,
                         "relative positions need objective seq2seq in this release");
@@ -310,10 +332,7 @@ static void check_beside_seq2seq(struct conf_parse *p, const struct zoo_params *
         m->objective != ZOO_MASKED_LM)
         conf_diag_error(p->diag, where(p, smoothing, NULL), smoothing,
                         "needs a head that predicts tokens");
-    for (size_t i = 0; both && i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].given)
-            conf_diag_error(p->diag, where(p, refused[i].path, NULL), refused[i].path,
-                            "not with an encoder and a decoder in this release");
+    if (both) check_refused_of_seq2seq(p, params);
 }
 
 /* Files of tokens that the loader of @p in needs beside data_dir. */
@@ -365,6 +384,17 @@ static void check_masked_loss(struct conf_parse *p, struct zoo_model *m)
                         "mlm_loss_weight");
 }
 
+/* Pre-training has as many positions as its samples have tokens, unless the file says more. */
+static void set_positions(const struct conf_parse *p, struct zoo_params *params)
+{
+    const struct zoo_input *in =
+        params->train_input.present ? &params->train_input : &params->eval_input;
+    struct zoo_model *m = &params->model;
+    if (m->objective == ZOO_MASKED_LM && in->max_sequence_length > 0 &&
+        !was_given(p, "model.max_position_embeddings"))
+        m->max_position_embeddings = in->max_sequence_length;
+}
+
 /* What encoders need beside the keys of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
@@ -373,7 +403,7 @@ static void check_encoder(struct conf_parse *p, struct zoo_model *m)
     if (m->objective != ZOO_MASKED_LM) m->disable_nsp = true;
     if (m->num_segments == CONF_NULL)
         m->num_segments = m->objective == ZOO_MASKED_LM && m->disable_nsp ? 0 : 2;
-    if (m->pad_token_id >= m->vocab_size)
+    if (m->vocab_size > 0 && m->pad_token_id >= m->vocab_size)
         conf_diag_error(p->diag, where(p, "model.pad_token_id", NULL), "model.pad_token_id",
                         "%lld is outside the vocabulary of %lld", (long long)m->pad_token_id,
                         (long long)m->vocab_size);
@@ -432,9 +462,24 @@ static void check_model(struct conf_parse *p, struct zoo_model *m)
     if (m->parallel_block) m->dropout_rate = m->residual_dropout_rate;
     if (!m->dpo.on && m->loss_scaling == ZOO_LOSS_NUM_TOKENS && m->loss_weight != 1) {
         conf_diag_warn(p->diag, where(p, "model.loss_weight", NULL), "model.loss_weight",
-                       "taken as 1 with loss_scaling num_tokens");
+                       "taken as 1 with loss_scaling num_tokens%s",
+                       was_given(p, "model.loss_scaling") || m->objective != ZOO_CAUSAL_LM
+                           ? ""
+                           : "; hint: the first releases had batch_size alone");
         m->loss_weight = 1;
     }
+}
+
+/* The loss was scaled for float16, the format that earlier releases took without this key. */
+static void check_format(struct conf_parse *p, const struct zoo_params *params)
+{
+    const char *scaling = "optimizer.loss_scaling_factor", *format = "model.fp16_type";
+    if (!params->model.mixed_precision || was_given(p, format) ||
+        params->optimizer.loss_scaling_factor == 1)
+        return;
+    conf_diag_warn(p->diag, where(p, scaling, NULL), format,
+                   "bfloat16 without this key; earlier releases took float16, which needs "
+                   "loss_scaling_factor; hint: write it");
 }
 
 /* cbfloat16 has too few mantissa bits to train without dynamic loss scaling. */
@@ -516,6 +561,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
                                                                : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
     check_seq2seq(p, params);
+    set_positions(p, params);
     check_model(p, &params->model);
     check_preferences(p, params);
     set_ranges(&params->train_input, &params->model);
@@ -523,6 +569,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
     check_clipping(p, &params->optimizer);
     zoo_groups_check(p, &params->optimizer.groups);
+    check_format(p, params);
     check_loss_scaling(p, params);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);

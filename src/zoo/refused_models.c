@@ -10,12 +10,21 @@
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind { FC_MNIST, CLASSIFIER };
+enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, DIFFUSION, LATENT, PROTEINS, GENES, LAYERS };
 
 static const struct {
     const char *what, *hint;
 } kinds[] = {[FC_MNIST] = {"a file of FC_MNIST, a network without attention", ""},
-             [CLASSIFIER] = {"a file of a classifier of images", ""}};
+             [CLASSIFIER] = {"a file of a classifier of images", ""},
+             [RETRIEVAL] = {"a file of DPR, two encoders that are trained together", ""},
+             [PICTURES] = {"a file of a model of pictures and texts", ""},
+             [DIFFUSION] = {"a file of a diffusion transformer", ""},
+             [LATENT] = {"a file with multi-head latent attention",
+                         "; hint: multiquery_attention with num_kv_groups"},
+             [PROTEINS] = {"a file of ESM-2's classifier of proteins", ""},
+             [GENES] = {"a file whose loader reads genomes as codons",
+                        "; hint: write the samples as HDF5 and name GptHDF5DataProcessor"},
+             [LAYERS] = {"a file of the demonstration of the layers API", ""}};
 
 /* A mark is the key's presence or, with `value`, a value that begins so. */
 static const struct {
@@ -27,7 +36,16 @@ static const struct {
              {"train_input.data_processor", "HFData", CLASSIFIER},
              {"model.hidden_sizes", NULL, FC_MNIST},
              {"model.activation_fn", NULL, FC_MNIST},
-             {"model.image_size", NULL, CLASSIFIER}};
+             {"model.image_size", NULL, CLASSIFIER},
+             {"model.name", "dit", DIFFUSION},
+             {"model.attention_module", "multilatent_attention", LATENT},
+             {"train_input.data_processor", "Genomic", GENES},
+             {"model.q_encoder", NULL, RETRIEVAL},
+             {"model.image_model", NULL, PICTURES},
+             {"model.image_model_list", NULL, PICTURES},
+             {"model.vae", NULL, DIFFUSION},
+             {"model.classifier_dropout", NULL, PROTEINS},
+             {"train_input.seq_length", NULL, LAYERS}};
 
 /* True when the value begins with @p value, whatever its case: versions add endings. */
 static bool begins(const struct conf_node *node, const char *value)

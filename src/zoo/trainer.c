@@ -25,8 +25,7 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
 {
     const struct conf_key *key = &p->table->key[row];
     p->given[row] = node;
-    if (key->status == CONF_ONLY && conf_choice_find(key->choices, node) < 0)
-        conf_key_unsupported(p, key->path, node, key->choices);
+    if (key->status == CONF_ONLY) conf_key_check_only(p, key, node);
     if (key->read)
         key->read(p, key, node, p->out);
     else if (key->to)

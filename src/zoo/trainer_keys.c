@@ -22,6 +22,11 @@
         .path = "trainer." p, .type = CONF_T_CHOICE, .status = CONF_ONLY,                          \
         .choices = CONF_CHOICES(__VA_ARGS__), .doc = (text)                                        \
     }
+#define HARNESS(p, why)                                                                            \
+    {                                                                                              \
+        .path = "trainer.init.callbacks." p, .type = CONF_T_CHOICE, .status = CONF_ONLY,           \
+        .choices = CONF_CHOICES({"null", 0}), .doc = "downstream evaluation", .refusal = (why)     \
+    }
 #define CALLBACK(p, t)      ROW("init.callbacks." p, t)
 #define CALLBACK_NONE(p, t) NONE("init.callbacks." p, t)
 
@@ -137,8 +142,12 @@ static const struct conf_key keys[] = {
          "target and actual sparsity to TensorBoard; null switches it off"),
     ONLY("init.callbacks.EarlyExit", "end before the last step", {"null", 0}),
     ONLY("init.callbacks.RunSchedule", "another order of training and evaluation", {"null", 0}),
-    ONLY("init.callbacks.EleutherEvalHarness", "downstream evaluation", {"null", 0}),
-    ONLY("init.callbacks.BigCodeEvalHarness", "downstream evaluation", {"null", 0}),
+    HARNESS("EleutherEvalHarness",
+            "a run calls no harness; hint: wsc run --mode eval --requests FILE scores the requests "
+            "that the harness writes with --log_samples; null leaves the callback out"),
+    HARNESS("BigCodeEvalHarness",
+            "a run calls no harness, and texts that it has others judge are not scored; hint: "
+            "wsc run --mode generate --prompt_ids writes them; null leaves the callback out"),
 #define XX(name, text) CALLBACK_NONE(#name, text)
     XX(ArtifactDirCallback, "folders of the real cluster"),
     XX(AutoRestart, "restarts of the real cluster"),

@@ -52,6 +52,13 @@ struct family {
                                            {"model.use_projection_bias_in_attention", "false"},    \
                                            {"model.position_embedding_type", "relative"}}
 
+/* Defaults of the Model Zoo's classes of fine-tuning that differ from those of pre-training. */
+static const struct {
+    enum zoo_objective objective;
+    const char *path, *value;
+} of_objective[] = {{ZOO_TOKEN_CLASSIFICATION, "model.dropout_rate", "0"},
+                    {ZOO_TOKEN_CLASSIFICATION, "model.attention_dropout_rate", "0"}};
+
 /* The first spelling of a family is the one that is written. */
 static const struct family families[] = {
     {.name = "gpt2", .family = ZOO_GPT2},
@@ -205,8 +212,17 @@ static const struct family *named(struct conf_parse *p, enum zoo_family family)
     return row_of(family);
 }
 
-/* Defaults go through the reader of their key, as if they stood in the file, but for keys that the
- * file has. */
+/* A default goes through the reader of its key, as if it stood in the file, unless the file has the
+ * key. */
+static void set_default(struct conf_parse *p, const char *path, const char *value)
+{
+    const int row = conf_keys_find(p->table, path);
+    const struct conf_node node = {.kind = CONF_NODE_SCALAR, .plain = true, .text = value};
+    if (p->seen[row]) return;
+    conf_key_read(p, row, &node);
+    p->given[row] = NULL;
+}
+
 void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params)
 {
     struct zoo_model *model = &params->model;
@@ -218,14 +234,11 @@ void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params)
     WSC_CHECK(family, "family %d has no row", (int)model->name);
     model->parallel_block = family->parallel;
     model->norm_first = family->norm_first;
-    for (int i = 0; i < MAX_DEFAULTS && family->fallback[i].path; i++) {
-        const int row = conf_keys_find(p->table, family->fallback[i].path);
-        const struct conf_node node = {
-            .kind = CONF_NODE_SCALAR, .plain = true, .text = family->fallback[i].value};
-        if (p->seen[row]) continue;
-        conf_key_read(p, row, &node);
-        p->given[row] = NULL;
-    }
+    for (int i = 0; i < MAX_DEFAULTS && family->fallback[i].path; i++)
+        set_default(p, family->fallback[i].path, family->fallback[i].value);
     resolve_objective(p, params, family);
+    for (size_t i = 0; i < sizeof of_objective / sizeof *of_objective; i++)
+        if (of_objective[i].objective == model->objective)
+            set_default(p, of_objective[i].path, of_objective[i].value);
     check_objective(p, model, family);
 }

@@ -98,6 +98,20 @@ TEST(exact, any_number_of_threads)
     CU_ASSERT(job_same_times(&one, &two));
 }
 
+/* Wafers of a process compute at the same time: as many as there are threads, and the rest. */
+TEST(exact, any_number_of_threads_for_the_wafers_of_a_process)
+{
+    static const char *const before[] = {"OMP_NUM_THREADS=2", "OMP_NUM_THREADS=3",
+                                         "OMP_NUM_THREADS=8",
+                                         "OMP_NUM_THREADS=2 mpirun --quiet -n 2"};
+    struct job_metrics one, many;
+    check("OMP_NUM_THREADS=1", "--num_csx 5", &one);
+    for (int i = 0; i < (int)(sizeof before / sizeof *before); i++) {
+        check(before[i], "--num_csx 5", &many);
+        CU_ASSERT(job_same_times(&one, &many));
+    }
+}
+
 /* Without values there are no losses, but the same times. */
 TEST(exact, none_keeps_the_time_of_host)
 {

@@ -328,3 +328,140 @@ TEST(mesh, what_ranks_cannot_share_is_refused)
         spawn_free(&r);
     }
 }
+
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+/* The JSON on one process, or on ranks, without what depends on the host. */
+static char *result_of(int n, const char *words, const char *more)
+{
+    char all[800];
+    (void)snprintf(all, sizeof all, "%s %s", words, more);
+    if (n > 1) return on_ranks(n, all);
+    json_t *json = run_json(all);
+    CU_ASSERT(!json_object_del(json, "host_seconds"));
+    CU_ASSERT(!json_object_del(json, "router_cycles_per_s"));
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    return text;
+}
+
+static void expect_result(const char *expected, int n, const char *words, const char *more)
+{
+    char *text = result_of(n, words, more);
+    T_STR(text, expected);
+    free(text);
+}
+
+/* Written by one process and by ranks, continued by threads and by ranks. */
+TEST(mesh, a_run_is_resumed_from_its_snapshot)
+{
+    static const char *const words[][2] = {
+        {"allreduce --fabric 12x9 --words 60", "--every 90"},
+        {"attention --fabric 6x5 --tokens 14 --heads 2 --head_dim 6 --pass backward",
+         "--every 1500"},
+        {"wgrad --fabric 5x6 --tokens 24 --m 20 --k 18 --density 0.5", "--every 300"},
+    };
+    for (int i = 0; i < 3; i++) {
+        char write[400], again[400];
+        const char *file = job_path("mesh_snapshot.h5");
+        char *expected = result_of(1, words[i][0], "--threads 1");
+        for (int writers = 1; writers <= 2; writers++) {
+            (void)snprintf(write, sizeof write, "--threads 1 --snapshot %s %s", file, words[i][1]);
+            expect_result(expected, writers, words[i][0], write);
+            for (int threads = 1; threads <= 4; threads++) {
+                (void)snprintf(again, sizeof again, "--resume %s --threads %d", file, threads);
+                expect_result(expected, 1, words[i][0], again);
+            }
+            (void)snprintf(again, sizeof again, "--resume %s --threads 1", file);
+            expect_result(expected, 5 - writers, words[i][0], again);
+        }
+        free(expected);
+    }
+}
+
+TEST(mesh, what_explain_shows_survives_a_snapshot)
+{
+    static const char *const words = "allreduce --fabric 7x5 --words 40 --explain";
+    const char *file = job_path("mesh_explain.h5");
+    char more[400];
+    char *expected = result_of(1, words, "--threads 1");
+    (void)snprintf(more, sizeof more, "--snapshot %s --every 60", file);
+    expect_result(expected, 1, words, more);
+    (void)snprintf(more, sizeof more, "--resume %s --threads 3", file);
+    expect_result(expected, 1, words, more);
+    free(expected);
+}
+
+static void refused(int status, const char *why, const char *words, const char *file)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" mesh %s --resume %s", words, file);
+    T_EQ(r.status, status);
+    if (!strstr(r.err, why)) (void)printf("expected %s, got %s\n", why, r.err);
+    CU_ASSERT(strstr(r.err, why) != NULL);
+    CU_ASSERT(strchr(r.err, '\n') == strrchr(r.err, '\n'));
+    spawn_free(&r);
+}
+
+TEST(mesh, other_and_damaged_snapshots_are_refused)
+{
+    static const char *const words = "allreduce --fabric 7x5 --words 40";
+    const char *file = job_path("mesh_whole.h5");
+    char bad[300];
+    (void)snprintf(bad, sizeof bad, "%s.bad", file);
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" mesh %s --snapshot %s --every 60", words, file));
+    refused(2, "--words 40, not with --words 41", "allreduce --fabric 7x5 --words 41", file);
+    refused(2, "allreduce, not with reduce", "reduce --fabric 7x5 --words 40", file);
+    refused(2, "--fabric 7x5, not with --fabric 5x7", "allreduce --fabric 5x7 --words 40", file);
+    refused(2, "--explain no, not with --explain yes",
+            "allreduce --fabric 7x5 --words 40 --explain", file);
+    CU_ASSERT_FATAL(
+        spawn_ok("cp %s %s && printf x | dd of=%s bs=1 seek=12000 conv=notrunc", file, bad, bad));
+    refused(1, bad, words, bad);
+    CU_ASSERT_FATAL(spawn_ok("head -c 9000 %s > %s", file, bad));
+    refused(1, bad, words, bad);
+    CU_ASSERT_FATAL(spawn_ok("echo no snapshot > %s", bad));
+    refused(1, "is not an HDF5 file", words, bad);
+    CU_ASSERT_FATAL(spawn_ok("rm %s", bad));
+    refused(1, "No such file", words, bad);
+}
+
+/* Status 5 after a signal, which comes when the first snapshot is there. */
+TEST(mesh, a_signal_ends_a_run_that_can_be_resumed)
+{
+    static const char *const words = "allreduce --fabric 160x160 --words 300";
+    struct spawn_result r;
+    const char *file = job_path("mesh_stopped.h5");
+    char more[400];
+    spawn_run(&r,
+              "rm -f %s; \"$WSC\" mesh %s --threads 1 --snapshot %s --every 40 & p=$!; "
+              "while kill -0 $p && ! test -e %s; do sleep 0.02; done; kill -TERM $p; wait $p",
+              file, words, file, file);
+    T_EQ(r.status, 5);
+    CU_ASSERT(strstr(r.err, "stopped by a signal before cycle") != NULL);
+    CU_ASSERT(strstr(r.err, "--resume") != NULL);
+    spawn_free(&r);
+    char *expected = result_of(1, words, "--threads 2");
+    (void)snprintf(more, sizeof more, "--resume %s --threads 1", file);
+    expect_result(expected, 1, words, more);
+    free(expected);
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+TEST(mesh, a_plan_counts_work_and_memory)
+{
+    json_t *json = run_json("allreduce --fabric 48x40 --words 100 --plan");
+    json_t *run = run_json("allreduce --fabric 48x40 --words 100 --threads 1");
+    const double expected = real(json, "expected_cycles"), cycles = real(run, "cycles");
+    CU_ASSERT(expected > 0.8 * cycles && expected < 1.2 * cycles);
+    T_NEAR(real(json, "router_cycles"), expected * 48 * 40, 48 * 40);
+    CU_ASSERT(real(json, "router_cycles_per_s") > 0);
+    CU_ASSERT(real(json, "bytes_per_pe") > 400);
+    T_NEAR(real(json, "memory_bytes"), real(json, "bytes_per_pe") * 48 * 40, 48 * 40);
+    const json_t *seconds = json_object_get(json, "seconds");
+    CU_ASSERT(real(seconds, "2") < real(seconds, "1"));
+    CU_ASSERT_PTR_NULL(json_object_get(seconds, "64"));
+    json_decref(json);
+    json_decref(run);
+}

@@ -140,6 +140,19 @@ TEST(progress, a_short_command_says_nothing_and_zero_turns_it_off)
     spawn_free(&r);
 }
 
+TEST(progress, a_wrong_number_of_seconds_is_refused)
+{
+    static const char *const wrong[] = {"abc", "-1", "nan", "inf", "5 x"};
+    for (int i = 0; i < (int)(sizeof wrong / sizeof *wrong); i++) {
+        struct spawn_result r;
+        spawn_run(&r, "WSC_PROGRESS_SECONDS='%s' \"$WSC\" scale " ONE_MODEL "--out %s", wrong[i],
+                  job_path("wrong"));
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "WSC_PROGRESS_SECONDS: expected seconds, at least 0"));
+        spawn_free(&r);
+    }
+}
+
 /* The table of docs/RUNNING.md names every command of the table above. */
 TEST(progress, the_document_names_every_command)
 {

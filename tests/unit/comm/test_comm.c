@@ -3,10 +3,13 @@
 
 #include <wsc/comm.h>
 #include <wsc/mem.h>
+#include <wsc/num.h>
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* A ring of relays in one process: each adds one to what it gets and passes it on. */
 enum { N_RELAYS = 50, N_ROUNDS = 20 };
@@ -179,4 +182,93 @@ TEST(comm, limits_from_the_environment_are_checked)
         (void)unsetenv(name[i]);
         if (before[0]) (void)setenv(name[i], before, 1);
     }
+}
+
+/* ---- computations of fibers ---- */
+
+enum { N_COMPUTING = 4, COMPUTE_ROUNDS = 3 };
+
+struct crowd {
+    struct comm *comm;
+    _Atomic int inside, most; /* computations at a time */
+    int turns, most_turns;    /* fibers between their turn and the end of their computation */
+    int n_meet;               /* that wait for each other, within some seconds */
+};
+struct member {
+    struct crowd *crowd;
+    int64_t sum;
+    int fails_in; /* this round; -1: none */
+    int round;
+};
+
+static enum wsc_err add_up(void *arg)
+{
+    struct member *m = arg;
+    struct crowd *c = m->crowd;
+    const struct timespec nap = {.tv_nsec = 1000000};
+    const int now = atomic_fetch_add(&c->inside, 1) + 1;
+    if (now > atomic_load(&c->most)) atomic_store(&c->most, now);
+    for (int i = 0; i < 10000 && atomic_load(&c->most) < c->n_meet; i++)
+        (void)nanosleep(&nap, NULL);
+    m->sum += m->round;
+    (void)atomic_fetch_sub(&c->inside, 1);
+    return m->round == m->fails_in ? WSC_RAISE(WSC_NUMERIC, "round %d", m->round) : WSC_OK;
+}
+
+static enum wsc_err member_run(void *arg)
+{
+    struct member *m = arg;
+    struct crowd *c = m->crowd;
+    for (m->round = 0; m->round < COMPUTE_ROUNDS; m->round++) {
+        comm_compute_turn(c->comm);
+        if (++c->turns > c->most_turns) c->most_turns = c->turns;
+        const enum wsc_err rc = comm_compute(c->comm, add_up, m);
+        c->turns--;
+        TRY(rc);
+    }
+    return WSC_OK;
+}
+
+/* @p fails_in: round in which the last fiber's computation fails. */
+static enum wsc_err compute_together(int n_threads, int fails_in, struct crowd *c)
+{
+    struct member member[N_COMPUTING] = {0};
+    *c = (struct crowd){.n_meet = n_threads};
+    num_init(n_threads);
+    T_OK(comm_create(&c->comm, false));
+    T_OK(comm_place(c->comm, N_COMPUTING, (int[N_COMPUTING]){0}));
+    for (int i = 0; i < N_COMPUTING; i++) {
+        member[i] = (struct member){.crowd = c, .fails_in = -1};
+        T_OK(comm_spawn(c->comm, i, member_run, &member[i], 0, "member"));
+    }
+    member[N_COMPUTING - 1].fails_in = fails_in;
+    const enum wsc_err rc = comm_run(c->comm);
+    for (int i = 0; i < N_COMPUTING && !rc; i++)
+        T_EQ(member[i].sum, COMPUTE_ROUNDS * (COMPUTE_ROUNDS - 1) / 2);
+    comm_destroy(&c->comm);
+    num_init(1);
+    return rc;
+}
+
+/* As many at a time as there are threads, also where that does not divide the fibers; no more have
+ * their turn, so that no more results wait in memory. */
+TEST(comm, fibers_compute_on_all_threads)
+{
+    for (int n_threads = 1; n_threads <= N_COMPUTING; n_threads++) {
+        struct crowd crowd;
+        T_OK(compute_together(n_threads, -1, &crowd));
+        T_EQ(crowd.most, n_threads);
+        T_EQ(crowd.most_turns, n_threads);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+TEST(comm, an_error_of_a_computation_has_its_message)
+{
+    for (int n_threads = 1; n_threads <= 3; n_threads++) {
+        struct crowd crowd;
+        T_EQ(compute_together(n_threads, 1, &crowd), WSC_NUMERIC);
+        T_STR(wsc_err_message(), "round 1");
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }

@@ -207,19 +207,39 @@ static enum wsc_err fill_encoder(struct forward *f, const int64_t *position)
     return WSC_OK;
 }
 
+/* Sequences under @p name from place @p first of each sample on, and the place of their last. */
+static void fill_rows(struct forward *f, const char *name, int64_t first, int64_t *last)
+{
+    const json_t *ids = json_object_get(f->reference, name);
+    for (int64_t i = 0; i < f->batch->n; i++) {
+        const json_t *row = json_array_get(ids, (size_t)i);
+        int32_t *to = f->batch->input_ids + i * f->model->T + first;
+        last[i] = (int64_t)json_array_size(row) - 1;
+        for (int64_t t = 0; t <= last[i]; t++)
+            to[t] = (int32_t)json_integer_value(json_array_get(row, (size_t)t));
+    }
+}
+
+/* Sources, then what the decoder takes; the sources' tokens are attended to. */
+static enum wsc_err fill_pairs(struct forward *f, int64_t *position)
+{
+    struct data_batch *b = f->batch;
+    TRY_NEW(b->attends, WSC_MEM_DATA, b->n * f->model->T);
+    fill_rows(f, "ids", 0, position);
+    for (int64_t i = 0; i < b->n; i++)
+        for (int64_t t = 0; t <= position[i]; t++)
+            b->attends[i * f->model->T + t] = 1;
+    fill_rows(f, "targets", f->model->stack[0].T, position);
+    return WSC_OK;
+}
+
 static enum wsc_err fill_batch(struct forward *f, int64_t *position)
 {
-    const json_t *ids = json_object_get(f->reference, "ids");
-    const int64_t n = (int64_t)json_array_size(ids), T = f->model->T;
-    TRY(data_batch_create(&f->batch, n, T));
+    const int64_t n = (int64_t)json_array_size(json_object_get(f->reference, "ids"));
+    TRY(data_batch_create(&f->batch, n, f->model->T));
     f->batch->n = n;
-    for (int64_t i = 0; i < n; i++) {
-        const json_t *row = json_array_get(ids, (size_t)i);
-        position[i] = (int64_t)json_array_size(row) - 1;
-        for (int64_t t = 0; t <= position[i]; t++)
-            f->batch->input_ids[i * T + t] =
-                (int32_t)json_integer_value(json_array_get(row, (size_t)t));
-    }
+    if (f->model->n_stacks > 1) return fill_pairs(f, position);
+    fill_rows(f, "ids", 0, position);
     return f->model->causal ? WSC_OK : fill_encoder(f, position);
 }
 

@@ -75,6 +75,13 @@ TEST(convert, encoders_give_the_logits_of_pytorch)
         check_logits(name[i]);
 }
 
+/* Logits of the token after a target; one source and one target have padding. */
+TEST(convert, encoder_decoders_give_the_logits_of_pytorch)
+{
+    check_logits("hf_t5");
+    check_logits("hf_t5_gated");
+}
+
 /* ---- round trips ----------------------------------------------------------------------------- */
 
 static const struct {
@@ -129,6 +136,12 @@ static const struct {
      "{\"model_type\": \"esm\", " SIZES(
          37, 24, 2, 3, 9) ", \"intermediate_size\": 50, "
                           "\"position_embedding_type\": \"rotary\", \"token_dropout\": true}"},
+#define T5                                                                                         \
+    "\"model_type\": \"t5\", \"vocab_size\": 37, \"d_model\": 24, \"d_kv\": 6, \"d_ff\": 50, "     \
+    "\"num_layers\": 2, \"num_heads\": 3, \"n_positions\": 9, \"is_encoder_decoder\": true"
+    {"t5", "{" T5 "}"},
+    {"t5-v1.1", "{" T5 ", \"num_decoder_layers\": 1, \"feed_forward_proj\": \"gated-gelu\", "
+                "\"tie_word_embeddings\": false}"},
     {"gpt2", "{\"model_type\": \"gpt2\", \"vocab_size\": 37, \"n_embd\": 24, \"n_layer\": 3, "
              "\"n_head\": 3, \"n_positions\": 17, \"n_inner\": 50}"},
 };
@@ -281,7 +294,9 @@ TEST(convert, what_a_family_lacks_is_told)
         {"{\"model_type\": \"esm\", " ENCODER "}", "position_embedding_type: is missing"},
         {"{\"model_type\": \"esm\", " ENCODER ", \"position_embedding_type\": \"absolute\"}",
          "absolute is not supported"},
-        {"{\"model_type\": \"t5\"}", "t5 is not a family that is known"},
+        {"{" T5 ", \"relative_attention_max_distance\": 64}", "64 is not supported, only 128"},
+        {"{" T5 ", \"feed_forward_proj\": \"gated-silu\"}", "gated-silu is not supported"},
+        {"{\"model_type\": \"bart\"}", "bart is not a family that is known"},
     };
     struct convert_result r;
     const char *dir = hf_path("lacking");

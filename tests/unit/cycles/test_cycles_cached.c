@@ -9,7 +9,7 @@ static const struct cycles_plan one_lane = {.lanes = 1, .micro_batch = 1};
 
 static int64_t all_stages(const struct rig *r, int64_t n_new, int64_t n_cached, int64_t n_texts)
 {
-    const struct cycles_tokens tokens = {n_new, n_cached};
+    const struct cycles_tokens tokens = {.n_new = n_new, .n_cached = n_cached};
     int64_t sum = 0;
     for (int s = 0; s < r->model->n_stages; s++)
         sum += cycles_generate(&r->hw, r->model, &one_lane, s, &tokens, n_texts, NULL);
@@ -26,7 +26,7 @@ TEST(cycles_cached, small_numbers_by_hand)
 {
     struct rig r;
     struct cycles_layout l;
-    const struct cycles_tokens tokens = {1, 6};
+    const struct cycles_tokens tokens = {.n_new = 1, .n_cached = 6};
     rig_open(&r, (struct model_case){6, 1, 2, 24, 8}, HW_STREAM_BLOCK);
     struct hw_wafer *w = &r.cluster.wafer;
     w->pe_cols = 3;
@@ -54,7 +54,7 @@ TEST(cycles_cached, a_prompt_is_a_sequence_of_its_length)
     shorter.T = 512;
     rig_open(&whole, case_256m, HW_STREAM_BLOCK);
     rig_open(&prompt, shorter, HW_STREAM_BLOCK);
-    const struct cycles_tokens tokens = {512, 0};
+    const struct cycles_tokens tokens = {.n_new = 512};
     for (int s = 1; s < whole.model->n_stages - 1; s++) /* the head computes one token */
         T_EQ(cycles_generate(&whole.hw, whole.model, &one_lane, s, &tokens, 3, NULL),
              cycles_stage(&prompt.hw, prompt.model, &one_lane, s, false, 3, NULL));

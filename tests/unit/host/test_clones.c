@@ -30,6 +30,7 @@ void plain_function(enum zoo_nonlinearity function, float *out, const float *x, 
 void plain_function_backward(enum zoo_nonlinearity function, float *out, float *dx,
                              const float *dout, const float *x, int64_t n);
 void plain_add(float *restrict y, const float *restrict x, int64_t n);
+void plain_sum_of(float *out, const float *x, const float *restrict y, int64_t n);
 void plain_scale(float *restrict y, float s, int64_t n);
 double plain_sum_squares(const float *x, int64_t n);
 
@@ -44,6 +45,7 @@ double plain_sum_squares(const float *x, int64_t n);
 #define host_function_backward       plain_function_backward
 #define host_function                plain_function
 #define num_add                      plain_add
+#define num_sum_of                   plain_sum_of
 #define num_scale                    plain_scale
 #define num_sum_squares              plain_sum_squares
 #include "../../../src/host/host_activation.c" // NOLINT(bugprone-suspicious-include)
@@ -63,6 +65,7 @@ double plain_sum_squares(const float *x, int64_t n);
 #undef host_function_backward
 #undef host_function
 #undef num_add
+#undef num_sum_of
 #undef num_scale
 #undef num_sum_squares
 

@@ -170,7 +170,8 @@ static void take_logits(const struct host *k, float *logits)
 /* A step of generation. */
 static void step(const struct scene *s, struct host *k, const struct data_range *at)
 {
-    T_OK(host_begin_cached(k, s->batch, at));
+    const struct data_step now = {.positions = at};
+    T_OK(host_begin_cached(k, s->batch, &now));
     run_stages(s, k);
 }
 
@@ -375,6 +376,37 @@ TEST(cache, evaluation_afterwards_is_as_before)
     step(&s, k, (struct data_range[N]){{0, 7}, {0, 8}, {0, 9}});
     evaluate(&s, k, T, again);
     CU_ASSERT(same_bits("evaluation", fresh, again, N));
+    host_destroy(&k);
+    scene_close(&s);
+}
+
+/* Texts 0 and 2 change places, text 1 continues itself: what follows are the logits of the texts
+ * that they continue. */
+TEST(cache, a_text_may_continue_another)
+{
+    static float straight[N * V], changed[N * V];
+    static const int64_t from[N] = {2, 1, 0};
+    struct scene s;
+    scene_open(&s, 1, NUM_BF16);
+    int32_t *ids = s.batch->input_ids;
+    struct host *k = buffers(&s);
+    step(&s, k, (struct data_range[N]){{0, 20}, {0, 20}, {0, 20}});
+    step(&s, k, (struct data_range[N]){{20, 21}, {20, 21}, {20, 21}});
+    take_logits(k, straight);
+    step(&s, k, (struct data_range[N]){{0, 20}, {0, 20}, {0, 20}});
+    for (int64_t t = 0; t < T; t++) {
+        const int32_t id = ids[t];
+        ids[t] = ids[2 * T + t];
+        ids[2 * T + t] = id;
+    }
+    const struct data_range at[N] = {{20, 21}, {20, 21}, {20, 21}};
+    const struct data_step now = {.positions = at, .n_beams = N, .from = from};
+    T_OK(host_begin_cached(k, s.batch, &now));
+    run_stages(&s, k);
+    take_logits(k, changed);
+    CU_ASSERT(same_bits("text 0", changed, straight + 2 * V, 1));
+    CU_ASSERT(same_bits("text 1", changed + V, straight + V, 1));
+    CU_ASSERT(same_bits("text 2", changed + 2 * V, straight, 1));
     host_destroy(&k);
     scene_close(&s);
 }

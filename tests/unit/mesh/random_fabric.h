@@ -138,9 +138,14 @@ void case_draw(struct random_case *c, uint64_t seed);
 /* Build and run @p c under @p view; both are borrowed. */
 void case_run(const struct random_case *c, const struct view *view, struct outcome *out,
               struct case_log *log);
-/* The same as one of the processes that share the fabric. */
-void case_run_shared(const struct random_case *c, const struct view *view,
-                     const struct mesh_share *share, struct outcome *out, struct case_log *log);
+/* How the host runs a case; all zero: alone. */
+struct case_host {
+    const struct mesh_share *share;
+    struct mesh_snapshots *snapshots;
+};
+/* The same on such a host, at its own place in a fabric of its own size. */
+void case_run_on(const struct random_case *c, const struct case_host *host, struct outcome *out,
+                 struct case_log *log);
 /* True when the wavelets of the run are those that the routes alone predict, or when these do not
  * decide; *@p decided says which.  @p why is a line when false. */
 bool model_check(const struct random_case *c, const struct case_log *log, const struct outcome *out,

@@ -3,6 +3,7 @@
 
 #include <wsc/check.h>
 #include <wsc/hash.h>
+#include <wsc/mesh_snapshot.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -331,14 +332,8 @@ static void note_end(struct run *r, struct mesh *m, enum wsc_err rc)
     }
 }
 
-void case_run(const struct random_case *c, const struct view *view, struct outcome *out,
-              struct case_log *log)
-{
-    case_run_shared(c, view, NULL, out, log);
-}
-
-void case_run_shared(const struct random_case *c, const struct view *view,
-                     const struct mesh_share *share, struct outcome *out, struct case_log *log)
+static void run_seen(const struct random_case *c, const struct view *view,
+                     const struct case_host *host, struct outcome *out, struct case_log *log)
 {
     static _Thread_local struct run r; /* a thread runs one case at a time */
     struct mesh *m = NULL;
@@ -356,8 +351,23 @@ void case_run_shared(const struct random_case *c, const struct view *view,
                                                             .half = c->half,
                                                             .max_cycles = c->max_cycles,
                                                             .user = &r,
-                                                            .share = share});
+                                                            .share = host->share,
+                                                            .snapshots = host->snapshots});
+    WSC_CHECK(!rc, "%s", wsc_err_message());
+    if (host->snapshots) rc = mesh_note(m, r.runs, sizeof r.runs[0]);
     WSC_CHECK(!rc, "%s", wsc_err_message());
     note_end(&r, m, all_steps(&r, m));
     mesh_destroy(&m);
+}
+
+void case_run(const struct random_case *c, const struct view *view, struct outcome *out,
+              struct case_log *log)
+{
+    run_seen(c, view, &(struct case_host){0}, out, log);
+}
+
+void case_run_on(const struct random_case *c, const struct case_host *host, struct outcome *out,
+                 struct case_log *log)
+{
+    run_seen(c, &(struct view){0}, host, out, log);
 }

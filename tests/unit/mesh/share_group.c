@@ -14,6 +14,7 @@ struct group {
     const struct mesh_bytes *out[SHARE_MOST];
     const int64_t *value[SHARE_MOST];
     const char *bytes[SHARE_MOST];
+    int64_t exchanges;
 };
 struct member {
     struct group *group;
@@ -33,6 +34,7 @@ static enum wsc_err swap(void *ctx, const struct mesh_bytes out[2], struct mesh_
     struct member *me = ctx;
     struct group *g = me->group;
     g->out[me->part] = out;
+    if (!me->part) g->exchanges++;
     meet(g);
     for (int side = 0; side < 2; side++) {
         const int other = me->part + (side ? 1 : -1);
@@ -90,8 +92,8 @@ static void *run(void *argument)
     return NULL;
 }
 
-void share_group_run(int parts, void (*work)(const struct mesh_share *share, void *arg), void *arg,
-                     size_t bytes)
+int64_t share_group_run(int parts, void (*work)(const struct mesh_share *share, void *arg),
+                        void *arg, size_t bytes)
 {
     struct group g = {.parts = parts};
     struct member member[SHARE_MOST];
@@ -105,4 +107,5 @@ void share_group_run(int parts, void (*work)(const struct mesh_share *share, voi
     for (int p = 0; p < parts; p++)
         (void)pthread_join(member[p].thread, NULL);
     (void)pthread_barrier_destroy(&g.barrier);
+    return g.exchanges;
 }

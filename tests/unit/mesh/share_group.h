@@ -5,7 +5,8 @@
 #include <wsc/mesh.h>
 
 enum { SHARE_MOST = 8 };
-/* Call @p work(share, arg + part * bytes) for each part at once, and wait for all of them. */
-void share_group_run(int parts, void (*work)(const struct mesh_share *share, void *arg), void *arg,
-                     size_t bytes);
+/* Call @p work(share, arg + part * bytes) for each part at once, and wait for all of them; @return
+ * how many times they gave their neighbours something. */
+int64_t share_group_run(int parts, void (*work)(const struct mesh_share *share, void *arg),
+                        void *arg, size_t bytes);
 #endif

@@ -353,6 +353,26 @@ TEST(families, mup_by_base_sizes)
     model_destroy(&m);
 }
 
+/* The pooler of encoders is scaled as attention is, the layer before masked tokens is not. */
+TEST(families, mup_scales_the_pooler_of_encoders)
+{
+    struct zoo_params p = model_case_params((struct model_case){512, 8, 8, 1536, 64});
+    p.model.objective = ZOO_MASKED_LM;
+    p.model.max_predictions_per_seq = 4;
+    p.model.mup_base_hidden_size = 128;
+    p.model.mup_base_filter_size = 384;
+    struct model *m = make(&p, HW_STREAM_BLOCK);
+    const struct model_tensor *pooler =
+        find(m, "model.bert_encoder.pooler.pooler.ffn.0.linear_layer.weight");
+    T_NEAR(pooler->init.std, 0.01, 1e-12);
+    T_NEAR(pooler->lr_scale, 0.25, 0);
+    const struct model_tensor *dense =
+        find(m, "model.bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.weight");
+    T_NEAR(dense->init.std, 0.02, 1e-12);
+    T_NEAR(dense->lr_scale, 1, 0);
+    model_destroy(&m);
+}
+
 static void refuse(struct family f, const char *key)
 {
     struct zoo_params p = params_of(&f);

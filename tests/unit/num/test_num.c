@@ -4,6 +4,7 @@
 
 #include <wsc/mem.h>
 #include <wsc/num.h>
+#include <wsc/num_math.h>
 
 #include <math.h>
 #include <stdatomic.h>
@@ -156,6 +157,36 @@ TEST(num_vector, add_and_scale)
         CU_ASSERT(z[i] == (i < 20 ? (y[i] + x[i]) * -1.5F : y[i] + x[i]));
 }
 
+/* Rows added at once, and products of two vectors, have the bits of one row after the other and of
+ * num_dot(), in every format. */
+TEST(num_vector, rows_and_products_of_every_format)
+{
+    enum { ROWS = 7, LD = 45, N = 41 };
+    float wide[ROWS * LD], sum[N], expected[N], out[N];
+    uint16_t narrow[ROWS * LD];
+    for (enum num_format format = NUM_FP32; format <= NUM_CB16; format++) {
+        const void *x = format == NUM_FP32 ? (const void *)wide : narrow;
+        const int64_t bytes = num_format_bytes(format);
+        test_fill(wide, ROWS * LD, 3);
+        if (format != NUM_FP32) num_narrow(format, narrow, wide, (int64_t)ROWS * LD);
+        if (format != NUM_FP32) num_widen(format, wide, narrow, (int64_t)ROWS * LD);
+        for (int64_t rows = 0; rows <= ROWS; rows++) {
+            test_fill(sum, N, 4);
+            memcpy(expected, sum, sizeof sum);
+            num_add_rows(format, sum, x, rows, LD, N);
+            for (int64_t r = 0; r < rows; r++)
+                num_add(expected, wide + r * LD, N);
+            T_EQ(memcmp(sum, expected, sizeof sum), 0);
+        }
+        for (int64_t n = 0; n <= N; n++)
+            CU_ASSERT(num_dot_of(format, x, (const char *)x + LD * bytes, n) ==
+                      num_dot(wide, wide + LD, n));
+        num_sum_of(out, wide, wide + LD, N);
+        for (int i = 0; i < N; i++)
+            CU_ASSERT(out[i] == wide[i] + wide[LD + i]);
+    }
+}
+
 /* ---- threads */
 
 struct tally {
@@ -206,5 +237,43 @@ TEST(num_threads, loops_of_all_sizes_follow_each_other)
             T_EQ(t.count[i], ++expected[i]);
     }
     T_EQ(t.bad_thread, 0);
+    num_init(1);
+}
+
+/* A loop inside an item runs on the thread of that item. */
+enum { OUTER_ITEMS = 6, INNER_ITEMS = 40 };
+struct nested {
+    struct tally tally[OUTER_ITEMS];
+    _Atomic int elsewhere;
+};
+struct nested_item {
+    struct nested *all;
+    struct tally *tally;
+    int thread;
+};
+
+static void count_inner(void *ctx, int64_t i, int thread)
+{
+    const struct nested_item *item = ctx;
+    count_item(item->tally, i, thread);
+    if (thread != item->thread) atomic_store(&item->all->elsewhere, 1);
+}
+
+static void run_inner(void *ctx, int64_t i, int thread)
+{
+    struct nested *all = ctx;
+    struct nested_item item = {all, &all->tally[i], thread};
+    num_parallel(INNER_ITEMS, count_inner, &item);
+}
+
+TEST(num_threads, a_loop_inside_an_item_stays_on_its_thread)
+{
+    static struct nested n;
+    memset(&n, 0, sizeof n);
+    num_init(3);
+    num_parallel(OUTER_ITEMS, run_inner, &n);
+    for (int i = 0; i < OUTER_ITEMS * INNER_ITEMS; i++)
+        T_EQ(n.tally[i / INNER_ITEMS].count[i % INNER_ITEMS], 1);
+    T_EQ(n.elsewhere, 0);
     num_init(1);
 }

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Snapshots of `wsc mesh KERNEL`: the archive of <wsc/mesh_snapshot.h> as an HDF5 file of
+ * <wsc/store.h>, which all ranks write together under a temporary name.  The file says which
+ * kernel with which sizes it belongs to, and which build of the program wrote it; resuming checks
+ * both, and every checksum.  cmd_mesh.c calls it. */
+#include "mesh_snapshot.h"
+#include "process.h"
+
+#include <wsc/file.h>
+#include <wsc/hash.h>
+#include <wsc/mem.h>
+#include <wsc/mesh_snapshot.h>
+#include <wsc/stop.h>
+#include <wsc/store.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define CASE_TEXT  "wsc.mesh.case"
+#define BUILD_TEXT "wsc.mesh.build"
+
+enum { CASE_BYTES = 1024, BUILD_BYTES = 32 };
+static const char before_option[] = " --";
+
+struct app_snapshots {
+    const char *path, *resume; /* NULL: none */
+    struct store_group group;
+    struct store_file *in, *out; /* owned */
+    struct mesh_snapshots *snapshots;
+    char of[CASE_BYTES], build[BUILD_BYTES];
+};
+
+/* ---- what a snapshot belongs to -------------------------------------------------------------- */
+
+static const char *yes(bool is)
+{
+    return is ? "yes" : "no";
+}
+
+/* All that the cycles, the values and what is watched depend on. */
+static void describe_case(const struct app_mesh *o, char text[CASE_BYTES])
+{
+    static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16"},
+                             *const format[] = {"fp32", "bf16", "fp16"},
+                             *const pass[] = {"forward", "backward"};
+    const struct programs_case *c = &o->c;
+    (void)snprintf(
+        text, CASE_BYTES,
+        "%s%s%s --fabric %dx%d --arch %s --half %s --format %s --pass %s --words %lld --m %lld "
+        "--n %lld --k %lld --length %lld --calls %lld --tokens %lld --samples %lld --features %lld "
+        "--heads %lld --head_dim %lld --vocab %lld --groups %lld --both_ways %d --density %.17g "
+        "--seed %lld --explain %s --heatmap %s --trace %s --trace_pe %s --trace_events %lld",
+        o->what, c->algo ? " --algo " : "", c->algo ? c->algo : "", c->w, c->h, arch[o->arch],
+        half[o->half], format[o->format], pass[o->pass], (long long)c->words, (long long)c->m,
+        (long long)c->n, (long long)c->k, (long long)c->length, (long long)c->calls,
+        (long long)c->tokens, (long long)c->samples, (long long)c->features, (long long)c->heads,
+        (long long)c->head_dim, (long long)c->vocab, (long long)c->groups, c->both_ways, c->density,
+        (long long)o->seed, yes(o->show.explain), yes(o->show.heatmap != NULL),
+        yes(o->show.trace != NULL), o->show.trace_pe ? o->show.trace_pe : "-",
+        (long long)o->show.trace_events);
+}
+
+/* The executable, by its bytes: tasks are called by their place in it. */
+static enum wsc_err describe_build(char text[BUILD_BYTES])
+{
+    const int64_t most = INT64_C(1) << 30;
+    char *bytes;
+    size_t n;
+    TRY(wsc_file_read(WSC_MEM_APP, "/proc/self/exe", most, &bytes, &n));
+    (void)snprintf(text, BUILD_BYTES, "%016llx", (unsigned long long)wsc_hash64(bytes, n, 0));
+    wsc_free(bytes);
+    return WSC_OK;
+}
+
+/* The first option in which two cases differ: "--words 64" and "--words 32". */
+static void first_difference(const char *a, const char *b, char text[2][64])
+{
+    const char *start_a = a, *start_b = b;
+    for (; *a && *a == *b; a++, b++)
+        if (!strncmp(a, before_option, strlen(before_option))) {
+            start_a = a + 1;
+            start_b = b + 1;
+        }
+    const char *const start[2] = {start_a, start_b};
+    for (int i = 0; i < 2; i++) {
+        const char *end = strstr(start[i], before_option);
+        const int n = end ? (int)(end - start[i]) : (int)strlen(start[i]);
+        (void)snprintf(text[i], sizeof text[i], "%.*s", n, start[i]);
+    }
+}
+
+static enum wsc_err check_texts(const struct app_snapshots *s, const char *of, const char *build)
+{
+    char part[2][64];
+    if (strcmp(of, s->of) != 0) {
+        first_difference(of, s->of, part);
+        return WSC_RAISE(WSC_USAGE, "%s: a snapshot of a run with %s, not with %s", s->resume,
+                         part[0], part[1]);
+    }
+    if (!strcmp(build, s->build)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: another build of wsc wrote it", s->resume),
+                        "resume with the build that wrote the snapshot");
+}
+
+/* Both texts of a file, which a checkpoint or another file does not have. */
+static enum wsc_err check_file(const struct app_snapshots *s)
+{
+    char *of = NULL, *build = NULL;
+    if (!store_has_text(s->in, CASE_TEXT) || !store_has_text(s->in, BUILD_TEXT))
+        return WSC_RAISE(WSC_FORMAT, "%s: no snapshot of wsc mesh", s->resume);
+    enum wsc_err rc = store_get_text(s->in, CASE_TEXT, &of);
+    if (!rc) rc = store_get_text(s->in, BUILD_TEXT, &build);
+    if (!rc) rc = check_texts(s, of, build);
+    wsc_free(of);
+    wsc_free(build);
+    return rc;
+}
+
+/* ---- the archive ----------------------------------------------------------------------------- */
+
+static enum wsc_err define(struct app_snapshots *s, const struct mesh_array *array, int n)
+{
+    for (int i = 0; i < n; i++)
+        TRY(store_define(s->out, array[i].name, STORE_I64, 1, &array[i].n));
+    TRY(store_describe(s->out));
+    TRY(store_set_text(s->out, CASE_TEXT, s->of));
+    return store_set_text(s->out, BUILD_TEXT, s->build);
+}
+
+static enum wsc_err begin(void *ctx, int64_t cycles, const struct mesh_array *array, int n)
+{
+    struct app_snapshots *s = ctx;
+    (void)cycles;
+    TRY(store_create(&s->out, s->path, s->group.communicator ? &s->group : NULL));
+    enum wsc_err rc = define(s, array, n);
+    if (rc) store_close(&s->out);
+    return rc;
+}
+
+static enum wsc_err write_words(void *ctx, const char *name, int64_t first, int64_t n,
+                                const int64_t *word)
+{
+    struct app_snapshots *s = ctx;
+    return store_write(s->out, name, first, n, word);
+}
+
+/* A rank whose part failed commits like the others: nothing is kept then. */
+static enum wsc_err end(void *ctx, enum wsc_err rc)
+{
+    struct app_snapshots *s = ctx;
+    enum wsc_err committed = store_commit(&s->out);
+    return rc ? rc : committed;
+}
+
+static enum wsc_err size(void *ctx, const char *name, int64_t *n)
+{
+    struct app_snapshots *s = ctx;
+    int64_t shape[2];
+    int n_dims;
+    *n = 0;
+    if (!store_has(s->in, name)) return WSC_OK;
+    TRY(store_shape(s->in, name, &n_dims, shape));
+    if (n_dims == 1) *n = shape[0];
+    return WSC_OK;
+}
+
+static enum wsc_err read_words(void *ctx, const char *name, int64_t first, int64_t n, int64_t *word)
+{
+    struct app_snapshots *s = ctx;
+    return store_read(s->in, name, STORE_I64, first, n, word);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+static bool is_asked_to_stop(void *ctx)
+{
+    (void)ctx;
+    return wsc_stop_asked() != 0;
+}
+
+static enum wsc_err group_max(void *comm, int64_t *x)
+{
+    return comm_subgroup_max(comm, x);
+}
+static enum wsc_err group_sum(void *comm, uint64_t *x, int n)
+{
+    return comm_subgroup_sum(comm, x, n);
+}
+
+/* All checksums of the file, by one rank. */
+static enum wsc_err check_sums(const struct app_snapshots *s, struct comm *comm)
+{
+    const enum wsc_err rc = app_leads(comm) ? store_check(s->resume) : WSC_OK;
+    return comm ? app_agree(comm, rc) : rc;
+}
+
+static enum wsc_err open_file(struct app_snapshots *s, struct comm *comm)
+{
+    TRY(check_sums(s, comm));
+    enum wsc_err rc = store_open(&s->in, s->resume);
+    if (!rc) rc = check_file(s);
+    return comm ? app_agree(comm, rc) : rc;
+}
+
+static enum wsc_err start(struct app_snapshots *s, const struct app_mesh *o, struct comm *comm)
+{
+    const struct mesh_snapshots_config config = {
+        .archive = {s, begin, write_words, end, size, read_words},
+        .every = o->every,
+        .writes = o->snapshot != NULL,
+        .resumes = o->resume != NULL};
+    if (!o->snapshot && !o->resume) return WSC_OK;
+    describe_case(o, s->of);
+    TRY(describe_build(s->build));
+    if (comm && o->snapshot) {
+        s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = comm};
+        s->group.communicator = comm_subgroup(comm, true, &s->group.rank, &s->group.size);
+    }
+    if (o->resume) TRY(open_file(s, comm));
+    return mesh_snapshots_create(&s->snapshots, &config);
+}
+
+static void close_all(struct app_snapshots **s)
+{
+    wsc_stop_watch(false);
+    mesh_snapshots_destroy(&(*s)->snapshots);
+    store_close(&(*s)->in);
+    wsc_free(*s);
+    *s = NULL;
+}
+
+enum wsc_err app_snapshot_begin(struct app_snapshots **out, struct app_mesh *o, struct comm *comm)
+{
+    struct app_snapshots *s;
+    *out = NULL;
+    TRY_NEW(s, WSC_MEM_APP, 1);
+    s->path = o->snapshot;
+    s->resume = o->resume;
+    enum wsc_err rc = start(s, o, comm);
+    if (rc) {
+        close_all(&s);
+        return rc;
+    }
+    o->c.snapshots = s->snapshots;
+    o->c.stop = is_asked_to_stop;
+    wsc_stop_watch(true);
+    *out = s;
+    return WSC_OK;
+}
+
+enum wsc_err app_snapshot_end(struct app_snapshots **s, enum wsc_err rc)
+{
+    const char *path = (*s)->path;
+    close_all(s);
+    if (rc != WSC_INTERRUPTED) return rc;
+    if (!path) return wsc_err_hint(rc, "with --snapshot FILE it can be resumed");
+    return wsc_err_hint(rc, "with --resume %s it continues there", path);
+}

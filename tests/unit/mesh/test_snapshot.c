@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A run that is resumed from a snapshot is the run that was not interrupted: every kernel, random
+ * programs with their errors, observers, on any number of threads and processes. */
+#include "../../support/test.h"
+#include "../model/model_case.h"
+#include "random_fabric.h"
+#include "share_group.h"
+#include "shelf.h"
+
+#include <wsc/kernels.h>
+#include <wsc/mem.h>
+#include <wsc/mesh_snapshot.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct mesh_snapshots *snapshots_new(struct shelf *shelf, int64_t every, bool writes,
+                                            bool resumes)
+{
+    struct mesh_snapshots *s;
+    const struct mesh_snapshots_config config = {
+        .archive = shelf_archive(shelf), .every = every, .writes = writes, .resumes = resumes};
+    T_OK(mesh_snapshots_create(&s, &config));
+    return s;
+}
+
+/* ---- kernels --------------------------------------------------------------------------------- */
+
+/* A kernel as one process runs it: with snapshots every `every` cycles on its shelf (0: none), or
+ * from the snapshot shelf.from. */
+struct kernel {
+    const struct kernels_row *row;
+    struct programs_case c;
+    struct shelf shelf;
+    int64_t every;
+    enum wsc_err rc;
+    struct programs_result r;
+};
+
+static void run_kernel(const struct mesh_share *share, void *arg)
+{
+    struct kernel *k = arg;
+    struct mesh_snapshots *s = NULL;
+    if (k->every || k->shelf.from)
+        s = snapshots_new(&k->shelf, k->every, k->every != 0, k->shelf.from != NULL);
+    k->c.share = share;
+    k->c.snapshots = s;
+    k->rc = kernels_row_run(k->row, &k->c, &k->r);
+    mesh_snapshots_destroy(&s);
+}
+
+static void expect_same(const struct kernel *a, const struct kernel *b, const char *how, int number)
+{
+    const bool same = a->rc == b->rc && !memcmp(&a->r.stats, &b->r.stats, sizeof a->r.stats) &&
+                      a->r.max_error >= b->r.max_error && a->r.max_error <= b->r.max_error &&
+                      a->r.tile_mean >= b->r.tile_mean && a->r.tile_mean <= b->r.tile_mean;
+    if (!same)
+        (void)printf("%s %s %d: %d after %lld cycles, expected %d after %lld: %s\n", a->row->name,
+                     how, number, (int)a->rc, (long long)a->r.stats.cycles, (int)b->rc,
+                     (long long)b->r.stats.cycles, wsc_err_message());
+    CU_ASSERT(same);
+}
+
+/* Continue from @p shot on @p threads threads, or on @p parts processes. */
+static void resume(const struct kernel *one, const struct shelf_shot *shot, int threads, int parts)
+{
+    struct kernel of[SHARE_MOST];
+    for (int p = 0; p < parts; p++) {
+        of[p] = (struct kernel){.row = one->row, .c = one->c, .shelf = {.from = shot}};
+        of[p].c.threads = threads;
+    }
+    if (parts == 1)
+        run_kernel(NULL, of);
+    else
+        (void)share_group_run(parts, run_kernel, of, sizeof *of);
+    for (int p = 0; p < parts; p++)
+        expect_same(&of[p], one, parts > 1 ? "resumed on processes" : "resumed on threads",
+                    parts > 1 ? parts : threads);
+}
+
+/* Snapshots of @p parts processes together, on @p shelf. */
+static void take_shots(const struct kernel *one, int64_t every, int parts, struct shelf *shelf)
+{
+    struct kernel of[SHARE_MOST];
+    for (int p = 0; p < parts; p++)
+        of[p] = (struct kernel){.row = one->row, .c = one->c, .every = every};
+    if (parts == 1)
+        run_kernel(NULL, of);
+    else
+        (void)share_group_run(parts, run_kernel, of, sizeof *of);
+    *shelf = of[0].shelf;
+    for (int p = 0; p < parts; p++) {
+        expect_same(&of[p], one, "with snapshots on processes", parts);
+        if (p) shelf_merge(shelf, &of[p].shelf);
+        if (p) shelf_free(&of[p].shelf);
+    }
+}
+
+static void check_kernel(const struct kernels_row *row, const struct programs_case *c, int parts)
+{
+    struct kernel one = {.row = row, .c = *c};
+    struct shelf shelf;
+    run_kernel(NULL, &one);
+    T_OK(one.rc);
+    take_shots(&one, one.r.stats.cycles / 4 + 1, parts, &shelf);
+    CU_ASSERT(shelf.n >= 1 && shelf.n <= 4);
+    for (int k = 0; k < shelf.n; k++) {
+        resume(&one, &shelf.shot[k], 1 + (k + parts) % 4, 1);
+        resume(&one, &shelf.shot[k], 1 + k % 2, parts == 3 ? 2 : 3);
+    }
+    shelf_free(&shelf);
+}
+
+TEST(mesh_snapshot, resumed_kernels_are_the_same)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    for (int i = 0; kernels_row_at(i); i++) {
+        const struct kernels_row *row = kernels_row_at(i);
+        const bool square = !strcmp(row->name, "transpose");
+        const struct programs_case c = {.w = square ? 6 : 5,
+                                        .h = 6,
+                                        .arch = (enum mesh_arch)(i % 2),
+                                        .words = 11,
+                                        .m = 14,
+                                        .n = 13,
+                                        .k = 9,
+                                        .length = 20,
+                                        .calls = 7,
+                                        .density = i % 3 ? 0.7 : 1,
+                                        .tokens = 11,
+                                        .samples = 2,
+                                        .features = 13,
+                                        .heads = 2,
+                                        .head_dim = 4,
+                                        .vocab = 17,
+                                        .hw = &hw,
+                                        .seed = 5};
+        check_kernel(row, &c, 1 + i % 3);
+        struct programs_case back = c;
+        back.backward = true;
+        if (row->gradient) check_kernel(row, &back, 3 - i % 3);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- random programs ------------------------------------------------------------------------- */
+
+struct trial {
+    const struct random_case *c;
+    struct shelf shelf;
+    int64_t every;
+    struct outcome out;
+    struct case_log log;
+};
+
+static void run_trial(const struct mesh_share *share, void *arg)
+{
+    struct trial *t = arg;
+    struct mesh_snapshots *s = NULL;
+    if (t->every || t->shelf.from)
+        s = snapshots_new(&t->shelf, t->every, t->every != 0, t->shelf.from != NULL);
+    case_run_on(t->c, &(struct case_host){.share = share, .snapshots = s}, &t->out, &t->log);
+    mesh_snapshots_destroy(&s);
+}
+
+static bool same_outcome(const struct outcome *a, const struct outcome *b)
+{
+    return a->rc == b->rc && !strcmp(a->text, b->text) &&
+           (a->rc || !memcmp(&a->stats, &b->stats, sizeof a->stats)) && a->memory == b->memory &&
+           a->output == b->output && a->left_edge == b->left_edge;
+}
+
+static int check_trials(struct trial *t, const struct trial *one, int n, uint64_t seed,
+                        const char *how)
+{
+    int differ = 0;
+    for (int p = 0; p < n; p++) {
+        if (same_outcome(&t[p].out, &one->out)) continue;
+        differ++;
+        (void)printf("seed %d, %s %d: %s\n  alone: %s\n", (int)seed, how, p, t[p].out.text,
+                     one->out.text);
+    }
+    return differ;
+}
+
+/* Straight, with snapshots, and from each of up to three of them alone and on processes. */
+static int check_random(struct trial *t, struct trial *one, uint64_t seed)
+{
+    const int parts = one->c->h < 3 ? one->c->h : 3;
+    int differ = 0;
+    one->every = 0;
+    run_trial(NULL, one);
+    one->every = 1 + (int64_t)(seed % 37);
+    *t = (struct trial){.c = one->c, .every = one->every};
+    run_trial(NULL, t);
+    struct shelf shelf = t->shelf;
+    differ += check_trials(t, one, 1, seed, "with snapshots");
+    const int step = shelf.n / 3 + 1;
+    for (int k = 0; k < shelf.n && !differ; k += step) {
+        for (int p = 0; p < parts; p++)
+            t[p] = (struct trial){.c = one->c, .shelf = {.from = &shelf.shot[k]}};
+        run_trial(NULL, t);
+        differ += check_trials(t, one, 1, seed, "resumed alone");
+        (void)share_group_run(parts, run_trial, t, sizeof *t);
+        differ += check_trials(t, one, parts, seed, "resumed as process");
+    }
+    shelf_free(&shelf);
+    return differ;
+}
+
+TEST(mesh_snapshot, resumed_random_programs_end_the_same)
+{
+    enum { CASES = 250 };
+    struct random_case *c = calloc(1, sizeof *c);
+    struct trial *trial = calloc(SHARE_MOST, sizeof *trial);
+    int differ = 0;
+    for (uint64_t seed = 1; seed <= CASES && differ < 3; seed++) {
+        case_draw(c, seed);
+        trial[SHARE_MOST - 1] = (struct trial){.c = c};
+        differ += check_random(trial, &trial[SHARE_MOST - 1], seed);
+    }
+    T_EQ(differ, 0);
+    free(trial);
+    free(c);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- observers ------------------------------------------------------------------------------- */
+
+/* All that a watch shows, as one text. */
+static char *watch_text(const struct mesh_watch *w, int n_pes, int width)
+{
+    struct mesh_critical critical;
+    struct mesh_pe_counts pe;
+    struct mesh_router_counts router;
+    struct mesh_leg *leg;
+    char *text = NULL;
+    size_t size = 0;
+    int n_legs;
+    FILE *f = open_memstream(&text, &size);
+    T_OK(mesh_watch_critical(w, 100, &critical, &leg, &n_legs));
+    (void)fprintf(f, "%lld cycles, %d legs, complete %d\n", (long long)critical.cycles, n_legs,
+                  critical.complete);
+    for (int i = 0; i < n_legs; i++)
+        (void)fprintf(f, "(%d, %d) %lld %lld\n", leg[i].x, leg[i].y, (long long)leg[i].from,
+                      (long long)leg[i].to);
+    for (int i = 0; i < n_pes; i++) {
+        mesh_watch_counts(w, i % width, i / width, &pe, &router);
+        for (int s = 0; s < MESH_PE_STATES; s++)
+            (void)fprintf(f, "%d ", pe.cycles[s]);
+        (void)fprintf(f, "%d %d %d\n", router.used[1], router.held, router.peak);
+    }
+    T_OK(mesh_trace_write(w, "watched", f));
+    (void)fclose(f);
+    wsc_free(leg);
+    return text;
+}
+
+static char *watched(const char *name, struct kernel *k)
+{
+    const struct mesh_rect all = {0, 0, k->c.w, k->c.h};
+    const struct mesh_watch_config config = {
+        .causes = true, .trace = &all, .n_trace = 1, .max_events = 20000};
+    T_OK(kernels_row_find(name, &k->row));
+    T_OK(mesh_watch_create(&k->c.watch, &config));
+    run_kernel(NULL, k);
+    T_OK(k->rc);
+    char *text = watch_text(k->c.watch, k->c.w * k->c.h, k->c.w);
+    mesh_watch_destroy(&k->c.watch);
+    return text;
+}
+
+/* Snapshots while it is watched, before and after: a kernel of one program, and one of several of
+ * which the longest is watched. */
+TEST(mesh_snapshot, what_was_watched_is_the_same)
+{
+    static const char *const name[] = {"allreduce", "attention", "gemm"};
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    for (int i = 0; i < 3; i++) {
+        const struct programs_case c = {.w = 4,
+                                        .h = 5,
+                                        .words = 9,
+                                        .m = 10,
+                                        .n = 7,
+                                        .k = 8,
+                                        .tokens = 9,
+                                        .samples = 1,
+                                        .heads = 2,
+                                        .head_dim = 4,
+                                        .hw = &hw,
+                                        .seed = 3};
+        struct kernel one = {.c = c}, saved = {.c = c};
+        char *expected = watched(name[i], &one);
+        saved.every = one.r.stats.cycles / 3 + 1;
+        char *same = watched(name[i], &saved);
+        T_STR(same, expected);
+        free(same);
+        CU_ASSERT(saved.shelf.n >= 2);
+        for (int k = 0; k < saved.shelf.n; k++) {
+            struct kernel again = {.c = c, .shelf = {.from = &saved.shelf.shot[k]}};
+            again.c.threads = 1 + k % 3;
+            char *text = watched(name[i], &again);
+            T_STR(text, expected);
+            free(text);
+        }
+        shelf_free(&saved.shelf);
+        free(expected);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- stops and refusals ---------------------------------------------------------------------- */
+
+/* True from the third question on. */
+static bool asked_thrice(void *ctx)
+{
+    int *n = ctx;
+    return ++*n >= 3;
+}
+
+TEST(mesh_snapshot, a_stop_writes_one_and_ends_the_run)
+{
+    int asked = 0;
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct kernel one = {.c = {.w = 4, .h = 3, .words = 9, .hw = &hw, .seed = 3}}, again, stopped;
+    T_OK(kernels_row_find("allreduce", &one.row));
+    again = stopped = one;
+    run_kernel(NULL, &one);
+    stopped.every = 1000000;
+    stopped.c.stop = asked_thrice;
+    stopped.c.progress_ctx = &asked;
+    run_kernel(NULL, &stopped);
+    T_EQ(stopped.rc, WSC_INTERRUPTED);
+    T_STR(wsc_err_message(), "stopped by a signal before cycle 3");
+    T_EQ(stopped.shelf.n, 1);
+    again.shelf.from = stopped.shelf.shot;
+    run_kernel(NULL, &again);
+    expect_same(&again, &one, "stopped and resumed", 0);
+    shelf_free(&stopped.shelf);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* Damage that no checksum has found: an error or another result, never a crash. */
+TEST(mesh_snapshot, damaged_words_do_no_harm)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    struct kernel one = {.c = {.w = 3, .h = 3, .words = 9, .hw = &hw, .seed = 3}};
+    T_OK(kernels_row_find("allreduce", &one.row));
+    one.every = 20;
+    run_kernel(NULL, &one);
+    CU_ASSERT_FATAL(one.shelf.n >= 1);
+    struct shelf_shot *shot = &one.shelf.shot[0];
+    int64_t n = shot->array[0].n, refused = 0;
+    for (int64_t i = 0; i < n; i++) {
+        struct kernel again = {.row = one.row, .c = one.c, .shelf = {.from = shot}};
+        struct mesh_snapshots *s = NULL;
+        const struct mesh_snapshots_config config = {.archive = shelf_archive(&again.shelf),
+                                                     .resumes = true};
+        shot->word[0][i] += INT64_C(1) << 40;
+        again.rc = mesh_snapshots_create(&s, &config);
+        again.c.snapshots = s;
+        if (!again.rc) again.rc = kernels_row_run(again.row, &again.c, &again.r);
+        refused += again.rc != WSC_OK;
+        mesh_snapshots_destroy(&s);
+        shot->word[0][i] -= INT64_C(1) << 40;
+    }
+    CU_ASSERT(refused > n / 2);
+    struct kernel other = {.row = one.row, .c = one.c, .shelf = {.from = shot}};
+    other.c.w = 4;
+    run_kernel(NULL, &other);
+    T_EQ(other.rc, WSC_FORMAT);
+    T_STR(wsc_err_message(), "snapshot: it is of another run");
+    shelf_free(&one.shelf);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Params of encoders, and of the first releases of the Model Zoo: defaults of classes of
+ * fine-tuning, seeds of masks, keys that are no longer keys, the 16-bit format that a file does not
+ * name. */
+#include "../../support/test.h"
+
+#include <wsc/mem.h>
+#include <wsc/zoo.h>
+
+#include <string.h>
+
+#define OPTIM "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3}\n"
+#define LOADER(name, more)                                                                         \
+    "train_input: {data_processor: " name ", data_dir: ./d, vocab_file: v, batch_size: 4" more "}" \
+    "\n"
+#define ENCODER(more) "model: {vocab_size: 64, hidden_size: 16, num_heads: 2" more "}\n"
+
+static struct zoo_params parsed(const char *text)
+{
+    struct zoo_params p;
+    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), NULL, 0));
+    return p;
+}
+
+static bool warns(const struct zoo_params *p, const char *part)
+{
+    for (int i = 0; i < p->n_warnings; i++)
+        if (strstr(p->warning[i].text, part)) return true;
+    return false;
+}
+
+/* The class of token classifiers drops nothing out unless a file says so, and leaves padding out of
+ * its loss. */
+TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
+{
+    struct zoo_params p = parsed(LOADER("BertTokenClassifierDataProcessor", "")
+                                     ENCODER(", encoder_output_dropout_rate: 0.3") OPTIM);
+    T_EQ(p.model.objective, ZOO_TOKEN_CLASSIFICATION);
+    T_NEAR(p.model.task_dropout, 0.3, 0);
+    T_NEAR(p.model.dropout_rate, 0, 0);
+    T_NEAR(p.model.embedding_dropout_rate, 0, 0);
+    T_TRUE(!p.model.include_padding_in_loss);
+    zoo_params_fini(&p);
+    p = parsed(LOADER("BertTokenClassifierDataProcessor", "") ENCODER(", dropout_rate: 0.2") OPTIM);
+    T_NEAR(p.model.embedding_dropout_rate, 0.2, 0);
+    T_NEAR(p.model.attention_dropout_rate, 0, 0);
+    zoo_params_fini(&p);
+    p = parsed(LOADER("SST2DataProcessor", "") ENCODER("") OPTIM);
+    T_NEAR(p.model.dropout_rate, 0.1, 0);
+    T_NEAR(p.model.attention_dropout_rate, 0.1, 0);
+    zoo_params_fini(&p);
+}
+
+/* Masks are drawn from the seed in whatever order the samples come: a dump without it would be
+ * another job. */
+TEST(encoder_params, dynamic_masks_keep_their_seed)
+{
+    char *dump;
+    struct zoo_params p = parsed(LOADER("BertCSVDynamicMaskDataProcessor",
+                                        ", shuffle: false, shuffle_seed: 7") ENCODER("") OPTIM);
+    T_OK(zoo_params_dump(&p, &dump));
+    struct zoo_params again = parsed(dump);
+    T_EQ(again.train_input.shuffle_seed, 7);
+    wsc_free(dump);
+    zoo_params_fini(&again);
+    zoo_params_fini(&p);
+}
+
+/* Pre-training has the positions of its samples, fine-tuning those of the class. */
+TEST(encoder_params, positions_follow_the_samples_of_pre_training)
+{
+    struct zoo_params p =
+        parsed(LOADER("BertCSVDataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
+    T_EQ(p.model.max_position_embeddings, 48);
+    zoo_params_fini(&p);
+    p = parsed(LOADER("SST2DataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
+    T_EQ(p.model.max_position_embeddings, 1024);
+    zoo_params_fini(&p);
+}
+
+/* Releases that scaled losses without naming a format took float16. */
+TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
+{
+    static const char scaled[] = LOADER("BertCSVDataProcessor", "") ENCODER(
+        ", mixed_precision: true") "optimizer: {optimizer_type: AdamW, learning_rate: 1e-3, "
+                                   "loss_scaling_factor: dynamic}\n";
+    static const char named[] = LOADER("BertCSVDataProcessor", "")
+        ENCODER(", mixed_precision: true, fp16_type: float16") "optimizer: {optimizer_type: AdamW, "
+                                                               "learning_rate: 1e-3, "
+                                                               "loss_scaling_factor: dynamic}\n";
+    static const char note[] = "model.fp16_type: bfloat16 without this key; earlier "
+                               "releases took float16";
+    struct zoo_params p = parsed(scaled);
+    T_EQ(p.model.fp16_type, ZOO_BF16);
+    T_TRUE(warns(&p, note));
+    zoo_params_fini(&p);
+    p = parsed(named);
+    T_TRUE(!warns(&p, "earlier releases"));
+    zoo_params_fini(&p);
+}
+
+/* Keys of the first releases: read as what they became, or named as without effect. */
+TEST(encoder_params, keys_of_the_first_releases)
+{
+    struct zoo_params p = parsed(LOADER(
+        "T5DynamicDataProcessor",
+        ", src_max_sequence_length: 8") "model: {src_vocab_size: 64, d_model: 16, d_kv: 8, "
+                                        "num_heads: 2, d_ff: 32, extra_ids: 4,\n"
+                                        "  use_t5_layer_norm: false, enable_vts: true}\n" OPTIM
+                                        "predict_input: {data_processor: T5DynamicDataProcessor}\n"
+                                        "csconfig: {use_cbfloat16: false}\n");
+    T_EQ(p.model.norm_type, ZOO_LAYERNORM);
+    T_TRUE(warns(&p, "model.use_t5_layer_norm: old spelling: write model.norm_type: layernorm"));
+    T_TRUE(warns(&p, "model.enable_vts: ignored"));
+    T_TRUE(warns(&p, "without effect here: predict_input"));
+    zoo_params_fini(&p);
+    p = parsed("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
+               "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, loss_weight: 0.01}\n" OPTIM);
+    T_TRUE(warns(&p, "model.loss_weight: taken as 1 with loss_scaling num_tokens; hint: the first "
+                     "releases had batch_size alone"));
+    zoo_params_fini(&p);
+}
