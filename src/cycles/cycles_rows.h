@@ -6,4 +6,9 @@
 
 /** Backward of a norm: gain in, gradients of input, gain and bias, its output again. */
 double cycles_norm_gradient(const struct cycles_layout *l);
+/** Loss of answers as spans: each of the @p logits logits of a token under the softmax over the
+ *  tokens of its text. */
+double cycles_span_loss(const struct cycles_layout *l, double logits);
+/** Its gradient. */
+double cycles_span_loss_gradient(const struct cycles_layout *l, double logits);
 #endif

@@ -192,7 +192,7 @@ bool fuzz_chats(const uint8_t *bytes, size_t n)
     return fuzz_taken(rc);
 }
 
-/* HDF5 of pairs, behind the prober as in a run. */
+/* HDF5 of pairs, after the prober as in a run. */
 bool fuzz_pairs(const uint8_t *bytes, size_t n)
 {
     enum { MOST = 1 << 14 };
