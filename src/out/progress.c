@@ -269,7 +269,7 @@ static void begin(const char *what, int64_t total)
     line.note[0] = '\0';
     line.start_s = wsc_clock_s();
     line.silence_s = wanted_silence_s();
-    if (!line.printed_s) line.printed_s = line.start_s;
+    if (!(line.printed_s > 0)) line.printed_s = line.start_s;
     (void)snprintf(line.what, sizeof line.what, "%s", what);
     wsc_log_set_hook(out_progress_hide);
     if (!line.ticking) start_ticking();
