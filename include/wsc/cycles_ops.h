@@ -163,10 +163,6 @@ double cycles_scatter(const struct cycles_layout *l, double rows);
 double cycles_loss(const struct cycles_layout *l, double logits);
 /** Gradient of the logits from the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits);
-/** Loss of answers as spans: each of the @p logits logits of a token under the softmax over the
- *  tokens of its text.  And its gradient. */
-double cycles_span_loss(const struct cycles_layout *l, double logits);
-double cycles_span_loss_gradient(const struct cycles_layout *l, double logits);
 /** Causal attention, O = softmax(Q K') V, of all heads. */
 double cycles_attention(const struct cycles_layout *l);
 /** Gradients of Q, K and V; @p again: the scores are computed again. */

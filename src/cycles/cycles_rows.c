@@ -211,7 +211,7 @@ double cycles_loss_gradient(const struct cycles_layout *l, double logits)
            cycles_mul(l, logits * l->t);
 }
 
-/** Of answers as spans: a PE has @p logits logits of each of its tokens, and the softmax of a text
+/** Answers as spans: a PE has @p logits logits of each of its tokens, and the softmax of a text
  *  goes over its tokens, down the rows of the lane.  Maximum, the label's logit and the sum of
  *  exponentials are one word a text and logit on that way. */
 double cycles_span_loss(const struct cycles_layout *l, double logits)

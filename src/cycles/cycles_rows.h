@@ -9,4 +9,9 @@ double cycles_norm_gradient(const struct cycles_layout *l);
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
 double cycles_head_norms_gradient(const struct cycles_layout *l);
+/** Loss of answers as spans: each of the @p logits logits of a token under the softmax over the
+ *  tokens of its text. */
+double cycles_span_loss(const struct cycles_layout *l, double logits);
+/** Its gradient. */
+double cycles_span_loss_gradient(const struct cycles_layout *l, double logits);
 #endif

@@ -27,7 +27,7 @@ enum { PARTS = 2 };
 /* One run. */
 struct job {
     const struct data_make *make;
-    struct data_make of_corpus; /* the same, with the marks of documents */
+    struct data_make of_corpus; /* `make` with the marks of documents */
     const struct data_bert *bert;
     const struct data_bert_loader *loader;
     const struct data_wordpiece *words;
@@ -44,12 +44,6 @@ struct job {
     int32_t *rows, *order; /* owned: rows of a sample, scratch */
     struct data_bert_row row;
 };
-
-bool data_bert_pairs(const struct data_bert *bert)
-{
-    const struct data_bert_loader *loader = data_bert_loader_find(bert->loader ? bert->loader : "");
-    return loader && loader->may_pair && !bert->disable_nsp;
-}
 
 /* ---- the request ----------------------------------------------------------------------------- */
 
@@ -97,7 +91,7 @@ static enum wsc_err check(struct job *j)
 
 /* ---- what samples are made of ---------------------------------------------------------------- */
 
-/* All that decides the samples beside the fields of struct data_make. */
+/* What decides the samples beside the fields of struct data_make. */
 static uint64_t variant_of(const struct data_bert *b)
 {
     const int64_t number[] = {b->disable_nsp, b->whole_word, b->most};
@@ -182,7 +176,7 @@ static void put_id(struct data_bert_row *r, int32_t id, int32_t type)
     r->types[r->n++] = type;
 }
 
-/* A piece of the corpus behind what is there, without the marks of sentences. */
+/* Add a piece of the corpus to the row, without the marks of sentences. */
 static enum wsc_err put_piece(struct job *j, const struct data_bert_piece *p, int32_t type)
 {
     const struct data_special special = data_wordpiece_special(j->words);

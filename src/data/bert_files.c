@@ -5,6 +5,7 @@
  * prints them; fields are quoted as in RFC 4180.  encoder_samples.c reads all of them again. */
 #include "bert_files.h"
 
+#include <wsc/data_bert.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
 #include <wsc/store.h>
@@ -54,6 +55,12 @@ const struct data_bert_loader *data_bert_loader_find(const char *name)
     for (size_t i = 0; i < sizeof loaders / sizeof *loaders; i++)
         if (!strcmp(loaders[i].name, name)) return &loaders[i];
     return NULL;
+}
+
+bool data_bert_pairs(const struct data_bert *bert)
+{
+    const struct data_bert_loader *loader = data_bert_loader_find(bert->loader ? bert->loader : "");
+    return loader && loader->may_pair && !bert->disable_nsp;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */

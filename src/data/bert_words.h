@@ -1,4 +1,5 @@
-/** Words and sentences of a text as BERT cuts them, before WordPiece cuts the words. */
+/** Words and sentences of a text as BERT cuts them, before WordPiece cuts the words: wordpiece.c,
+ *  tokenizer.c and wordpiece_train.c ask. */
 #ifndef WSC_DATA_BERT_WORDS_H
 #define WSC_DATA_BERT_WORDS_H
 #include <stdbool.h>

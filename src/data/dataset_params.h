@@ -18,7 +18,7 @@ struct data_part {
     int64_t n_bytes, n_chars;   /**< of its text; characters of UTF-8 */
     int64_t *label_count;       /**< by id; owned by make_dataset.c */
     bool pairs;                 /**< a sample is a chosen and a rejected text */
-    /** Of encoders: the data loader, and its features as JSON; NULL: samples of GPT. */
+    /** The data loader of an encoder, and its features as JSON; NULL: samples of GPT. */
     const char *loader, *features;
 };
 /** Entropy of label_count, nats. */

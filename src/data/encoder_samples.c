@@ -311,7 +311,7 @@ static enum wsc_err read_sentences(const struct sample *s)
     return WSC_OK;
 }
 
-/* One end of an answer; places behind the sequence do not count, as in the loader. */
+/* One end of an answer; places after the sequence do not count, as in the loader. */
 static enum wsc_err read_end(const struct sample *s, int k, int32_t bit)
 {
     int32_t *place = s->e->shared->scratch;

@@ -18,7 +18,7 @@ struct word {
     int64_t at, n, piece;
 };
 
-/* Of the paragraph at hand. */
+/* Words, pieces and texts of the paragraph at hand. */
 struct data_squad_scratch {
     struct word *word;
     int64_t n_words, word_room;
@@ -59,7 +59,7 @@ static enum wsc_err find_words(struct data_squad_scratch *x, const struct data_s
     return WSC_OK;
 }
 
-/* Pieces of a text behind those that are there. */
+/* Add the pieces of a text. */
 static enum wsc_err add_pieces(const struct data_squad *s, const char *text, int64_t n,
                                int32_t **ids, int64_t *n_ids, int64_t *room)
 {

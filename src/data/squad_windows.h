@@ -12,7 +12,7 @@ struct data_squad_sample {
     int64_t example, window; /**< number of the question, of the sample among its own */
     bool impossible;
 };
-/** All samples; owned but for `words`. */
+/** The samples of all questions; owned but for `words`. */
 struct data_squad {
     const struct data_wordpiece *words;
     int64_t T, stride, most_question;

@@ -128,7 +128,7 @@ static int32_t wordpiece_find(const struct data_tokenizer *t, const unsigned cha
     return data_wordpiece_find(t->words, (const char *)bytes, n);
 }
 
-/* Of a piece that continues a word without its mark. */
+/* A piece that continues a word stands here without its mark. */
 static const unsigned char *wordpiece_bytes(const struct data_tokenizer *t, int32_t id, int64_t *n)
 {
     *n = 0;

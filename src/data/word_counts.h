@@ -1,4 +1,5 @@
-/** Words of texts with how often they occur, inside `data`: what vocabularies are learned from. */
+/** Words of texts with how often they occur, inside `data`: what vocabularies are learned from.
+ *  bpe_train.c and wordpiece_train.c say what a word is. */
 #ifndef WSC_DATA_WORD_COUNTS_H
 #define WSC_DATA_WORD_COUNTS_H
 #include "document_feed.h"

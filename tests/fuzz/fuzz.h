@@ -33,7 +33,14 @@
     XX(hf_index, "model.safetensors.index.json")                                                   \
     XX(reference, "published figures, points to draw")                                             \
     XX(metrics, "metrics.jsonl of an earlier run")                                                 \
-    XX(masks, "masks in checkpoints, the layouts of all releases")
+    XX(masks, "masks in checkpoints, the layouts of all releases")                                 \
+    XX(vocab, "vocab.txt of WordPiece")                                                            \
+    XX(tokenizer, "tokenizer.json of WordPiece")                                                   \
+    XX(squad, "SQuAD-style JSON")                                                                  \
+    XX(examples, "CSV and TSV of encoders")                                                        \
+    XX(chats, "JSON Lines of chats and pairs")                                                     \
+    XX(pairs, "HDF5 files of pairs")                                                               \
+    XX(requests, "requests of an evaluation harness")
 
 #define XX(name, what) bool fuzz_##name(const uint8_t *bytes, size_t n);
 FUZZ_TARGET_MAP(XX)

@@ -16,7 +16,7 @@ for target; do
     # HDF5 loses blocks of its own when it refuses a file; our own are counted by the targets.  A file
     # on which HDF5 loops is refused after the prober's limit of processor time, not at once.
     case $target in
-    samples | checkpoint) leaks=0 most=32768 longest=150 ;;
+    samples | checkpoint | pairs) leaks=0 most=32768 longest=150 ;;
     bpe) leaks=1 most=16384 longest=10 ;;
     encode) leaks=1 most=400 longest=10 ;;
     *) leaks=1 most=4096 longest=10 ;;

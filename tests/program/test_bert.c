@@ -181,7 +181,7 @@ TEST(bert, answers_are_spans_of_texts)
 
 /* ---- interrupted ----------------------------------------------------------------------------- */
 
-/* A limit on the size of files ends the making as a full disk would; started again it goes on. */
+/* A limit on the size of files ends the making as a full disk would; started again it resumes. */
 TEST(bert, a_dataset_that_was_cut_is_completed)
 {
     char out[160], straight[160], command[1400];

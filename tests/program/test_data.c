@@ -123,7 +123,7 @@ TEST(data, refusals_are_one_line_with_a_hint)
 {
     static const struct refusal cases[] = {
         {"--tokenizer sentencepiece", 2,
-         "--tokenizer: expected byte or bpe, got \"sentencepiece\""},
+         "--tokenizer: expected byte, bpe or wordpiece, got \"sentencepiece\""},
         {"--tokenizer bpe", 2, "--vocab, --merges are missing; hint: wsc data --help"},
         {"--vocab x", 2, "--vocab: cannot be combined with --tokenizer byte"},
         {"--errors ignore", 2, "--errors: expected strict, replace or keep, got \"ignore\""},
