@@ -44,7 +44,8 @@ void wsc_rng_words(uint32_t *out, uint64_t seed, uint64_t stream, uint64_t first
 /** Uniform in the open interval (0, 1): (k + 1/2) / 2^53 with 53 bits k, so neither end ever comes
  *  and a logarithm of it is finite. */
 double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i);
-/** Quantile of the standard normal distribution at @p p, 0 < p < 1 (Wichura 1988, AS 241 PPND16). */
+/** Quantile of the standard normal distribution at @p p, 0 < p < 1 (Wichura 1988, AS 241 PPND16).
+ */
 double wsc_rng_quantile(double p);
 /** Standard normal, by inversion of wsc_rng_uniform() (Wichura 1988, AS 241 PPND16, relative
  *  accuracy 1e-16): one element for one number, so streams stay aligned. */

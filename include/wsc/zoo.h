@@ -65,8 +65,8 @@ enum zoo_samples {
     ZOO_SAMPLES_TRANSLATION, /**< lines of tokens in two files, sources and targets */
     ZOO_SAMPLES_PAIRS        /**< HDF5 of pairs, (n, 6, T), or six datasets (n, T) */
 };
-/** Labels of ZOO_SAMPLES_ANSWERS, bits, and one more than the largest: the token is the first of the
- *  answer, the last of it. */
+/** Labels of ZOO_SAMPLES_ANSWERS, bits, and one more than the largest: the token is the first of
+ * the answer, the last of it. */
 enum { ZOO_ANSWER_FIRST = 1, ZOO_ANSWER_LAST = 2, ZOO_ANSWER_LABELS = 4 };
 /** The sections train_input and eval_input: data sets and batches.  Exactly one of data_dir and
  *  mixture is given. */

@@ -38,7 +38,8 @@ struct zoo_loras {
  *  a blank before, between and after them; NULL: none. */
 const struct zoo_lora *zoo_lora_find(const struct zoo_loras *loras, const char *modules);
 
-/** The key `selective_grad`: of the matrices that it names only weights of large magnitude train. */
+/** The key `selective_grad`: of the matrices that it names only weights of large magnitude train.
+ */
 struct zoo_selective {
     bool on;
     bool by_default;           /**< an entry without param_filter: the default filter of sparsity */

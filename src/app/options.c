@@ -288,7 +288,8 @@ const struct app_option app_options[] = {
      .help = "sample among the most likely tokens that have the probability P together; 1: all"},
     {APP_ON_RUN, "num_beams", APP_INT, "N", GENERATION, AT(run, job.n_beams), .min = 1, .max = 64,
      .preset = "1", .modes = "generate", .needs = "temperature=0",
-     .help = "beam search: the N most likely texts of each prompt are continued side by side; 1: none"},
+     .help =
+         "beam search: the N most likely texts of each prompt are continued side by side; 1: none"},
     {APP_ON_RUN, "length_penalty", APP_REAL, "A", GENERATION, AT(run, job.length_penalty),
      .low = -100, .high = 100, .preset = "1", .modes = "generate", .needs = "num_beams",
      .help = "beam search: a text's score is its log-probability over its new tokens to the A-th "
@@ -397,6 +398,10 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "threads", APP_INT, "T", AT(mesh, threads), .min = 1, .max = 64,
      .needs = KERNEL_ONLY, .help = "threads of the host; the results do not depend on them",
      .preset_why = "one for each processor"},
+    {APP_ON_MESH, "plan", APP_FLAG, AT(mesh, plan),
+     .needs = KERNEL_ONLY " !explain !heatmap !trace !snapshot !resume",
+     .help = "instead of the run: how long it would take, on how many threads or ranks, in how "
+             "much memory"},
     SHAPE(words, "B", 12288, "64", "32-bit words of a vector or block"),
     SHAPE(m, "M", 65536, "32", "rows"),
     SHAPE(n, "N", 65536, "32", "columns"),
@@ -432,10 +437,6 @@ const struct app_option app_options[] = {
     {APP_ON_MESH, "trace_events", APP_INT, "N", WATCH, AT(mesh, show.trace_events), .min = 1,
      .max = 50000000, .preset = "200000", .needs = "trace",
      .help = "the most events of all traced PEs together"},
-    {APP_ON_MESH, "plan", APP_FLAG, AT(mesh, plan),
-     .needs = KERNEL_ONLY " !explain !heatmap !trace !snapshot !resume",
-     .help = "instead of the run: how long it would take, on how many threads or ranks, in how "
-             "much memory"},
     {APP_ON_MESH, "snapshot", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, snapshot),
      .needs = KERNEL_ONLY,
      .help = "write the state of the run there when SIGTERM or SIGUSR1 ends it, and with --every "

@@ -103,7 +103,7 @@ struct app_mesh {
     int arch, half, format, pass; /**< enum mesh_arch, mesh_half, num_format, backward */
     int64_t max_p, max_words, seed, threads;
     const char *snapshot, *resume; /**< files; NULL: none */
-    int64_t every;                 /**< cycles from one snapshot to the next; 0: none at intervals */
+    int64_t every; /**< cycles from one snapshot to the next; 0: none at intervals */
     bool plan, json;
 };
 

@@ -10,7 +10,8 @@
  * first layer or outside the layers, before its adapter is appended. */
 enum wsc_err model_take_adapter(struct model *model, const struct zoo_params *params,
                                 const struct model_tensor *tensor) WSC_CHECKED;
-/* Set model->tensor[].frozen and selected, stage[].n_grads, first_trained and n_trained.  WSC_CONFIG: a pattern
- * of model.freeze that matches nothing, nothing that trains, sparse tensors that are frozen. */
+/* Set model->tensor[].frozen and selected, stage[].n_grads, first_trained and n_trained.
+ * WSC_CONFIG: a pattern of model.freeze that matches nothing, nothing that trains, sparse tensors
+ * that are frozen. */
 enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *params) WSC_CHECKED;
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which models the programs of the mesh compute: decoders of every family, without experts,
- * adapters, weights by distance, dropout and smoothed labels.  Everything else is refused by the name of its key before
- * anything is reserved. */
+ * adapters, weights by distance, dropout and smoothed labels.  Everything else is refused by the
+ * name of its key before anything is reserved. */
 #include <wsc/programs.h>
 
 enum wsc_err programs_model_check(const struct model *m, bool training)

@@ -160,8 +160,8 @@ static bool ends_with(const char *text, const char *end)
     return n > m && !strcmp(text + n - m, end);
 }
 
-/* Masks of sparse weights: buffers beside them, or states of an optimizer of masks; those of weights
- * that train. */
+/* Masks of sparse weights: buffers beside them, or states of an optimizer of masks; those of
+ * weights that train. */
 static bool is_mask(const char *key)
 {
     return ends_with(key, "_mask") || ends_with(key, ".mask") || ends_with(key, "_requires_grad");
