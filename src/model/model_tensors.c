@@ -7,6 +7,7 @@
 
 #include "model_init.h"
 #include "model_lr_scale.h"
+#include "model_presence.h"
 #include "model_tuning.h"
 
 #include <wsc/check.h>
@@ -33,57 +34,6 @@ enum init_rule {
     RULE_LM_HEAD
 };
 
-/** Which models have the tensor. */
-enum presence {
-    ALWAYS,
-    IF_LEARNED,
-    IF_TOKEN_TYPES,
-    IF_EMBED_NORM,
-    IF_QKV_BIAS,
-    IF_O_BIAS,
-    IF_QK_NORM,
-    IF_QK_NORM_BIAS,
-    IF_FFN_BIAS,
-    IF_GATED,
-    IF_GATED_BIAS,
-    IF_NORM_BIAS,
-    IF_NORM3,
-    IF_NORM3_BIAS,
-    IF_SANDWICH,
-    IF_SANDWICH_BIAS,
-    IF_ROUTED,
-    IF_UNTIED,
-    IF_HEAD_BIAS,
-    IF_CAUSAL,
-    IF_CAUSAL_NORM_BIAS,
-    IF_EMBED_NORM_BIAS,
-    IF_NORM_FIRST,
-    IF_ENCODER_NORM3,
-    IF_NORM_LAST,
-    IF_FINAL_NORM,
-    IF_ENCODER_EMBED_NORM,
-    IF_MASKED,
-    IF_POOLED,
-    IF_CLASSES,
-    IF_CLASS_BIAS,
-    IF_TOKENS,
-    IF_RELATIVE,
-    IF_SLOPES,
-    IF_MEMORY,
-    IF_MEMORY_BIAS,
-    IF_CROSS,
-    IF_CROSS_QKV_BIAS,
-    IF_CROSS_O_BIAS,
-    IF_CROSS_FIRST,
-    IF_CROSS_FIRST_BIAS,
-    IF_CROSS_LAST,
-    IF_CROSS_LAST_BIAS,
-    IF_ENCODER_NORM3_BIAS,
-    IF_NORM_LAST_BIAS,
-    IF_NORM2_LAST,
-    IF_NORM2_LAST_BIAS
-};
-
 /** Once in a model, in every block, in every feed-forward network of every block. */
 enum place { ONCE, IN_BLOCKS, IN_FFNS };
 
@@ -97,106 +47,118 @@ struct row {
     enum model_tensor_kind kind;
     enum place place;
     enum init_rule rule;
-    enum presence presence;
+    enum model_presence presence;
 };
 
 /* Names and order of the Model Zoo's GPT-2 family from release 2.1 on: embeddings, final norm,
  * layers (attention, norms, feed-forward), head; routers and experts as in release 2.10. */
 static const struct row rows[] = {
     {"embedding_layer.word_embeddings.weight", "lm_head.weight", "VC", MODEL_WTE, ONCE,
-     RULE_EMBEDDING, IF_TOKENS},
+     RULE_EMBEDDING, MODEL_IF_TOKENS},
     {"embedding_layer.position_embeddings.embed.weight", "", "PC", MODEL_WPE, ONCE, RULE_EMBEDDING,
-     IF_LEARNED},
+     MODEL_IF_LEARNED},
     {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
-     IF_TOKEN_TYPES},
+     MODEL_IF_TOKEN_TYPES},
     {"embedding_layer.position_embed_helper.relative_attention_bias.weight", "", "RH",
-     MODEL_RELATIVE_W, ONCE, RULE_RELATIVE, IF_RELATIVE},
+     MODEL_RELATIVE_W, ONCE, RULE_RELATIVE, MODEL_IF_RELATIVE},
     {"embedding_layer.position_embed_helper.slopes", "", "H1", MODEL_RELATIVE_W, ONCE,
-     RULE_RELATIVE, IF_SLOPES},
-    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_ENCODER_EMBED_NORM},
-    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_ENCODER_EMBED_NORM},
-    {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, IF_EMBED_NORM},
-    {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, IF_EMBED_NORM_BIAS},
+     RULE_RELATIVE, MODEL_IF_SLOPES},
+    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, MODEL_IF_ENCODER_EMBED_NORM},
+    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, MODEL_IF_ENCODER_EMBED_NORM},
+    {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, MODEL_IF_EMBED_NORM},
+    {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, MODEL_IF_EMBED_NORM_BIAS},
     {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
-     IF_CAUSAL},
+     MODEL_IF_CAUSAL},
     {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
-     IF_CAUSAL_NORM_BIAS},
-    {"transformer_encoder.norm.weight", "", "C", MODEL_NORMF_W, ONCE, RULE_ONES, IF_FINAL_NORM},
-    {"transformer_encoder.norm.bias", "", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS, IF_FINAL_NORM},
-    {"transformer_encoder.norm.weight", "", "C", MODEL_MEMORY_W, ONCE, RULE_ONES, IF_MEMORY},
-    {"transformer_encoder.norm.bias", "", "C", MODEL_MEMORY_B, ONCE, RULE_ZEROS, IF_MEMORY_BIAS},
-    {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
-    {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
-    {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
-    {"self_attn.proj_k_dense_layer.bias", "", "G", MODEL_K_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
-    {"self_attn.proj_v_dense_layer.weight", "", "GC", MODEL_V_W, IN_BLOCKS, RULE_ATTENTION, ALWAYS},
-    {"self_attn.proj_v_dense_layer.bias", "", "G", MODEL_V_B, IN_BLOCKS, RULE_ZEROS, IF_QKV_BIAS},
+     MODEL_IF_CAUSAL_NORM_BIAS},
+    {"transformer_encoder.norm.weight", "", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
+     MODEL_IF_FINAL_NORM},
+    {"transformer_encoder.norm.bias", "", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
+     MODEL_IF_FINAL_NORM},
+    {"transformer_encoder.norm.weight", "", "C", MODEL_MEMORY_W, ONCE, RULE_ONES, MODEL_IF_MEMORY},
+    {"transformer_encoder.norm.bias", "", "C", MODEL_MEMORY_B, ONCE, RULE_ZEROS,
+     MODEL_IF_MEMORY_BIAS},
+    {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, RULE_ATTENTION,
+     MODEL_ALWAYS},
+    {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS,
+     MODEL_IF_QKV_BIAS},
+    {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, RULE_ATTENTION,
+     MODEL_ALWAYS},
+    {"self_attn.proj_k_dense_layer.bias", "", "G", MODEL_K_B, IN_BLOCKS, RULE_ZEROS,
+     MODEL_IF_QKV_BIAS},
+    {"self_attn.proj_v_dense_layer.weight", "", "GC", MODEL_V_W, IN_BLOCKS, RULE_ATTENTION,
+     MODEL_ALWAYS},
+    {"self_attn.proj_v_dense_layer.bias", "", "G", MODEL_V_B, IN_BLOCKS, RULE_ZEROS,
+     MODEL_IF_QKV_BIAS},
     {"self_attn.proj_output_dense_layer.weight", "", "CA", MODEL_O_W, IN_BLOCKS,
-     RULE_ATTENTION_OUTPUT, ALWAYS},
+     RULE_ATTENTION_OUTPUT, MODEL_ALWAYS},
     {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, RULE_ZEROS,
-     IF_O_BIAS},
-    {"self_attn.q_norm.weight", "", "D", MODEL_Q_NORM_W, IN_BLOCKS, RULE_ONES, IF_QK_NORM},
-    {"self_attn.q_norm.bias", "", "D", MODEL_Q_NORM_B, IN_BLOCKS, RULE_ZEROS, IF_QK_NORM_BIAS},
-    {"self_attn.k_norm.weight", "", "D", MODEL_K_NORM_W, IN_BLOCKS, RULE_ONES, IF_QK_NORM},
-    {"self_attn.k_norm.bias", "", "D", MODEL_K_NORM_B, IN_BLOCKS, RULE_ZEROS, IF_QK_NORM_BIAS},
+     MODEL_IF_O_BIAS},
+    {"self_attn.q_norm.weight", "", "D", MODEL_Q_NORM_W, IN_BLOCKS, RULE_ONES, MODEL_IF_QK_NORM},
+    {"self_attn.q_norm.bias", "", "D", MODEL_Q_NORM_B, IN_BLOCKS, RULE_ZEROS,
+     MODEL_IF_QK_NORM_BIAS},
+    {"self_attn.k_norm.weight", "", "D", MODEL_K_NORM_W, IN_BLOCKS, RULE_ONES, MODEL_IF_QK_NORM},
+    {"self_attn.k_norm.bias", "", "D", MODEL_K_NORM_B, IN_BLOCKS, RULE_ZEROS,
+     MODEL_IF_QK_NORM_BIAS},
     {"multihead_attn.proj_q_dense_layer.weight", "", "AC", MODEL_CROSS_Q_W, IN_BLOCKS,
-     RULE_ATTENTION, IF_CROSS},
+     RULE_ATTENTION, MODEL_IF_CROSS},
     {"multihead_attn.proj_q_dense_layer.bias", "", "A", MODEL_CROSS_Q_B, IN_BLOCKS, RULE_ZEROS,
-     IF_CROSS_QKV_BIAS},
+     MODEL_IF_CROSS_QKV_BIAS},
     {"multihead_attn.proj_k_dense_layer.weight", "", "GC", MODEL_CROSS_K_W, IN_BLOCKS,
-     RULE_ATTENTION, IF_CROSS},
+     RULE_ATTENTION, MODEL_IF_CROSS},
     {"multihead_attn.proj_k_dense_layer.bias", "", "G", MODEL_CROSS_K_B, IN_BLOCKS, RULE_ZEROS,
-     IF_CROSS_QKV_BIAS},
+     MODEL_IF_CROSS_QKV_BIAS},
     {"multihead_attn.proj_v_dense_layer.weight", "", "GC", MODEL_CROSS_V_W, IN_BLOCKS,
-     RULE_ATTENTION, IF_CROSS},
+     RULE_ATTENTION, MODEL_IF_CROSS},
     {"multihead_attn.proj_v_dense_layer.bias", "", "G", MODEL_CROSS_V_B, IN_BLOCKS, RULE_ZEROS,
-     IF_CROSS_QKV_BIAS},
+     MODEL_IF_CROSS_QKV_BIAS},
     {"multihead_attn.proj_output_dense_layer.weight", "", "CA", MODEL_CROSS_O_W, IN_BLOCKS,
-     RULE_ATTENTION_OUTPUT, IF_CROSS},
+     RULE_ATTENTION_OUTPUT, MODEL_IF_CROSS},
     {"multihead_attn.proj_output_dense_layer.bias", "", "C", MODEL_CROSS_O_B, IN_BLOCKS, RULE_ZEROS,
-     IF_CROSS_O_BIAS},
-    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, IF_NORM_FIRST},
-    {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_BIAS},
-    {"norm1.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM_LAST},
-    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM_LAST_BIAS},
-    {"norm2.weight", "", "C", MODEL_CROSS_NORM_W, IN_BLOCKS, RULE_ONES, IF_CROSS_FIRST},
-    {"norm2.bias", "", "C", MODEL_CROSS_NORM_B, IN_BLOCKS, RULE_ZEROS, IF_CROSS_FIRST_BIAS},
-    {"norm2.weight", "", "C", MODEL_CROSS_POST_W, IN_BLOCKS, RULE_ONES, IF_CROSS_LAST},
-    {"norm2.bias", "", "C", MODEL_CROSS_POST_B, IN_BLOCKS, RULE_ZEROS, IF_CROSS_LAST_BIAS},
-    {"norm2.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_ENCODER_NORM3},
-    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_ENCODER_NORM3_BIAS},
-    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_NORM2_LAST},
-    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_NORM2_LAST_BIAS},
-    {"norm3.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_CROSS_LAST},
-    {"norm3.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_CROSS_LAST_BIAS},
-    {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, IF_NORM3},
-    {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, IF_NORM3_BIAS},
-    {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, IF_SANDWICH},
-    {"norm1_post.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, IF_SANDWICH_BIAS},
-    {"norm3_post.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, IF_SANDWICH},
-    {"norm3_post.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, IF_SANDWICH_BIAS},
-    {"ffn.gate.weight", "", "EC", MODEL_ROUTER_W, IN_BLOCKS, RULE_ROUTER, IF_ROUTED},
-    {"0.linear_layer.weight", "", "FC", MODEL_FFN0_W, IN_FFNS, RULE_FFN, ALWAYS},
-    {"0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_FFNS, RULE_ZEROS, IF_FFN_BIAS},
-    {"0.linear_layer_for_glu.weight", "", "FC", MODEL_GLU_W, IN_FFNS, RULE_FFN, IF_GATED},
-    {"0.linear_layer_for_glu.bias", "", "F", MODEL_GLU_B, IN_FFNS, RULE_ZEROS, IF_GATED_BIAS},
-    {"1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_FFNS, RULE_FFN_OUTPUT, ALWAYS},
-    {"1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_FFNS, RULE_ZEROS, IF_FFN_BIAS},
+     MODEL_IF_CROSS_O_BIAS},
+    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM_FIRST},
+    {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM_BIAS},
+    {"norm1.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM_LAST},
+    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM_LAST_BIAS},
+    {"norm2.weight", "", "C", MODEL_CROSS_NORM_W, IN_BLOCKS, RULE_ONES, MODEL_IF_CROSS_FIRST},
+    {"norm2.bias", "", "C", MODEL_CROSS_NORM_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_CROSS_FIRST_BIAS},
+    {"norm2.weight", "", "C", MODEL_CROSS_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_CROSS_LAST},
+    {"norm2.bias", "", "C", MODEL_CROSS_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_CROSS_LAST_BIAS},
+    {"norm2.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, MODEL_IF_ENCODER_NORM3},
+    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_ENCODER_NORM3_BIAS},
+    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM2_LAST},
+    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM2_LAST_BIAS},
+    {"norm3.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_CROSS_LAST},
+    {"norm3.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_CROSS_LAST_BIAS},
+    {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM3},
+    {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM3_BIAS},
+    {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_SANDWICH},
+    {"norm1_post.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_SANDWICH_BIAS},
+    {"norm3_post.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_SANDWICH},
+    {"norm3_post.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_SANDWICH_BIAS},
+    {"ffn.gate.weight", "", "EC", MODEL_ROUTER_W, IN_BLOCKS, RULE_ROUTER, MODEL_IF_ROUTED},
+    {"0.linear_layer.weight", "", "FC", MODEL_FFN0_W, IN_FFNS, RULE_FFN, MODEL_ALWAYS},
+    {"0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_FFNS, RULE_ZEROS, MODEL_IF_FFN_BIAS},
+    {"0.linear_layer_for_glu.weight", "", "FC", MODEL_GLU_W, IN_FFNS, RULE_FFN, MODEL_IF_GATED},
+    {"0.linear_layer_for_glu.bias", "", "F", MODEL_GLU_B, IN_FFNS, RULE_ZEROS, MODEL_IF_GATED_BIAS},
+    {"1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_FFNS, RULE_FFN_OUTPUT, MODEL_ALWAYS},
+    {"1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_FFNS, RULE_ZEROS, MODEL_IF_FFN_BIAS},
     {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.weight", "", "CC", MODEL_DENSE_W, ONCE,
-     RULE_DENSE, IF_MASKED},
+     RULE_DENSE, MODEL_IF_MASKED},
     {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.bias", "", "C", MODEL_DENSE_B, ONCE,
-     RULE_ZEROS, IF_MASKED},
+     RULE_ZEROS, MODEL_IF_MASKED},
     {"bert_mlm_head.mlm_transform.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, RULE_ONES,
-     IF_MASKED},
+     MODEL_IF_MASKED},
     {"bert_mlm_head.mlm_transform.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS,
-     IF_MASKED},
+     MODEL_IF_MASKED},
     {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, RULE_POOLER,
-     IF_POOLED},
-    {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, RULE_ZEROS, IF_POOLED},
-    {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_CLASSIFIER, IF_CLASSES},
-    {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, IF_CLASS_BIAS},
-    {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, RULE_LM_HEAD, IF_UNTIED},
-    {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, RULE_ZEROS, IF_HEAD_BIAS},
+     MODEL_IF_POOLED},
+    {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, RULE_ZEROS,
+     MODEL_IF_POOLED},
+    {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_CLASSIFIER, MODEL_IF_CLASSES},
+    {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, MODEL_IF_CLASS_BIAS},
+    {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, RULE_LM_HEAD, MODEL_IF_UNTIED},
+    {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, RULE_ZEROS, MODEL_IF_HEAD_BIAS},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -204,66 +166,6 @@ enum { N_ROWS = sizeof rows / sizeof *rows };
 static bool decays(const struct row *row)
 {
     return row->rule != RULE_ZEROS && row->rule != RULE_ONES;
-}
-
-/* What each presence means for this model; biases of norms exist in LayerNorm alone. */
-static bool present(const struct row *row, const struct model *model, const struct zoo_model *m,
-                    const struct model_stack *stack)
-{
-    const bool bias = m->norm_type == ZOO_LAYERNORM, both = model->n_stacks > 1;
-    const bool causal = stack->causal, cross = stack->cross, last = model->norm_last;
-    const bool tokens = model->head[0].output == MODEL_LM_HEAD_W;
-    const struct model_head *classes = model_head_of(model, MODEL_CLASS_W);
-    const bool is[] = {
-        [ALWAYS] = true,
-        [IF_LEARNED] = m->position_embedding_type == ZOO_POSITION_LEARNED,
-        [IF_TOKEN_TYPES] = model->token_types > 0,
-        [IF_EMBED_NORM] = model->zoo.embedding_layer_norm && causal,
-        [IF_EMBED_NORM_BIAS] = model->zoo.embedding_layer_norm && causal && bias,
-        [IF_ENCODER_EMBED_NORM] = model->zoo.embedding_layer_norm && !causal,
-        [IF_NORM_FIRST] = !last,
-        [IF_NORM_LAST] = last,
-        [IF_NORM_LAST_BIAS] = last && bias,
-        [IF_NORM2_LAST] = last && !cross,
-        [IF_NORM2_LAST_BIAS] = last && !cross && bias,
-        [IF_FINAL_NORM] = !causal && !both && m->use_final_layer_norm,
-        [IF_TOKENS] = !cross || !model->shared_tokens,
-        [IF_RELATIVE] = model->buckets > 0 && !model->slopes,
-        [IF_SLOPES] = model->slopes,
-        [IF_MEMORY] = both && !cross,
-        [IF_MEMORY_BIAS] = both && !cross && bias,
-        [IF_CROSS] = cross,
-        [IF_CROSS_QKV_BIAS] = cross && m->use_projection_bias_in_attention,
-        [IF_CROSS_O_BIAS] = cross && m->use_ffn_bias_in_attention,
-        [IF_CROSS_FIRST] = cross && !last,
-        [IF_CROSS_FIRST_BIAS] = cross && !last && bias,
-        [IF_CROSS_LAST] = cross && last,
-        [IF_CROSS_LAST_BIAS] = cross && last && bias,
-        [IF_QKV_BIAS] = m->use_projection_bias_in_attention,
-        [IF_O_BIAS] = m->use_ffn_bias_in_attention,
-        [IF_QK_NORM] = model_norms_heads(model),
-        [IF_QK_NORM_BIAS] = m->attention_qk_norm_layer == ZOO_QK_LAYERNORM,
-        [IF_FFN_BIAS] = m->use_ffn_bias,
-        [IF_GATED] = model->gated,
-        [IF_GATED_BIAS] = model->gated && m->use_ffn_bias,
-        [IF_NORM_BIAS] = bias && !last,
-        [IF_NORM3] = model->norm3 && causal && !last,
-        [IF_NORM3_BIAS] = model->norm3 && causal && !last && bias,
-        [IF_ENCODER_NORM3] = !causal && !last,
-        [IF_ENCODER_NORM3_BIAS] = !causal && !last && bias,
-        [IF_SANDWICH] = model->zoo.norm_first_sandwich,
-        [IF_SANDWICH_BIAS] = model->zoo.norm_first_sandwich && bias,
-        [IF_ROUTED] = model->experts > 0,
-        [IF_UNTIED] = !m->share_embedding_weights && tokens,
-        [IF_HEAD_BIAS] = model->head[0].bias && tokens,
-        [IF_CAUSAL] = causal,
-        [IF_CAUSAL_NORM_BIAS] = causal && bias,
-        [IF_MASKED] = model->head[0].dense == MODEL_DENSE_W,
-        [IF_POOLED] = classes && classes->dense == MODEL_POOL_W,
-        [IF_CLASSES] = classes != NULL,
-        [IF_CLASS_BIAS] = classes && classes->bias,
-    };
-    return is[row->presence];
 }
 
 /* A dimension of a shape; the missing second one of a vector is 1. */
@@ -731,7 +633,7 @@ static WSC_CHECKED enum wsc_err append_rows(struct model *model, const struct zo
                                             int from, const struct tensor_place *at)
 {
     for (int i = from; i < N_ROWS && rows[i].place == rows[from].place; i++)
-        if (present(&rows[i], model, &params->model, &model->stack[at->stack])) {
+        if (model_is_present(rows[i].presence, model, &params->model, &model->stack[at->stack])) {
             TRY(append(model, &rows[i], at, params));
             TRY(append_adapter(model, params));
         }
@@ -753,7 +655,7 @@ static int64_t count(const struct model *model, const struct zoo_model *m,
 {
     int64_t n = 0;
     for (int i = 0; i < N_ROWS; i++)
-        n += rows[i].place == place && present(&rows[i], model, m, stack);
+        n += rows[i].place == place && model_is_present(rows[i].presence, model, m, stack);
     return n;
 }
 
