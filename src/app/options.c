@@ -599,7 +599,7 @@ const struct app_option app_options[] = {
     {APP_ON_CONVERT, "model", APP_TEXT, "FAMILY", TO_HF, AT(convert, job.family),
      .needs = "from=cs to=hf", .required = "from=cs to=hf",
      .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, "
-             "starcoder, santacoder, btlm, jais, mpt, codegen, bert, roberta or esm2"},
+             "starcoder, santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2, t5 or t5-v1.1"},
     {APP_ON_CONVERT, "dtype", APP_CHOICE, NULL, TO_HF, AT(convert, dtype), .words = "f32 f16 bf16",
      .needs = "from=cs to=hf", .help = "type of the tensors",
      .preset_why = "as in the folder that the checkpoint was made of, else f32"},
