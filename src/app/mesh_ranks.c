@@ -48,9 +48,8 @@ enum wsc_err app_mesh_check_ranks(const struct app_mesh *o, struct comm *comm)
                 WSC_RAISE(WSC_USAGE, "wsc mesh %s: %d ranks, but it uses one", alone[i], n),
                 "start it without mpirun");
     if (o->plan)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_USAGE, "wsc mesh --plan: %d ranks, but it uses one", n),
-            "start it without mpirun");
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "wsc mesh --plan: %d ranks, but it uses one", n),
+                            "start it without mpirun");
     if (!s->explain && !s->heatmap && !s->trace) return WSC_OK;
     return wsc_err_hint(
         WSC_RAISE(WSC_USAGE, "%s: %d ranks, but it needs the whole fabric on one", option, n),

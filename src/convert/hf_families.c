@@ -17,11 +17,8 @@ static const struct convert_word activation[] = {
 static const struct convert_word gated_activation[] = {
     {"silu", "swiglu"}, {"gelu", "geglu"}, {"relu", "reglu"}, {NULL, NULL}};
 
-static const struct convert_word t5_activation[] = {{"relu", "relu"},
-                                                    {"gelu", "gelu"},
-                                                    {"gelu_new", "gelu_new"},
-                                                    {"silu", "silu"},
-                                                    {NULL, NULL}};
+static const struct convert_word t5_activation[] = {
+    {"relu", "relu"}, {"gelu", "gelu"}, {"gelu_new", "gelu_new"}, {"silu", "silu"}, {NULL, NULL}};
 /* The library takes the tanh form of the function there. */
 static const struct convert_word t5_gated_activation[] = {{"gated-gelu", "geglu_new"},
                                                           {NULL, NULL}};

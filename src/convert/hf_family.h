@@ -18,9 +18,9 @@ enum convert_layout {
                                  second's, of the third's: CodeGen, which was trained on four cores */
 };
 
-/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `&` one of
- *  the decoder after an encoder, `@` an expert, `*` both "weight" and "bias", `/` at the start leaves
- *  out the family's prefix. */
+/** A row of a family's table.  In names `#` at the start is a block ("transformer.h.3."), `&` one
+ * of the decoder after an encoder, `@` an expert, `*` both "weight" and "bias", `/` at the start
+ * leaves out the family's prefix. */
 struct convert_rule {
     const char *hf;
     const char *cs[3]; /**< without "model."; `#` is a block, family->stack and its number */
