@@ -660,6 +660,8 @@ const struct conf_variants *zoo_transforms(void);
 /** Old key name number @p i, from 0, of older releases; NULL after the last.  A name that two rows
  *  of the table have comes twice.  Static. */
 const char *zoo_renames_old(int i);
+/** The key that takes the place of the @p i-th old one; NULL: none does. */
+const char *zoo_renames_new(int i);
 /** Spelling number @p i, from 0, of the families that `model.name` takes; NULL after the last;
  *  static. */
 const char *zoo_family_spelling(int i);

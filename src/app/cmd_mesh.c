@@ -226,7 +226,7 @@ static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
                            const struct hw *machine, struct comm *comm)
 {
     const char *name = k->name;
-    struct programs_result r;
+    struct programs_result r = {0};
     o->c.hw = machine;
     if (o->plan) return app_plan_print(o, k);
     enum wsc_err rc = run_saved(o, k, comm, &r);

@@ -98,19 +98,22 @@ static enum wsc_err check_id(const struct mesh *m, struct mesh_rect rect, int id
                      MESH_TASKS - 1);
 }
 
+static enum wsc_err bind_task(struct mesh_pe *pe, int id, int index)
+{
+    struct mesh_binding b = *mesh_binding_of(pe);
+    b.task[id] = (uint8_t)(index + 1);
+    return rebind(pe, &b);
+}
+
 enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_fn fn,
                        enum mesh_priority priority)
 {
     int index;
     TRY(check_id(m, rect, id));
     TRY(add_task(m, rect, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++) {
-            struct mesh_binding b = *mesh_binding_of(mesh_pe_at(m, x, y));
-            b.task[id] = (uint8_t)(index + 1);
-            TRY(rebind(mesh_pe_at(m, x, y), &b));
-        }
-    }
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            TRY(bind_task(mesh_pe_at(m, x, y), id, index));
     return WSC_OK;
 }
 
@@ -178,6 +181,17 @@ enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue,
     return bind(m, rect, false, queue, colour);
 }
 
+static enum wsc_err bind_data_task(struct mesh_pe *pe, int colour, int index)
+{
+    struct mesh_binding b = *mesh_binding_of(pe);
+    if (!b.in_of[colour])
+        return WSC_RAISE(WSC_USAGE,
+                         "PE (%d, %d): a data task for colour %d, which has no input queue", pe->x,
+                         pe->y, colour);
+    b.data_task[b.in_of[colour] - 1] = (uint8_t)(index + 1);
+    return rebind(pe, &b);
+}
+
 enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
                             enum mesh_priority priority)
 {
@@ -185,17 +199,8 @@ enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, m
     TRY(mesh_check_rect(m, rect));
     TRY(mesh_check_colour(rect, colour));
     TRY(add_task(m, rect, fn, priority, &index));
-    for (int y = rect.y; y < rect.y + rect.h; y++) {
-        for (int x = rect.x; x < rect.x + rect.w; x++) {
-            struct mesh_binding b = *mesh_binding_of(mesh_pe_at(m, x, y));
-            if (!b.in_of[colour])
-                return WSC_RAISE(WSC_USAGE,
-                                 "PE (%d, %d): a data task for colour %d, which has no "
-                                 "input queue",
-                                 x, y, colour);
-            b.data_task[b.in_of[colour] - 1] = (uint8_t)(index + 1);
-            TRY(rebind(mesh_pe_at(m, x, y), &b));
-        }
-    }
+    for (int y = rect.y; y < rect.y + rect.h; y++)
+        for (int x = rect.x; x < rect.x + rect.w; x++)
+            TRY(bind_data_task(mesh_pe_at(m, x, y), colour, index));
     return WSC_OK;
 }

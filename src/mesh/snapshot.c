@@ -10,6 +10,7 @@
 #include "snapshot_stream.h"
 #include "snapshot_watch.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <string.h>
@@ -250,6 +251,7 @@ static enum wsc_err write_all(struct mesh *m, struct writing *w)
 {
     const struct mesh_snapshots *k = m->config.snapshots;
     const struct mesh_archive *a = w->archive;
+    WSC_CHECK(w->row, "rows that were not measured");
     const struct mesh_array array[] = {{"head", HEAD_WORDS},
                                        {"rows", m->config.h + 1},
                                        {"said", words_of(k->said.n) + 1},

@@ -12,6 +12,7 @@
 #include "region.h"
 #include "trigger.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdlib.h>
@@ -131,6 +132,7 @@ static void map_state(struct mesh_stream *s, mesh_map_fn *map)
 static enum wsc_err op_state(struct mesh_stream *s, struct mesh_region *r, struct mesh_op **op)
 {
     struct mesh_op copy = {.code = 0};
+    WSC_CHECK(mesh_stream_reads(s) || *op, "an operation that is written");
     if (!mesh_stream_reads(s)) copy = **op;
     MESH_STREAM(s, copy);
     map_state(s, &copy.map);
@@ -145,6 +147,7 @@ static enum wsc_err armed_state(struct mesh_stream *s, struct mesh_region *r,
                                 struct mesh_armed **armed)
 {
     struct mesh_armed copy = {.n = 0};
+    WSC_CHECK(mesh_stream_reads(s) || *armed, "an armed operation that is written");
     if (!mesh_stream_reads(s)) copy = **armed;
     MESH_STREAM(s, copy);
     if (!mesh_stream_reads(s)) return WSC_OK;

@@ -7,6 +7,7 @@
 #include "snapshot_stream.h"
 #include "watch_state.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 /* Most that a file may ask for, before memory is taken. */
@@ -60,6 +61,7 @@ static enum wsc_err optional(struct mesh_stream *s, void **array, int64_t n, siz
 
 static enum wsc_err slots(struct mesh_stream *s, struct mesh_watch_origin **queue)
 {
+    WSC_CHECK(queue, "queues of no place");
     void *array = *queue;
     enum wsc_err rc = optional(s, &array, MESH_QUEUE, sizeof **queue);
     *queue = array;

@@ -89,15 +89,22 @@ static void add_tensor(struct sums *sums, const struct model *model, int tensor,
     sums->wanted[t->kind] += dense ? n : kept;
 }
 
-bool model_density_at(const struct model *model, int stage, int64_t step, struct model_density *out)
+/* Of a stage, or with @p stage < 0 of the model without its reference. */
+static struct sums sums_of(const struct model *model, int stage, int64_t step)
 {
     struct sums sums = {0};
-    bool sparse = false;
     const struct model_stage *s = stage < 0 ? NULL : &model->stage[stage];
-    if (!model->sparsity && model->n_trained == model->n_params) return false;
     for (int i = 0; i < (s ? s->n_views : model->n_tensors); i++)
         if (s || !model->tensor[i].reference)
             add_tensor(&sums, model, s ? s->view[i].tensor : i, step);
+    return sums;
+}
+
+bool model_density_at(const struct model *model, int stage, int64_t step, struct model_density *out)
+{
+    bool sparse = false;
+    if (!model->sparsity && model->n_trained == model->n_params) return false;
+    const struct sums sums = sums_of(model, stage, step);
     for (int kind = 0; kind < MODEL_N_KINDS; kind++) {
         const double n = sums.elems[kind];
         out->weights[kind] = n > 0 ? sums.kept[kind] / n : 1;

@@ -201,21 +201,28 @@ static float element(const struct programs_job *j, struct mesh_rect at, int64_t 
     return row < j->c->m && column < j->c->k ? j->host[0][row * j->c->k + column] : 0;
 }
 
+/* Appends the non-zeros of a column of the tile of PE @p at to those before; @return how many there
+ * are then. */
+static int64_t compress_column(const struct programs_job *j, struct mesh_rect at, int64_t column,
+                               int64_t n, float *values, uint32_t *rows)
+{
+    for (int64_t row = 0; row < j->shape[MB]; row++) {
+        const float a = element(j, at, row, column);
+        if (fpclassify(a) == FP_ZERO) continue;
+        if (values) values[n] = a;
+        if (values) rows[n] = (uint32_t)row;
+        n++;
+    }
+    return n;
+}
+
 /* Compressed columns of the tile of PE @p at: its number of non-zeros.  NULL: count them only. */
 static int64_t compress(const struct programs_job *j, struct mesh_rect at, float *values,
                         uint32_t *rows, uint32_t *begin)
 {
     int64_t n = 0;
     for (int64_t column = 0; column < j->shape[KB]; column++) {
-        for (int64_t row = 0; row < j->shape[MB]; row++) {
-            const float a = element(j, at, row, column);
-            if (fpclassify(a) == FP_ZERO) continue;
-            if (values) {
-                values[n] = a;
-                rows[n] = (uint32_t)row;
-            }
-            n++;
-        }
+        n = compress_column(j, at, column, n, values, rows);
         if (begin) begin[column + 1] = (uint32_t)n;
     }
     return n;

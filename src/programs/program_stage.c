@@ -154,10 +154,10 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
         if (!vector_of(k, bias[i])) continue;
         programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(dy[i]));
-        s.out[s.n_out++] =
-            (struct programs_vector){.f = dy[i]->f,
-                                     .address = k->vector[i],
-                                     .out = gradient_taken(k, bias[i], leaf, i * k->heads.n)};
+        s.out[s.n_out++] = (struct programs_vector){
+            .f = dy[i]->f,
+            .address = k->vector[i],
+            .out = gradient_taken(k, bias[i], leaf, (int64_t)i * k->heads.n)};
     }
     if (!s.n_out) return WSC_OK;
     programs_stage_expect(k, PROGRAMS_ROW_POINTWISE_BACKWARD,
@@ -165,7 +165,7 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
     programs_vectors_out(&s);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
     for (int i = 0; i < n; i++)
-        fold(k, bias[i], leaf, 1, k->shared + i * k->heads.n);
+        fold(k, bias[i], leaf, 1, k->shared + (ptrdiff_t)i * k->heads.n);
     return WSC_OK;
 }
 

@@ -175,12 +175,19 @@ static bool add_params_section(struct out_json *j, const char *name, const char 
     return false;
 }
 
+/* A key of a section; a policy model has the keys of a model. */
+static void add_params_key(struct out_json *j, const char *name, const struct conf_key *row)
+{
+    if (!strcmp(row->path, "model.policy_model"))
+        report_schema_ref(j, name, "model");
+    else
+        report_schema_value(j, name, row);
+}
+
 static void add_params_definitions(struct out_json *j)
 {
-    struct report_schema_tree tree = {.table = zoo_params_table(),
-                                      .leaf = report_schema_value,
-                                      .required = true,
-                                      .nullable = true};
+    struct report_schema_tree tree = {
+        .table = zoo_params_table(), .leaf = add_params_key, .required = true, .nullable = true};
     const struct report_schema_tree trainer = trainer_tree();
     for (int i = 0; i < N_SECTIONS; i++) {
         out_json_open(j, sections[i]);

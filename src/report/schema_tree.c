@@ -47,16 +47,43 @@ static void add_old_names(struct out_json *j, const char *section)
     }
 }
 
-/* The member `required` with the required keys of @p section, if there are any. */
+/* `{required: [name]}`, an alternative. */
+static void add_alternative(struct out_json *j, const char *name)
+{
+    out_json_open(j, NULL);
+    out_json_open_list(j, "required");
+    out_json_str(j, NULL, name);
+    out_json_close_list(j);
+    out_json_close(j);
+}
+
+/* A required key of @p section: by its name or an old one; that of a model also within
+ * `policy_model`, whose keys a file of preference optimization has instead. */
+static void require_key(struct out_json *j, const char *path, const char *section)
+{
+    const char *old;
+    out_json_open(j, NULL);
+    out_json_open_list(j, "anyOf");
+    add_alternative(j, below(path, section));
+    for (int i = 0; (old = zoo_renames_old(i)); i++) {
+        const char *new = zoo_renames_new(i), *name = below(old, section);
+        if (new &&name && !strcmp(new, path)) add_alternative(j, name);
+    }
+    if (!strcmp(section, "model")) add_alternative(j, "policy_model");
+    out_json_close_list(j);
+    out_json_close(j);
+}
+
+/* The member `allOf` with the required keys of @p section, if there are any. */
 static void add_required(struct out_json *j, const struct conf_table *table, const char *section)
 {
     bool any = false;
     for (int i = 0; i < table->n; i++) {
         const char *name = below(table->key[i].path, section);
         if (!name || strchr(name, '.') || !table->key[i].required) continue;
-        if (!any) out_json_open_list(j, "required");
+        if (!any) out_json_open_list(j, "allOf");
         any = true;
-        out_json_str(j, NULL, name);
+        require_key(j, table->key[i].path, section);
     }
     if (any) out_json_close_list(j);
 }

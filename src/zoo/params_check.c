@@ -288,7 +288,7 @@ static void set_head_width(struct conf_parse *p, struct zoo_model *m)
     if (was_given(p, inner) && m->attention_inner_dim != m->d_kv * m->num_heads)
         conf_diag_error(p->diag, where(p, width, inner), width,
                         "times num_heads is %lld, but attention_inner_dim is %lld",
-                        (long long)(m->d_kv * m->num_heads), (long long)m->attention_inner_dim);
+                        (long long)m->d_kv * m->num_heads, (long long)m->attention_inner_dim);
     m->attention_inner_dim = m->d_kv * m->num_heads;
 }
 

@@ -158,3 +158,8 @@ void zoo_renames_write(struct wsc_text *out)
             wsc_text_add(out, "nothing: it is the default |\n");
     }
 }
+
+const char *zoo_renames_new(int i)
+{
+    return renames[i].to;
+}
