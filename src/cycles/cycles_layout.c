@@ -235,7 +235,8 @@ void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
     const int last = model->n_stacks - 1;
     cycles_layout_init(l, hw, model, lanes, n_texts);
     l->generated = *tokens;
-    l->of_stack[0] = ceil((double)((n_texts + beams - 1) / beams) / lanes);
+    const int64_t n_sources = (n_texts + beams - 1) / beams;
+    l->of_stack[0] = ceil((double)n_sources / lanes);
     l->of_stack[last] = l->texts;
     if (last)
         cycles_layout_stack(l, last);

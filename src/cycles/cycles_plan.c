@@ -65,10 +65,10 @@ static double kept_of_stacks(const struct model *m, const double tokens[MODEL_MA
                              const struct kept *each, const struct cross_kept *cross)
 {
     double sum = 0;
-    for (int i = 0; i < m->n_stacks; i++) {
+    for (int i = 0; i < m->n_stacks && i < MODEL_MAX_STACKS; i++) {
         const struct model_stack *s = &m->stack[i];
         double block = tokens[i] * (each->rest + each->filter);
-        if (s->cross) block += tokens[i] * cross->query + tokens[i - 1] * cross->key;
+        if (s->cross && i > 0) block += tokens[i] * cross->query + tokens[i - 1] * cross->key;
         sum += block * (double)s->L;
     }
     return sum;

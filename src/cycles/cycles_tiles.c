@@ -134,10 +134,15 @@ static double all_ended(const struct cycles_tiles *t, const struct counts *c, do
     enum { MOST = 32 };
     const double every_x = fmax(1, t->w / MOST), every_y = fmax(1, t->h / MOST);
     double log_all = 0;
-    for (double y = (every_y - 1) / 2; y < t->h; y += every_y)
-        for (double x = (every_x - 1) / 2; x < t->w; x += every_x)
+    const double first_x = (every_x - 1) / 2, first_y = (every_y - 1) / 2;
+    const int n_x = (int)ceil((t->w - first_x) / every_x),
+              n_y = (int)ceil((t->h - first_y) / every_y);
+    for (int iy = 0; iy < n_y; iy++)
+        for (int ix = 0; ix < n_x; ix++) {
+            const double x = first_x + ix * every_x, y = first_y + iy * every_y;
             log_all += every_x * every_y *
                        log_ended(t, c, cycles - begin_of(t, y) - relay * (t->w - 1 - x));
+        }
     return exp(log_all);
 }
 

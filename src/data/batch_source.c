@@ -556,7 +556,7 @@ static int64_t row_limit(const struct data_source *s, int row)
 /* Rows of sequence @p k of the sample just read. */
 static int32_t *rows_of(const struct data_source *s, int k)
 {
-    return s->sample + k * s->n_rows * s->T;
+    return s->sample + (int64_t)k * s->n_rows * s->T;
 }
 
 /* Position t of a sequence of the sample: the row that is out of range, or -1. */

@@ -152,8 +152,9 @@ static void put_question(struct data_bert_file *file, const struct data_bert_row
 {
     const int64_t first_id = 1000000000;
     FILE *f = file->csv;
-    (void)fprintf(f, "%lld,%lld,%lld,", (long long)(first_id + file->n_questions++),
-                  (long long)row->example, (long long)row->window);
+    const int64_t id = first_id + file->n_questions++;
+    (void)fprintf(f, "%lld,%lld,%lld,", (long long)id, (long long)row->example,
+                  (long long)row->window);
     put_list(f, row->ids, file->shape.T, ',');
     put_ones(f, row->n, file->shape.T);
     put_list(f, row->types, file->shape.T, ',');

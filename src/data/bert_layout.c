@@ -48,6 +48,19 @@ static enum wsc_err end_document(struct index *x)
     return WSC_OK;
 }
 
+/* The tokens [@p at, @p at + @p n) of the corpus; the sentence under way began at *@p first. */
+static enum wsc_err scan_tokens(struct index *x, const struct data_special *special,
+                                const int32_t *ids, int64_t at, int64_t n, int64_t *first)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (ids[i] != special->sep && ids[i] != special->pad) continue;
+        TRY(end_sentence(x, *first, at + i));
+        *first = at + i + 1;
+        if (ids[i] == special->pad) TRY(end_document(x));
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err scan(struct index *x, const struct data_bert_source *s, int32_t *ids)
 {
     const struct data_special special = data_wordpiece_special(s->words);
@@ -56,12 +69,7 @@ static enum wsc_err scan(struct index *x, const struct data_bert_source *s, int3
     for (int64_t at = 0, k; at < n; at += k) {
         k = n - at < SCAN_TOKENS ? n - at : SCAN_TOKENS;
         TRY(data_corpus_read(s->corpus, at, k, ids));
-        for (int64_t i = 0; i < k; i++) {
-            if (ids[i] != special.sep && ids[i] != special.pad) continue;
-            TRY(end_sentence(x, first, at + i));
-            first = at + i + 1;
-            if (ids[i] == special.pad) TRY(end_document(x));
-        }
+        TRY(scan_tokens(x, &special, ids, at, k, &first));
     }
     TRY(end_sentence(x, first, n));
     return end_document(x);
@@ -85,17 +93,21 @@ static enum wsc_err add_sample(struct data_bert_layout *l, const struct data_ber
     return WSC_OK;
 }
 
+/* Pieces of a document of at most @p most tokens. */
+static enum wsc_err cut_document(struct data_bert_layout *l, const struct sentence *s, int64_t most)
+{
+    for (int64_t at = 0; at < s->n; at += most) {
+        const int64_t n = s->n - at < most ? s->n - at : most;
+        TRY(add_sample(l, &(struct data_bert_sample){.piece = {{s->first + at, n, 0, n}}}));
+    }
+    return WSC_OK;
+}
+
 /* Pieces of the documents, one after the other. */
 static enum wsc_err lay_pieces(struct data_bert_layout *l, const struct index *x, int64_t T)
 {
-    const int64_t most = T - MARKS_OF_ONE;
-    for (int64_t i = 0; i < x->n; i++) {
-        const struct sentence *s = &x->sentence[i];
-        for (int64_t at = 0; at < s->n; at += most) {
-            const int64_t n = s->n - at < most ? s->n - at : most;
-            TRY(add_sample(l, &(struct data_bert_sample){.piece = {{s->first + at, n, 0, n}}}));
-        }
-    }
+    for (int64_t i = 0; i < x->n; i++)
+        TRY(cut_document(l, &x->sentence[i], T - MARKS_OF_ONE));
     return WSC_OK;
 }
 

@@ -64,7 +64,7 @@ static bool lay_out(const struct chats *c, const struct data_chat *chat, int32_t
 
 static enum wsc_err add_sample(struct chats *c)
 {
-    const int64_t size = c->sides * ROWS * c->make->T;
+    const int64_t size = (int64_t)c->sides * ROWS * c->make->T;
     bool any = true;
     if (c->n == c->room) {
         const int64_t room = 2 * c->room + 64;
@@ -78,7 +78,8 @@ static enum wsc_err add_sample(struct chats *c)
     for (int i = 0; i < c->sides; i++) {
         c->made->n_bytes += c->chat[i].n_bytes;
         c->made->n_tokens += c->chat[i].n;
-        any = lay_out(c, &c->chat[i], c->sample + c->n * size + i * ROWS * c->make->T) && any;
+        any = lay_out(c, &c->chat[i], c->sample + c->n * size + (int64_t)i * ROWS * c->make->T) &&
+              any;
     }
     if (any)
         c->n++;
@@ -133,7 +134,8 @@ static void count_part(const struct chats *c, struct data_part *part)
 static enum wsc_err write_files(const struct chats *c, const struct data_part *part,
                                 const char *dir)
 {
-    const int64_t per_file = c->make->samples_per_file, size = c->sides * ROWS * c->make->T;
+    const int64_t per_file = c->make->samples_per_file,
+                  size = (int64_t)c->sides * ROWS * c->make->T;
     for (int64_t done = 0; done < part->n_samples; done += per_file) {
         const int64_t left = part->n_samples - done, n = left < per_file ? left : per_file;
         const struct store_samples_shape shape = {

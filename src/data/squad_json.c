@@ -37,7 +37,7 @@ static enum wsc_err open_and_peek(struct reader *r, char opens, char closes, boo
 static enum wsc_err each_member(struct reader *r, member_fn member)
 {
     char name[NAME_BYTES];
-    bool empty, more;
+    bool empty = false, more;
     TRY(open_and_peek(r, '{', '}', &empty));
     for (more = !empty; more;) {
         TRY(data_json_word(&r->json, name, sizeof name));
@@ -50,7 +50,7 @@ static enum wsc_err each_member(struct reader *r, member_fn member)
 
 static enum wsc_err each_element(struct reader *r, element_fn element)
 {
-    bool empty, more;
+    bool empty = false, more;
     TRY(open_and_peek(r, '[', ']', &empty));
     for (more = !empty; more;) {
         TRY(element(r));

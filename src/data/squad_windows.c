@@ -40,6 +40,13 @@ static int64_t character(const char *text, int64_t n, bool *space)
     return length > 0 ? length : length < 0 ? -length : n;
 }
 
+static enum wsc_err begin_word(struct data_squad_scratch *x, int64_t at)
+{
+    TRY_GROW(x->word, WSC_MEM_DATA, x->word_room, x->n_words + 1);
+    x->word[x->n_words++] = (struct word){.at = at};
+    return WSC_OK;
+}
+
 /* Words of the text, and the word of each of its characters. */
 static enum wsc_err find_words(struct data_squad_scratch *x, const struct data_squad_text *t)
 {
@@ -47,10 +54,7 @@ static enum wsc_err find_words(struct data_squad_scratch *x, const struct data_s
     x->n_words = x->n_chars = 0;
     for (int64_t at = 0, n; at < t->n; at += n) {
         n = character(t->bytes + at, t->n - at, &space);
-        if (!space && after_space) {
-            TRY_GROW(x->word, WSC_MEM_DATA, x->word_room, x->n_words + 1);
-            x->word[x->n_words++] = (struct word){.at = at};
-        }
+        if (!space && after_space) TRY(begin_word(x, at));
         if (!space) x->word[x->n_words - 1].n = at + n - x->word[x->n_words - 1].at;
         after_space = space;
         TRY_GROW(x->word_of, WSC_MEM_DATA, x->char_room, x->n_chars + 1);

@@ -12,6 +12,7 @@
 #include "utf8.h"
 #include "word_counts.h"
 
+#include <wsc/check.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
@@ -74,18 +75,24 @@ static enum wsc_err count_character(struct trainer *t, const char *text, int64_t
     return WSC_OK;
 }
 
-static enum wsc_err count_characters(struct trainer *t)
+/* Of the word number @p w. */
+static enum wsc_err count_word(struct trainer *t, int64_t w)
 {
     char text[8];
     int length = 0;
-    for (int64_t w = 0; w < data_words_count(t->words.word); w++) {
-        int64_t n;
-        const unsigned char *word = data_words_text(t->words.word, w, &n);
-        for (int64_t at = 0; at < n; at += length) {
-            const int64_t m = character_at(word, n, at, text, &length);
-            TRY(count_character(t, text, m, t->words.count[w]));
-        }
+    int64_t n;
+    const unsigned char *word = data_words_text(t->words.word, w, &n);
+    for (int64_t at = 0; at < n; at += length) {
+        const int64_t m = character_at(word, n, at, text, &length);
+        TRY(count_character(t, text, m, t->words.count[w]));
     }
+    return WSC_OK;
+}
+
+static enum wsc_err count_characters(struct trainer *t)
+{
+    for (int64_t w = 0; w < data_words_count(t->words.word); w++)
+        TRY(count_word(t, w));
     return WSC_OK;
 }
 
@@ -230,7 +237,9 @@ enum wsc_err data_train_wordpiece(const struct data_train_bpe *request, bool low
     if (!rc) {
         const int64_t n = data_words_count(t.piece);
         int64_t n_characters = 0;
-        for (int64_t c = 0; c < data_words_count(t.character); c++)
+        const int64_t seen = data_words_count(t.character);
+        WSC_CHECK(t.character_count || !seen, "%lld characters without counts", (long long)seen);
+        for (int64_t c = 0; c < seen; c++)
             n_characters += t.character_count[c] >= request->min_frequency;
         *trained = (struct data_trained){.n_bytes = t.words.n_bytes,
                                          .n_words = data_words_count(t.words.word),

@@ -312,10 +312,11 @@ static void add_initializer(struct out_json *j)
 
 static void add_family(struct out_json *j)
 {
-    const char *names[CONF_MAX_CHOICES];
+    const char *names[CONF_MAX_CHOICES + 1];
     int n = 0;
     while (n < CONF_MAX_CHOICES && (names[n] = zoo_family_spelling(n)))
         n++;
+    names[n++] = "dpo"; /* beside policy_model, which names the family */
     add_names(j, names, n);
     add_type(j, "null");
 }

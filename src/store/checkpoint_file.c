@@ -328,9 +328,9 @@ enum wsc_err store_check(const char *path)
     struct store_file *f = NULL;
     enum wsc_err rc = store_open(&f, path);
     int64_t done = 0, total = 0;
-    for (int i = 0; !rc && i < f->n_entries; i++)
+    for (int i = 0; !rc && f && i < f->n_entries; i++)
         total += f->entry[i]->info.n;
-    for (int i = 0; !rc && i < f->n_entries; i++) {
+    for (int i = 0; !rc && f && i < f->n_entries; i++) {
         out_progress_at("check", done, total, f->entry[i]->name);
         rc = check_sum(f, f->entry[i]);
         done += f->entry[i]->info.n;
