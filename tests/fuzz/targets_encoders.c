@@ -134,9 +134,11 @@ bool fuzz_examples(const uint8_t *bytes, size_t n)
     struct data_examples_shared *shared = NULL;
     struct data_examples *e = NULL;
     if (!n) return false;
-    (void)strcpy(words, fuzz_put("vocab.txt", (const uint8_t *)small_vocabulary,
-                                 sizeof small_vocabulary - 1));
-    (void)strcpy(labels, fuzz_put("labels.json", (const uint8_t *)"{\"a\": 0, \"b\": 1}", 16));
+    (void)snprintf(
+        words, sizeof words, "%s",
+        fuzz_put("vocab.txt", (const uint8_t *)small_vocabulary, sizeof small_vocabulary - 1));
+    (void)snprintf(labels, sizeof labels, "%s",
+                   fuzz_put("labels.json", (const uint8_t *)"{\"a\": 0, \"b\": 1}", 16));
     const struct zoo_input input = {.samples = layouts[(bytes[0] & 15) % 7],
                                     .vocab_file = words,
                                     .label_vocab_file = labels,

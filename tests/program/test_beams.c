@@ -52,10 +52,16 @@ struct expected {
 
 static bool read_line(FILE *in, struct expected *e)
 {
-    char line[LINE];
-    return fgets(line, sizeof line, in) &&
-           sscanf(line, "%19s %79s %d %9s %d %d %d %79s %39s", e->folder, e->source, &e->n_beams,
-                  e->penalty, &e->early, &e->n_new, &e->eos, e->text, e->score) == 9;
+    char line[LINE], beams[8], early[8], length[8], eos[8];
+    if (!fgets(line, sizeof line, in) ||
+        sscanf(line, "%19s %79s %7s %9s %7s %7s %7s %79s %39s", e->folder, e->source, beams,
+               e->penalty, early, length, eos, e->text, e->score) != 9)
+        return false;
+    e->n_beams = (int)strtol(beams, NULL, 10);
+    e->early = (int)strtol(early, NULL, 10);
+    e->n_new = (int)strtol(length, NULL, 10);
+    e->eos = (int)strtol(eos, NULL, 10);
+    return true;
 }
 
 static void write_options(const struct expected *e, char options[LINE])
@@ -110,7 +116,7 @@ static void take_texts(const struct spawn_result *r, char texts[2 * LINE])
     const char *at = strstr(r->out, "\"texts\"");
     T_EQ(r->status, 0);
     CU_ASSERT(at != NULL);
-    (void)snprintf(texts, 2 * LINE, "%.*s", at ? (int)strcspn(at, "}") : 0, at ? at : "");
+    (void)snprintf(texts, (size_t)2 * LINE, "%.*s", at ? (int)strcspn(at, "}") : 0, at ? at : "");
 }
 
 static int n_ranks(int num_csx)

@@ -124,7 +124,7 @@ static void check_ways(const char *data, const char *loader, const char *model)
         const char *before, *options;
     } way[] = {
         {"", "--num_csx 2"}, {"", "--num_csx 3"}, {"mpirun --oversubscribe -n 3", "--num_csx 2"}};
-    struct job_metrics one, other;
+    struct job_metrics one = {0}, other = {0};
     char options[900], dir[160];
     (void)snprintf(options, sizeof options, FEW_STEPS "%s", model);
     (void)snprintf(dir, sizeof dir, "%s", job_path("one"));

@@ -353,6 +353,21 @@ static void expect_result(const char *expected, int n, const char *words, const 
 }
 
 /* Written by one process and by ranks, continued by threads and by ranks. */
+/* Snapshots that @p writers ranks wrote, continued on threads and on ranks. */
+static void check_resumed(const char *const words[2], const char *expected, int writers)
+{
+    char write[400], again[400];
+    const char *file = job_path("mesh_snapshot.h5");
+    (void)snprintf(write, sizeof write, "--threads 1 --snapshot %s %s", file, words[1]);
+    expect_result(expected, writers, words[0], write);
+    for (int threads = 1; threads <= 4; threads++) {
+        (void)snprintf(again, sizeof again, "--resume %s --threads %d", file, threads);
+        expect_result(expected, 1, words[0], again);
+    }
+    (void)snprintf(again, sizeof again, "--resume %s --threads 1", file);
+    expect_result(expected, 5 - writers, words[0], again);
+}
+
 TEST(mesh, a_run_is_resumed_from_its_snapshot)
 {
     static const char *const words[][2] = {
@@ -362,19 +377,9 @@ TEST(mesh, a_run_is_resumed_from_its_snapshot)
         {"wgrad --fabric 5x6 --tokens 24 --m 20 --k 18 --density 0.5", "--every 300"},
     };
     for (int i = 0; i < 3; i++) {
-        char write[400], again[400];
-        const char *file = job_path("mesh_snapshot.h5");
         char *expected = result_of(1, words[i][0], "--threads 1");
-        for (int writers = 1; writers <= 2; writers++) {
-            (void)snprintf(write, sizeof write, "--threads 1 --snapshot %s %s", file, words[i][1]);
-            expect_result(expected, writers, words[i][0], write);
-            for (int threads = 1; threads <= 4; threads++) {
-                (void)snprintf(again, sizeof again, "--resume %s --threads %d", file, threads);
-                expect_result(expected, 1, words[i][0], again);
-            }
-            (void)snprintf(again, sizeof again, "--resume %s --threads 1", file);
-            expect_result(expected, 5 - writers, words[i][0], again);
-        }
+        check_resumed(words[i], expected, 1);
+        check_resumed(words[i], expected, 2);
         free(expected);
     }
 }

@@ -55,7 +55,7 @@ TEST(preferences, values_do_not_depend_on_who_computes_them)
     static const char cb16[] =
         "--set model.mixed_precision=true --set model.fp16_type=cbfloat16 "
         "--set optimizer.loss_scaling_factor=dynamic --set reduction_leaf=3 ";
-    struct job_metrics one, other;
+    struct job_metrics one = {0}, other = {0};
     char options[600], dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("pairs_one"));
     CU_ASSERT_FATAL(train("", dir, cb16) && job_read(dir, &one));
@@ -105,7 +105,7 @@ TEST(preferences, every_form_of_a_file_is_the_same_job)
 /* The reference model is streamed and computed before the policy's forward. */
 TEST(preferences, a_reference_model_takes_time)
 {
-    struct job_metrics with, without, values;
+    struct job_metrics with = {0}, without = {0}, values = {0};
     char dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("pairs_with"));
     CU_ASSERT_FATAL(train("", dir, "--num_csx 2 --numerics none") && job_read(dir, &with));

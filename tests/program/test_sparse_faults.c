@@ -142,7 +142,7 @@ static int kill_twice(int n_ranks, int rank, int round)
     CU_ASSERT_FATAL(spawn_start(&s, fault_launched(dir, n_ranks, 10, MASKED)));
     for (int i = 0; i < 2; i++) {
         pid = wait_for_step(&s, dir, after[i], rank, pid);
-        fault_sleep_ms(fault_draw((uint64_t)(70 + rank), 2 * round + i, LATER_MS));
+        fault_sleep_ms(fault_draw((uint64_t)70 + (uint64_t)rank, 2 * round + i, LATER_MS));
         n += pid && !kill(pid, SIGKILL);
     }
     check_outcome(&s, dir);

@@ -74,7 +74,7 @@ static bool extend(const char *before, const char *old, const char *dir, int row
 /* Rows of the file, then rows that are the mean of these. */
 static void check_mean(const float *old, const float *new, int rows)
 {
-    CU_ASSERT(!memcmp(old, new, sizeof(float) * V * C));
+    CU_ASSERT(!memcmp((const void *)old, (const void *)new, sizeof(float) * V * C));
     for (int c = 0; c < C; c++) {
         double mean = 0;
         for (int i = 0; i < V; i++)
@@ -92,9 +92,9 @@ TEST(vocabulary, rows_of_another_one_start_by_rule)
     (void)snprintf(base, sizeof base, "%s", job_path("old_words"));
     (void)snprintf(dir, sizeof dir, "%s", job_path("new_words"));
     CU_ASSERT_FATAL(train("", base, "--num_csx 1"));
-    CU_ASSERT_FATAL(read_tensor(base, 2, WORDS, old) == V * C);
+    CU_ASSERT_FATAL(read_tensor(base, 2, WORDS, old) == (int64_t)V * C);
     CU_ASSERT_FATAL(extend("", base, dir, 300, "--set runconfig.new_vocabulary=mean"));
-    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, grown) == 300 * C);
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, grown) == (int64_t)300 * C);
     check_mean(old, grown, 300);
     CU_ASSERT_FATAL(job_read(dir, &one));
     /* the same bits where shards hold other parts of the table */
@@ -106,14 +106,14 @@ TEST(vocabulary, rows_of_another_one_start_by_rule)
     CU_ASSERT(job_same_values(&one, &other));
     (void)snprintf(dir, sizeof dir, "%s", job_path("new_words_initial"));
     CU_ASSERT_FATAL(extend("", base, dir, 300, "--set runconfig.new_vocabulary=initial"));
-    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, fresh) == 300 * C);
-    CU_ASSERT(!memcmp(old, fresh, sizeof(float) * V * C));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, fresh) == (int64_t)300 * C);
+    CU_ASSERT(!memcmp((const void *)old, (const void *)fresh, sizeof(float) * V * C));
     for (int i = V * C; i < 300 * C; i++)
         CU_ASSERT(fresh[i] != grown[i] && fabsf(fresh[i]) <= 0.0401F);
     (void)snprintf(dir, sizeof dir, "%s", job_path("fewer_words"));
     CU_ASSERT_FATAL(extend("", base, dir, 200, "--set runconfig.new_vocabulary=mean"));
-    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, shrunk) == 200 * C);
-    CU_ASSERT(!memcmp(old, shrunk, sizeof(float) * 200 * C));
+    CU_ASSERT_FATAL(read_tensor(dir, 0, WORDS, shrunk) == (int64_t)200 * C);
+    CU_ASSERT(!memcmp((const void *)old, (const void *)shrunk, sizeof(float) * 200 * C));
 }
 
 TEST(vocabulary, another_one_is_taken_only_when_asked_for)
@@ -174,7 +174,7 @@ static void check_selected(const char *dir, int rows, int cols)
     CU_ASSERT(n_wrong == 0);
     CU_ASSERT(n_trains > n / 20 && n_trains < n / 2 && n_moved > n_trains / 2);
     CU_ASSERT(read_tensor(dir, 0, NORM, before) == read_tensor(dir, 2, NORM, after));
-    CU_ASSERT(memcmp(before, after, sizeof(float) * C) != 0);
+    CU_ASSERT(memcmp((const void *)before, (const void *)after, sizeof(float) * C) != 0);
 }
 
 TEST(vocabulary, selective_gradients_leave_small_weights_alone)

@@ -208,6 +208,21 @@ static const char *put_json(const char *text)
     "{\"id\": \"x\", \"question\": \"" text "\", \"answers\": [{\"text\": \"" answer               \
     "\", \"answer_start\": " start "}, {\"text\": \"no\", \"answer_start\": 0}]}"
 
+/* Ends of the answer of window @p i: two, among the tokens that count, in the second text but for
+ * windows without the answer. */
+static void check_ends(const struct data_batch *b, int64_t i)
+{
+    const int32_t *label = b->labels + i * T, *type = b->token_types + i * T;
+    int64_t ends = 0;
+    for (int64_t t = 0; t < T; t++) {
+        ends += label[t] & ZOO_ANSWER_FIRST;
+        ends += (label[t] & ZOO_ANSWER_LAST) > 0;
+        CU_ASSERT_EQUAL(label[t] != 0, b->mask[i * T + t]);
+        CU_ASSERT(!t || !label[t] || type[t] == 1);
+    }
+    T_EQ(ends, 2);
+}
+
 TEST(bert_data, answers_stand_where_the_question_says)
 {
     static const char json[] =
@@ -228,16 +243,8 @@ TEST(bert_data, answers_stand_where_the_question_says)
     T_EQ(n, made.n_samples[DATA_TRAIN]);
     int64_t both = 0;
     for (int64_t i = 0; i < n; i++) {
-        const int32_t *label = b->labels + i * T, *type = b->token_types + i * T;
-        int64_t ends = 0;
-        for (int64_t t = 0; t < T; t++) {
-            ends += label[t] & ZOO_ANSWER_FIRST;
-            ends += (label[t] & ZOO_ANSWER_LAST) > 0;
-            CU_ASSERT_EQUAL(label[t] != 0, b->mask[i * T + t]);
-            if (t && label[t]) CU_ASSERT(type[t] == 1);
-        }
-        T_EQ(ends, 2);
-        both += label[0] == (ZOO_ANSWER_FIRST | ZOO_ANSWER_LAST);
+        check_ends(b, i);
+        both += b->labels[i * T] == (ZOO_ANSWER_FIRST | ZOO_ANSWER_LAST);
     }
     /* [CLS] an [SEP] caf ... */
     CU_ASSERT(b->input_ids[0] == CLS && b->input_ids[2] == SEP);

@@ -62,8 +62,8 @@ static void read_rows(struct data_pair_texts *t, int64_t i, uint64_t draw, int32
  */
 static int put_together(const int32_t *rows, int32_t *piece, int *left_out)
 {
-    const int32_t *ids = rows, *target = rows + DATA_ROW_LABELS * T + SOURCE;
-    const int32_t *attends = rows + DATA_ROW_ATTENDS * T;
+    const int32_t *ids = rows, *target = rows + (int64_t)DATA_ROW_LABELS * T + SOURCE;
+    const int32_t *attends = rows + (int64_t)DATA_ROW_ATTENDS * T;
     int n = 0, at = 0;
     int32_t sentinel = WORDS + EXTRA - 1;
     *left_out = 0;
@@ -125,16 +125,16 @@ TEST(data, the_decoder_sees_the_labels_one_place_later)
     CU_ASSERT_FATAL(test_ok(data_pair_texts_open(&t, path_of("lines"), path_of("targets"), &r)));
     T_EQ(data_pair_texts_n(t), 1); /* line 0 is empty, lines 2 and 3 are too long */
     read_rows(t, 0, 0, rows);
-    const int32_t *ids = rows + SOURCE, *labels = rows + DATA_ROW_LABELS * T + SOURCE,
-                  *mask = rows + DATA_ROW_MASK * T + SOURCE;
+    const int32_t *ids = rows + SOURCE, *labels = rows + (int64_t)DATA_ROW_LABELS * T + SOURCE,
+                  *mask = rows + (int64_t)DATA_ROW_MASK * T + SOURCE;
     const int32_t in[] = {3, 5, 6, 2, 0}, out[] = {5, 6, 2, 1, 0}, counts[] = {1, 1, 1, 1, 0};
     for (int i = 0; i < 5; i++) {
         T_EQ(ids[i], in[i]);
         T_EQ(labels[i], out[i]);
         T_EQ(mask[i], counts[i]);
     }
-    T_EQ(rows[DATA_ROW_ATTENDS * T + 29], 1);
-    T_EQ(rows[DATA_ROW_ATTENDS * T + 30], 0);
+    T_EQ(rows[(int64_t)DATA_ROW_ATTENDS * T + 29], 1);
+    T_EQ(rows[(int64_t)DATA_ROW_ATTENDS * T + 30], 0);
     data_pair_texts_close(&t);
     data_vocabulary_close(&v);
 }

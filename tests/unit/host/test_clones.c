@@ -86,28 +86,32 @@ static bool same(const float *x, const float *y, int64_t n)
 {
     bool equal = true;
     for (int64_t i = 0; i < n; i++)
-        equal = equal && (memcmp(&x[i], &y[i], sizeof x[i]) == 0 || (isnan(x[i]) && isnan(y[i])));
+        equal = equal && (memcmp((const void *)&x[i], (const void *)&y[i], sizeof x[i]) == 0 ||
+                          (isnan(x[i]) && isnan(y[i])));
     return equal;
+}
+
+/* The first @p n elements of @p x, the gradient @p dout. */
+static void check_function(enum zoo_nonlinearity f, const float *x, const float *dout, int64_t n)
+{
+    float out[2][LENGTH] = {{0}}, dx[2][LENGTH] = {{0}};
+    host_function(f, out[0], x, n);
+    plain_function(f, out[1], x, n);
+    CU_ASSERT(same(out[0], out[1], LENGTH));
+    host_function_backward(f, out[0], dx[0], dout, x, n);
+    plain_function_backward(f, out[1], dx[1], dout, x, n);
+    CU_ASSERT(same(out[0], out[1], LENGTH) && same(dx[0], dx[1], LENGTH));
 }
 
 TEST(host_clones, nonlinearities)
 {
-    float x[LENGTH], dout[LENGTH], out[2][LENGTH], dx[2][LENGTH];
+    float x[LENGTH], dout[LENGTH];
     fill(x, 1, 12);
     fill(dout, 2, 1);
     x[50] = NAN;
-    for (int f = 0; f < ZOO_N_FUNCTIONS; f++) {
-        for (int64_t n = 0; n <= LENGTH; n += n < 70 ? 1 : 263) {
-            memset(out, 0, sizeof out);
-            memset(dx, 0, sizeof dx);
-            host_function((enum zoo_nonlinearity)f, out[0], x, n);
-            plain_function((enum zoo_nonlinearity)f, out[1], x, n);
-            CU_ASSERT(same(out[0], out[1], LENGTH));
-            host_function_backward((enum zoo_nonlinearity)f, out[0], dx[0], dout, x, n);
-            plain_function_backward((enum zoo_nonlinearity)f, out[1], dx[1], dout, x, n);
-            CU_ASSERT(same(out[0], out[1], LENGTH) && same(dx[0], dx[1], LENGTH));
-        }
-    }
+    for (int f = 0; f < ZOO_N_FUNCTIONS; f++)
+        for (int64_t n = 0; n <= LENGTH; n += n < 70 ? 1 : 263)
+            check_function((enum zoo_nonlinearity)f, x, dout, n);
 }
 
 TEST(host_clones, gated_nonlinearities)
@@ -151,24 +155,32 @@ TEST(host_clones, norms)
     }
 }
 
+enum { D = 24, ROOM = LENGTH + 16 };
+
+/* One tile of a row: loops of the processor, plain ones. */
+static void check_tile(const struct host_shape *shape, struct host_softmax s[2], float row[2][ROOM],
+                       float out[2][D])
+{
+    host_softmax_shape(shape, row[0], 400, LENGTH);
+    plain_shape(shape, row[1], 400, LENGTH);
+    host_softmax_add(&s[0], row[0], 3, LENGTH, out[0], D);
+    plain_softmax_add(&s[1], row[1], 3, LENGTH, out[1], D);
+    CU_ASSERT(same(row[0], row[1], ROOM) && same(out[0], out[1], D));
+    CU_ASSERT(same(&s[0].max, &s[1].max, 1) && same(&s[0].sum, &s[1].sum, 1));
+}
+
 /* Two tiles of a row, then back. */
 TEST(host_clones, softmax)
 {
-    enum { D = 24, ROOM = LENGTH + 16 };
     const struct host_shape shapes[] = {{0.125F, 0, 0}, {0.5F, 30, 0}, {0.25F, 0, 0.125F}};
     for (int i = 0; i < 3; i++) {
         float row[2][ROOM] = {{0}}, drow[2][ROOM] = {{0}}, out[2][D] = {{1, 2, 3}, {1, 2, 3}};
         struct host_softmax s[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
         const struct host_shape *shape = &shapes[i];
         for (int tile = 0; tile < 2; tile++) {
-            for (int j = 0; j < 2; j++)
-                test_fill(row[j], LENGTH, (uint64_t)tile + 9);
-            host_softmax_shape(shape, row[0], 400, LENGTH);
-            plain_shape(shape, row[1], 400, LENGTH);
-            host_softmax_add(&s[0], row[0], 3, LENGTH, out[0], D);
-            plain_softmax_add(&s[1], row[1], 3, LENGTH, out[1], D);
-            CU_ASSERT(same(row[0], row[1], ROOM) && same(out[0], out[1], D));
-            CU_ASSERT(same(&s[0].max, &s[1].max, 1) && same(&s[0].sum, &s[1].sum, 1));
+            test_fill(row[0], LENGTH, (uint64_t)tile + 9);
+            test_fill(row[1], LENGTH, (uint64_t)tile + 9);
+            check_tile(shape, s, row, out);
         }
         const struct host_softmax_stats stats = {s[0].max, 1 / s[0].sum, 0.25F};
         for (int j = 0; j < 2; j++)
@@ -193,6 +205,7 @@ TEST(host_clones, sums)
         plain_add(y[1], x, n);
         plain_scale(y[1], 0.3F, n);
         const double a = num_sum_squares(y[0], n), b = plain_sum_squares(y[1], n);
-        CU_ASSERT(same(y[0], y[1], LENGTH) && memcmp(&a, &b, sizeof a) == 0);
+        CU_ASSERT(same(y[0], y[1], LENGTH) &&
+                  memcmp((const void *)&a, (const void *)&b, sizeof a) == 0);
     }
 }

@@ -396,17 +396,17 @@ TEST(cache, a_text_may_continue_another)
     step(&s, k, (struct data_range[N]){{0, 20}, {0, 20}, {0, 20}});
     for (int64_t t = 0; t < T; t++) {
         const int32_t id = ids[t];
-        ids[t] = ids[2 * T + t];
-        ids[2 * T + t] = id;
+        ids[t] = ids[(ptrdiff_t)2 * T + t];
+        ids[(ptrdiff_t)2 * T + t] = id;
     }
     const struct data_range at[N] = {{20, 21}, {20, 21}, {20, 21}};
     const struct data_step now = {.positions = at, .n_beams = N, .from = from};
     T_OK(host_begin_cached(k, s.batch, &now));
     run_stages(&s, k);
     take_logits(k, changed);
-    CU_ASSERT(same_bits("text 0", changed, straight + 2 * V, 1));
+    CU_ASSERT(same_bits("text 0", changed, straight + (ptrdiff_t)2 * V, 1));
     CU_ASSERT(same_bits("text 1", changed + V, straight + V, 1));
-    CU_ASSERT(same_bits("text 2", changed + 2 * V, straight, 1));
+    CU_ASSERT(same_bits("text 2", changed + (ptrdiff_t)2 * V, straight, 1));
     host_destroy(&k);
     scene_close(&s);
 }

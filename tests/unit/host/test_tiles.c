@@ -80,6 +80,16 @@ static double distance(const float *x, const float *y, int64_t n)
     return sqrt(sum / size);
 }
 
+static void check_gradients(const struct fixture *f, const struct fixture_result *narrow,
+                            const struct fixture_result *wide, const char *what, double tolerance)
+{
+    for (int i = 0; i < f->model.n_stages; i++) {
+        const double d = distance(narrow->grads[i], wide->grads[i], f->stage[i].n_elems);
+        if (!(d < tolerance)) printf("%s, stage %d: gradients differ by %g\n", what, i, d);
+        CU_ASSERT(d < tolerance);
+    }
+}
+
 /* Tiles that end inside a block of queries too. */
 static void check_feature(const struct feature *feature, enum num_format format, double tolerance)
 {
@@ -99,13 +109,7 @@ static void check_feature(const struct feature *feature, enum num_format format,
         fixture_step(&f, &run, &narrow);
         for (int i = 0; i < 2; i++)
             T_NEAR(narrow.loss[i].loss_sum / wide.loss[i].loss_sum, 1, tolerance);
-        for (int i = 0; i < f.model.n_stages; i++) {
-            const double d = distance(narrow.grads[i], wide.grads[i], f.stage[i].n_elems);
-            if (!(d < 10 * tolerance))
-                printf("%s, %d keys, stage %d: gradients differ by %g\n", feature->name, (int)keys,
-                       i, d);
-            CU_ASSERT(d < 10 * tolerance);
-        }
+        check_gradients(&f, &narrow, &wide, feature->name, 10 * tolerance);
         fixture_result_destroy(&f, &narrow);
     }
     fixture_result_destroy(&f, &wide);

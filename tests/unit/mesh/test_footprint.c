@@ -19,9 +19,9 @@ TEST(mesh_footprint, idle_places_take_less_than_300_bytes)
     sends(&s, at(0, 0), 2, 1);
     hears(&s, at(7, 0), 2, 1, probe);
     starts(&s, at(0, 0), send_1);
-    const int64_t set_up = (wsc_mem_in_use(WSC_MEM_MESH) - before) / (SIDE * SIDE);
+    const int64_t set_up = (wsc_mem_in_use(WSC_MEM_MESH) - before) / ((int64_t)SIDE * SIDE);
     scene_run(&s);
-    const int64_t ran = (wsc_mem_in_use(WSC_MEM_MESH) - before) / (SIDE * SIDE);
+    const int64_t ran = (wsc_mem_in_use(WSC_MEM_MESH) - before) / ((int64_t)SIDE * SIDE);
     T_EQ(s.n_seen, 4);
     if (set_up >= MOST || ran >= MOST)
         (void)printf("%lld bytes a PE before the run, %lld after it\n", (long long)set_up,

@@ -79,7 +79,7 @@ static void binding_init(struct binding *b, int n)
     b->trigger = trigger_of(n);
     b->most_bound = 1;
     for (int i = 0; i < MOST * N; i++) {
-        numbers[i] = (float)(10 * (i / N) + i % N + 1);
+        numbers[i] = (float)(10 * (int)(i / N) + i % N + 1);
         sums[i] = 100;
     }
     ok(mesh_copy_in(b->scene.m, at(0, 0), VECTORS, numbers, sizeof numbers));
@@ -215,7 +215,7 @@ TEST(mesh_trigger, a_16_bit_wavelet_has_its_index_in_the_upper_half)
     binding_init(&b, 8);
     uint16_t half[8 * N];
     for (int i = 0; i < 8 * N; i++)
-        half[i] = mesh_half_from_double(MESH_FP16, i / N);
+        half[i] = mesh_half_from_double(MESH_FP16, (double)(int)(i / N));
     ok(mesh_copy_in(b.scene.m, at(0, 0), VECTORS, half, sizeof half));
     b.trigger.code = MESH_FMACHS;
     b.trigger.until_control = b.trigger.indexed = true;

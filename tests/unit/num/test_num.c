@@ -167,7 +167,7 @@ TEST(num_vector, rows_and_products_of_every_format)
     for (enum num_format format = NUM_FP32; format <= NUM_CB16; format++) {
         const void *x = format == NUM_FP32 ? (const void *)wide : narrow;
         const int64_t bytes = num_format_bytes(format);
-        test_fill(wide, ROWS * LD, 3);
+        test_fill(wide, (int64_t)ROWS * LD, 3);
         if (format != NUM_FP32) num_narrow(format, narrow, wide, (int64_t)ROWS * LD);
         if (format != NUM_FP32) num_widen(format, wide, narrow, (int64_t)ROWS * LD);
         for (int64_t rows = 0; rows <= ROWS; rows++) {
@@ -176,7 +176,7 @@ TEST(num_vector, rows_and_products_of_every_format)
             num_add_rows(format, sum, x, rows, LD, N);
             for (int64_t r = 0; r < rows; r++)
                 num_add(expected, wide + r * LD, N);
-            T_EQ(memcmp(sum, expected, sizeof sum), 0);
+            T_EQ(memcmp((const void *)sum, (const void *)expected, sizeof sum), 0);
         }
         for (int64_t n = 0; n <= N; n++)
             CU_ASSERT(num_dot_of(format, x, (const char *)x + LD * bytes, n) ==

@@ -180,7 +180,7 @@ static void check_chain(struct trial *t)
             for (int64_t c = 0; c < t->cols; c++)
                 if (is_kept(t, o * t->cols + c))
                     sum = fmaf(t->dense[o * t->cols + c], t->wide_x[i * t->cols + c], sum);
-            wrong += memcmp(&sum, &out[i * p.ldc + o], sizeof sum) != 0;
+            wrong += memcmp((const void *)&sum, (const void *)&out[i * p.ldc + o], sizeof sum) != 0;
         }
     CU_ASSERT_EQUAL(wrong, 0);
     wsc_free(out);

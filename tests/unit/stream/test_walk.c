@@ -71,6 +71,18 @@ TEST(stream_walk, forward_then_backward_for_each_micro_batch)
     small_config_fini(&c);
 }
 
+/* All stages from @p first on, in their order. */
+static void check_stages(struct stream_walk *walk, const struct model *model, int first)
+{
+    for (int i = first; i < model->n_stages; i++) {
+        CU_ASSERT(stream_walk_next(walk));
+        T_EQ(walk->at.index, i);
+        T_EQ(walk->at.stage, i);
+        T_EQ(stream_starts_batch(&walk->at), i == first);
+    }
+    CU_ASSERT(!stream_walk_next(walk));
+}
+
 /* An encoder is in the first step of a generation alone; indices name transfers of the whole walk.
  */
 TEST(stream_walk, sources_pass_the_encoder_in_the_first_step)
@@ -84,14 +96,7 @@ TEST(stream_walk, sources_pass_the_encoder_in_the_first_step)
         stage[i].stack = 1;
     for (int64_t step = 2; step < 5; step++) {
         struct stream_walk walk = stream_walk_of_step(&model, &pass, step);
-        const int first = step == 2 ? 0 : DECODER;
-        for (int i = first; i < model.n_stages; i++) {
-            CU_ASSERT(stream_walk_next(&walk));
-            T_EQ(walk.at.index, i);
-            T_EQ(walk.at.stage, i);
-            T_EQ(stream_starts_batch(&walk.at), i == first);
-        }
-        CU_ASSERT(!stream_walk_next(&walk));
+        check_stages(&walk, &model, step == 2 ? 0 : DECODER);
     }
 }
 
