@@ -42,7 +42,8 @@ show_progress() { # NAME
 # Rows are printed when they are known, also into a file.
 n_parts=0
 all_parts=6
-by_line=$(command -v stdbuf >/dev/null && echo 'stdbuf -oL' || true)
+by_line=
+if command -v stdbuf >/dev/null; then by_line='stdbuf -oL'; fi
 
 # A part of the benchmarks, for as long as there is time.
 part() { # NAME COMMAND...

@@ -121,7 +121,8 @@ static inline struct num_activation num_gelu_new(float x)
     float two_u = two_sqrt_2_over_pi * x * fmaf(cubic, square, 1.0F);
     float slope_of_two_u = two_sqrt_2_over_pi * fmaf(3.0F * cubic, square, 1.0F);
     float s = 1.0F / (1.0F + num_exp(-two_u));
-    return (struct num_activation){x * s, fmaf(x * s * (1.0F - s), slope_of_two_u, s)};
+    const float slope = fmaf(x * s * (1.0F - s), slope_of_two_u, s);
+    return (struct num_activation){x * s, slope};
 }
 
 /** tanh(x), error below 2 ulp: its series near 0, 1 - 2/(1 + exp(2|x|)) elsewhere. */
@@ -160,13 +161,15 @@ static inline struct num_activation num_sigmoid(float x)
 static inline struct num_activation num_silu(float x)
 {
     float s = num_sigmoid_of(x);
-    return (struct num_activation){x * s, fmaf(x * s, 1.0F - s, s)};
+    const float slope = fmaf(x * s, 1.0F - s, s);
+    return (struct num_activation){x * s, slope};
 }
 /** Quick GELU: x sigmoid(1.702 x) (Hendrycks and Gimpel 2016, the sigmoid form). */
 static inline struct num_activation num_quick_gelu(float x)
 {
     float s = num_sigmoid_of(1.702F * x);
-    return (struct num_activation){x * s, fmaf(1.702F * x * s, 1.0F - s, s)};
+    const float slope = fmaf(1.702F * x * s, 1.0F - s, s);
+    return (struct num_activation){x * s, slope};
 }
 /** gelu(x)^2, in the erf form. */
 static inline struct num_activation num_squared_gelu(float x)
@@ -197,7 +200,8 @@ static inline struct num_activation num_mish(float x)
 {
     float e = num_exp(num_pick(x > 20, 20, x)), n = e * (e + 2.0F);
     float t = n / (n + 2.0F), slope = 4.0F * e * (e + 1.0F) / ((n + 2.0F) * (n + 2.0F));
-    return (struct num_activation){x * t, fmaf(x, slope, t)};
+    slope = fmaf(x, slope, t);
+    return (struct num_activation){x * t, slope};
 }
 /** x itself, with slope 1. */
 static inline struct num_activation num_linear(float x)

@@ -53,6 +53,7 @@ enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg)
     comm_enter(comm);
     c.fiber->state = FIBER_COMPUTING;
     c.next = comm->computations;
+    /* cppcheck-suppress autoVariables ; the fiber waits below until it is taken out again */
     comm->computations = &c;
     comm_fiber_block(comm);
     comm_leave(comm);

@@ -104,7 +104,7 @@ static void add_stacks(struct cycles_plan_bytes *b, const struct cycles_layout *
     const double value = (double)num_format_bytes(m->format);
     const struct kept kept = kept_on_pe(l, keep);
     const struct cross_kept cross = cross_values(m, keep, l->hidden.k, l->heads.k);
-    double tokens[MODEL_MAX_STACKS];
+    double tokens[MODEL_MAX_STACKS] = {0};
     for (int i = 0; i < m->n_stacks; i++) {
         struct cycles_layout own = *l;
         cycles_layout_stack(&own, i);

@@ -161,10 +161,11 @@ static void offer(struct wafer_beams *b, int *n, const struct choice *c)
 /* Logarithm of the sum of the exponentials, which log-probabilities are less. */
 static double log_sum(const float *logits, int64_t n)
 {
-    double max = (double)logits[0], sum = 0;
+    double max = (double)logits[0];
     for (int64_t v = 1; v < n; v++)
         if ((double)logits[v] > max) max = (double)logits[v];
-    for (int64_t v = 0; v < n; v++)
+    double sum = exp((double)logits[0] - max);
+    for (int64_t v = 1; v < n; v++)
         sum += exp((double)logits[v] - max);
     return max + log(sum);
 }
