@@ -87,7 +87,7 @@ struct reader {
     int place[N_COLUMNS];
 };
 
-#define PLACE(r, c) (r)->csv->path, (r)->csv->line, column_of(r, c), columns[c].name
+#define PLACE(r, c) (r)->csv->path, (r)->csv->line, column_of(r, (int)(c)), columns[c].name
 
 /* Where the field begins in its line; 1 for one that the file does not have. */
 static int column_of(const struct reader *r, int c)

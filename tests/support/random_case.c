@@ -33,7 +33,7 @@ void random_case_add(struct random_case *c, const char *format, ...)
 
 static void draw_model(struct random_case *c, uint64_t i)
 {
-    const int64_t heads = 1LL << random_case_int(i, 1, 0, 3);
+    const int64_t heads = (int64_t)1 << random_case_int(i, 1, 0, 3);
     const int64_t width = heads * 8 * random_case_int(i, 2, 1, 24);
     const int64_t filter = width * random_case_int(i, 3, 1, 4);
     const int64_t length = 16 * random_case_int(i, 5, 1, 20);
