@@ -269,7 +269,7 @@ static void build(struct bench *b, int argc, char **argv)
     m->F = 4 * m->C;
     m->head_dim = m->C / m->H;
     m->zoo.layer_norm_epsilon = 1e-5;
-    m->qk_scale = 1 / sqrt((double)m->head_dim);
+    m->stack[0].qk_scale = 1 / sqrt((double)m->head_dim);
     m->zoo.embeddings_scale = m->logits_scale = 1;
     m->nonlinearity = ZOO_GELU;
     m->format = argc > 9 ? NUM_BF16 : NUM_FP32;

@@ -135,6 +135,9 @@ bool cycles_keys_arrive(const struct cycles_layout *l);
 double cycles_bias(const struct cycles_layout *l, double features);
 /** Sums over the tokens, then over y, of @p vectors vectors of @p features features a PE. */
 double cycles_bias_gradient(const struct cycles_layout *l, double features, double vectors);
+/** Rounding of 32-bit numbers to those of the format, @p features features a PE: one a cycle, on
+ *  WSE-3 four (fs2h, SDK appendix "SIMD"); 0 in fp32. */
+double cycles_round(const struct cycles_layout *l, double features);
 /** Addition of the residual stream, @p features features a PE. */
 double cycles_residual(const struct cycles_layout *l, double features);
 

@@ -5,7 +5,7 @@
  *
  *  | loader                            | files                                                    |
  *  |-----------------------------------|----------------------------------------------------------|
- *  | `BertHDF5DataProcessor`           | HDF5, masked tokens with their places; no pairs          |
+ *  | `BertHDF5DataProcessor`           | HDF5, masked tokens with their places; no pairs, packed  |
  *  | `BertCSVDataProcessor`            | CSV, masked tokens, pairs of sentences or none           |
  *  | `BertCSVDynamicMaskDataProcessor` | CSV of tokens that the loader masks when it reads them   |
  *  | `BertQADataProcessor`             | CSV of questions, texts and the places of answers        |
@@ -28,6 +28,8 @@
 #define DATA_BERT_LOADERS                                                                          \
     "BertHDF5DataProcessor BertCSVDataProcessor BertCSVDynamicMaskDataProcessor "                  \
     "BertQADataProcessor"
+/** The most that dupe_factor may be. */
+enum { DATA_BERT_MOST_ROUNDS = 1000 };
 /** How samples are made. */
 struct data_bert {
     const char *loader;    /**< one of DATA_BERT_LOADERS; borrowed */
@@ -36,6 +38,7 @@ struct data_bert {
     double share;          /**< of the tokens that are predicted */
     double short_share;    /**< of the documents whose pairs are made shorter than T */
     int64_t most;          /**< masked tokens of a sample, at most */
+    int64_t dupe_factor;   /**< how often train has each document, with other pairs and masks */
     int64_t stride;        /**< tokens between two samples of one text that is too long */
     int64_t most_question; /**< tokens of a question, at most */
 };
@@ -46,9 +49,11 @@ bool data_bert_pairs(const struct data_bert *bert);
  *  Pairs are those of BERT's own program (Devlin et al. 2019, A.2; create_pretraining_data.py):
  *  sentences of one document until T is reached, of which the first ones are the first text; the
  *  second text is what follows or, in half of the samples, sentences of another document of the
- * same part.  Without pairs a sample has T - 2 tokens of one document.  Of the fields of @p make,
- *  `use_vsl`, `shuffle`, share[DATA_TEST], ids of marks and `type` have no meaning here.  Documents
- *  resume as those of data_make_dataset(); questions are read again.
+ * same part.  Without pairs a sample has T - 2 tokens of one document or, with make->use_vsl
+ * (HDF5), as many whole texts as fit, which do not see each other.  All of this is done dupe_factor
+ *  times for train, once for val; a loader that masks when it reads has 1.  Of the fields of @p
+ * make, `shuffle`, share[DATA_TEST], ids of marks and `type` have no meaning here.  Documents
+ * resume as those of data_make_dataset(); questions are read again.
  *
  *  Inputs of BertQADataProcessor are JSON as SQuAD's (versions 1.1 and 2.0): a question whose
  * answer is not in its text is left out and counted in made->n_empty.  WSC_USAGE, WSC_FORMAT with

@@ -227,6 +227,8 @@ struct hw_machine {
         /** Processes that each worker loads with in a training and in an evaluation: of the params
          *  (num_workers), no key of the machine; 0: the worker itself loads. */
         int64_t loaders, eval_loaders;
+        /** Samples of packed texts, of the params too (use_vsl): two more numbers a token. */
+        bool packed, eval_packed;
     } input;
     /** Activation servers, which keep what does not fit the wafers. */
     struct hw_activation {

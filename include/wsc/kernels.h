@@ -83,7 +83,7 @@ enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
  *  host.  The mesh has threads of its own.  False for NULL. */
 bool kernels_share_threads(const struct kernels *k);
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
- * scaling).  On the mesh @p scale is 1: fp32 needs no other. */
+ * scaling). */
 void kernels_scale_gradients(struct kernels *k, double scale);
 /** Losses after the last forward stage, one entry per leaf of the share, in order; borrowed until
  *  the next begin. */

@@ -44,8 +44,8 @@ enum {
 };
 /** WSE-2: hop 1 cycle; WSE-3: hop 2 cycles. */
 enum mesh_arch { MESH_WSE2, MESH_WSE3 };
-/** What a 16-bit number is. */
-enum mesh_half { MESH_FP16, MESH_BF16 };
+/** What a 16-bit number is; cb16 has 6 exponent bits with bias 31 and 9 mantissa bits. */
+enum mesh_half { MESH_FP16, MESH_BF16, MESH_CB16 };
 /** Directions of a router, for sets; x grows to the east, y to the south. */
 enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH = 16 };
 

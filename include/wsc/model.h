@@ -106,7 +106,8 @@ enum model_tensor_kind {
     /** Kinds without adapters. */
     MODEL_N_KINDS,
     /** Low-rank adapter of a matrix of kind k: A (r, in) has kind MODEL_ADAPTER_A + k, B (out, r)
-     *  kind MODEL_ADAPTER_B + k.  A matrix has one where model->adapter[k].r is not 0. */
+     *  kind MODEL_ADAPTER_B + k; of an embedding see model_is_table().  A matrix has one where
+     * model->adapter[k].r is not 0. */
     MODEL_ADAPTER_A = MODEL_N_KINDS,
     MODEL_ADAPTER_B = 2 * MODEL_N_KINDS,
     MODEL_N_TENSOR_KINDS = 3 * MODEL_N_KINDS
@@ -115,6 +116,13 @@ enum model_tensor_kind {
 static inline enum model_tensor_kind model_base_kind(enum model_tensor_kind kind)
 {
     return (enum model_tensor_kind)((int)kind % MODEL_N_KINDS);
+}
+
+/** True for embeddings, (rows, C), whose adapter is transposed: row i + s (B A)' of column i, with
+ * A (r, rows) and B (C, r). */
+static inline bool model_is_table(enum model_tensor_kind kind)
+{
+    return kind == MODEL_WTE || kind == MODEL_WPE;
 }
 
 /** One tensor: what it is, how it is called, how it starts. */
@@ -262,6 +270,8 @@ struct model_stack {
     bool causal;           /**< a token attends to itself and those before; else to all */
     bool cross;            /**< its blocks attend to the output of the stack before */
     double filter_dropout; /**< after the feed-forward network's nonlinearity, training */
+    /** Factor of its scores: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
+    double qk_scale;
 };
 /** Most stacks of a model. */
 enum { MODEL_MAX_STACKS = 2 };
@@ -314,10 +324,8 @@ struct model {
     /** Heads, the one with most work first. */
     int n_heads;
     struct model_head head[MODEL_MAX_HEADS];
-    bool tied;          /**< lm_head is wte: the head stage streams wte again */
-    bool shared_tokens; /**< both stacks have one wte: the second embedding streams it again */
-    /** Factor of the scores: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
-    double qk_scale;
+    bool tied;             /**< lm_head is wte: the head stage streams wte again */
+    bool shared_tokens;    /**< both stacks have one wte: the second embedding streams it again */
     double qk_norm_eps[2]; /**< added to the variance of a head's queries, of its keys */
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;

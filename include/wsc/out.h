@@ -204,8 +204,8 @@ void out_trace_arrow(struct out_trace *t, int64_t id, bool head, int group, int 
 enum wsc_err out_trace_close(struct out_trace **t) WSC_CHECKED;
 
 /* ---- progress -------------------------------------------------------------------------------- */
-/** WSC_USAGE when WSC_PROGRESS_SECONDS is set to what is no number of seconds; a program calls this
- * once, reports take such a value as if it were not set. */
+/** Check the variable WSC_PROGRESS_SECONDS: WSC_USAGE when it is set to what is no number of
+ * seconds.  A program calls this once; reports take such a value as if it were not set. */
 enum wsc_err out_progress_check(void);
 /** Begin to show progress of @p what, with @p total units (0: unknown), on stderr: on a terminal
  *  (TERM not dumb) one line that is redrawn in place, elsewhere plain lines, the first after five

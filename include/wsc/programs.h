@@ -40,7 +40,7 @@ struct programs_case {
     /** Generation and 16-bit format, as in struct mesh_config. */
     enum mesh_arch arch;
     enum mesh_half half;    /**< of a gemm by stream */
-    enum num_format format; /**< of the tiles of a transformer's operation: fp32, fp16, bf16 */
+    enum num_format format; /**< of the tiles of a transformer's operation */
     /** Collectives: 32-bit words of a vector or block; gemv, gemm, linear, wgrad: m, n, k; fmacs:
      *  length and number of calls. */
     int64_t words, m, n, k, length, calls;
@@ -205,8 +205,9 @@ bool programs_point_scheduled(const struct programs_point *point);
 /* ---- a model on the mesh --------------------------------------------------------------------- */
 
 /** A model on the mesh of one wafer: activations and partial sums lie in the memories of the PEs,
- *  weights enter and gradients leave through the edge, cycles are simulated.  32-bit floats.
- *  Called like struct host, through <wsc/kernels.h>. */
+ *  weights enter and gradients leave through the edge, cycles are simulated.  Activations have the
+ *  model's format; sums, scores, logits and gradients of weights 32 bits.  Called like struct host,
+ *  through <wsc/kernels.h>. */
 struct programs_model;
 /** WSC_CONFIG, naming the key, when @p model is no decoder, has experts or adapters, or is trained
  *  with dropout or smoothed labels: the programs of the mesh have none of these.
@@ -214,7 +215,7 @@ struct programs_model;
 enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
  *  micro-batches of at most @p max_samples.  Memory that does not fit a PE is WSC_CAPACITY, said
- *  with the tensor; a model that is not fp32 WSC_CONFIG.  *@p out is NULL after an error. */
+ *  with the tensor.  *@p out is NULL after an error. */
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
                                    const struct model *model, int64_t max_samples,
                                    bool training) WSC_CHECKED;
@@ -224,11 +225,15 @@ void programs_model_destroy(struct programs_model **k);
  *  order. */
 void programs_model_begin(struct programs_model *k, const struct data_share *share,
                           const struct data_batch *batch);
+/** Multiply the gradients of the backward passes from now on by @p scale (loss scaling): that of
+ * the logits, before it is rounded to the format.  1 at first. */
+void programs_model_scale_gradients(struct programs_model *k, double scale);
 /** Let the next forward or backward have masks, one for each view of its stage (borrowed until
  * then): weights outside do not stream, and their gradients, whose values are then 0, are not
  * formed where the others alone are faster.  With loops of scalar code zeros stream. */
 void programs_model_mask(struct programs_model *k, const struct model_weights *masks);
-/** Forward of one stage with its weights (n_elems floats); *@p cycles: simulated. */
+/** Forward of one stage with its weights (n_elems numbers of the model's format); *@p cycles:
+ * simulated. */
 enum wsc_err programs_model_forward(struct programs_model *k, int stage, const void *weights,
                                     int64_t *cycles) WSC_CHECKED;
 /** Backward of one stage, after all forwards, in reverse order.  @p grads: one vector of n_elems

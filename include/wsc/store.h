@@ -91,7 +91,7 @@ struct store_samples_shape {
     int64_t n, T;
     /** Type in the file. */
     enum store_int type;
-    bool vsl;   /**< 5 rows instead of 3: also attention_span, position_ids */
+    bool vsl;   /**< two rows more: attention_span, position_ids */
     bool pairs; /**< 6 rows: those of a chosen and of a rejected text */
     /** 2 rows of T, ids and mask, and a second dataset `labels` (n, 3, predictions): masked tokens
      *  of an encoder, their places and their weights; 0: none. */

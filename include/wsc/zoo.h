@@ -34,6 +34,7 @@
 
 /** Bounds on the lists of a params file. */
 enum {
+    ZOO_MAX_BUCKETS = 64,          /**< boundaries of lengths of one input */
     ZOO_MAX_DIRS = 64,             /**< directories of one input, data sets of one mixture */
     ZOO_MAX_RANGES = 16,           /**< ranges of one data_subset */
     ZOO_MAX_SCHEDULES = 40,        /**< schedulers of one schedule */
@@ -85,6 +86,10 @@ struct zoo_input {
     /** Samples of an epoch; CONF_NULL or 0: each once; more than there are: with copies. */
     int64_t num_samples;
     bool use_vsl; /**< files with attention_span and position_ids */
+    /** Boundaries of lengths: batches of samples between the same two; none: batches of samples in
+     *  their order. */
+    int n_buckets;
+    int64_t bucket[ZOO_MAX_BUCKETS];
     /** Sequences of the global batch, at least 1; what does not divide among the systems warns. */
     int64_t batch_size;
     int64_t micro_batch_size;         /**< sequences per system, CONF_AUTO, CONF_NULL (no split) or
@@ -252,6 +257,9 @@ enum zoo_nonlinearity {
 };
 /** Assignment of tokens to experts: a trained router, or a hash of the token. */
 enum zoo_routing { ZOO_ROUTING_LEARNED, ZOO_ROUTING_HASH };
+/** What a router makes of its logits, to choose experts and to weigh them: a softmax over the
+ *  experts; a sigmoid of each; Sinkhorn's normalisation over experts and tokens of a sequence. */
+enum zoo_router_map { ZOO_ROUTER_SOFTMAX, ZOO_ROUTER_SIGMOID, ZOO_ROUTER_SINKHORN };
 /** Attention scores divided by the root of the head's width, or not at all. */
 enum zoo_attention_type { ZOO_SCALED_DOT_PRODUCT, ZOO_DOT_PRODUCT };
 /** Heads of keys and values: one for each head of queries, or num_kv_groups shared ones. */
@@ -313,6 +321,9 @@ struct zoo_model {
          *  before they are divided by it. */
         double load_balancing_loss_coef, null_expert_bias;
         enum zoo_routing routing_algorithm;
+        enum zoo_router_map router_selection_nonlinearity, expert_weighting_nonlinearity;
+        int64_t sinkhorn_n_iters;            /**< how often experts and tokens are normalised */
+        bool probability_before_ffn;         /**< weights multiply an expert's input, not result */
         bool expert_weighting_normalization; /**< weights of the chosen experts add up to 1 */
         struct zoo_init gate_initializer;    /**< of the router */
     } moe;
@@ -373,6 +384,12 @@ struct zoo_model {
     bool use_transformer_initialization; /**< and scores over the root of the head's width */
     double initializer_factor;           /**< of the initial deviations of T5 */
     int64_t decoder_start_token_id;      /**< first token of a target in generation */
+    /** muP: width of a head that the other settings were tuned at; 0: it does not vary. */
+    double mup_base_d_kv;
+    /** Factors of the decoder's scores, as attention_logits_alpha and scale_qk_dot_by_d are of the
+     *  encoder's. */
+    double decoder_attention_logits_alpha;
+    bool scale_decoder_qk_dot_by_d;
     double label_smoothing;     /**< share of the uniform distribution in the labels, in training */
     struct zoo_patterns freeze; /**< expressions that occur in the names of frozen tensors */
     struct zoo_loras lora_params;        /**< adapters; all other tensors are frozen then */
@@ -482,6 +499,12 @@ struct zoo_lr_scale {
     /** Among the matrices of the blocks: projections of attention, first and second feed-forward
      *  layer. */
     double decoder_attention, decoder_input_ffn, decoder_output_ffn;
+    /** Encoders with decoders have further ones: projections of attention to queries, keys and
+     *  values, and those after it; feed-forward layers of the encoder; an output layer with weights
+     *  of its own. */
+    double decoder_qkv_projection, decoder_output_projection;
+    double encoder_qkv_projection, encoder_output_projection;
+    double encoder_input_ffn, encoder_output_ffn, lm_head;
 };
 
 /** A tag of the tensors whose names end as one of the patterns says: an entry of
@@ -632,6 +655,11 @@ enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_C
  * is owned by the caller.  WSC_NOMEM. */
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
                              char **text) WSC_CHECKED;
+/** True when a learned router has Sinkhorn's normalisation, for the choice or for the weights. */
+bool zoo_moe_has_sinkhorn(const struct zoo_moe *moe);
+/** True when a learned router weighs experts by another function of its logits than it chooses
+ *  them by. */
+bool zoo_moe_weighs_apart(const struct zoo_moe *moe);
 /** Write the value of key @p path into @p text (@p size bytes): "null", "12", "gelu".  False when
  * there is no such key, its value is no scalar of the engine (CONF_T_SPECIAL), or @p text is too
  * short. */

@@ -100,8 +100,12 @@ static enum wsc_err inspect_hdf5(const char *path)
 {
     struct store_file *file = NULL;
     struct store_samples *samples = NULL;
+    bool masked = false;
     TRY(store_probe(path));
     if (!store_samples_open(&samples, path, 0)) return inspect_samples(path, samples);
+    TRY(store_samples_have(path, "labels", &masked)); /* masked tokens: a second dataset */
+    if (masked && !store_samples_open_dataset(&samples, path, "data"))
+        return inspect_samples(path, samples);
     TRY(store_open(&file, path));
     enum wsc_err rc = inspect_tensors(file, path);
     store_close(&file);

@@ -27,7 +27,7 @@ enum wsc_err app_run_params(struct app_call *call)
     if (o->diff) return app_params_diff(o->diff, o->word);
     enum wsc_err rc = o->template_of ? app_params_template(o->template_of, o->word, &text)
                                      : make_schema(o->word, &text);
-    if (!rc) (void)fputs(text, stdout);
+    if (text) (void)fputs(text, stdout);
     wsc_free(text);
     return rc;
 }

@@ -40,8 +40,8 @@ static const char *yes(bool is)
 /* The options on which cycles, values and what is watched depend. */
 static void describe_case(const struct app_mesh *o, char text[CASE_BYTES])
 {
-    static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16"},
-                             *const format[] = {"fp32", "bf16", "fp16"},
+    static const char *const arch[] = {"wse2", "wse3"}, *const half[] = {"fp16", "bf16", "cb16"},
+                             *const format[] = {"fp32", "bf16", "fp16", "cb16"},
                              *const pass[] = {"forward", "backward"};
     const struct programs_case *c = &o->c;
     (void)snprintf(

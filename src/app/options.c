@@ -382,9 +382,10 @@ const struct app_option app_options[] = {
      .needs = KERNEL_ONLY},
     {APP_ON_MESH, "arch", APP_CHOICE, NULL, AT(mesh, arch), .words = "wse2 wse3", .preset = "wse2",
      .needs = KERNEL_ONLY, .help = "generation of the wafer"},
-    {APP_ON_MESH, "half", APP_CHOICE, NULL, AT(mesh, half), .words = "fp16 bf16", .preset = "fp16",
-     .needs = KERNEL_ONLY, .help = "16-bit format of the operands, where the kernel has any"},
-    {APP_ON_MESH, "format", APP_CHOICE, NULL, AT(mesh, format), .words = "fp32 bf16 fp16",
+    {APP_ON_MESH, "half", APP_CHOICE, NULL, AT(mesh, half), .words = "fp16 bf16 cb16",
+     .preset = "fp16", .needs = KERNEL_ONLY,
+     .help = "16-bit format of the operands, where the kernel has any"},
+    {APP_ON_MESH, "format", APP_CHOICE, NULL, AT(mesh, format), .words = "fp32 bf16 fp16 cb16",
      .preset = "fp32", .needs = KERNEL_ONLY,
      .help = "format of the activations; sums over them have 32 bits in any case"},
     {APP_ON_MESH, "algo", APP_TEXT, "NAME", AT(mesh, c.algo), .needs = KERNEL_ONLY,
@@ -504,8 +505,8 @@ const struct app_option app_options[] = {
              "optimization: prompt, chosen and rejected"},
     {APP_ON_DATA, "data_processor", APP_WORD, "LOADER", AT(data, bert.loader),
      .words = DATA_BERT_LOADERS, .required = "tokenizer=wordpiece",
-     .needs = "tokenizer=wordpiece !chat_template !use_vsl !shuffle !test_split !eos_id !bos_id "
-              "!pad_id !dtype",
+     .needs = "tokenizer=wordpiece !chat_template !shuffle !test_split !eos_id !bos_id !pad_id "
+              "!dtype",
      .help = "samples as this data loader of BERT reads them: BertHDF5DataProcessor or "
              "BertCSVDataProcessor (masked tokens), BertCSVDynamicMaskDataProcessor (tokens that "
              "are masked when they are read), BertQADataProcessor (questions of SQuAD-style "
@@ -519,6 +520,11 @@ const struct app_option app_options[] = {
      .max = 1 << 20, .preset = "20", .needs = MASKED_NOW, .help = "most masked tokens of a sample"},
     {APP_ON_DATA, "mask_whole_word", APP_FLAG, AT(data, bert.whole_word), .needs = MASKED_NOW,
      .help = "all pieces of a word are masked together"},
+    {APP_ON_DATA, "dupe_factor", APP_INT, "N", AT(data, bert.dupe_factor), .min = 1,
+     .max = DATA_BERT_MOST_ROUNDS, .preset = "1", .needs = MASKED_NOW,
+     .help =
+         "train has every document this many times, with other masks and other pairs each time; "
+         "BERT's own program has 10"},
     {APP_ON_DATA, "short_seq_prob", APP_REAL, "F", AT(data, bert.short_share), .low = 0, .high = 1,
      .preset = "0.1", .needs = "data_processor !data_processor=BertQADataProcessor !disable_nsp",
      .help = "share of the pairs that are made shorter than max_seq_length"},
@@ -549,7 +555,7 @@ const struct app_option app_options[] = {
      .preset = "256", .help = "tokens per sample"},
     {APP_ON_DATA, "use_vsl", APP_FLAG, AT(data, make.use_vsl),
      .help = "whole documents in a sample, which do not attend to each other: also attention_span "
-             "and position_ids; needs an EOS"},
+             "and position_ids; needs an EOS, or --data_processor BertHDF5DataProcessor"},
     {APP_ON_DATA, "split", APP_REAL, "F", AT(data, make.share[DATA_VAL]), .low = 0, .high = 0.99,
      .preset = "0.05", .help = "fraction of the samples held out in val/"},
     {APP_ON_DATA, "test_split", APP_REAL, "F", AT(data, make.share[DATA_TEST]), .low = 0,
@@ -599,7 +605,9 @@ const struct app_option app_options[] = {
     {APP_ON_CONVERT, "model", APP_TEXT, "FAMILY", TO_HF, AT(convert, job.family),
      .needs = "from=cs to=hf", .required = "from=cs to=hf",
      .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, "
-             "starcoder, santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2, t5 or t5-v1.1"},
+             "starcoder, santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2, t5, t5-v1.1, "
+             "bert-classifier, bert-tokens, bert-answers, roberta-classifier, roberta-tokens, "
+             "roberta-answers, esm2-classifier or esm2-tokens"},
     {APP_ON_CONVERT, "dtype", APP_CHOICE, NULL, TO_HF, AT(convert, dtype), .words = "f32 f16 bf16",
      .needs = "from=cs to=hf", .help = "type of the tensors",
      .preset_why = "as in the folder that the checkpoint was made of, else f32"},

@@ -172,6 +172,8 @@ static void apply_servers(struct hw_machine *out, const struct zoo_params *param
     const struct zoo_runconfig *rc = &params->runconfig;
     out->input.loaders = params->train_input.num_workers;
     out->input.eval_loaders = params->eval_input.num_workers;
+    out->input.packed = params->train_input.use_vsl;
+    out->input.eval_packed = params->eval_input.use_vsl;
     if (rc->num_workers_per_csx > 0) out->input.workers = rc->num_workers_per_csx;
     if (rc->num_act_servers > 0) out->activation.servers = rc->num_act_servers;
 }

@@ -2,7 +2,7 @@
 /* Fibers: sequential programs with stacks of their own.  ucontext enters a fiber; later switches
  * are jumps, because swapcontext() asks the kernel for the signal mask each time, which no fiber
  * changes: a third of the time of a sweep.  A stack is a mapping with a guard page below it and is
- * kept for the next fiber; AddressSanitizer hears of every switch. Run by comm_run.c. */
+ * kept for the next fiber; the sanitizers hear of every switch.  Run by comm_run.c. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -12,9 +12,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+/* gcc has macros for sanitizers, clang has features. */
+#ifdef __has_feature
+#    define SANITIZED(name) __has_feature(name##_sanitizer)
+#else
+#    define SANITIZED(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || SANITIZED(address)
+#    define WATCHES_STACKS 1
 #    include <sanitizer/common_interface_defs.h>
 #else
+#    define WATCHES_STACKS 0
 /* AddressSanitizer needs a call at every change of stack; without it there is nothing to call. */
 static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
 {
@@ -25,14 +33,41 @@ static void __sanitizer_finish_switch_fiber(void *save, const void **bottom, siz
     (void)save, (void)bottom, (void)size;
 }
 #endif
+#if defined(__SANITIZE_THREAD__) || SANITIZED(thread)
+#    define WATCHES_THREADS 1
+#    include <sanitizer/tsan_interface.h>
+#else
+#    define WATCHES_THREADS 0
+/* ThreadSanitizer takes a fiber for a thread and needs to know which one runs. */
+static void *__tsan_get_current_fiber(void)
+{
+    return NULL;
+}
+static void *__tsan_create_fiber(unsigned flags)
+{
+    (void)flags;
+    return NULL;
+}
+static void __tsan_destroy_fiber(void *fiber)
+{
+    (void)fiber;
+}
+#    if WATCHES_STACKS
+static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
+{
+    (void)fiber, (void)flags;
+}
+#    endif
+#endif
 
 /* ---- switches -------------------------------------------------------------------------------- */
 
 /* Leave @p from, a place that somebody switches back to, for @p to.  Sanitizers follow contexts of
  * the C library, and not jumps from stack to stack. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if WATCHES_STACKS || WATCHES_THREADS
 static void switch_from(struct comm_place *from, struct comm_place *to)
 {
+    __tsan_switch_to_fiber(to->watched, 0);
     (void)swapcontext(&from->context, &to->context);
 }
 #else
@@ -138,6 +173,7 @@ enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64
         wsc_free(f);
         return WSC_RAISE(WSC_NOMEM, "no memory for a stack of %lld bytes", (long long)stack_bytes);
     }
+    f->place.watched = __tsan_create_fiber(0);
     ucontext_t *context = &f->place.context;
     (void)getcontext(context);
     context->uc_stack.ss_sp = f->stack;
@@ -152,6 +188,7 @@ enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64
 void comm_fiber_destroy(struct comm_fiber *fiber)
 {
     if (!fiber) return;
+    __tsan_destroy_fiber(fiber->place.watched);
     stack_give(fiber->comm, fiber->stack, fiber->stack_bytes);
     wsc_free(fiber);
 }
@@ -160,6 +197,7 @@ void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber)
 {
     void *fake = NULL;
     comm->running = fiber;
+    comm->scheduler.watched = __tsan_get_current_fiber();
     __sanitizer_start_switch_fiber(&fake, fiber->stack, fiber->stack_bytes);
     switch_from(&comm->scheduler, &fiber->place);
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);

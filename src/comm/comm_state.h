@@ -58,6 +58,7 @@ struct comm_place {
     ucontext_t context;
     void *jump[5]; /**< as __builtin_setjmp() has it */
     bool is_left;
+    void *watched; /**< what ThreadSanitizer knows this place by; NULL without it */
 };
 
 /* One program of a role: its stack, its state, and the link that it waits for.  States: READY (in

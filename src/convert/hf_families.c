@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The families: names of tensors and configuration keys on both sides.  A new family is a row at
- * the end with its two tables; keys that are more than a value are in hf_special_keys.c. */
+ * the end with its two tables; keys that are more than a value are in hf_special_keys.c,
+ * hf_family_choice.c finds a row. */
 #include "hf_families.h"
 #include "hf_family.h"
 #include "hf_key.h"
 #include "hf_rows.h"
 #include "hf_special_keys.h"
-
-#include <string.h>
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
@@ -179,8 +178,9 @@ static const struct convert_rule codegen_rules[] = {
 };
 /* Encoders of the Model Zoo's class of BERT; norms after the sums or before their parts. */
 #define ENCODER "bert_encoder."
-#define ENCODER_RULES(rotary)                                                                      \
-    {"embeddings.word_embeddings.weight", {ENCODER "embedding_layer.word_embeddings.weight"},      \
+#define TUNED   "bert."
+#define ENCODER_RULES(at, rotary)                                                                  \
+    {"embeddings.word_embeddings.weight", {at "embedding_layer.word_embeddings.weight"},      \
      CONVERT_SAME},                                                                                \
     {"#attention.self.query.*", {"#self_attn.proj_q_dense_layer.*"}, rotary},                      \
     {"#attention.self.key.*", {"#self_attn.proj_k_dense_layer.*"}, rotary},                        \
@@ -188,13 +188,13 @@ static const struct convert_rule codegen_rules[] = {
     {"#attention.output.dense.*", {"#self_attn.proj_output_dense_layer.*"}, CONVERT_SAME},         \
     {"#intermediate.dense.*", {"#ffn.ffn.0.linear_layer.*"}, CONVERT_SAME},                        \
     {"#output.dense.*", {"#ffn.ffn.1.linear_layer.*"}, CONVERT_SAME}
-#define BERT_RULES                                                                                 \
-    ENCODER_RULES(CONVERT_SAME),                                                                   \
+#define BERT_RULES(at)                                                                             \
+    ENCODER_RULES(at, CONVERT_SAME),                                                                   \
     {"embeddings.position_embeddings.weight",                                                      \
-     {ENCODER "embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},                  \
+     {at "embedding_layer.position_embeddings.embed.weight"}, CONVERT_SAME},                  \
     {"embeddings.token_type_embeddings.weight",                                                    \
-     {ENCODER "embedding_layer.segment_embeddings.weight"}, CONVERT_SAME},                         \
-    {"embeddings.LayerNorm.*", {ENCODER "embed_ln_f.*"}, CONVERT_SAME},                            \
+     {at "embedding_layer.segment_embeddings.weight"}, CONVERT_SAME},                         \
+    {"embeddings.LayerNorm.*", {at "embed_ln_f.*"}, CONVERT_SAME},                            \
     {"#attention.output.LayerNorm.*", {"#norm1.*"}, CONVERT_SAME},                                 \
     {"#output.LayerNorm.*", {"#norm2.*"}, CONVERT_SAME}
 #define MASKED_HEAD_RULES(dense, norm, output, bias)                                               \
@@ -203,7 +203,7 @@ static const struct convert_rule codegen_rules[] = {
     {output, {"bert_mlm_head.classifier.ffn.0.linear_layer.weight"}, CONVERT_SAME},                \
     {bias, {"bert_mlm_head.classifier.ffn.0.linear_layer.bias"}, CONVERT_SAME}
 static const struct convert_rule bert_rules[] = {
-    BERT_RULES,
+    BERT_RULES(ENCODER),
     {"pooler.dense.*", {ENCODER "pooler.pooler.ffn.0.linear_layer.*"}, CONVERT_SAME},
     MASKED_HEAD_RULES("/cls.predictions.transform.dense.*", "/cls.predictions.transform.LayerNorm.*",
                       "/cls.predictions.decoder.weight", "/cls.predictions.bias"),
@@ -212,13 +212,40 @@ static const struct convert_rule bert_rules[] = {
 #define LM_HEAD_RULES                                                                              \
     MASKED_HEAD_RULES("/lm_head.dense.*", "/lm_head.layer_norm.*", "/lm_head.decoder.weight",      \
                       "/lm_head.bias")
-static const struct convert_rule roberta_rules[] = {BERT_RULES, LM_HEAD_RULES};
-static const struct convert_rule esm_rules[] = {
-    ENCODER_RULES(CONVERT_ROTARY),
-    {"#attention.LayerNorm.*", {"#norm1.*"}, CONVERT_SAME},
-    {"#LayerNorm.*", {"#norm2.*"}, CONVERT_SAME},
-    {"encoder.emb_layer_norm_after.*", {ENCODER "transformer_encoder.norm.*"}, CONVERT_SAME},
-    LM_HEAD_RULES,
+static const struct convert_rule roberta_rules[] = {BERT_RULES(ENCODER), LM_HEAD_RULES};
+/* Classes of sequences from the first token, classes of tokens, ends of an answer. */
+static const struct convert_rule bert_sequence_rules[] = {
+    BERT_RULES(TUNED),
+    {"pooler.dense.*", {TUNED "pooler.pooler.ffn.0.linear_layer.*"}, CONVERT_SAME},
+    {"/classifier.*", {"classifier.*"}, CONVERT_SAME},
+};
+static const struct convert_rule roberta_sequence_rules[] = {
+    BERT_RULES(TUNED),
+    {"/classifier.dense.*", {TUNED "pooler.pooler.ffn.0.linear_layer.*"}, CONVERT_SAME},
+    {"/classifier.out_proj.*", {"classifier.*"}, CONVERT_SAME},
+};
+static const struct convert_rule bert_token_rules[] = {
+    BERT_RULES(TUNED),
+    {"/classifier.*", {"classifier.*"}, CONVERT_SAME},
+};
+static const struct convert_rule bert_answer_rules[] = {
+    BERT_RULES(TUNED),
+    {"/qa_outputs.*", {"classifier.*"}, CONVERT_SAME},
+};
+#define ESM_RULES                                                                                  \
+    ENCODER_RULES(ENCODER, CONVERT_ROTARY),                                                        \
+    {"#attention.LayerNorm.*", {"#norm1.*"}, CONVERT_SAME},                                        \
+    {"#LayerNorm.*", {"#norm2.*"}, CONVERT_SAME},                                                  \
+    {"encoder.emb_layer_norm_after.*", {ENCODER "transformer_encoder.norm.*"}, CONVERT_SAME}
+static const struct convert_rule esm_rules[] = {ESM_RULES, LM_HEAD_RULES};
+static const struct convert_rule esm_sequence_rules[] = {
+    ESM_RULES,
+    {"/classifier.dense.*", {"/classifier.bert_pooler.pooler.ffn.0.linear_layer.*"}, CONVERT_SAME},
+    {"/classifier.out_proj.*", {"/classifier.classifier.*"}, CONVERT_SAME},
+};
+static const struct convert_rule esm_token_rules[] = {
+    ESM_RULES,
+    {"/classifier.*", {"classifier.*"}, CONVERT_SAME},
 };
 
 /* The table of relative positions is in the first block there, and beside the embeddings here. */
@@ -482,47 +509,72 @@ static const struct convert_key codegen_keys[] = {
     {HF_IS("position_embedding_type", TEXT, "absolute")},                                          \
     POSITIONS("learned"),                                                                          \
     {CS_IS("embedding_layer_norm", "true")}
+#define BERT_KEYS                                                                                  \
+    ENCODER_KEYS("bert", "1e-12"),                                                                 \
+    ABSOLUTE,                                                                                      \
+    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},               \
+    {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("512")},             \
+    {BOTH("type_vocab_size", "num_segments", INT), MISSING("2")},                                  \
+    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("0")},                                     \
+    {CS_IS("mask_padding_in_positional_embed", "false")}
+#define ROBERTA_KEYS                                                                               \
+    ENCODER_KEYS("bert", "1e-12"),                                                                 \
+    ABSOLUTE,                                                                                      \
+    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},               \
+    {SPECIAL(padded_positions, "max_position_embeddings", "max_position_embeddings")},             \
+    {BOTH("type_vocab_size", "num_segments", INT), MISSING("2")},                                  \
+    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("1")},                                     \
+    {CS_IS("mask_padding_in_positional_embed", "true")}
+#define ESM_KEYS                                                                                   \
+    ENCODER_KEYS("esm2", "1e-12"),                                                                 \
+    {BOTH("position_embedding_type", "position_embedding_type", TEXT), .word = rotary_alone},      \
+    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = gelu_alone},               \
+    {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("1026")},            \
+    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("1")},                                     \
+    {BOTH("mask_token_id", "mask_token_id", INT), MISSING("32")},                                  \
+    {BOTH("token_dropout", "token_dropout", BOOL), MISSING("false")},                              \
+    {HF_IS("emb_layer_norm_before", BOOL, "false")},                                               \
+    {HF_IS("is_folding_model", BOOL, "false")},                                                    \
+    {HF_IS("esmfold_config", TEXT, "null")},                                                       \
+    HEAD_DIM,                                                                                      \
+    NO_SCALING,                                                                                    \
+    {CS_IS("rope_theta", "10000.0")},                                                              \
+    {CS_IS("num_segments", "0")},                                                                  \
+    {CS_IS("embedding_layer_norm", "false")},                                                      \
+    {CS_IS("use_final_layer_norm", "true")}
+/* Heads of classes: their number, dropout before them, the pooler's function. */
+#define SEQUENCE_HEAD                                                                              \
+    {CS_IS("objective", "classification")},                                                        \
+    {SPECIAL(labels, "num_labels", "id2label", "num_labels", "problem_type")},                     \
+    {SPECIAL(head_dropout, "task_dropout", "classifier_dropout")},                                 \
+    {CS_IS("pooler_nonlinearity", "tanh")}
+#define TOKEN_HEAD                                                                                 \
+    {CS_IS("objective", "token_classification")},                                                  \
+    {SPECIAL(labels, "num_labels", "id2label", "num_labels", "problem_type")},                     \
+    {SPECIAL(head_dropout, "task_dropout", "classifier_dropout")}
+#define ANSWER_HEAD {CS_IS("objective", "span")}
 static const struct convert_key bert_keys[] = {
-    ENCODER_KEYS("bert", "1e-12"),
-    ABSOLUTE,
-    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},
-    {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("512")},
-    {BOTH("type_vocab_size", "num_segments", INT), MISSING("2")},
-    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("0")},
+    BERT_KEYS,
     {SPECIAL(bert_heads, "disable_nsp", "architectures")},
-    {CS_IS("mask_padding_in_positional_embed", "false")},
 };
 static const struct convert_key roberta_keys[] = {
-    ENCODER_KEYS("bert", "1e-12"),
-    ABSOLUTE,
-    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = activation},
-    {SPECIAL(padded_positions, "max_position_embeddings", "max_position_embeddings")},
-    {BOTH("type_vocab_size", "num_segments", INT), MISSING("2")},
-    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("1")},
+    ROBERTA_KEYS,
     {SPECIAL(masked_head, "disable_nsp", "architectures")},
-    {CS_IS("mask_padding_in_positional_embed", "true")},
     {CS_IS("mlm_nonlinearity", "gelu")},
 };
 static const struct convert_key esm_keys[] = {
-    ENCODER_KEYS("esm2", "1e-12"),
-    {BOTH("position_embedding_type", "position_embedding_type", TEXT), .word = rotary_alone},
-    {BOTH("hidden_act", "nonlinearity", TEXT), MISSING("gelu"), .word = gelu_alone},
-    {BOTH("max_position_embeddings", "max_position_embeddings", INT), MISSING("1026")},
-    {BOTH("pad_token_id", "pad_token_id", INT), MISSING("1")},
-    {BOTH("mask_token_id", "mask_token_id", INT), MISSING("32")},
-    {BOTH("token_dropout", "token_dropout", BOOL), MISSING("false")},
-    {HF_IS("emb_layer_norm_before", BOOL, "false")},
-    {HF_IS("is_folding_model", BOOL, "false")},
-    {HF_IS("esmfold_config", TEXT, "null")},
+    ESM_KEYS,
     {SPECIAL(masked_head, "disable_nsp", "architectures")},
-    HEAD_DIM,
-    NO_SCALING,
-    {CS_IS("rope_theta", "10000.0")},
-    {CS_IS("num_segments", "0")},
-    {CS_IS("embedding_layer_norm", "false")},
-    {CS_IS("use_final_layer_norm", "true")},
     {CS_IS("mlm_nonlinearity", "gelu")},
 };
+static const struct convert_key bert_sequence_keys[] = {BERT_KEYS, SEQUENCE_HEAD};
+static const struct convert_key bert_token_keys[] = {BERT_KEYS, TOKEN_HEAD};
+static const struct convert_key bert_answer_keys[] = {BERT_KEYS, ANSWER_HEAD};
+static const struct convert_key roberta_sequence_keys[] = {ROBERTA_KEYS, SEQUENCE_HEAD};
+static const struct convert_key roberta_token_keys[] = {ROBERTA_KEYS, TOKEN_HEAD};
+static const struct convert_key roberta_answer_keys[] = {ROBERTA_KEYS, ANSWER_HEAD};
+static const struct convert_key esm_sequence_keys[] = {ESM_KEYS, SEQUENCE_HEAD};
+static const struct convert_key esm_token_keys[] = {ESM_KEYS, TOKEN_HEAD};
 
 #define T5_KEYS(tied, words)                                                                       \
     {CS_SETS("name", "t5")},                                                                       \
@@ -615,7 +667,7 @@ static const char *const esm_beside[] = {
 #define PAIRS                                                                                      \
     .stack = "encoder.layers", .decoder_blocks = "decoder.block", .decoder_stack = "decoder.layers", \
     .beside = t5_beside, .copies = t5_copies, .processor = "T5HDF5DataProcessor", .has_factors = true
-static const struct convert_family family[] = {
+const struct convert_family convert_families[] = {
     {"santacoder", "gpt2", "GPT2LMHeadCustomModel", "transformer.", "h",
      FAMILY(santacoder_rules, santacoder_keys, gpt2_ignored), .select = "attention_head_type",
      .selected = "multiquery"},
@@ -642,6 +694,30 @@ static const struct convert_family family[] = {
     {"mpt", "mpt", "MptForCausalLM", "transformer.", "blocks", FAMILY(mpt_rules, mpt_keys, mpt_ignored)},
     {"codegen", "codegen", "CodeGenForCausalLM", "transformer.", "h",
      FAMILY(codegen_rules, codegen_keys, gpt2_ignored)},
+    {"bert-classifier", "bert", "BertForSequenceClassification", "bert.", "encoder.layer",
+     FAMILY(bert_sequence_rules, bert_sequence_keys, none_ignored), .select = "architectures", .selected = "BertForSequenceClassification",
+     .beside = bert_beside, .stack = "bert.transformer_encoder.layers", .processor = "SST2DataProcessor"},
+    {"bert-tokens", "bert", "BertForTokenClassification", "bert.", "encoder.layer",
+     FAMILY(bert_token_rules, bert_token_keys, none_ignored), .select = "architectures", .selected = "BertForTokenClassification",
+     .beside = bert_beside, .stack = "bert.transformer_encoder.layers", .processor = "BertTokenClassifierDataProcessor"},
+    {"bert-answers", "bert", "BertForQuestionAnswering", "bert.", "encoder.layer",
+     FAMILY(bert_answer_rules, bert_answer_keys, none_ignored), .select = "architectures", .selected = "BertForQuestionAnswering",
+     .beside = bert_beside, .stack = "bert.transformer_encoder.layers", .processor = "BertQADataProcessor"},
+    {"roberta-classifier", "roberta", "RobertaForSequenceClassification", "roberta.", "encoder.layer",
+     FAMILY(roberta_sequence_rules, roberta_sequence_keys, none_ignored), .select = "architectures", .selected = "RobertaForSequenceClassification",
+     .beside = bert_beside, .stack = "bert.transformer_encoder.layers", .processor = "SST2DataProcessor"},
+    {"roberta-tokens", "roberta", "RobertaForTokenClassification", "roberta.", "encoder.layer",
+     FAMILY(bert_token_rules, roberta_token_keys, none_ignored), .select = "architectures", .selected = "RobertaForTokenClassification",
+     .beside = bert_beside, .stack = "bert.transformer_encoder.layers", .processor = "BertTokenClassifierDataProcessor"},
+    {"roberta-answers", "roberta", "RobertaForQuestionAnswering", "roberta.", "encoder.layer",
+     FAMILY(bert_answer_rules, roberta_answer_keys, none_ignored), .select = "architectures", .selected = "RobertaForQuestionAnswering",
+     .beside = bert_beside, .stack = "bert.transformer_encoder.layers", .processor = "BertQADataProcessor"},
+    {"esm2-classifier", "esm", "EsmForSequenceClassification", "esm.", "encoder.layer",
+     FAMILY(esm_sequence_rules, esm_sequence_keys, esm_ignored), .select = "architectures", .selected = "EsmForSequenceClassification",
+     .beside = esm_beside, .stack = "bert_encoder.transformer_encoder.layers", .processor = "BertCSVDataProcessor"},
+    {"esm2-tokens", "esm", "EsmForTokenClassification", "esm.", "encoder.layer",
+     FAMILY(esm_token_rules, esm_token_keys, esm_ignored), .select = "architectures", .selected = "EsmForTokenClassification",
+     .beside = esm_beside, .stack = "bert_encoder.transformer_encoder.layers", .processor = "BertTokenClassifierDataProcessor"},
     {"bert", "bert", "BertForMaskedLM", "bert.", "encoder.layer",
      FAMILY(bert_rules, bert_keys, none_ignored), .beside = bert_beside, ENCODES},
     {"roberta", "roberta", "RobertaForMaskedLM", "roberta.", "encoder.layer",
@@ -651,79 +727,6 @@ static const struct convert_family family[] = {
     {"t5-v1.1", "t5", "T5ForConditionalGeneration", "", "encoder.block",
      FAMILY(t5_gated_rules, t5_gated_keys, t5_ignored), .select = "feed_forward_proj", .selected = "gated-gelu", PAIRS},
     {"t5", "t5", "T5ForConditionalGeneration", "", "encoder.block", FAMILY(t5_rules, t5_keys, t5_ignored), PAIRS},
+    {.name = NULL},
 };
 /* clang-format on */
-
-static const char family_names[] =
-    "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, starcoder, "
-    "santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2, t5, t5-v1.1";
-
-/* An error that names all families. */
-static enum wsc_err unknown(const char *where, const char *name)
-{
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: %s is not a family that is known", where, name),
-                        "known are: %s", family_names);
-}
-
-/* Is @p value the text or the truth value @p expected? */
-static bool has_value(const json_t *value, const char *expected)
-{
-    if (json_is_string(value)) return !strcmp(json_string_value(value), expected);
-    return !strcmp(json_is_true(value) ? "true" : "false", expected);
-}
-
-enum wsc_err convert_family_of(const char *path, const json_t *config,
-                               const struct convert_family **out)
-{
-    const char *type = json_string_value(json_object_get(config, "model_type"));
-    *out = NULL;
-    if (!type) return WSC_RAISE(WSC_FORMAT, "%s: model_type is missing", path);
-    for (int i = 0; i < N(family); i++) {
-        const struct convert_family *f = &family[i];
-        if (strcmp(f->model_type, type) != 0) continue;
-        if (f->select && !has_value(json_object_get(config, f->select), f->selected)) continue;
-        *out = f;
-        return WSC_OK;
-    }
-    return unknown(path, type);
-}
-
-enum wsc_err convert_family_named(const char *name, const struct convert_family **out)
-{
-    *out = NULL;
-    for (int i = 0; i < N(family); i++) {
-        if (strcmp(family[i].name, name) != 0) continue;
-        *out = &family[i];
-        return WSC_OK;
-    }
-    return unknown("--model", name);
-}
-
-bool convert_ends_with(const char *const *ending, const char *name)
-{
-    const size_t n = strlen(name);
-    for (; ending && *ending; ending++) {
-        const size_t m = strlen(*ending);
-        if (n >= m && !strcmp(name + n - m, *ending)) return true;
-    }
-    return false;
-}
-
-/* Masks, tables of angles and of positions, slopes, and the second name of a tied bias. */
-bool convert_is_buffer(const char *name)
-{
-    static const char *const ending[] = {".attn.bias",
-                                         ".attn.masked_bias",
-                                         ".attn.causal_mask",
-                                         ".attention.bias",
-                                         ".attention.masked_bias",
-                                         ".rotary_emb.inv_freq",
-                                         ".rotary_embeddings.inv_freq",
-                                         ".embed_positions",
-                                         ".position_ids",
-                                         ".relative_pe.slopes",
-                                         "cls.predictions.decoder.bias",
-                                         "lm_head.decoder.bias",
-                                         NULL};
-    return convert_ends_with(ending, name);
-}

@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+/** The families, in the order in which a configuration is tried; the last one has no name. */
+extern const struct convert_family convert_families[];
 /** The family of a folder's configuration, and the one that is called @p name. */
 enum wsc_err convert_family_of(const char *path, const json_t *config,
                                const struct convert_family **out) WSC_CHECKED;

@@ -435,7 +435,10 @@ enum wsc_err convert_experts_to_hf(json_t *config, const struct convert_side *cs
 {
     const struct model *m = cs->model;
     if (!m->experts || m->shared_experts || m->zoo.moe.routing_algorithm != ZOO_ROUTING_LEARNED ||
-        !m->zoo.moe.expert_weighting_normalization || m->zoo.moe.null_expert_bias != 0)
+        !m->zoo.moe.expert_weighting_normalization || m->zoo.moe.null_expert_bias != 0 ||
+        m->zoo.moe.router_selection_nonlinearity != ZOO_ROUTER_SOFTMAX ||
+        m->zoo.moe.expert_weighting_nonlinearity != ZOO_ROUTER_SOFTMAX ||
+        m->zoo.moe.probability_before_ffn)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: model.moe: not as a %s model has it",
                                       cs->params->file, cs->family->name),
                             "it has a learned router, normalised weights, no shared experts");
@@ -642,6 +645,60 @@ enum wsc_err convert_masked_head_to_hf(json_t *config, const struct convert_side
                      cs->params->file, cs->family->name);
 }
 
+/* The names of the classes are as many as there are; the library's default is two. */
+enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
+{
+    const json_t *names = json_object_get(y->from->json, "id2label");
+    const char *type = json_string_value(json_object_get(y->from->json, "problem_type"));
+    int64_t n = 2;
+    TRY(read_int(y, "num_labels", NULL,
+                 json_is_object(names) ? (int64_t)json_object_size(names) : n, &n));
+    if (type && strcmp(type, "single_label_classification") != 0)
+        return convert_source_raise(y->from, WSC_CONFIG, "problem_type",
+                                    "%s is not supported, only single_label_classification", type);
+    if (n < 2 || n > INT32_MAX)
+        return convert_source_raise(
+            y->from, WSC_CONFIG, json_is_object(names) ? "id2label" : "num_labels",
+            "%lld classes are not supported, only two or more", (long long)n);
+    convert_yaml_add(y, "num_labels", "%lld", (long long)n);
+    return WSC_OK;
+}
+
+enum wsc_err convert_labels_to_hf(json_t *config, const struct convert_side *cs)
+{
+    json_t *names = json_object(), *numbers = json_object();
+    bool ok = names && numbers;
+    for (int64_t i = 0; ok && i < cs->params->model.num_labels; i++) {
+        char number[24], name[32];
+        (void)snprintf(number, sizeof number, "%lld", (long long)i);
+        (void)snprintf(name, sizeof name, "LABEL_%lld", (long long)i);
+        ok = !json_object_set_new(names, number, json_string(name)) &&
+             !json_object_set_new(numbers, name, json_integer(i));
+    }
+    const enum wsc_err rc = convert_config_set(config, "id2label", ok ? json_incref(names) : NULL);
+    const enum wsc_err more =
+        rc ? rc : convert_config_set(config, "label2id", ok ? json_incref(numbers) : NULL);
+    json_decref(names);
+    json_decref(numbers);
+    return more;
+}
+
+/* null is that of the residual branches, as without the key. */
+enum wsc_err convert_head_dropout_to_cs(struct convert_yaml *y)
+{
+    double rate = -1;
+    TRY(read_real(y, "classifier_dropout", &rate));
+    if (rate < 0) TRY(read_real(y, "hidden_dropout_prob", &rate));
+    convert_yaml_add(y, "task_dropout", "%.17g", rate < 0 ? 0.1 : rate);
+    return WSC_OK;
+}
+
+enum wsc_err convert_head_dropout_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "classifier_dropout",
+                              json_real(cs->params->model.task_dropout));
+}
+
 /* Positions begin after the row of padding, pad_token_id. */
 enum wsc_err convert_padded_positions_to_cs(struct convert_yaml *y)
 {
@@ -682,7 +739,7 @@ enum wsc_err convert_pair_vocabulary_to_hf(json_t *config, const struct convert_
         return WSC_RAISE(WSC_CONFIG,
                          "%s: model: a %s model has an encoder and a decoder with one vocabulary",
                          cs->params->file, cs->family->name);
-    if (m->zoo.embeddings_scale != 1 || m->qk_scale != 1 ||
+    if (m->zoo.embeddings_scale != 1 || m->stack[0].qk_scale != 1 || m->stack[1].qk_scale != 1 ||
         fabs(m->logits_scale / logits - 1) > 1e-12)
         return WSC_RAISE(WSC_CONFIG,
                          "%s: model: a %s model has no factors of embeddings, scores and logits",

@@ -22,6 +22,8 @@
     XX(quarters)         /**< heads that can be cut into four groups */                            \
     XX(bert_heads)       /**< masked tokens alone, or pairs of sentences too */                    \
     XX(masked_head)      /**< masked tokens alone */                                               \
+    XX(labels)           /**< classes of a head: how many */                                       \
+    XX(head_dropout)     /**< dropout before a head of classes */                                  \
     XX(padded_positions) /**< rows of the position table, those of padding with them */            \
     XX(pair_vocabulary)  /**< one vocabulary for encoder and decoder */
 

@@ -61,16 +61,19 @@ static enum wsc_err read_tensor(const struct merge *m, const struct model_tensor
     return rc;
 }
 
-/* w (out, in) += scale b (out, r) a (r, in). */
-static void add_product(const struct model_adapter *adapter, const int64_t shape[2], const float *a,
-                        const float *b, float *w)
+/* w (out, in) += scale b (out, r) a (r, in); an embedding is its transpose (in, out). */
+static void add_product(const struct model_adapter *adapter, const struct model_tensor *t,
+                        const float *a, const float *b, float *w)
 {
-    for (int64_t i = 0; i < shape[0]; i++)
-        for (int64_t j = 0; j < shape[1]; j++) {
+    const bool table = model_is_table(t->kind);
+    const int64_t in = t->shape[table ? 0 : 1], out = t->shape[table ? 1 : 0];
+    WSC_CHECK(w, "tensor %s is not in memory", t->name);
+    for (int64_t i = 0; i < out; i++)
+        for (int64_t j = 0; j < in; j++) {
             double sum = 0;
             for (int64_t k = 0; k < adapter->r; k++)
-                sum += (double)b[i * adapter->r + k] * (double)a[k * shape[1] + j];
-            float *at = &w[i * shape[1] + j];
+                sum += (double)b[i * adapter->r + k] * (double)a[k * in + j];
+            float *at = &w[table ? j * out + i : i * in + j];
             *at = (float)((double)*at + adapter->scale * sum);
         }
 }
@@ -83,7 +86,7 @@ static enum wsc_err add_adapter(const struct merge *m, const struct model_tensor
     if (!adapter->r) return WSC_OK;
     enum wsc_err rc = read_tensor(m, t + 1, &a);
     if (!rc) rc = read_tensor(m, t + 2, &b);
-    if (a && b) add_product(adapter, t->shape, a, b, w);
+    if (a && b) add_product(adapter, t, a, b, w);
     wsc_free(a);
     wsc_free(b);
     return rc;

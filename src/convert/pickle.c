@@ -8,6 +8,7 @@
  * node was a value on the stack, and MAX_VALUES bounds how many there ever were. */
 #include "pickle.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdarg.h>
@@ -334,6 +335,7 @@ static enum wsc_err push_global(struct convert_pickle *p, const char *module, in
                                 const char *name, int n_name)
 {
     char full[2 * MAX_NAME + 2];
+    WSC_CHECK(module && name, "a global of no name");
     if (n_module > MAX_NAME || n_name > MAX_NAME)
         return convert_pickle_raise(p, "a global with a name of more than %d bytes", MAX_NAME);
     const int n = n_module + 1 + n_name;

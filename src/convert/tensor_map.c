@@ -107,7 +107,7 @@ static struct named *find(const struct finder *f, const char *name)
 /* What a folder's model multiplies scores by is 1 / sqrt(width of a head). */
 static double key_factor(const struct model *m)
 {
-    const double factor = m->qk_scale * sqrt((double)m->head_dim);
+    const double factor = m->stack[0].qk_scale * sqrt((double)m->head_dim);
     return fabs(factor - 1) > 1e-12 ? factor : 1;
 }
 

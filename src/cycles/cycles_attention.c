@@ -145,8 +145,9 @@ static double probabilities(const struct cycles_layout *l)
     const double q = busiest_row(l), words = l->heads_per_pe * l->q;
     const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
                        (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
-    return score_rows(l) * row + relative(l) + key_sums(l, 2) +
-           l->seqs * cycles_map(l, words, l->divide);
+    const bool rounds = l->on_mesh && l->model->softmax_16;
+    return score_rows(l) * (row + (rounds ? 2 * cycles_convert(l, q) : 0)) + relative(l) +
+           key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
 }
 
 /** O = softmax(Q K') V. */

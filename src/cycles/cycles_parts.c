@@ -113,24 +113,42 @@ static double activation_gradient(const struct cycles_layout *l)
     return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? 2 * cycles_mul_tiles(l, n) : 0);
 }
 
-/** Scores of the experts, the largest ones, their softmax; adding up what the chosen ones give. */
+/** What a router makes of @p k logits a PE of each token, with two functions where the weights have
+ *  one of their own. Hash routing has the logits and their softmax too, of which nothing depends.
+ */
+static double router_maps(const struct cycles_layout *l, double k,
+                          double map(const struct cycles_layout *l, enum zoo_router_map which,
+                                     double k))
+{
+    const struct zoo_moe *moe = &l->model->zoo.moe;
+    if (moe->routing_algorithm == ZOO_ROUTING_HASH) return map(l, ZOO_ROUTER_SOFTMAX, k);
+    return map(l, moe->router_selection_nonlinearity, k) +
+           (moe->expert_weighting_nonlinearity != moe->router_selection_nonlinearity
+                ? map(l, moe->expert_weighting_nonlinearity, k)
+                : 0);
+}
+
+/** Scores of the experts, what chooses and weighs them; adding up what the chosen ones give. */
 static double routing(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const struct cycles_side experts = cycles_side_of(l, m->experts);
+    const double active = (double)model_active_ffns(m), n = l->hidden.k * l->t;
     if (!m->experts) return 0;
     return cycles_product(l, &l->hidden, experts.n, cycles_density_of(l, MODEL_ROUTER_W)) +
-           cycles_softmax(l, experts.k) +
-           (double)model_active_ffns(m) * cycles_op(l->setup, l->hidden.k * l->t, l->mac);
+           router_maps(l, experts.k, cycles_router_map) + active * cycles_op(l->setup, n, l->mac) +
+           (m->zoo.moe.probability_before_ffn ? active * cycles_mul(l, n) : 0);
 }
 
 static double routing_gradient(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const struct cycles_side experts = cycles_side_of(l, m->experts);
+    const double active = (double)model_active_ffns(m), n = l->hidden.k * l->t;
     if (!m->experts) return 0;
     return cycles_product(l, &experts, l->hidden.n, cycles_density_of(l, MODEL_ROUTER_W)) +
-           cycles_softmax_gradient(l, experts.k) +
+           router_maps(l, experts.k, cycles_router_map_gradient) +
+           (m->zoo.moe.probability_before_ffn ? active * cycles_mul(l, n) : 0) +
            cycles_kind_gradient(l, &l->hidden, &experts, MODEL_ROUTER_W);
 }
 

@@ -15,6 +15,11 @@ enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, RELU_CYCLES = 2 };
 
 /* ---- bias and residual ----------------------------------------------------------------------- */
 
+double cycles_round(const struct cycles_layout *l, double features)
+{
+    return l->value < 1 ? cycles_convert(l, features * l->t) : 0;
+}
+
 double cycles_bias(const struct cycles_layout *l, double features)
 {
     return cycles_vectors_in(l, features) + cycles_add(l, features * l->t);
@@ -189,6 +194,37 @@ double cycles_softmax_gradient(const struct cycles_layout *l, double features)
     const double n = features * l->t;
     return cycles_copy(l, l->t) + cycles_mul_tiles(l, n) + cycles_sum(l, n) +
            cycles_row_sum(l, l->cols, l->t) + cycles_mul(l, n) + cycles_add_tiles(l, n);
+}
+
+/** Sinkhorn's normalisation of @p features logits a PE of each token, in logarithms: as often as
+ *  the model says a softmax over the row, then one over a sequence's tokens, down the rows of the
+ *  lane: maximum and sum of exponentials, one word a sequence and logit on that way.  A logarithm
+ *  costs as much as an exponential (assumed: both a polynomial of the exponent's rest). */
+static double sinkhorn(const struct cycles_layout *l, double features)
+{
+    const double n = features * l->t, words = features * l->texts;
+    const double tokens = cycles_map(l, n, COMPARE_CYCLES) + 2 * cycles_row_sum(l, l->rows, words) +
+                          cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+                          cycles_map(l, words, l->exp) + cycles_add(l, n);
+    return (double)l->model->zoo.moe.sinkhorn_n_iters * (cycles_softmax(l, features) + tokens) +
+           cycles_map(l, n, l->exp);
+}
+
+double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map, double features)
+{
+    if (map == ZOO_ROUTER_SINKHORN) return sinkhorn(l, features);
+    if (map == ZOO_ROUTER_SOFTMAX) return cycles_softmax(l, features);
+    return cycles_map(l, features * l->t, l->exp + l->divide);
+}
+
+/** A sigmoid's d p (1 - p) is two products and a sum; no gradient goes through Sinkhorn's. */
+double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,
+                                  double features)
+{
+    const double n = features * l->t;
+    if (map == ZOO_ROUTER_SINKHORN) return 0;
+    if (map == ZOO_ROUTER_SOFTMAX) return cycles_softmax_gradient(l, features);
+    return 2 * cycles_mul_tiles(l, n) + cycles_add(l, n);
 }
 
 /** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the

@@ -9,6 +9,10 @@ double cycles_norm_gradient(const struct cycles_layout *l);
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
 double cycles_head_norms_gradient(const struct cycles_layout *l);
+/** What a mixture's router makes of @p features logits a PE of each token, and its gradient. */
+double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map, double features);
+double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,
+                                  double features);
 /** Loss of answers as spans: each of the @p logits logits of a token under the softmax over the
  *  tokens of its text. */
 double cycles_span_loss(const struct cycles_layout *l, double logits);

@@ -44,6 +44,12 @@ double cycles_copy(const struct cycles_layout *l, double n)
     return cycles_op(l->setup_copy, n, l->fast);
 }
 
+/** fs2h and fh2s: one a cycle, on WSE-3, whose hop takes two cycles, four (SDK appendix "SIMD"). */
+double cycles_convert(const struct cycles_layout *l, double n)
+{
+    return cycles_op(l->setup_copy, n, l->hop > 1 ? 4 : 1);
+}
+
 double cycles_map(const struct cycles_layout *l, double n, double cycles)
 {
     return cycles_op(l->setup_copy, n * cycles, 1);

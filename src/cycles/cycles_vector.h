@@ -16,6 +16,8 @@ double cycles_add_tiles(const struct cycles_layout *l, double n);
 double cycles_mul_tiles(const struct cycles_layout *l, double n);
 /** Additions into 32-bit sums. */
 double cycles_sum(const struct cycles_layout *l, double n);
+/** Conversion of 32-bit numbers to 16 bits, or back; @p n 0: none. */
+double cycles_convert(const struct cycles_layout *l, double n);
 /** Scalar code of @p cycles an element. */
 double cycles_map(const struct cycles_layout *l, double n, double cycles);
 /** One multiply-add of @p n elements by a scalar that lies in memory, in a loop. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The training data as batches: finds sample files in the folders, maps a global sample index to
  * file and row, shuffles, cuts longer sequences, and checks ids against the vocabulary. */
+#include "batch_rows.h"
 #include "encoder_rows.h"
 #include "encoder_samples.h"
 #include "file_sum.h"
+#include "length_buckets.h"
 #include "pair_samples.h"
 #include "permute.h"
 
@@ -56,88 +58,17 @@ struct data_source {
     int64_t sinks;   /* put before them */
     int64_t sink_id, vocab, tick;
     bool shuffle, repeat;
-    int n_rows;      /* of a sequence: 3, with spans and of encoders 5 */
+    bool packed;     /* several texts in a sample */
+    int n_rows;      /* of a sequence: 3, with spans and of encoders 5, of both 7 */
     int sequences;   /* of a sample: 1, or 2 of a pair */
     bool own_length; /* T is that of the input, a model of pairs may know longer sequences */
     uint64_t seed;
     int32_t *sample;                     /* (sequences, rows, T) */
+    struct data_buckets *buckets;        /* NULL: batches of samples in their order */
     struct data_examples_shared *shared; /* of encoders; NULL: samples of GPT */
     int64_t n_labels, n_types, n_classes;
     float target; /* of the sample */
 };
-
-/* ---- batches --------------------------------------------------------------------------------- */
-
-enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T)
-{
-    struct data_batch *b = NULL;
-    WSC_CHECK(n_max >= 0 && T > 0, "batch of %lld x %lld", (long long)n_max, (long long)T);
-    *out = NULL;
-    TRY_NEW(b, WSC_MEM_DATA, 1);
-    b->n_max = n_max;
-    b->T = T;
-    size_t row = (size_t)T * sizeof(int32_t);
-    b->input_ids = wsc_alloc(WSC_MEM_DATA, (size_t)n_max, row);
-    b->labels = wsc_alloc(WSC_MEM_DATA, (size_t)n_max, row);
-    b->mask = wsc_alloc(WSC_MEM_DATA, (size_t)n_max, row);
-    if (!b->input_ids || !b->labels || !b->mask) {
-        data_batch_destroy(&b);
-        return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate batch");
-    }
-    *out = b;
-    return WSC_OK;
-}
-
-/* The rows that only VSL files have; a batch that was filled from others must not keep them. */
-static void drop_spans(struct data_batch *b)
-{
-    wsc_free(b->attention_span);
-    wsc_free(b->position_ids);
-    b->attention_span = b->position_ids = NULL;
-}
-
-/* The rows that only samples of encoders have. */
-static void drop_encoder_rows(struct data_batch *b)
-{
-    wsc_free(b->attends);
-    wsc_free(b->token_types);
-    wsc_free(b->targets);
-    b->attends = b->token_types = NULL;
-    b->targets = NULL;
-}
-
-/* Made on first use. */
-static enum wsc_err add_encoder_rows(struct data_batch *b)
-{
-    size_t row = (size_t)b->T * sizeof(int32_t);
-    if (b->targets) return WSC_OK;
-    TRY_MEM(b->attends, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
-    TRY_MEM(b->token_types, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
-    TRY_NEW(b->targets, WSC_MEM_DATA, b->n_max + 1);
-    return WSC_OK;
-}
-
-/* Made on first use; a batch keeps them as long as its source is of variable length. */
-static enum wsc_err add_spans(struct data_batch *b)
-{
-    size_t row = (size_t)b->T * sizeof(int32_t);
-    if (b->position_ids) return WSC_OK;
-    TRY_MEM(b->attention_span, wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row));
-    b->position_ids = wsc_alloc(WSC_MEM_DATA, (size_t)b->n_max, row);
-    return b->position_ids ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "positions");
-}
-
-void data_batch_destroy(struct data_batch **batch)
-{
-    if (!*batch) return;
-    wsc_free((*batch)->input_ids);
-    wsc_free((*batch)->labels);
-    wsc_free((*batch)->mask);
-    drop_spans(*batch);
-    drop_encoder_rows(*batch);
-    wsc_free(*batch);
-    *batch = NULL;
-}
 
 /* ---- the list of files ----------------------------------------------------------------------- */
 
@@ -418,6 +349,15 @@ static bool of_encoders(const struct zoo_input *input)
     return input->samples != ZOO_SAMPLES_GPT && input->samples != ZOO_SAMPLES_PAIRS;
 }
 
+/* Rows of a sequence. */
+static int rows_of_input(const struct zoo_input *input)
+{
+    if (of_encoders(input)) return input->use_vsl ? DATA_PACKED_ROWS : DATA_ENCODER_ROWS;
+    return input->use_vsl ? 5 : 3;
+}
+
+static enum wsc_err group(struct data_source *s, const struct zoo_input *input);
+
 /* Lengths, then the sets in their order, then the length of an epoch: num_samples, or all there
  * are. */
 static enum wsc_err open_all(struct data_source *s, const struct zoo_input *input)
@@ -433,7 +373,7 @@ static enum wsc_err open_all(struct data_source *s, const struct zoo_input *inpu
     if (s->n < 1 || s->n > max_samples || s->n_epoch > max_samples)
         return WSC_RAISE(WSC_CONFIG, "an epoch of %lld samples, %lld of them different",
                          (long long)s->n_epoch, (long long)s->n);
-    return WSC_OK;
+    return input->n_buckets ? group(s, input) : WSC_OK;
 }
 
 enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *input, int64_t T,
@@ -451,7 +391,8 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->shuffle = input->shuffle;
     s->repeat = input->repeat;
     s->seed = (uint64_t)input->shuffle_seed;
-    s->n_rows = input->use_vsl || of_encoders(input) ? 5 : 3;
+    s->packed = input->use_vsl;
+    s->n_rows = rows_of_input(input);
     s->sequences = input->samples == ZOO_SAMPLES_PAIRS ? 2 : 1;
     s->own_length = s->sequences > 1 && input->max_sequence_length != CONF_NULL;
     s->n_labels = input->n_labels;
@@ -480,6 +421,7 @@ void data_source_close(struct data_source **source)
     wsc_free(s->file);
     wsc_free(s->set);
     wsc_free(s->sample);
+    data_buckets_destroy(&s->buckets);
     data_examples_unshare(&s->shared);
     wsc_free(s);
     *source = NULL;
@@ -572,14 +514,17 @@ static int bad_row(const struct data_source *s, int32_t *rows, int64_t t)
     return -1;
 }
 
-/* What samples of encoders may hold; labels of classes are checked against the model by the run. */
+/* What samples of encoders, packed or not, may hold; labels of classes are checked against the
+ * model by the run. */
 static enum wsc_err check_example(struct data_source *s, const struct file *f, int64_t i)
 {
-    static const char *const name[DATA_ENCODER_ROWS] = {"input_ids", "mask", "labels",
-                                                        "attention_mask", "token_type_ids"};
-    const int64_t limit[DATA_ENCODER_ROWS] = {s->vocab - 1, 1, s->n_labels - 1, 1, s->n_types - 1};
+    static const char *const name[DATA_PACKED_ROWS] = {
+        "input_ids",      "mask",           "labels",      "attention_mask",
+        "token_type_ids", "attention_span", "position_ids"};
+    const int64_t limit[DATA_PACKED_ROWS] = {s->vocab - 1,   1,    s->n_labels - 1, 1,
+                                             s->n_types - 1, s->T, s->T - 1};
     int64_t attends = 0;
-    for (int64_t k = 0; k < DATA_ENCODER_ROWS * s->T; k++) {
+    for (int64_t k = 0; k < s->n_rows * s->T; k++) {
         const int64_t row = k / s->T;
         if (s->sample[k] < 0 || s->sample[k] > limit[row])
             return WSC_RAISE(WSC_FORMAT,
@@ -705,16 +650,51 @@ static int64_t order(const struct data_source *s, int64_t i, uint64_t epoch)
     return i < whole ? i % s->n : data_permute(i - whole, s->n, s->seed, last_copy);
 }
 
+static int64_t in_order(const void *source, int64_t i, uint64_t epoch)
+{
+    return order(source, i, epoch);
+}
+
+/* The sample that stands at @p at of the order, number @p g of the stream. */
+static enum wsc_err read_place(struct data_source *s, int64_t at, int64_t g)
+{
+    int64_t j = 0;
+    const struct set *set =
+        s->shuffle || s->n_sets == 1 ? find_stacked(s, at, &j) : find_mixed(s, at, &j);
+    return read_sample(s, set, j % set->n_used, g);
+}
+
+/* Read every sample once for its length, tokens that are no padding. */
+static enum wsc_err group(struct data_source *s, const struct zoo_input *input)
+{
+    TRY(data_buckets_create(&s->buckets, input, s->n));
+    for (int64_t at = 0; at < s->n; at++) {
+        int64_t length = 0;
+        TRY(read_place(s, at, 0));
+        for (int64_t t = 0; t < s->T; t++)
+            length += s->sample[DATA_ROW_ATTENDS * s->T + t];
+        data_buckets_put(s->buckets, at, length);
+    }
+    s->n_epoch = data_buckets_n(s->buckets);
+    if (s->n_epoch) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "buckets: none of %d has a batch of %lld samples of like length",
+                                  input->n_buckets + 1, (long long)input->batch_size),
+                        "fewer buckets, or a smaller batch_size");
+}
+
 /* Sequence @p from of the sample as sequence @p k of the batch. */
 static void put_rows(const struct data_source *s, int from, struct data_batch *batch, int64_t k)
 {
     const bool encoder = s->shared != NULL;
-    int32_t *const row[] = {batch->input_ids, batch->mask, batch->labels,
-                            encoder ? batch->attends : batch->attention_span,
-                            encoder ? batch->token_types : batch->position_ids};
+    int32_t *const of_decoder[] = {batch->input_ids, batch->mask, batch->labels,
+                                   batch->attention_span, batch->position_ids};
+    int32_t *const of_encoder[] = {batch->input_ids,   batch->mask,        batch->labels,
+                                   batch->attends,     batch->token_types, batch->attention_span,
+                                   batch->position_ids};
     if (encoder) batch->targets[k] = s->target;
-    for (int r = 0; r < s->n_rows && row[r]; r++) {
-        int32_t *out = row[r] + k * batch->T;
+    for (int r = 0; r < s->n_rows; r++) {
+        int32_t *out = (encoder ? of_encoder[r] : of_decoder[r]) + k * batch->T;
         for (int64_t t = 0; t < s->sinks; t++)
             out[t] = r ? 0 : (int32_t)s->sink_id; /* no label of theirs counts */
         memcpy(out + s->sinks, rows_of(s, from) + r * s->T, (size_t)s->T * sizeof *s->sample);
@@ -740,22 +720,15 @@ enum wsc_err data_source_read(struct data_source *s, int64_t first, int64_t n,
     WSC_CHECK(first >= 0 && n >= 0 && n <= batch->n_max / s->sequences &&
                   batch->T == s->sinks + s->T,
               "samples %lld, +%lld", (long long)first, (long long)n);
-    if (s->n_rows == 5 && !s->shared)
-        TRY(add_spans(batch));
-    else
-        drop_spans(batch);
-    if (s->shared)
-        TRY(add_encoder_rows(batch));
-    else
-        drop_encoder_rows(batch);
+    TRY(data_batch_rows(batch, s->packed, s->shared != NULL));
     TRY(check_end(s, first + n));
     batch->n = n * s->sequences;
     for (int64_t k = 0; k < n; k++) {
-        int64_t g = first + k, j = 0;
-        int64_t at = order(s, g % s->n_epoch, (uint64_t)(g / s->n_epoch));
-        const struct set *set =
-            s->shuffle || s->n_sets == 1 ? find_stacked(s, at, &j) : find_mixed(s, at, &j);
-        TRY(read_sample(s, set, j % set->n_used, g));
+        const int64_t g = first + k, place = g % s->n_epoch;
+        const uint64_t epoch = (uint64_t)(g / s->n_epoch);
+        const int64_t at = s->buckets ? data_buckets_at(s->buckets, place, epoch, in_order, s)
+                                      : order(s, place, epoch);
+        TRY(read_place(s, at, g));
         for (int i = 0; i < s->sequences; i++)
             put_rows(s, i, batch, k * s->sequences + i);
     }

@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PARTS = 2 };
+enum { PARTS = 2, ROWS = 6 };
 
 /* One run. */
 struct job {
@@ -83,9 +83,19 @@ static enum wsc_err check(struct job *j)
     if (m->samples_per_file < 1)
         return WSC_RAISE(WSC_USAGE, "samples per file is %lld, expected at least 1",
                          (long long)m->samples_per_file);
+    if (j->bert->dupe_factor < 1 || j->bert->dupe_factor > DATA_BERT_MOST_ROUNDS)
+        return WSC_RAISE(WSC_USAGE, "dupe_factor is %lld, expected 1 to %d",
+                         (long long)j->bert->dupe_factor, DATA_BERT_MOST_ROUNDS);
+    if (!j->loader->masks && j->bert->dupe_factor > 1)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "dupe_factor: %s has no masks in its files", j->loader->name),
+            "dupe_factor 1: a loader that masks has other masks in every epoch");
     if (j->loader->masks && !j->loader->may_pair && !j->bert->disable_nsp)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s reads no pairs of sentences", j->loader->name),
                             "--disable_nsp, or --data_processor BertCSVDataProcessor");
+    if (m->use_vsl && !j->loader->packed)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s packs no texts", j->loader->name),
+                            "--data_processor BertHDF5DataProcessor, or no --use_vsl");
     return check_length(j);
 }
 
@@ -94,7 +104,7 @@ static enum wsc_err check(struct job *j)
 /* What decides the samples beside the fields of struct data_make. */
 static uint64_t variant_of(const struct data_bert *b)
 {
-    const int64_t number[] = {b->disable_nsp, b->whole_word, b->most};
+    const int64_t number[] = {b->disable_nsp, b->whole_word, b->most, b->dupe_factor};
     const double share[] = {b->share, b->short_share};
     const uint64_t hash = wsc_hash64(b->loader, strlen(b->loader), 0);
     return wsc_hash64(share, sizeof share, wsc_hash64(number, sizeof number, hash));
@@ -192,7 +202,22 @@ static enum wsc_err put_piece(struct job *j, const struct data_bert_piece *p, in
     return WSC_OK;
 }
 
-/* Masks are numbered by the sample. */
+/* [CLS] and a text, or two, each with [SEP]. */
+static enum wsc_err put_text(struct job *j, const struct data_bert_piece *piece, int n_pieces)
+{
+    struct data_bert_row *r = &j->row;
+    const int64_t first = r->n;
+    put_id(r, data_wordpiece_special(j->words).cls, 0);
+    for (int k = 0; k < n_pieces; k++)
+        TRY(put_piece(j, &piece[k], k));
+    for (int64_t t = first; t < r->n; t++) {
+        r->positions[t] = (int32_t)(t - first);
+        r->spans[t] = (int32_t)(r->n - 1 - t);
+    }
+    return WSC_OK;
+}
+
+/* Masks of packed texts are chosen among all tokens of the sample, as the Model Zoo does. */
 static enum wsc_err lay_text(struct job *j, int64_t i)
 {
     const struct data_bert_sample *s = &j->layout.sample[i];
@@ -202,10 +227,10 @@ static enum wsc_err lay_text(struct job *j, int64_t i)
                                      .most = j->bert->most,
                                      .whole_word = j->bert->whole_word,
                                      .seed = (uint64_t)j->make->seed,
-                                     .draw = (uint64_t)i};
-    put_id(r, data_wordpiece_special(j->words).cls, 0);
-    TRY(put_piece(j, &s->piece[0], 0));
-    if (s->pair) TRY(put_piece(j, &s->piece[1], 1));
+                                     .draw = s->draw};
+    for (int64_t k = 0; k < s->n_texts; k++)
+        TRY(put_text(j, &j->layout.text[s->first_text + k], 1));
+    if (!s->n_texts) TRY(put_text(j, s->piece, s->pair ? 2 : 1));
     r->random = s->random;
     if (j->loader->masks) data_mask_tokens(&cloze, r->n, r->ids, r->labels, r->mask, j->order);
     return WSC_OK;
@@ -245,11 +270,15 @@ static enum wsc_err read_sample(struct job *j, int64_t i, struct data_part *part
 {
     const int64_t T = j->make->T;
     struct data_bert_row *r = &j->row;
-    memset(j->rows, 0, (size_t)(4 * T) * sizeof *j->rows);
+    memset(j->rows, 0, (size_t)(ROWS * T) * sizeof *j->rows);
     for (int64_t t = 0; t < T; t++)
         j->rows[t] = data_wordpiece_special(j->words).pad;
-    *r = (struct data_bert_row){
-        .ids = j->rows, .types = j->rows + T, .labels = j->rows + 2 * T, .mask = j->rows + 3 * T};
+    *r = (struct data_bert_row){.ids = j->rows,
+                                .types = j->rows + T,
+                                .labels = j->rows + 2 * T,
+                                .mask = j->rows + 3 * T,
+                                .spans = j->rows + 4 * T,
+                                .positions = j->rows + 5 * T};
     if (j->loader->answers)
         lay_question(j, i);
     else
@@ -281,7 +310,8 @@ static enum wsc_err write_file(struct job *j, struct data_part *part, const char
                                           .n = n,
                                           .T = j->make->T,
                                           .most = j->loader->masks ? j->bert->most : 0,
-                                          .pairs = data_bert_pairs(j->bert)};
+                                          .pairs = data_bert_pairs(j->bert),
+                                          .packed = j->make->use_vsl};
     struct data_bert_file *f = NULL;
     if (j->resumed && !access(path, F_OK)) return put_samples(j, part, first, n, NULL);
     TRY(data_bert_file_create(&f, path, &shape));
@@ -349,7 +379,7 @@ static enum wsc_err write_parts(struct job *j)
     enum wsc_err rc = WSC_OK;
     for (int p = 0; p < PARTS && !rc; p++) {
         part[p].loader = j->loader->name;
-        part[p].features = j->loader->features;
+        part[p].features = j->make->use_vsl ? j->loader->packed : j->loader->features;
         part[p].label_count =
             wsc_alloc(WSC_MEM_DATA, (size_t)j->made->vocab_size, sizeof *part[p].label_count);
         rc = part[p].label_count ? write_part(j, &part[p], name[p]) : WSC_NOMEM;
@@ -372,7 +402,7 @@ static enum wsc_err run(struct job *j)
     TRY(j->loader->answers ? make_questions(j) : make_corpus(j));
     j->made->n_files = j->inputs.n;
     j->made->n_ignored = j->inputs.n_ignored;
-    TRY_NEW(j->rows, WSC_MEM_DATA, 4 * j->make->T);
+    TRY_NEW(j->rows, WSC_MEM_DATA, ROWS * j->make->T);
     TRY_NEW(j->order, WSC_MEM_DATA, j->make->T);
     return write_parts(j);
 }
@@ -385,7 +415,7 @@ static void release(struct job *j, enum wsc_err rc)
     if (made_work && rc != WSC_IO) data_folder_remove(j->work);
     data_squad_fini(&j->squad);
     data_inputs_fini(&j->inputs);
-    wsc_free(j->layout.sample);
+    data_bert_layout_fini(&j->layout);
     wsc_free(j->work);
     wsc_free(j->piece);
     wsc_free(j->rows);

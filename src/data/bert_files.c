@@ -15,14 +15,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INPUT_ROWS = 2, LABEL_ROWS = 3 };
+enum { INPUT_ROWS = 2, PACKED_ROWS = 4, LABEL_ROWS = 3 };
 
 struct data_bert_file {
     struct data_bert_shape shape;
     char *path, *tmp;
     FILE *csv;
     struct store_samples_writer *h5;
-    int32_t *rows, *labels; /* HDF5: (2, T), (3, most) */
+    int32_t *rows, *labels; /* HDF5: (2 or 4, T), (3, most) */
     int64_t n_questions;
 };
 
@@ -31,6 +31,8 @@ static const struct data_bert_loader loaders[] = {
     {.name = "BertHDF5DataProcessor",
      .ending = ".h5",
      .features = "[\"input_ids\", \"attention_mask\", " MASKED "]",
+     .packed =
+         "[\"input_ids\", \"attention_mask\", \"attention_span\", \"position_ids\", " MASKED "]",
      .masks = true},
     {.name = "BertCSVDataProcessor",
      .ending = ".csv",
@@ -189,8 +191,9 @@ static enum wsc_err begin(struct data_bert_file *f, const char *path)
     const struct data_bert_shape *s = &f->shape;
     TRY_NEW(f->labels, WSC_MEM_DATA, LABEL_ROWS * s->most + 1);
     if (!strcmp(s->loader->ending, ".h5")) {
-        const struct store_samples_shape shape = {.n = s->n, .T = s->T, .predictions = s->most};
-        TRY_NEW(f->rows, WSC_MEM_DATA, INPUT_ROWS * s->T);
+        const struct store_samples_shape shape = {
+            .n = s->n, .T = s->T, .vsl = s->packed, .predictions = s->most};
+        TRY_NEW(f->rows, WSC_MEM_DATA, PACKED_ROWS * s->T);
         return store_samples_create(&f->h5, path, &shape);
     }
     TRY_MEM(f->path, wsc_strdup(WSC_MEM_DATA, path));
@@ -220,6 +223,9 @@ static enum wsc_err put_h5(struct data_bert_file *f, const struct data_bert_row 
     for (int64_t t = 0; t < T; t++) {
         f->rows[t] = row->ids[t];
         f->rows[T + t] = t < row->n;
+        if (!f->shape.packed) continue;
+        f->rows[INPUT_ROWS * T + t] = row->spans[t];
+        f->rows[(INPUT_ROWS + 1) * T + t] = row->positions[t];
     }
     gather(f, row, f->labels, f->labels + P, f->labels + 2 * P);
     TRY(store_samples_append(f->h5, f->rows, 1));

@@ -12,7 +12,8 @@
 /** A sample; arrays of T, of which the first n are tokens and the others padding. */
 struct data_bert_row {
     int32_t *ids, *types;
-    int32_t *labels, *mask; /**< of masked tokens, at their places */
+    int32_t *spans, *positions; /**< of packed texts: tokens of the text after and before each */
+    int32_t *labels, *mask;     /**< of masked tokens, at their places */
     int64_t n;
     bool random;             /**< the second text is none that follows the first */
     int64_t first, last;     /**< places of the answer */
@@ -24,6 +25,7 @@ struct data_bert_loader {
     const char *name;
     const char *ending;   /**< of its files, with the dot */
     const char *features; /**< JSON, the list of what a sample has */
+    const char *packed;   /**< those of packed texts; NULL: it has none */
     bool masks, may_pair; /**< masks are in the files; samples may be pairs of sentences */
     bool answers;
 };
@@ -35,7 +37,7 @@ struct data_bert_shape {
     const struct data_bert_loader *loader;
     const struct data_wordpiece *words; /**< borrowed */
     int64_t n, T, most;                 /**< samples, tokens, masked tokens */
-    bool pairs;
+    bool pairs, packed;
 };
 struct data_bert_file;
 /** Begin `<path>.tmp`.  *@p out is NULL after an error. */

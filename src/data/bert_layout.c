@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of BERT from a corpus (Devlin et al. 2019, A.2; create_pretraining_data.py of its
- * release). Without pairs a document is cut into pieces of T - 2 tokens.  With pairs sentences are
+ * release). Without pairs a document is cut into pieces of T - 2 tokens, and several may be packed
+ * into a sample.  With pairs sentences are
  * taken until T - 3 tokens are there; the first ones, at least one, are the first text.  The second
  * is what is left of them or, in half of the samples, sentences of another document, and what is
  * left is used again.  What is too long loses tokens of the longer text, at its beginning or end.
- * All random numbers are functions of (seed, document).  bert_dataset.c calls. */
+ * The documents of train are gone through dupe_factor times.  All random numbers are functions of
+ * (seed, round, document), masks of (seed, round, sample).  bert_dataset.c calls. */
 #include "bert_layout.h"
 
 #include <wsc/mem.h>
 #include <wsc/rng.h>
 
 #include <math.h>
+#include <string.h>
 
+enum { ROUND_BITS = 40 };
 enum { SCAN_TOKENS = 1 << 16, MARKS_OF_ONE = 2, MARKS_OF_PAIR = 3 };
 
 /* A sentence of the corpus; a document without marks is one. */
@@ -93,6 +97,19 @@ static enum wsc_err add_sample(struct data_bert_layout *l, const struct data_ber
     return WSC_OK;
 }
 
+/* Number @p i of a round. */
+static uint64_t numbered(int64_t round, int64_t i)
+{
+    return (uint64_t)round << ROUND_BITS | (uint64_t)i;
+}
+
+/* The samples from number @p from on are those from @p first on of the round. */
+static void number_masks(struct data_bert_layout *l, int64_t from, int64_t round, int64_t first)
+{
+    for (int64_t i = from; i < l->n; i++)
+        l->sample[i].draw = numbered(round, first + i - from);
+}
+
 /* Pieces of a document of at most @p most tokens. */
 static enum wsc_err cut_document(struct data_bert_layout *l, const struct sentence *s, int64_t most)
 {
@@ -111,6 +128,27 @@ static enum wsc_err lay_pieces(struct data_bert_layout *l, const struct index *x
     return WSC_OK;
 }
 
+/* Samples of as many texts as fit, in their order, each with its marks (the Model Zoo sorts those
+ * of a chunk by length before). */
+static enum wsc_err pack_texts(struct data_bert_layout *l, int64_t T)
+{
+    const int64_t n_texts = l->n;
+    int64_t length = T;
+    TRY_NEW(l->text, WSC_MEM_DATA, n_texts + 1);
+    l->n = 0;
+    for (int64_t i = 0; i < n_texts; i++) {
+        l->text[i] = l->sample[i].piece[0];
+        const int64_t n = l->text[i].n + MARKS_OF_ONE;
+        if (length + n > T) {
+            l->sample[l->n++] = (struct data_bert_sample){.first_text = i};
+            length = 0;
+        }
+        l->sample[l->n - 1].n_texts++;
+        length += n;
+    }
+    return WSC_OK;
+}
+
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Documents [first, end) of a part, of which @p at is laid out. */
@@ -119,12 +157,13 @@ struct walk {
     const struct index *index;
     int64_t first, end, at;
     int64_t most, target; /* tokens of a pair, and those at which one is full */
-    uint64_t seed, next;  /* of random numbers */
+    int64_t round;
+    uint64_t seed, next; /* of random numbers */
 };
 
 static uint64_t draw(struct walk *w)
 {
-    return wsc_rng_u64(w->seed, wsc_rng_stream(WSC_RNG_NEXT, (uint64_t)w->at), w->next++);
+    return wsc_rng_u64(w->seed, wsc_rng_stream(WSC_RNG_NEXT, numbered(w->round, w->at)), w->next++);
 }
 
 /* Uniform in [0, n). */
@@ -199,14 +238,17 @@ static enum wsc_err lay_document(struct walk *w)
     return WSC_OK;
 }
 
+/* Documents [first, end) once. */
 static enum wsc_err lay_documents(struct data_bert_layout *l, const struct index *x,
-                                  const struct data_bert_source *s, int64_t first, int64_t end)
+                                  const struct data_bert_source *s, int64_t first, int64_t end,
+                                  int64_t round)
 {
     struct walk w = {.layout = l,
                      .index = x,
                      .first = first,
                      .end = end,
                      .most = s->make->T - MARKS_OF_PAIR,
+                     .round = round,
                      .seed = (uint64_t)s->make->seed};
     for (w.at = first; w.at < end; w.at++) {
         w.next = 0;
@@ -246,12 +288,36 @@ static enum wsc_err lay_pairs(struct data_bert_layout *l, const struct index *x,
                                       s->make->input[0], (long long)x->n_documents),
                             "a line without text ends a document; or --disable_nsp%s",
                             share > 0 ? ", or --split 0" : "");
-    TRY(lay_documents(l, x, s, 0, split));
+    int64_t n_once = 0;
+    for (int64_t round = 0; round < s->bert->dupe_factor; round++) {
+        const int64_t from = l->n;
+        TRY(lay_documents(l, x, s, 0, split, round));
+        number_masks(l, from, round, 0);
+        if (!round) n_once = l->n;
+    }
     l->n_train = l->n;
-    return lay_documents(l, x, s, split, x->n_documents);
+    TRY(lay_documents(l, x, s, split, x->n_documents, 0));
+    number_masks(l, l->n_train, 0, n_once);
+    return WSC_OK;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
+
+/* The pieces of train again for each further round, before those of val. */
+static enum wsc_err repeat_pieces(struct data_bert_layout *l, int64_t rounds)
+{
+    const int64_t n = l->n_train, more = (rounds - 1) * n;
+    number_masks(l, 0, 0, 0);
+    TRY_GROW(l->sample, WSC_MEM_DATA, l->room, l->n + more);
+    memmove(l->sample + n + more, l->sample + n, (size_t)(l->n - n) * sizeof *l->sample);
+    for (int64_t i = n; i < n + more; i++) {
+        l->sample[i] = l->sample[i % n];
+        l->sample[i].draw = numbered(i / n, i % n);
+    }
+    l->n += more;
+    l->n_train += more;
+    return WSC_OK;
+}
 
 /* Samples of pieces are split by their number. */
 static enum wsc_err split_pieces(struct data_bert_layout *l, const struct data_bert_source *s)
@@ -277,9 +343,18 @@ enum wsc_err data_bert_lay(struct data_bert_layout *layout, const struct data_be
         rc = lay_pairs(layout, &x, source);
     } else if (!rc) {
         rc = lay_pieces(layout, &x, source->make->T);
+        if (!rc && source->make->use_vsl) rc = pack_texts(layout, source->make->T);
         if (!rc) rc = split_pieces(layout, source);
+        if (!rc) rc = repeat_pieces(layout, source->bert->dupe_factor);
     }
     wsc_free(x.sentence);
     wsc_free(x.document);
     return rc;
+}
+
+void data_bert_layout_fini(struct data_bert_layout *layout)
+{
+    wsc_free(layout->sample);
+    wsc_free(layout->text);
+    *layout = (struct data_bert_layout){.sample = NULL};
 }

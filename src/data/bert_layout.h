@@ -13,14 +13,18 @@ struct data_bert_piece {
     int64_t length; /**< with marks, all that was taken */
     int64_t skip, n;
 };
-/** A sample: one piece or two. */
+/** A sample: one piece or two, or packed texts. */
 struct data_bert_sample {
     struct data_bert_piece piece[2];
-    bool pair, random; /**< random: the second text is of another document */
+    int64_t first_text, n_texts; /**< packed texts of the layout; none: it has the pieces */
+    bool pair, random;           /**< random: the second text is of another document */
+    uint64_t draw;               /**< number of its masks, of no other sample */
 };
-/** Samples in the order of the text: those of train, then those of val. */
+/** Samples in the order of the text: those of train, as often as the request says, then those of
+ *  val. */
 struct data_bert_layout {
     struct data_bert_sample *sample; /**< owned */
+    struct data_bert_piece *text;    /**< owned: packed texts in their order; NULL: none */
     int64_t n, room, n_train;
 };
 /** What samples are made from; all borrowed. */
@@ -31,7 +35,8 @@ struct data_bert_source {
     const struct data_wordpiece *words;
 };
 /** Lay out the finished corpus.  WSC_USAGE when there are too few samples or documents.  Release
- * with wsc_free(layout->sample), also after an error. */
+ * with data_bert_layout_fini(), also after an error. */
 enum wsc_err data_bert_lay(struct data_bert_layout *layout,
                            const struct data_bert_source *source) WSC_CHECKED;
+void data_bert_layout_fini(struct data_bert_layout *layout);
 #endif

@@ -163,20 +163,9 @@ static enum wsc_err start_tokens(struct trainer *t)
     return WSC_OK;
 }
 
-static enum wsc_err check(const struct data_train_bpe *r)
-{
-    if (r->n_inputs < 1) return WSC_RAISE(WSC_USAGE, "no input: give at least one text file");
-    if (r->vocab_size <= N_BYTES || r->vocab_size > 1 << 20)
-        return WSC_RAISE(WSC_USAGE, "vocab_size is %lld, expected %d to %d",
-                         (long long)r->vocab_size, N_BYTES + 1, 1 << 20);
-    if (r->min_frequency < 1 || r->max_bytes < 1)
-        return WSC_RAISE(WSC_USAGE, "min_frequency and max_bytes are at least 1");
-    return WSC_OK;
-}
-
 static enum wsc_err train(struct trainer *t)
 {
-    TRY(check(t->request));
+    TRY(data_word_counts_check(t->request, N_BYTES));
     TRY(data_classes_create(&t->class));
     TRY(data_merges_create(&t->merges));
     TRY(start_tokens(t));

@@ -12,6 +12,7 @@
 #include "seq2seq_samples.h"
 #include "table_file.h"
 
+#include <wsc/check.h>
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
@@ -149,13 +150,29 @@ static enum wsc_err read_dynamic(const struct sample *s)
     return WSC_OK;
 }
 
+/* The class of a sequence instead of labels of its masked tokens. */
+static enum wsc_err read_class(const struct sample *s)
+{
+    int32_t *class = s->e->shared->scratch;
+    int64_t n;
+    if (s->e->column[5] >= 0 && s->e->shared->in->n_types > 0)
+        TRY(numbers(s, 5, s->row[DATA_ROW_TYPES], &n));
+    TRY(numbers(s, 2, class, &n));
+    if (n != 1) return bad(s, "the class of a sequence was expected, one number");
+    *s->target = (float)class[0];
+    return WSC_OK;
+}
+
 /* Labels at their places, or gathered: label k belongs to position k of the list. */
 static enum wsc_err read_static(const struct sample *s)
 {
+    const struct zoo_input *in = s->e->shared->in;
     int32_t *list = s->e->shared->scratch, *weights = list + s->T, *places = weights + s->T;
     int64_t n, n_weights, n_places = 0;
     TRY(numbers(s, 0, s->row[DATA_ROW_IDS], &n));
     TRY(numbers(s, 1, s->row[DATA_ROW_ATTENDS], &n));
+    if (in->n_classes > 0 && !in->pairs) return read_class(s);
+    if (s->e->column[3] < 0) return bad(s, "has no column masked_lm_weights");
     TRY(numbers(s, 2, list, &n));
     TRY(numbers(s, 3, weights, &n_weights));
     if (s->e->column[4] >= 0) TRY(numbers(s, 4, places, &n_places));
@@ -194,6 +211,7 @@ static void lay_texts(const struct sample *s, const int32_t *first, int64_t n_fi
     const int64_t most = s->T - (second ? 3 : 2);
     int32_t *ids = s->row[DATA_ROW_IDS];
     int64_t n = 0;
+    WSC_CHECK(first, "a sample without a text");
     if (!second && n_first > most) n_first = most;
     while (second && n_first + n_second > most)
         *(n_first > n_second ? &n_first : &n_second) -= 1;
@@ -358,7 +376,7 @@ static const struct layout layouts[] = {
     [ZOO_SAMPLES_SEQ2SEQ] = {.ending = ".h5", .read = read_pairs},
     [ZOO_SAMPLES_MASKED] = {.ending = ".h5", .read = read_masked},
     [ZOO_SAMPLES_CSV_STATIC] = {.columns = {"input_ids", "attention_mask", "labels",
-                                            "masked_lm_weights", "masked_lm_positions?",
+                                            "masked_lm_weights?", "masked_lm_positions?",
                                             "token_type_ids?", "next_sentence_label?"},
                                 .read = read_static},
     [ZOO_SAMPLES_CSV_DYNAMIC] = {.words = true,
@@ -605,7 +623,7 @@ static enum wsc_err open_file(struct data_examples *e)
 {
     const struct data_examples_shared *s = e->shared;
     if (s->in->samples == ZOO_SAMPLES_MASKED)
-        return data_masked_open(&e->masked, e->path, s->T, s->in->pairs);
+        return data_masked_open(&e->masked, e->path, s->T, s->in);
     if (s->in->samples == ZOO_SAMPLES_SEQ2SEQ)
         return data_seq2seq_open(&e->pairs, e->path, s->in->max_sequence_length,
                                  s->in->tgt_max_sequence_length);

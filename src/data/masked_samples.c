@@ -11,12 +11,34 @@
 struct data_masked {
     char *path;
     int64_t T, n_labels;
-    bool gathered;
+    bool gathered, packed;
     struct store_samples *data, *labels;
     int32_t *sample, *label; /* rows of the two datasets */
 };
 
-enum { INPUT_ROWS = 2, GATHERED_ROWS = 3 };
+enum { INPUT_ROWS = 2, PACKED_ROWS = 4, GATHERED_ROWS = 3 };
+
+static int input_rows(const struct data_masked *m)
+{
+    return m->packed ? PACKED_ROWS : INPUT_ROWS;
+}
+
+static enum wsc_err check_rows(const struct data_masked *m)
+{
+    const int rows = store_samples_rows(m->data);
+    if (rows == input_rows(m)) return WSC_OK;
+    if (m->packed)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s: dataset data has %d rows a sample, but use_vsl is true: expected "
+                         "input_ids, attention_mask, attention_span and position_ids",
+                         m->path, rows);
+    (void)WSC_RAISE(WSC_FORMAT,
+                    "%s: dataset data has %d rows a sample, expected input_ids "
+                    "and attention_mask",
+                    m->path, rows);
+    if (rows != PACKED_ROWS) return WSC_FORMAT;
+    return wsc_err_hint(WSC_FORMAT, "packed texts: set use_vsl: true in the input section");
+}
 
 static enum wsc_err check(struct data_masked *m)
 {
@@ -25,15 +47,11 @@ static enum wsc_err check(struct data_masked *m)
     if (store_samples_T(m->data) != m->T)
         return WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, the model's %lld",
                          m->path, (long long)store_samples_T(m->data), (long long)m->T);
-    if (store_samples_rows(m->data) != INPUT_ROWS)
-        return WSC_RAISE(WSC_FORMAT,
-                         "%s: dataset data has %d rows a sample, expected input_ids "
-                         "and attention_mask",
-                         m->path, store_samples_rows(m->data));
+    TRY(check_rows(m));
     if (store_samples_n(m->labels) != store_samples_n(m->data) ||
         (!m->gathered && (store_samples_rows(m->labels) != 1 || m->n_labels != m->T)))
         return WSC_RAISE(WSC_FORMAT, "%s: dataset labels does not fit dataset data", m->path);
-    TRY_NEW(m->sample, WSC_MEM_DATA, INPUT_ROWS * m->T);
+    TRY_NEW(m->sample, WSC_MEM_DATA, input_rows(m) * m->T);
     TRY_NEW(m->label, WSC_MEM_DATA, GATHERED_ROWS * m->n_labels);
     return WSC_OK;
 }
@@ -52,14 +70,16 @@ static enum wsc_err open_file(struct data_masked *m, bool pairs)
     return check(m);
 }
 
-enum wsc_err data_masked_open(struct data_masked **out, const char *path, int64_t T, bool pairs)
+enum wsc_err data_masked_open(struct data_masked **out, const char *path, int64_t T,
+                              const struct zoo_input *input)
 {
     struct data_masked *m = NULL;
     *out = NULL;
     TRY_NEW(m, WSC_MEM_DATA, 1);
     m->T = T;
+    m->packed = input->use_vsl;
     m->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = m->path ? open_file(m, pairs) : WSC_NOMEM;
+    const enum wsc_err rc = m->path ? open_file(m, input->pairs) : WSC_NOMEM;
     if (rc) data_masked_close(&m);
     *out = m;
     return rc;
@@ -91,6 +111,9 @@ enum wsc_err data_masked_read(struct data_masked *m, int64_t i, int32_t *rows)
     for (int64_t t = 0; t < T; t++) {
         rows[DATA_ROW_IDS * T + t] = m->sample[t];
         rows[DATA_ROW_ATTENDS * T + t] = m->sample[T + t];
+        if (!m->packed) continue;
+        rows[DATA_ROW_SPAN * T + t] = m->sample[2 * T + t];
+        rows[DATA_ROW_POSITION * T + t] = m->sample[3 * T + t];
     }
     for (int64_t k = 0; k < P; k++) {
         const int64_t t = m->gathered ? m->label[P + k] : k;

@@ -38,6 +38,18 @@ static enum wsc_err read_document(struct data_word_counts *c, const struct data_
     return WSC_OK;
 }
 
+enum wsc_err data_word_counts_check(const struct data_train_bpe *request, int n_start)
+{
+    const int64_t most = 1 << 20;
+    if (request->n_inputs < 1) return WSC_RAISE(WSC_USAGE, "no input: give at least one text file");
+    if (request->vocab_size <= n_start || request->vocab_size > most)
+        return WSC_RAISE(WSC_USAGE, "vocab_size is %lld, expected %d to %lld",
+                         (long long)request->vocab_size, n_start + 1, (long long)most);
+    if (request->min_frequency < 1 || request->max_bytes < 1)
+        return WSC_RAISE(WSC_USAGE, "min_frequency and max_bytes are at least 1");
+    return WSC_OK;
+}
+
 enum wsc_err data_word_counts_read(struct data_word_counts *c, const struct data_train_bpe *request,
                                    data_count_fn count, void *ctx)
 {

@@ -17,6 +17,9 @@ struct data_word_counts {
 typedef enum wsc_err (*data_count_fn)(void *ctx, struct data_word_counts *c,
                                       const unsigned char *text, int64_t n, bool ended,
                                       int64_t *used);
+/** Check that @p request can train a vocabulary that starts with @p n_start tokens; WSC_USAGE
+ *  names what cannot. */
+enum wsc_err data_word_counts_check(const struct data_train_bpe *request, int n_start) WSC_CHECKED;
 /** Read the inputs of @p request until they or its max_bytes end, a piece at a time by @p count.
  *  data_word_counts_fini() also after an error.  WSC_USAGE when there is no word. */
 enum wsc_err data_word_counts_read(struct data_word_counts *c, const struct data_train_bpe *request,

@@ -75,7 +75,7 @@ static enum wsc_err count_character(struct trainer *t, const char *text, int64_t
     return WSC_OK;
 }
 
-/* Of the word number @p w. */
+/* Count the characters of word number @p w. */
 static enum wsc_err count_word(struct trainer *t, int64_t w)
 {
     char text[8];
@@ -203,20 +203,9 @@ static void put_vocab(FILE *f, const void *trainer)
     }
 }
 
-static enum wsc_err check(const struct data_train_bpe *r)
-{
-    if (r->n_inputs < 1) return WSC_RAISE(WSC_USAGE, "no input: give at least one text file");
-    if (r->vocab_size <= N_SPECIAL || r->vocab_size > 1 << 20)
-        return WSC_RAISE(WSC_USAGE, "vocab_size is %lld, expected %d to %d",
-                         (long long)r->vocab_size, N_SPECIAL + 1, 1 << 20);
-    if (r->min_frequency < 1 || r->max_bytes < 1)
-        return WSC_RAISE(WSC_USAGE, "min_frequency and max_bytes are at least 1");
-    return WSC_OK;
-}
-
 static enum wsc_err train(struct trainer *t)
 {
-    TRY(check(t->request));
+    TRY(data_word_counts_check(t->request, N_SPECIAL));
     TRY(data_words_create(&t->character));
     TRY(data_words_create(&t->piece));
     TRY(data_merges_create(&t->merges));

@@ -79,8 +79,8 @@ static void drop_row(const struct host *k, enum model_tensor_kind kind, int64_t 
     const float factor = (float)(1.0 / (1.0 - rate));
     const int64_t T = k->T;
     const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / T);
-    const uint64_t index =
-        sample << (LAYER_BITS + KIND_BITS) | (uint64_t)k->stage.layer << KIND_BITS | (uint64_t)kind;
+    const uint64_t layer = (uint64_t)k->stage.layer & ((1U << LAYER_BITS) - 1); /* head: the last */
+    const uint64_t index = sample << (LAYER_BITS + KIND_BITS) | layer << KIND_BITS | (uint64_t)kind;
     uint32_t *word = host_thread(k, thread, HOST_WORDS);
     wsc_rng_words(word, k->dropout_seed, wsc_rng_stream(WSC_RNG_ADAPTER, index),
                   (uint64_t)(row % T * n), n);
@@ -112,9 +112,8 @@ static const void *matrix(const struct host *k, int first, enum model_tensor_kin
     return k->stage.weight[first + (int)kind];
 }
 
-/* The narrow side of the adapter as operands (m, r) of a thread: s x A', or s dy B. */
-static const void *narrow(const struct host *k, const struct num_product *p, const void *a,
-                          enum model_tensor_kind kind, int thread)
+const void *host_adapter_narrow(const struct host *k, const struct num_product *p, const void *a,
+                                enum model_tensor_kind kind, int thread)
 {
     const struct model_adapter *adapter = &k->model->adapter[kind];
     float *low = host_thread(k, thread, HOST_ADAPTED);
@@ -160,7 +159,7 @@ void host_adapter_add(const struct host *k, const struct num_product *p, const v
         a = dropped;
         in.lda = p->k;
     }
-    const void *low = narrow(k, &in, a, kind, at->thread);
+    const void *low = host_adapter_narrow(k, &in, a, kind, at->thread);
     if (p->trans_b)
         host_product(k, &shape, low, matrix(k, MODEL_ADAPTER_B, kind), c);
     else if (drops(k, kind))
@@ -179,9 +178,13 @@ struct sides {
     int64_t ld_x;
 };
 
-/* Rows of @p low (n, r) to the adapter's columns of a buffer of all adapters. */
-static void store(const struct host *k, enum host_buffer to, enum model_tensor_kind kind,
-                  const struct host_span *b, const void *low)
+void *host_adapter_column(const struct host *k, enum host_buffer of, enum model_tensor_kind kind)
+{
+    return host_at(k, k->buffer[of], column_of(k->model, (int)kind));
+}
+
+void host_adapter_store(const struct host *k, enum host_buffer to, enum model_tensor_kind kind,
+                        const struct host_span *b, const void *low)
 {
     const int64_t r = k->model->adapter[kind].r, columns = host_adapter_columns(k->model);
     const int64_t column = column_of(k->model, (int)kind);
@@ -208,9 +211,11 @@ static void fill_block(void *ctx, int64_t i, int thread)
         x = dropped;
         in.lda = s->ld_x;
     }
-    store(k, HOST_ADAPTER_X, g->kind, b, narrow(k, &in, x, g->kind, thread));
-    store(k, HOST_ADAPTER_DY, g->kind, b,
-          narrow(k, &out, host_const_at(k, g->dy, b->row * g->ld_dy), g->kind, thread));
+    host_adapter_store(k, HOST_ADAPTER_X, g->kind, b,
+                       host_adapter_narrow(k, &in, x, g->kind, thread));
+    host_adapter_store(
+        k, HOST_ADAPTER_DY, g->kind, b,
+        host_adapter_narrow(k, &out, host_const_at(k, g->dy, b->row * g->ld_dy), g->kind, thread));
 }
 
 static void adapter_grads(struct host *k, const struct host_grad *g, struct host_grad out[2])
@@ -242,8 +247,106 @@ int host_adapter_grads(struct host *k, const struct host_grad *grad, int n, stru
     int found = 0;
     for (int i = 0; i < n; i++) {
         if (grad[i].kind >= MODEL_N_KINDS || !host_has_adapter(k, grad[i].kind)) continue;
+        if (model_is_table(grad[i].kind) || grad[i].kind == MODEL_LM_HEAD_W) continue;
         adapter_grads(k, &grad[i], out + found);
         found += 2;
     }
     return found;
+}
+
+/* ---- the output layer ------------------------------------------------------------------------ */
+
+/* The vocabulary comes in blocks of columns: rows of B, and A in each. */
+
+static const enum model_tensor_kind output = MODEL_LM_HEAD_W;
+
+static const void *rows_of_b(const struct host *k, const struct host_columns *c)
+{
+    return host_const_at(k, matrix(k, MODEL_ADAPTER_B, output),
+                         c->first * k->model->adapter[output].r);
+}
+
+void host_adapter_logits(const struct host *k, const struct host_span *b,
+                         const struct host_columns *c, const void *xn, float *out, int thread)
+{
+    const struct host_lines at = {b->row, thread};
+    const struct num_product in = host_linear_shape(b->n, k->model->C, c->n);
+    struct num_product shape = host_linear_shape(b->n, k->model->adapter[output].r, c->n);
+    shape.beta = 1;
+    if (drops(k, output)) {
+        void *dropped = host_thread(k, thread, HOST_ADAPTED_IN);
+        drop_operands(k, output, &in, xn, &at, dropped, in.k);
+        xn = dropped;
+    }
+    host_product(k, &shape, host_adapter_narrow(k, &in, xn, output, thread), rows_of_b(k, c), out);
+}
+
+/* s A x for the gradient of B; x with dropout for that of A. */
+static void keep_input(const struct host *k, const struct host_span *b, int thread)
+{
+    const struct host_lines at = {b->row, thread};
+    const int64_t C = k->model->C, ld = host_adapter_dropped_columns(k->model);
+    const void *x = host_at(k, k->buffer[HOST_XN], b->row * C);
+    struct num_product in = host_linear_shape(b->n, C, 1);
+    if (drops(k, output)) {
+        void *dropped = host_at(k, k->buffer[HOST_ADAPTER_DROPPED],
+                                b->row * ld + dropped_column_of(k->model, (int)output));
+        drop_operands(k, output, &in, x, &at, dropped, ld);
+        x = dropped;
+        in.lda = ld;
+    }
+    host_adapter_store(k, HOST_ADAPTER_X, output, b,
+                       host_adapter_narrow(k, &in, x, output, thread));
+}
+
+void host_adapter_logits_backward(const struct host *k, const struct host_span *b,
+                                  const struct host_columns *c, const void *dlogits, int thread)
+{
+    const struct model_adapter *adapter = &k->model->adapter[output];
+    const struct host_lines at = {b->row, thread};
+    const int64_t C = k->model->C, r = adapter->r;
+    float *low = (float *)k->buffer[HOST_ADAPTER_LOGITS] + b->row * r;
+    float *dxn = (float *)k->buffer[HOST_DXN] + b->row * C;
+    struct num_product sum = host_linear_back_shape(b->n, r, c->n);
+    struct num_product shape = host_linear_back_shape(b->n, C, r);
+    sum.beta = c->first ? 1 : 0;
+    shape.beta = 1;
+    if (!c->first) keep_input(k, b, thread);
+    host_product(k, &sum, dlogits, rows_of_b(k, c), low);
+    if (c->first + c->n < c->all) return;
+    num_scale(low, (float)adapter->scale, b->n * r);
+    const void *operands = low;
+    if (!k->fp32) {
+        uint16_t *rounded = host_thread(k, thread, HOST_ADAPTED_OP);
+        host_narrow(k, rounded, low, b->n * r);
+        operands = rounded;
+    }
+    host_adapter_store(k, HOST_ADAPTER_DY, output, b, operands);
+    if (drops(k, output))
+        add_dropped(k, &shape, operands, output, &at, dxn);
+    else
+        host_product(k, &shape, operands, matrix(k, MODEL_ADAPTER_A, output), dxn);
+}
+
+int host_adapter_logits_grads(const struct host *k, const struct host_columns *c,
+                              const struct host_grad *g, struct host_grad out[2])
+{
+    const int64_t columns = host_adapter_columns(k->model);
+    if (!host_has_adapter(k, output)) return 0;
+    out[0] = out[1] = *g; /* dy' x over the leaf's rows, as of the matrix */
+    out[0].kind = MODEL_ADAPTER_B + output;
+    out[0].cols = k->model->adapter[output].r;
+    out[0].x = host_adapter_column(k, HOST_ADAPTER_X, output);
+    out[0].ld_x = columns;
+    if (c->first + c->n < c->all) return 1;
+    out[1].kind = MODEL_ADAPTER_A + output;
+    out[1].rows = k->model->adapter[output].r;
+    out[1].first_row = 0;
+    out[1].dy = host_adapter_column(k, HOST_ADAPTER_DY, output);
+    out[1].ld_dy = columns;
+    if (!drops(k, output)) return 2;
+    out[1].x =
+        host_at(k, k->buffer[HOST_ADAPTER_DROPPED], dropped_column_of(k->model, (int)output));
+    out[1].ld_x = host_adapter_dropped_columns(k->model);
+    return 2;
 }

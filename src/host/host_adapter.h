@@ -29,6 +29,32 @@ static inline bool host_has_adapter(const struct host *k, enum model_tensor_kind
  *  linear layer, or with p->trans_b false the gradient of its input. */
 void host_adapter_add(const struct host *k, const struct num_product *p, const void *a,
                       enum model_tensor_kind kind, const struct host_lines *at, float *c);
+/** What narrows the other way: rows (m, r) of a thread as operands, s x A' of @p a or, with
+ * p->trans_b false, s dy B. */
+const void *host_adapter_narrow(const struct host *k, const struct num_product *p, const void *a,
+                                enum model_tensor_kind kind, int thread);
+/** Rows of @p low (n, r) to the adapter's columns of HOST_ADAPTER_X or HOST_ADAPTER_DY, and where
+ *  those begin. */
+void host_adapter_store(const struct host *k, enum host_buffer to, enum model_tensor_kind kind,
+                        const struct host_span *b, const void *low);
+void *host_adapter_column(const struct host *k, enum host_buffer of, enum model_tensor_kind kind);
+
+/** A block of columns of the output layer: the first one, their number, that of all. */
+struct host_columns {
+    int64_t first, n, all;
+};
+/** Add the output layer's adapter to logits @p out (b->n, c->n) of the input @p xn. */
+void host_adapter_logits(const struct host *k, const struct host_span *b,
+                         const struct host_columns *c, const void *xn, float *out, int thread);
+/** Backward of a block of columns, in their order: what the gradients of the adapter need, and with
+ *  the last block its part of the input's gradient, added to HOST_DXN. @p dlogits: operands (b->n,
+ *  c->n). */
+void host_adapter_logits_backward(const struct host *k, const struct host_span *b,
+                                  const struct host_columns *c, const void *dlogits, int thread);
+/** Gradients of the block's rows of B and, with the last block, of A, beside that of the matrix's
+ *  rows @p g, to @p out; their number, 0 without an adapter. */
+int host_adapter_logits_grads(const struct host *k, const struct host_columns *c,
+                              const struct host_grad *g, struct host_grad out[2]);
 /** The gradients of the adapters of those of @p n gradients @p grad that have one, to @p out (two
  *  for each); returns their number. */
 int host_adapter_grads(struct host *k, const struct host_grad *grad, int n, struct host_grad *out);

@@ -59,6 +59,7 @@ struct head {
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
     const int32_t *span;    /**< (T) places after a key whose queries see it; NULL: all */
+    const int32_t *before;  /**< (T) places before a key whose queries see it; NULL: all */
     const int32_t *attends; /**< (T) 0 for a key that nobody sees; NULL: none of them */
     bool causal;
     struct host_shape shape;
@@ -99,6 +100,19 @@ static void look_into_cache(struct head *head)
     head->value = host_const_at(k, row, kv + head->kv_column);
 }
 
+/* Which keys a query of the sample does not see.  Of packed texts in both directions the first of a
+ * text is as far before a key as its position says; padding sees itself alone. */
+static void hide_keys(struct head *head)
+{
+    const struct data_batch *b = head->k->batch;
+    if (b->attention_span) head->span = b->attention_span + head->row;
+    if (head->causal) return;
+    if (head->span)
+        head->before = b->position_ids + head->row;
+    else if (b->attends)
+        head->attends = b->attends + head->row;
+}
+
 /* Pointers of query head @p h of a sample; query heads of a group share one head of keys and
  * values. */
 static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread)
@@ -124,7 +138,7 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .ld_kv = ld,
         .window = model_window(m, l),
         .sinks = m->sink_tokens,
-        .shape = {.scale = (float)(m->qk_scale /
+        .shape = {.scale = (float)(k->stack->qk_scale /
                                    (m->zoo.scale_qk_dot_by_layer_idx ? (double)(l + 1) : 1.0)),
                   .cap = (float)m->zoo.attention_logit_softcapping,
                   .slope = model_alibi_slope(m, h)},
@@ -142,8 +156,7 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
     if (model_norms_heads(m)) head.dk_normed = k->buffer[HOST_DNORMED_K];
     if (k->cached) take_new_positions(&head, sample);
     if (k->cached && k->stack->causal) look_into_cache(&head);
-    if (k->batch->attention_span) head.span = k->batch->attention_span + row;
-    if (k->batch->attends && !k->stack->causal) head.attends = k->batch->attends + row;
+    hide_keys(&head);
     head.plain = !head.window && !head.span && !head.attends && !(head.shape.cap > 0) &&
                  head.shape.slope == 0 && !head.relative;
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
@@ -176,7 +189,7 @@ static struct head cross_head_of(struct host *k, int64_t sample, int64_t h, int 
         .end = k->T,
         .ld = q,
         .ld_kv = 2 * kv,
-        .shape = {.scale = (float)m->qk_scale},
+        .shape = {.scale = (float)k->stack->qk_scale},
         .attends = memory->batch->attends + key_row,
         .q = host_const_at(k, host_kept_operands(k, HOST_CROSS_Q, layer, q), row * q + column),
         .key = host_const_at(k, keys, kv_column),
@@ -290,6 +303,24 @@ static void shape_row(const struct head *head, const struct queries *q, float *r
     if (head->relative) num_add(row, head->relative + q->first_key - t, n);
 }
 
+/* True where a soft cap comes before something that is added by distance, as in the Model Zoo. */
+static bool adds_to_capped(const struct head *head)
+{
+    return head->shape.cap > 0 && (head->shape.slope != 0 || head->relative);
+}
+
+/* Scores of query t with n keys of the tile, and the derivatives of the cap at them. */
+static void shape_capped_row(const struct head *head, const struct queries *q, float *row,
+                             float *slopes, int64_t t, int64_t n)
+{
+    const struct host_shape capped = {.scale = head->shape.scale, .cap = head->shape.cap};
+    const struct host_shape added = {.scale = 1, .slope = head->shape.slope};
+    host_softmax_shape(&capped, row, 0, n);
+    host_softmax_cap_slopes(capped.cap, row, slopes, n);
+    host_softmax_shape(&added, row, (float)(t - q->first_key), n);
+    if (head->relative) num_add(row, head->relative + q->first_key - t, n);
+}
+
 /* Keys of the tile that query t can see: those up to its own place, or with attention in both
  * directions all. */
 static int64_t keys_of(const struct head *head, const struct queries *q, int64_t t)
@@ -310,6 +341,8 @@ static void hide_row(const struct head *head, const struct queries *q, float *ro
         row[j] = hidden;
     for (int64_t key = first; head->span && key < first + n && key < t; key++)
         if (t - key > head->span[key]) row[key - first] = hidden;
+    for (int64_t key = t < first ? first : t + 1; head->before && key < first + n; key++)
+        if (key - t > head->before[key]) row[key - first] = hidden;
     for (int64_t key = first; head->attends && key < first + n; key++)
         if (!head->attends[key]) row[key - first] = hidden;
 }
@@ -444,26 +477,6 @@ static void project_rows_backward(struct host *k, const struct host_span *b, int
     host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
 }
 
-/* Probabilities of a row, and the gradient of its scores: ds = p (dp - sum_j p_j dp_j) scale. */
-static void softmax_row_backward(const struct head *head, const struct queries *q, int64_t t,
-                                 float dot, float *row, float *drow)
-{
-    const int64_t n = keys_of(head, q, t), padded = host_padded(n);
-    const struct host_softmax_stats stats = {
-        .max = head->softmax[2 * t], .inv_sum = head->softmax[2 * t + 1], .dot = dot};
-    drop_row(head, q, drow, t, n);
-    if (head->plain) {
-        host_softmax_backward(&stats, head->shape.scale, row, drow, padded);
-    } else {
-        shape_row(head, q, row, t, n);
-        hide_row(head, q, row, t, n, stats.max - 200); /* whose exponential is 0 */
-        host_softmax_shaped_backward(&stats, &head->shape, row, drow, n);
-    }
-    drop_row(head, q, row, t, n);
-    memset(row + n, 0, (size_t)(q->n_keys - n) * sizeof *row);
-    memset(drow + n, 0, (size_t)(q->n_keys - n) * sizeof *drow);
-}
-
 /* Gradients of the scores of query t, without their scale, to the sums of their buckets. */
 static void sum_buckets(const struct head *head, const struct queries *q, const float *drow,
                         int64_t t)
@@ -476,6 +489,45 @@ static void sum_buckets(const struct head *head, const struct queries *q, const 
     for (int64_t j = 0; j < n; j++)
         sum[bucket[j]] +=
             (double)drow[j] * per_scale * host_relative_factor(k, q->first_key + j - t);
+}
+
+/* Scores of query t again, their probabilities and their gradient.  What is added by distance has
+ * that of a capped score, which then goes through the cap. */
+static void shaped_row_backward(const struct head *head, const struct queries *q, int64_t t,
+                                const struct host_softmax_stats *stats, float *row, float *drow)
+{
+    const int64_t n = keys_of(head, q, t);
+    const float hidden = stats->max - 200; /* whose exponential is 0 */
+    const bool apart = adds_to_capped(head);
+    float *slopes = apart ? host_thread(head->k, head->thread, HOST_CAP_SLOPES) : NULL;
+    const struct host_shape shape = {.scale = head->shape.scale,
+                                     .cap = apart ? 0 : head->shape.cap};
+    if (apart)
+        shape_capped_row(head, q, row, slopes, t, n);
+    else
+        shape_row(head, q, row, t, n);
+    hide_row(head, q, row, t, n, hidden);
+    host_softmax_shaped_backward(stats, &shape, row, drow, n);
+    if (head->relative) sum_buckets(head, q, drow, t);
+    for (int64_t j = 0; apart && j < n; j++)
+        drow[j] *= slopes[j];
+}
+
+/* Probabilities of a row, and the gradient of its scores: ds = p (dp - sum_j p_j dp_j) scale. */
+static void softmax_row_backward(const struct head *head, const struct queries *q, int64_t t,
+                                 float dot, float *row, float *drow)
+{
+    const int64_t n = keys_of(head, q, t), padded = host_padded(n);
+    const struct host_softmax_stats stats = {
+        .max = head->softmax[2 * t], .inv_sum = head->softmax[2 * t + 1], .dot = dot};
+    drop_row(head, q, drow, t, n);
+    if (head->plain)
+        host_softmax_backward(&stats, head->shape.scale, row, drow, padded);
+    else
+        shaped_row_backward(head, q, t, &stats, row, drow);
+    drop_row(head, q, row, t, n);
+    memset(row + n, 0, (size_t)(q->n_keys - n) * sizeof *row);
+    memset(drow + n, 0, (size_t)(q->n_keys - n) * sizeof *drow);
 }
 
 /* sum_j p_j dp_j of each query: the output of attention times its gradient. */
@@ -505,7 +557,6 @@ static void scores_backward(const struct head *head, const struct queries *q)
         const int64_t t = q->first + i;
         float *row = score + i * ld, *drow = dscore + i * ld;
         softmax_row_backward(head, q, t, dot[i], row, drow);
-        if (head->relative) sum_buckets(head, q, drow, t);
         row_to_operands(head, host_thread(k, head->thread, HOST_SCORE_OP), i, row, q->n_keys);
         row_to_operands(head, host_thread(k, head->thread, HOST_DSCORE_OP), i, drow, q->n_keys);
     }

@@ -18,6 +18,7 @@
 #include "host_row_blocks.h"
 #include "host_sparse.h"
 #include "host_state.h"
+#include "host_table_adapter.h"
 
 #include <string.h>
 
@@ -34,8 +35,10 @@ static const float *table_row(const struct host *k, enum model_tensor_kind kind,
     return scratch;
 }
 
-/* The row of token @p row before norm, scale and dropout. */
-static void embedding_row(const struct host *k, int64_t row, float *x, int thread)
+/* The row of token @p row before norm, scale and dropout; @p adapted: what adapters add, or NULL.
+ */
+static void embedding_row(const struct host *k, int64_t row, const float *adapted, float *x,
+                          int thread)
 {
     int64_t C = k->model->C, t = host_position(k, row);
     float *scratch = host_thread(k, thread, HOST_ROW2);
@@ -47,6 +50,7 @@ static void embedding_row(const struct host *k, int64_t row, float *x, int threa
         num_add(x, table_row(k, MODEL_WTT, k->batch->token_types[row], scratch), C);
     if (k->model->zoo.position_embedding_type == ZOO_POSITION_FIXED)
         num_add(x, (const float *)k->buffer[HOST_TABLE] + t * C, C);
+    if (adapted) num_add(x, adapted, C);
 }
 
 /* Where embeddings_scale acts on a row, and on its gradient. */
@@ -74,9 +78,10 @@ static void embed_rows(struct host *k, const struct host_span *b, int thread)
 {
     const bool normed = k->model->zoo.embedding_layer_norm;
     int64_t C = k->model->C;
+    const float *adapted = host_table_adapter_rows(k, b, thread);
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         float *x = host_x(k, host_start(k)) + i * C, *raw = host_thread(k, thread, HOST_ROW);
-        embedding_row(k, i, normed ? raw : x, thread);
+        embedding_row(k, i, adapted ? adapted + (i - b->row) * C : NULL, normed ? raw : x, thread);
         scale_row(k, BEFORE_NORM, raw);
         if (normed) host_norm_row(k, MODEL_NORME_W, x, raw, host_embed_stats(k) + 2 * i);
         scale_row(k, AFTER_NORM, x);
@@ -138,12 +143,13 @@ static void embed_rows_backward(struct host *k, const struct host_span *b, int t
     const bool normed = k->model->zoo.embedding_layer_norm;
     int64_t C = k->model->C;
     float *dres = k->buffer[HOST_DRES], *dxn = k->buffer[HOST_DXN], *raw = host_x(k, 0);
+    const float *adapted = normed ? host_table_adapter_rows(k, b, thread) : NULL;
     for (int64_t i = b->row; i < b->row + b->n; i++) {
         scale_row(k, AFTER_NORM, dres + i * C);
         drop_row(k, i, dres + i * C, thread);
         if (!normed) continue;
         memcpy(dxn + i * C, dres + i * C, (size_t)C * sizeof *dxn);
-        embedding_row(k, i, raw + i * C, thread);
+        embedding_row(k, i, adapted ? adapted + (i - b->row) * C : NULL, raw + i * C, thread);
         scale_row(k, BEFORE_NORM, raw + i * C);
     }
     if (normed) host_norm_backward(k, b, MODEL_NORME_W, raw, host_embed_stats(k), dres, true);
@@ -154,8 +160,9 @@ static void embed_rows_backward(struct host *k, const struct host_span *b, int t
 void host_embed_backward(struct host *k)
 {
     int64_t C = k->model->C;
-    enum { TABLES = 4 };
-    struct host_grad grad[TABLES + 2] = {
+    enum { TABLES = 4, NORM = 2, ADAPTERS = 4 };
+    int n = TABLES;
+    struct host_grad grad[TABLES + NORM + ADAPTERS] = {
         {.kind = MODEL_WTE, .rows = k->stage.rows[MODEL_WTE], .leaf = token_leaf},
         {.kind = MODEL_WPE, .rows = k->stage.rows[MODEL_WPE], .leaf = position_leaf},
         {.kind = MODEL_WTT, .rows = k->stage.rows[MODEL_WTT], .leaf = type_leaf},
@@ -166,10 +173,13 @@ void host_embed_backward(struct host *k)
     }
     if (k->model->tied) grad[0].tied = HOST_TIED_EMBED;
     host_each_block(k, embed_rows_backward);
-    if (k->model->zoo.embedding_layer_norm)
-        host_norm_grads(k, grad + TABLES, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),
+    if (k->model->zoo.embedding_layer_norm) {
+        host_norm_grads(k, grad + n, MODEL_NORME_W, k->buffer[HOST_DXN], host_x(k, 0),
                         host_embed_stats(k));
-    host_sum_grads(k, grad, TABLES + (k->model->zoo.embedding_layer_norm ? 2 : 0));
+        n += NORM;
+    }
+    n += host_table_adapter_grads(k, grad + n);
+    host_sum_grads(k, grad, n);
 }
 
 /* ---- norm1 and the projections to q, k, v */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A mixture of experts (Shazeer et al. 2017; top-k of a softmax as in Jiang et al. 2024): every
- * token goes through the networks that a router chooses and through the shared ones.
+/* A mixture of experts (Shazeer et al. 2017): every token goes through the networks that a router
+ * (host_router.c) chooses and through the shared ones; a network's weight multiplies its result, or
+ * with probability_before_ffn its input.
  *
  * The pairs of a token and one of its networks are *places*.  They are sorted by leaf, then by
  * network, then by token, so that a network's tokens of a leaf are consecutive rows: products have
@@ -14,6 +15,7 @@
 #include "host_gradient.h"
 #include "host_operands.h"
 #include "host_order.h"
+#include "host_router.h"
 #include "host_row_blocks.h"
 #include "host_state.h"
 
@@ -28,24 +30,6 @@ static int64_t n_slots(const struct host *k)
     return model_active_ffns(k->model);
 }
 
-/* Copy number of a kept buffer. */
-static int64_t kept_layer(const struct host *k)
-{
-    return k->training ? k->stage.layer : 0;
-}
-
-/* Probabilities of a layer's router (N, E). */
-static float *routed(const struct host *k, int64_t layer)
-{
-    return host_kept(k, HOST_ROUTED, layer, k->model->experts);
-}
-
-/* The networks of every row (N, S). */
-static struct host_chosen *chosen(const struct host *k, int64_t layer)
-{
-    return (struct host_chosen *)k->buffer[HOST_CHOSEN] + layer * k->max_rows * n_slots(k);
-}
-
 /* Place p of the order: which row and which of its slots. */
 struct place {
     int64_t row, slot;
@@ -53,7 +37,8 @@ struct place {
 
 static struct place *places(const struct host *k)
 {
-    return (struct place *)k->buffer[HOST_ORDER] + kept_layer(k) * k->max_rows * n_slots(k);
+    return (struct place *)k->buffer[HOST_ORDER] +
+           host_router_kept_layer(k) * k->max_rows * n_slots(k);
 }
 
 /* Input of the networks (N, C): the output of the norm before them. */
@@ -61,69 +46,6 @@ static const void *inputs(const struct host *k)
 {
     return k->model->norm3 ? k->buffer[HOST_XN]
                            : host_kept_operands(k, HOST_NORMED, k->stage.layer, k->model->C);
-}
-
-/* ---- the router */
-
-/* In place over the E experts of a row. */
-static void softmax(float *p, int64_t n)
-{
-    const float sum = num_exp_row(p, p, num_max(p, n), n);
-    for (int64_t e = 0; e < n; e++)
-        p[e] /= sum;
-}
-
-/* The most probable expert of those not taken yet; of equals the first. */
-static int32_t most_probable(const struct host_chosen *taken, int64_t n_taken, const float *p,
-                             int64_t n)
-{
-    int32_t best = -1;
-    for (int32_t e = 0; e < n; e++) {
-        bool free = true;
-        for (int64_t s = 0; s < n_taken; s++)
-            free = free && taken[s].expert != e;
-        if (free && (best < 0 || p[e] > p[best])) best = e;
-    }
-    return best;
-}
-
-/* Weights: the chosen probabilities, divided by their sum and what the null expert takes. */
-static void choose(const struct model *m, const float *p, struct host_chosen *slot)
-{
-    float sum = (float)m->zoo.moe.null_expert_bias;
-    for (int64_t s = 0; s < m->active_experts; s++) {
-        slot[s].expert = most_probable(slot, s, p, m->experts);
-        slot[s].weight = p[slot[s].expert];
-        sum += slot[s].weight;
-    }
-    for (int64_t s = 0; m->zoo.moe.expert_weighting_normalization && s < m->active_experts; s++)
-        slot[s].weight /= sum;
-    for (int64_t s = 0; s < m->shared_experts; s++) {
-        struct host_chosen *shared = &slot[m->active_experts + s];
-        *shared = (struct host_chosen){.expert = (int32_t)(m->experts + s), .weight = 1};
-    }
-}
-
-/* Probabilities and choice of a block of rows. Hash routing chooses by the token's id modulo E. */
-static void route_rows(struct host *k, const struct host_span *b, int thread)
-{
-    const struct model *m = k->model;
-    const int64_t E = m->experts, S = n_slots(k), l = k->stage.layer;
-    float *p = routed(k, l) + b->row * E;
-    const void *xn = host_ffn_normed(
-        k, b, m->norm3 ? host_at(k, k->buffer[HOST_XN], b->row * m->C) : NULL, false, thread);
-    struct num_product shape = host_linear_shape(b->n, m->C, E);
-    host_product(k, &shape, xn, k->stage.weight[MODEL_ROUTER_W], p);
-    for (int64_t i = 0; i < b->n; i++) {
-        float *row = p + i * E;
-        if (m->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH) {
-            memset(row, 0, (size_t)E * sizeof *row);
-            row[k->batch->input_ids[b->row + i] % E] = 1;
-        } else {
-            softmax(row, E);
-        }
-        choose(m, row, chosen(k, kept_layer(k)) + (b->row + i) * S);
-    }
 }
 
 /* ---- the order */
@@ -134,7 +56,7 @@ static void sort_leaf(void *ctx, int64_t leaf, int thread)
     struct host *k = ctx;
     const struct host_span *rows = &k->leaf[leaf];
     const int64_t S = n_slots(k), n_ffns = model_n_ffns(k->model);
-    struct host_chosen *slot = chosen(k, kept_layer(k)) + rows->row * S;
+    struct host_chosen *slot = host_router_chosen(k) + rows->row * S;
     int64_t *range = host_expert_ranges(k, leaf), at = rows->row * S;
     (void)thread;
     for (int64_t e = 0; e < n_ffns; e++) {
@@ -174,6 +96,12 @@ static void each_place(struct host *k, void (*rows)(struct host *k, const struct
     num_parallel(k->n_leaves * model_n_ffns(k->model), run_places, &each);
 }
 
+/* The weight of a place. */
+static float weight_at(const struct host *k, const struct place *p)
+{
+    return host_router_chosen(k)[p->row * n_slots(k) + p->slot].weight;
+}
+
 /* out (n, C) = the rows of @p from (N, C) that the places stand for. */
 static void collect(const struct host *k, const struct host_span *p, const void *from, void *out)
 {
@@ -184,6 +112,21 @@ static void collect(const struct host *k, const struct host_span *p, const void 
                (size_t)C * (k->fp32 ? 4 : 2));
 }
 
+/* Inputs (n, C) of a network's places, times their weights where those act before it. */
+static void collect_inputs(const struct host *k, const struct host_span *p, void *out, int thread)
+{
+    const int64_t C = k->model->C;
+    float *row = host_thread(k, thread, HOST_ROW);
+    collect(k, p, inputs(k), out);
+    for (int64_t i = 0; k->model->zoo.moe.probability_before_ffn && i < p->n; i++) {
+        void *x = host_at(k, out, i * C);
+        const float *wide = host_widened(k, x, row, C);
+        if (wide != row) memcpy(row, wide, (size_t)C * sizeof *row);
+        num_scale(row, weight_at(k, places(k) + p->row + i), C);
+        host_to_operands(k, x, row, C);
+    }
+}
+
 /* ---- forward */
 
 static void ffn0_places(struct host *k, const struct host_span *p, int64_t expert, int thread)
@@ -191,13 +134,13 @@ static void ffn0_places(struct host *k, const struct host_span *p, int64_t exper
     const int64_t width = model_ffn_features(k->model);
     void *xn = host_thread(k, thread, HOST_OPERAND);
     float *pre = host_kept(k, HOST_PRE, k->stage.layer, n_slots(k) * width) + p->row * width;
-    collect(k, p, inputs(k), xn);
+    collect_inputs(k, p, xn, thread);
     host_ffn_linear(k, xn, p->n, expert, NULL, pre);
 }
 
 void host_experts_ffn0(struct host *k)
 {
-    host_each_block(k, route_rows);
+    host_router_choose(k);
     num_parallel(k->n_leaves, sort_leaf, k);
     each_place(k, ffn0_places);
 }
@@ -221,7 +164,7 @@ static void ffn1_places(struct host *k, const struct host_span *p, int64_t exper
 static void sum_places(const struct host *k, int64_t row, bool weighted, float *sum)
 {
     const int64_t C = k->model->C, S = n_slots(k);
-    const struct host_chosen *slot = chosen(k, kept_layer(k)) + row * S;
+    const struct host_chosen *slot = host_router_chosen(k) + row * S;
     memset(sum, 0, (size_t)C * sizeof *sum);
     for (int64_t s = 0; s < S; s++) {
         const float *result = (const float *)k->buffer[HOST_PLACES] + slot[s].at * C;
@@ -237,7 +180,7 @@ static void combine_rows(struct host *k, const struct host_span *b, int thread)
     const int64_t C = k->model->C;
     float *sum = host_branch_out(k, &host_ffn_branch, b, thread);
     for (int64_t i = 0; i < b->n; i++)
-        sum_places(k, b->row + i, true, sum + i * C);
+        sum_places(k, b->row + i, !k->model->zoo.moe.probability_before_ffn, sum + i * C);
     host_add_branch(k, &host_ffn_branch, b, sum, NULL, thread);
 }
 
@@ -272,6 +215,7 @@ static void ffn1_places_backward(struct host *k, const struct host_span *p, int6
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
     const int64_t S = n_slots(k);
+    const bool before = k->model->zoo.moe.probability_before_ffn;
     const float *pre = host_kept(k, HOST_PRE, k->stage.layer, S * width) + p->row * width;
     const float *bias = host_expert_vector(k, MODEL_FFN1_B, expert);
     float *dact = host_thread(k, thread, HOST_WIDE), *row = host_thread(k, thread, HOST_ROW2);
@@ -281,13 +225,13 @@ static void ffn1_places_backward(struct host *k, const struct host_span *p, int6
     host_product(k, &shape, dy, host_expert_weight(k, MODEL_FFN1_W, expert), dact);
     for (int64_t i = 0; i < p->n; i++) {
         const struct place *place = places(k) + p->row + i;
-        const struct host_chosen *slot = chosen(k, kept_layer(k)) + place->row * S + place->slot;
+        const float weight = before ? 1 : weight_at(k, place);
         const float *d = host_widened(k, host_const_at(k, dy, i * C), row, C);
         float *dweight = (float *)k->buffer[HOST_DCHOSEN] + place->row * S + place->slot;
         *dweight = bias ? num_dot(d, bias, C) : 0;
-        *dweight += weigh(k, dact + i * F, pre + i * width, slot->weight, thread);
+        *dweight += weigh(k, dact + i * F, pre + i * width, weight, thread);
         if (d != row) memcpy(row, d, (size_t)C * sizeof *row);
-        num_scale(row, slot->weight, C);
+        num_scale(row, weight, C);
         host_to_operands(k, host_at(k, k->buffer[HOST_PLACES_DY], (p->row + i) * C), row, C);
     }
     host_ffn_activate_backward(k, p, pre, dact, host_at(k, k->buffer[HOST_ACT], p->row * F),
@@ -309,111 +253,26 @@ void host_experts_ffn1_backward(struct host *k)
     host_sum_grads(k, grad, host_branch_norm_grads(k, &host_ffn_branch, grad));
 }
 
-/* ---- load balancing: Fedus et al. 2022 (Switch), eq. 4, as the Model Zoo takes it: per sample,
- * with both factors averaged over the layers and over the tokens of the loss mask */
-
-/* Fraction of a sample's tokens that each expert gets. */
-static double *load_of(const struct host *k, int64_t sample)
-{
-    return (double *)k->buffer[HOST_LOAD] + sample * k->model->experts;
-}
-
-/* Tokens of the sample that count. */
-static int64_t count_mask(const struct host *k, int64_t sample)
-{
-    const int64_t T = k->model->T;
-    int64_t n = 0;
-    for (int64_t t = 0; t < T; t++)
-        n += k->batch->mask[sample * T + t] != 0;
-    return n;
-}
-
-/* Mean probability of expert @p e, and the share of tokens that it gets, which is kept. */
-static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_t n)
-{
-    const struct model *m = k->model;
-    double probability = 0, count = 0;
-    for (int64_t l = 0; l < m->L; l++) {
-        const float *p = routed(k, l);
-        const struct host_chosen *slot = chosen(k, l);
-        for (int64_t row = sample * m->T; row < (sample + 1) * m->T; row++) {
-            if (!k->batch->mask[row]) continue;
-            probability += (double)p[row * m->experts + e];
-            for (int64_t s = 0; s < m->active_experts; s++)
-                count += slot[row * n_slots(k) + s].expert == e;
-        }
-    }
-    const double each = (double)(n * m->L);
-    load_of(k, sample)[e] = count / each;
-    return probability / each * (count / each);
-}
-
-/* E times the sum over experts of mean probability times fraction of tokens, times the factor of
- * the params file; sample by sample in double precision. */
-double host_balance_loss(const struct host *k, const struct host_span *leaf)
-{
-    const struct model *m = k->model;
-    double sum = 0;
-    if (!m->experts || !(m->load_balance > 0)) return 0;
-    for (int64_t row = leaf->row; row < leaf->row + leaf->n; row += m->T) {
-        const int64_t sample = row / m->T, n = count_mask(k, sample);
-        double product = 0;
-        for (int64_t e = 0; n && e < m->experts; e++)
-            product += balance_of(k, sample, e, n);
-        sum += product * (m->balance_by_tokens ? (double)n : 1);
-    }
-    return sum * m->load_balance * (double)m->experts;
-}
-
-/* Its gradient with respect to the probability of expert @p e at a token of the mask. */
-static float balance_gradient(const struct host *k, int64_t row, int64_t e)
-{
-    const struct model *m = k->model;
-    const int64_t sample = row / m->T;
-    if (!(m->load_balance > 0) || !k->batch->mask[row]) return 0;
-    const double n = m->balance_by_tokens ? 1 : (double)count_mask(k, sample);
-    return (float)(k->gradient_scale * m->load_balance * (double)m->experts *
-                   load_of(k, sample)[e] / ((double)m->L * n));
-}
-
 /* ---- backward of router and first layers */
 
-/* Gradient of the router's output from those of the weights: through their division by the sum,
- * then through the softmax. */
-static void router_row(const struct host *k, int64_t row, float *d)
+/* The norm's output again. */
+static void normed_rows(struct host *k, const struct host_span *b, int thread)
 {
-    const struct model *m = k->model;
-    const int64_t E = m->experts, S = n_slots(k);
-    const float *p = routed(k, k->stage.layer) + row * E;
-    const float *dweight = (const float *)k->buffer[HOST_DCHOSEN] + row * S;
-    const struct host_chosen *slot = chosen(k, kept_layer(k)) + row * S;
-    float sum = 1, mixed = 0;
-    for (int64_t e = 0; e < E; e++)
-        d[e] = balance_gradient(k, row, e);
-    if (m->zoo.moe.expert_weighting_normalization) {
-        sum = (float)m->zoo.moe.null_expert_bias;
-        for (int64_t s = 0; s < m->active_experts; s++) {
-            sum += p[slot[s].expert];
-            mixed += dweight[s] * slot[s].weight;
-        }
-    }
-    for (int64_t s = 0; s < m->active_experts; s++)
-        d[slot[s].expert] += (dweight[s] - mixed) / sum;
-    const float mean = num_dot(d, p, E);
-    for (int64_t e = 0; e < E; e++)
-        d[e] = m->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH ? 0 : p[e] * (d[e] - mean);
+    (void)host_ffn_normed(k, b, host_at(k, k->buffer[HOST_XN], b->row * k->model->C), true, thread);
 }
 
-/* Gradient of the router's logits of a block of rows; HOST_XN is there again for its weight
- * gradient. */
-static void router_rows_backward(struct host *k, const struct host_span *b, int thread)
+/* Where weights act before the networks: gradient of each weight, the place's input times the
+ * gradient of what the network took, and that gradient times the weight. */
+static void weigh_inputs_backward(const struct host *k, const struct host_span *p, int thread)
 {
-    const int64_t E = k->model->experts, C = k->model->C;
-    float *d = host_thread(k, thread, HOST_ROW2);
-    (void)host_ffn_normed(k, b, host_at(k, k->buffer[HOST_XN], b->row * C), true, thread);
-    for (int64_t i = b->row; i < b->row + b->n; i++) {
-        router_row(k, i, d);
-        host_to_operands(k, host_at(k, k->buffer[HOST_DROUTED], i * E), d, E);
+    const int64_t C = k->model->C, S = n_slots(k);
+    float *row = host_thread(k, thread, HOST_ROW);
+    for (int64_t i = 0; i < p->n; i++) {
+        const struct place *place = places(k) + p->row + i;
+        float *d = (float *)k->buffer[HOST_PLACES] + (p->row + i) * C;
+        const float *x = host_widened(k, host_const_at(k, inputs(k), place->row * C), row, C);
+        ((float *)k->buffer[HOST_DCHOSEN])[place->row * S + place->slot] = num_dot(d, x, C);
+        num_scale(d, weight_at(k, place), C);
     }
 }
 
@@ -422,10 +281,10 @@ static void ffn0_places_backward(struct host *k, const struct host_span *p, int6
                                  int thread)
 {
     const int64_t C = k->model->C, width = model_ffn_features(k->model);
-    (void)thread;
-    collect(k, p, inputs(k), host_at(k, k->buffer[HOST_PLACES_XN], p->row * C));
+    collect_inputs(k, p, host_at(k, k->buffer[HOST_PLACES_XN], p->row * C), thread);
     host_ffn_linear_back(k, host_at(k, k->buffer[HOST_DPRE], p->row * width), p->n, expert, NULL,
                          (float *)k->buffer[HOST_PLACES] + p->row * C);
+    if (k->model->zoo.moe.probability_before_ffn) weigh_inputs_backward(k, p, thread);
 }
 
 /* dxn of a token: its places in the order of its slots, then the router's part. */
@@ -460,8 +319,9 @@ void host_experts_ffn0_backward(struct host *k)
 {
     const int64_t C = k->model->C, E = k->model->experts;
     struct host_grad grad[3];
-    host_each_block(k, router_rows_backward);
+    host_each_block(k, normed_rows);
     each_place(k, ffn0_places_backward);
+    host_each_block(k, host_router_rows_backward);
     host_each_block(k, input_rows_backward);
     for (int64_t e = 0; e < model_n_ffns(k->model); e++)
         sum_expert_grads(k, e);

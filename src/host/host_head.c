@@ -3,13 +3,14 @@
  * sum (Milakov and Gimelshein 2018) or squared error, and backward from logits that were kept or
  * are computed again.  host_head_input.c has what comes before the output layer. */
 #include "host_head.h"
+#include "host_adapter.h"
 #include "host_buffers.h"
-#include "host_experts.h"
 #include "host_grad.h"
 #include "host_gradient.h"
 #include "host_head_input.h"
 #include "host_operands.h"
 #include "host_pairs.h"
+#include "host_router.h"
 #include "host_row_blocks.h"
 #include "host_spans.h"
 #include "host_state.h"
@@ -73,15 +74,23 @@ static bool counts(const struct host *k, int64_t i)
     return host_head(k)->rows == MODEL_ROWS_FIRST || k->batch->mask[host_head_row(k, i)] != 0;
 }
 
+/* The block of columns that begins at @p first. */
+static struct host_columns columns_of(const struct host *k, int64_t first)
+{
+    return (struct host_columns){first, block_cols(k, first), host_head(k)->outputs};
+}
+
 /* Logits (n, cols) of a block of rows, from its normalised input. */
 static void logits_of(const struct host *k, const struct host_span *b, int64_t first,
-                      const void *xn, float *out)
+                      const void *xn, float *out, int thread)
 {
     int64_t C = k->model->C, cols = block_cols(k, first);
     float scale = (float)k->model->logits_scale, cap = (float)k->model->zoo.final_logit_softcapping;
     const float *bias = k->stage.vector[head_bias(k)];
     struct num_product shape = host_linear_shape(b->n, C, cols);
     host_product(k, &shape, xn, host_const_at(k, k->stage.weight[head_weight(k)], first * C), out);
+    const struct host_columns columns = columns_of(k, first);
+    if (host_has_adapter(k, head_weight(k))) host_adapter_logits(k, b, &columns, xn, out, thread);
     for (int64_t i = 0; bias && i < b->n; i++)
         num_add(out + i * cols, bias + first, cols);
     if (scale != 1.0F) num_scale(out, scale, b->n * cols);
@@ -179,7 +188,7 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
         int64_t cols = block_cols(k, first);
         float *logits =
             keeps(k) ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
-        logits_of(k, b, first, xn, logits);
+        logits_of(k, b, first, xn, logits, thread);
         copy_wanted(k, b, first, logits);
         for (int64_t i = 0; squares && i < b->n; i++)
             token[i].nats = square(k, b->row + i, logits[i]);
@@ -342,7 +351,7 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     float *logits = kept_logits(k, first, b->row);
     const void *operands = logits;
     if (first == 0) host_head_input(k, b, xn, true, thread);
-    if (!keeps(k)) logits_of(k, b, first, xn, logits);
+    if (!keeps(k)) logits_of(k, b, first, xn, logits, thread);
     dlogits(k, b, first, logits);
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
@@ -353,6 +362,9 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     shape.beta = first == 0 ? 0 : 1;
     host_product(k, &shape, operands, host_const_at(k, k->stage.weight[head_weight(k)], first * C),
                  (float *)k->buffer[HOST_DXN] + b->row * C);
+    const struct host_columns columns = columns_of(k, first);
+    if (host_has_adapter(k, head_weight(k)))
+        host_adapter_logits_backward(k, b, &columns, operands, thread);
 }
 
 /* Block of columns by block, because dlogits of a whole vocabulary need not fit; each gives its
@@ -361,7 +373,7 @@ static void output_backward(struct host *k)
 {
     const struct host_head_rows *r = host_head_rows(k);
     int64_t C = k->model->C, V = host_head(k)->outputs;
-    struct host_grad grad[2];
+    struct host_grad grad[4];
     for (k->vocab_at = 0; k->vocab_at < V; k->vocab_at += k->vocab_block) {
         int64_t first = k->vocab_at, cols = block_cols(k, first);
         const void *dlogits = k->fp32 ? kept_logits(k, first, 0) : k->buffer[HOST_DLOGITS];
@@ -371,7 +383,8 @@ static void output_backward(struct host *k)
         grad[0].first_row = grad[1].first_row = first;
         if (r->row) grad[0].span = grad[1].span = r->leaf;
         if (head_weight(k) == MODEL_WTE) grad[0].tied = HOST_TIED_HEAD;
-        host_sum_grads(k, grad, 2);
+        const struct host_columns columns = columns_of(k, first);
+        host_sum_grads(k, grad, 2 + host_adapter_logits_grads(k, &columns, grad, grad + 2));
     }
 }
 

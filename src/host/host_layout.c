@@ -136,6 +136,7 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     bytes[HOST_LOAD] = times(times(n_samples, m->experts), 8);
     bytes[HOST_ADAPTER_X] = bytes[HOST_ADAPTER_DY] =
         times(times(z->rows, host_adapter_columns(m)), op);
+    bytes[HOST_ADAPTER_LOGITS] = times(times(z->rows, m->adapter[MODEL_LM_HEAD_W].r), 4);
     bytes[HOST_ADAPTER_DROPPED] = times(times(z->rows, host_adapter_dropped_columns(m)), op);
     if (op == 2) {
         bytes[HOST_DRES_OP] = times(z->c, op);
@@ -177,6 +178,7 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
     if (m->zoo.norm_first_sandwich || m->norm_last)
         bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
     bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), kept);
+    if (zoo_moe_weighs_apart(&m->zoo.moe)) bytes[HOST_WEIGHING] = bytes[HOST_ROUTED];
     bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), kept);
     bytes[HOST_ORDER] = times(times(z->places, 16), kept);
     if (m->experts)
@@ -281,6 +283,8 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
     bytes[HOST_WORDS] = times(max64(max64(m->C, m->F), host_tile_width(limits, T)), 4);
     bytes[HOST_WORDS] = max64(bytes[HOST_WORDS], times(dropped, 4));
     bytes[HOST_DSCORE] = bytes[HOST_SCORE];
+    if (m->zoo.attention_logit_softcapping > 0)
+        bytes[HOST_CAP_SLOPES] = times(host_tile_width(limits, T), 4);
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(T, m->head_dim), 4);
     bytes[HOST_TREE] = times(times(host_tree_levels(n_samples), host_grad_block_max(m)), 4);

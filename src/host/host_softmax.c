@@ -28,6 +28,16 @@ NUM_CLONES void host_softmax_shape(const struct host_shape *s, float *row, float
     }
 }
 
+NUM_CLONES void host_softmax_cap_slopes(float cap, const float *restrict row,
+                                        float *restrict slopes, int64_t n)
+{
+    const float per_cap = 1.0F / cap;
+    for (int64_t j = 0; j < n; j++) {
+        const float share = row[j] * per_cap;
+        slopes[j] = 1.0F - share * share;
+    }
+}
+
 /* A row without a key that is seen leaves the maximum at -inf; its exponentials are 0. */
 NUM_CLONES void host_softmax_add(struct host_softmax *s, float *row, float scale, int64_t n,
                                  float *out, int64_t d)

@@ -34,6 +34,8 @@ struct host_softmax_stats {
  *  that of the scores before their scale, p (dp - dot) scale. */
 void host_softmax_backward(const struct host_softmax_stats *s, float scale, float *row, float *drow,
                            int64_t n);
+/** Derivatives of a soft cap @p cap at the n capped scores of @p row: 1 - (value/cap)^2. */
+void host_softmax_cap_slopes(float cap, const float *row, float *slopes, int64_t n);
 /** Gradient from scores after host_softmax_shape(); the slope of c tanh(s/c) is 1 - (value/c)^2. */
 void host_softmax_shaped_backward(const struct host_softmax_stats *s,
                                   const struct host_shape *shape, float *row, float *drow,

@@ -57,7 +57,8 @@ enum host_buffer {
     HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
     HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
     HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
-    HOST_ROUTED,    /**< kept: (N, E) probabilities of the experts */
+    HOST_ROUTED,    /**< kept: (N, E), what the router selects experts by, mostly probabilities */
+    HOST_WEIGHING,  /**< kept: (N, E), what weighs the experts where that is something else */
     HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
     HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
     HOST_RANGES,    /**< kept: first place of every leaf and expert */
@@ -104,6 +105,7 @@ enum host_buffer {
     HOST_DRELATIVE,       /**< training: doubles, its gradient by stack, sample, head and bucket */
     HOST_ADAPTER_X,       /**< training: operands (N, ranks), s A x of each adapter */
     HOST_ADAPTER_DY,      /**< training: operands (N, ranks), s B' dy of each adapter */
+    HOST_ADAPTER_LOGITS,  /**< training: (N, rank), B' dlogits of the output layer's adapter */
     HOST_ADAPTER_DROPPED, /**< training: operands (N, inputs) of adapters with dropout */
     HOST_N_BUFFERS
 };
@@ -118,7 +120,8 @@ enum host_thread_buffer {
     HOST_DSCORE,
     HOST_SCORE_OP, /**< 16-bit: the same as operands */
     HOST_DSCORE_OP,
-    HOST_HEAD_OUT, /**< (queries, d) */
+    HOST_CAP_SLOPES, /**< training: derivatives of a soft cap below weights by distance, one row */
+    HOST_HEAD_OUT,   /**< (queries, d) */
     HOST_DK,
     HOST_DV,           /**< (T, d) */
     HOST_TREE,         /**< partial sums of one gradient block, one per level */

@@ -73,7 +73,8 @@ static const struct conf_key keys[] = {
     {FIELD("wafer.divide_cycles", wafer.divide_cycles), INT, RANGE(1, MAX_CYCLES),
      DOC("one division or square root on one PE")},
     {FIELD("wafer.masked_scores", wafer.masked_scores), DOUBLE, RANGE(0, 1),
-     DOC("of the attention scores that the mask hides, the share that is computed")},
+     DOC("of the attention scores that causality and windows hide, the share that is computed; "
+         "those of other packed texts all are")},
     {FIELD("wafer.io_rate", wafer.io_rate_bytes_per_s), QUANTITY(RATE), RANGE(1, MAX_RATE),
      DOC("off-wafer links, one direction")},
     {FIELD("wafer.stage_latency", wafer.stage_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
@@ -160,7 +161,7 @@ static const struct conf_key keys[] = {
     {OPTIONAL("input.rate", input.rate_bytes_per_s, "12.5 GB/s"), QUANTITY(RATE),
      RANGE(1, MAX_RATE), DOC("port of an input worker node; samples are fetched one step ahead")},
     {OPTIONAL("input.bytes_per_token", input.bytes_per_token, "12"), INT, RANGE(1, 1e6),
-     DOC("of a sample: token, label and mask")},
+     DOC("of a sample: token, label and mask; packed texts have 8 more")},
     {OPTIONAL("input.nodes", input.nodes, "0"), INT, RANGE(0, 4096),
      DOC("input worker nodes of the installation, which its systems share; 0: one for each")},
     {OPTIONAL("input.workers", input.workers, "1"), INT, RANGE(1, 1024),

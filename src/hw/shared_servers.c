@@ -80,6 +80,13 @@ static int64_t made_ps(const struct hw *hw, const struct hw_samples *samples, do
     return vtime_add_ps(begun_ps, vtime_duration_ps(samples->n_tokens, slowed(tokens, slowness)));
 }
 
+/* A token of packed texts has attention_span and position_ids too, 32 bits each. */
+static int64_t token_bytes(const struct hw_feed *in, bool evaluation)
+{
+    enum { PACKED_BYTES = 8 };
+    return in->bytes_per_token + ((evaluation ? in->eval_packed : in->packed) ? PACKED_BYTES : 0);
+}
+
 int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *samples)
 {
     const struct hw_feed *in = &hw->cluster->input;
@@ -87,8 +94,8 @@ int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *sam
     const int64_t port = part_of_nodes(hw, in->rate_bytes_per_s, in->nodes);
     if (!hw->cluster->effects.input) return 0;
     const int64_t made = made_ps(hw, samples, slowness);
-    const int64_t sent =
-        vtime_duration_ps(samples->n_tokens * in->bytes_per_token, slowed(port, slowness));
+    const int64_t bytes = samples->n_tokens * token_bytes(in, samples->evaluation);
+    const int64_t sent = vtime_duration_ps(bytes, slowed(port, slowness));
     return made > sent ? made : sent;
 }
 

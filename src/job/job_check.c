@@ -22,11 +22,7 @@ static enum wsc_err check_mesh(const struct zoo_params *p)
         return wsc_err_hint(
             WSC_RAISE(WSC_CONFIG, "%s: model.dpo: --numerics mesh has no losses of pairs", p->file),
             "--numerics host");
-    if (!p->model.mixed_precision) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "%s: model.mixed_precision: --numerics mesh computes in fp32",
-                                  p->file),
-                        "--set model.mixed_precision=false");
+    return WSC_OK;
 }
 
 /* A text becomes tokens by a tokenizer that is named, or bytes. */
@@ -89,6 +85,11 @@ static enum wsc_err check_modes(const struct job *job)
             "--num_steps 100");
     if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
+    if (zoo_moe_has_sinkhorn(&p->model.moe) && (job->requests || mode == ZOO_GENERATE))
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model.moe: sinkhorn normalises over whole sequences: such models "
+                         "generate no text and score no --requests",
+                         p->file);
     if (job->requests) TRY(check_requests(job));
     if (mode != ZOO_GENERATE) return WSC_OK;
     if (p->model.objective != ZOO_CAUSAL_LM && p->model.objective != ZOO_SEQ2SEQ)

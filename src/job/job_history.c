@@ -56,6 +56,7 @@ static const struct {
     {"train_input.shuffle", MEANS_OTHER_TRAINING},
     {"train_input.num_samples:", MEANS_OTHER_TRAINING},
     {"train_input.use_vsl:", MEANS_OTHER_TRAINING},
+    {"train_input.buckets:", MEANS_OTHER_TRAINING},
     {"reduction_leaf:", MEANS_OTHER_TRAINING},
 };
 

@@ -280,6 +280,8 @@ void job_log_start(const struct job_state *s)
              params, c->model->n_stages, t->n_wafers, c->hw.cluster->name, t->n_nodes,
              t->n_nodes == 1 ? "" : "s", t->n_shards, t->n_shards == 1 ? "" : "s",
              comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
+    if (s->job->params->train_input.use_vsl || s->job->params->eval_input.use_vsl)
+        WSC_INFO("Packed texts (use_vsl): a sample takes the time of a whole sequence.");
     if (!b) return;
     WSC_INFO("Effective batch size is %lld.", (long long)b);
     const struct cycles_plan *p = &s->train.plan;

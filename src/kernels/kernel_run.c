@@ -146,12 +146,11 @@ static enum wsc_err run_program(const struct kernels_row *row, const struct prog
 
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c)
 {
-    const int bf16_digits = 8, fp16_digits = 11;
+    static const int digits[] = {[NUM_BF16] = 8, [NUM_FP16] = 11, [NUM_CB16] = 10};
     const bool each = row->rounds_products && c->density > 0 && c->density < 1;
     const double roundings = each ? fmax(4, 0.75 * sqrt((double)(c->tokens * c->samples))) : 4;
     if (c->format == NUM_FP32) return row->tolerance;
-    return row->tolerance +
-           roundings * ldexp(1, -(c->format == NUM_FP16 ? fp16_digits : bf16_digits));
+    return row->tolerance + roundings * ldexp(1, -digits[c->format]);
 }
 
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,

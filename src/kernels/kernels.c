@@ -95,22 +95,22 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
 /* ---- stages with masks or frozen tensors on the mesh: with zeros --------------------------------
  */
 
-/* The dense vector of a stage; owned by the caller.  The mesh computes in fp32. */
+/* The dense vector of a stage, in the model's format; owned by the caller. */
 static enum wsc_err expand(const struct kernels *k, int stage, const struct model_weights *weights,
-                           float **out)
+                           char **out)
 {
     const struct model_stage *plan = &k->model->stage[stage];
-    WSC_CHECK(k->model->format == NUM_FP32, "a 16-bit model on the mesh");
-    TRY_NEW(*out, WSC_MEM_KERNELS, plan->n_elems);
+    const int64_t bytes = num_format_bytes(k->model->format);
+    TRY_NEW(*out, WSC_MEM_KERNELS, plan->n_elems * bytes);
     for (int v = 0; v < plan->n_views; v++) {
         const struct model_tensor *t = &k->model->tensor[plan->view[v].tensor];
         const struct model_weights *w = &weights[v];
         const struct num_packed packed = {1, t->n_elems, w->bits, w->values, w->n_kept};
-        float *to = *out + plan->view[v].offset;
+        char *to = *out + plan->view[v].offset * bytes;
         if (w->bits)
-            num_packed_expand(NUM_FP32, &packed, to);
+            num_packed_expand(k->model->format, &packed, to);
         else
-            memcpy(to, w->values, (size_t)t->n_elems * sizeof *to);
+            memcpy(to, w->values, (size_t)(t->n_elems * bytes));
     }
     return WSC_OK;
 }
@@ -137,7 +137,7 @@ static float *gather(const struct kernels *k, int stage, const struct model_weig
 }
 
 /* Backward on the mesh, which makes dense gradients, and of these what travels. */
-static enum wsc_err mesh_backward_some(struct kernels *k, int stage, const float *vector,
+static enum wsc_err mesh_backward_some(struct kernels *k, int stage, const void *vector,
                                        const struct model_weights *weights, float *grads,
                                        struct kernels_simulated *simulated)
 {
@@ -156,7 +156,7 @@ static enum wsc_err mesh_backward_sparse(struct kernels *k, int stage,
                                          const struct model_weights *weights, float *grads,
                                          struct kernels_simulated *simulated)
 {
-    float *vector = NULL;
+    char *vector = NULL;
     simulated->known = true;
     TRY(expand(k, stage, weights, &vector));
     programs_model_mask(k->mesh, weights);
@@ -182,7 +182,7 @@ enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,
                                     const struct model_weights *weights,
                                     struct kernels_simulated *simulated)
 {
-    float *vector = NULL;
+    char *vector = NULL;
     *simulated = (struct kernels_simulated){0};
     if (k->host) return host_forward_sparse(k->host, stage, weights);
     TRY(expand(k, stage, weights, &vector));
@@ -211,8 +211,10 @@ bool kernels_share_threads(const struct kernels *k)
 
 void kernels_scale_gradients(struct kernels *k, double scale)
 {
-    WSC_CHECK(k->host || scale == 1, "gradients times %g on the mesh", scale);
-    if (k->host) host_scale_gradients(k->host, scale);
+    if (k->mesh)
+        programs_model_scale_gradients(k->mesh, scale);
+    else
+        host_scale_gradients(k->host, scale);
 }
 
 const struct model_loss *kernels_losses(const struct kernels *k)

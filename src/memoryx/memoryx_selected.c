@@ -12,6 +12,7 @@
 #include "memoryx_bits.h"
 #include "memoryx_exchange.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -135,6 +136,7 @@ static enum wsc_err sum_columns(struct memoryx *mx, const float *largest, struct
 static float deviation(const fixed *sum, double n, double unit)
 {
     const double one = ldexp(1.0, FIXED_BITS);
+    WSC_CHECK(sum, "no sums of a column");
     const double mean = (double)sum[0] / one / n, squares = (double)sum[1] / one / n;
     return (float)(unit * sqrt(fmax(0, squares - mean * mean) * n / (n - 1)));
 }

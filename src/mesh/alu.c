@@ -20,8 +20,9 @@ struct format {
     int digits, min_exponent, bias; /* significand bits with the hidden one */
     uint16_t infinity;
 };
-static const struct format format[] = {
-    [MESH_FP16] = {11, -14, 15, 0x7C00}, [MESH_BF16] = {8, -126, 127, 0x7F80}};
+static const struct format format[] = {[MESH_FP16] = {11, -14, 15, 0x7C00},
+                                       [MESH_BF16] = {8, -126, 127, 0x7F80},
+                                       [MESH_CB16] = {10, -30, 31, 0x7E00}};
 
 static uint64_t bits_of(double x)
 {
@@ -46,7 +47,8 @@ static double power_of_2(int e)
 
 float mesh_half_to_float(enum mesh_half half, uint16_t bits)
 {
-    return half == MESH_BF16 ? mesh_as_float((uint32_t)bits << 16) : mesh_fp16_to_float(bits);
+    if (half == MESH_BF16) return mesh_bf16_to_float(bits);
+    return half == MESH_FP16 ? mesh_fp16_to_float(bits) : mesh_cb16_to_float(bits);
 }
 
 /* Round to nearest even: the value in units of the last place is below 2^11, so nearbyint() is

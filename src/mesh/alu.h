@@ -34,12 +34,27 @@ static inline uint32_t mesh_as_bits(float value)
 }
 /* The exponent moves from one bias to the other by an exact product, which makes numbers of
  * denormal ones too; what is not finite is put in afterwards.  No branch, so that it vectorizes. */
-static inline float mesh_fp16_to_float(uint16_t bits)
+static inline float mesh_widen(uint16_t bits, int mantissa, float scale)
 {
-    const uint32_t magnitude = (bits & 0x7FFFU) << 13, infinity = 0x7C00U << 13;
+    const int shift = 23 - mantissa;
+    const uint32_t magnitude = (bits & 0x7FFFU) << shift;
+    const uint32_t infinity = (0x8000U - (1U << mantissa)) << shift;
     const uint32_t sign = (bits & 0x8000U) << 16;
-    uint32_t result = mesh_as_bits(mesh_as_float(magnitude) * 0x1p112F) | sign;
+    uint32_t result = mesh_as_bits(mesh_as_float(magnitude) * scale) | sign;
     result = magnitude == infinity ? 0x7F800000U | sign : result;
     return mesh_as_float(magnitude > infinity ? 0x7FC00000U : result);
+}
+/* Biases 15, 31 and 127: the scale is 2 to 127 less the bias. */
+static inline float mesh_fp16_to_float(uint16_t bits)
+{
+    return mesh_widen(bits, 10, 0x1p112F);
+}
+static inline float mesh_cb16_to_float(uint16_t bits)
+{
+    return mesh_widen(bits, 9, 0x1p96F);
+}
+static inline float mesh_bf16_to_float(uint16_t bits)
+{
+    return mesh_as_float((uint32_t)bits << 16);
 }
 #endif

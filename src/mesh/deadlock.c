@@ -10,6 +10,7 @@
 #include "mesh_state.h"
 #include "region.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdarg.h>
@@ -86,6 +87,7 @@ static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, in
     *elsewhere = -1;
     for (int64_t steps = 0; steps <= m->n_pes; steps++) { /* back at a router at the latest */
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
+        WSC_CHECK(ch, "colour %d has no route at router %lld", colour, (long long)router);
         if (!(mesh_gate_rx(ch->gate) & 1U << side)) {
             *elsewhere = mesh_direction((int)mesh_gate_rx(ch->gate));
             return router;
@@ -166,9 +168,11 @@ static void name_cycle(struct mesh *m, char *text, int64_t first)
 /* The first cycle in which nothing moves. */
 static int64_t standstill(const struct mesh *m)
 {
-    int64_t cycle = m->region->now;
-    for (int i = 0; i < m->n_regions; i++)
+    int64_t cycle = 0;
+    for (int i = 0; i < m->n_regions; i++) {
         if (m->region[i].last > cycle) cycle = m->region[i].last;
+        if (m->region[i].visited > cycle) cycle = m->region[i].visited;
+    }
     return cycle;
 }
 

@@ -78,10 +78,10 @@ enum wsc_err mesh_clear(struct mesh *m)
     m->share_rc = m->end_rc = WSC_OK;
     wsc_free(m->end_message);
     m->end_message = NULL;
-    m->parity = 0;
+    m->batch = m->until = 0;
     m->stopped = false;
     m->n_ran = 0;
-    m->linked = m->expired = false;
+    m->linked = m->expired = m->together = false;
     return WSC_OK;
 }
 
@@ -115,7 +115,7 @@ enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config)
     if (config->w < 1 || config->h < 1 || config->w > MAX_SIDE || config->h > MAX_SIDE)
         return WSC_RAISE(WSC_USAGE, "mesh: a fabric of %d x %d, expected 1 to %d PEs a side",
                          config->w, config->h, MAX_SIDE);
-    if ((unsigned)config->arch > MESH_WSE3 || (unsigned)config->half > MESH_BF16 ||
+    if ((unsigned)config->arch > MESH_WSE3 || (unsigned)config->half > MESH_CB16 ||
         config->max_cycles < 0 || config->max_cycles > INT32_MAX)
         return WSC_RAISE(WSC_USAGE, "mesh: architecture %d, 16-bit format %d, at most %lld cycles",
                          (int)config->arch, (int)config->half, (long long)config->max_cycles);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One cycle: what a region does in it (sources, timers and mail, then routers, then PEs, each list
- * of places prefetched), and how the next cycle in which something happens is found.  run.c repeats
- * it on the calling thread, team.c on several. */
+/* Cycles of a region in batches, and how the next cycle in which something happens is found.
+ * What a place does depends on the state of its neighbours at the start of the cycle, so a block of
+ * places may run a cycle as soon as the blocks beside it have run the one before: blocks run the
+ * cycles of a batch along a wave (time skewing; Wolf 1992, Wonnacott 2000), and what a block
+ * touches stays in the caches from one cycle to the next.  run.c repeats batches on the calling
+ * thread, team.c on several. */
 #include "mesh_cycle.h"
 #include "mesh_channel.h"
 #include "mesh_share.h"
@@ -12,6 +15,8 @@
 #include "snapshot.h"
 
 #include <wsc/check.h>
+
+#include <string.h>
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
@@ -46,13 +51,13 @@ static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
                            mesh_thread_at(r, v->at, __builtin_ctz(pe->threads))->at[1]);
 }
 
-/* Takes the places of a chunk; @return how many. */
-static int list_visits(struct mesh_region *r, struct mesh_active *active, int64_t chunk)
+/* Takes the places of a block; @return how many. */
+static int list_visits(struct mesh_region *r, struct mesh_active *active, int64_t block)
 {
-    const int64_t first = chunk * MESH_CHUNK;
+    const int64_t words = (int64_t)1 << (active->shift - 6), first = block * words;
     struct mesh_visit *v = r->visit;
-    active->chunk[chunk] = false;
-    for (int64_t i = first; i < first + MESH_CHUNK && i < r->n_words; i++) {
+    active->block[block] = false;
+    for (int64_t i = first; i < first + words && i < r->n_words; i++) {
         struct mesh_active_word now = active->word[i];
         active->word[i] = (struct mesh_active_word){0, 0};
         for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
@@ -80,19 +85,94 @@ static enum wsc_err visit(struct mesh_region *r, int n)
     return WSC_OK;
 }
 
-enum wsc_err mesh_region_move(struct mesh_region *r)
+/* What all visits of cycle @p now read: the lists to write to, and the times at which what they
+ * send arrives. */
+static void region_at(struct mesh_region *r, int64_t now)
 {
-    struct mesh_active *active = mesh_active_in(r, r->now);
-    for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
-        if (active->chunk[i]) TRY(visit(r, list_visits(r, active, i)));
-    return WSC_OK;
+    const struct mesh *m = r->m;
+    r->now = now;
+    r->next = mesh_active_in(r, now + 1);
+    r->arrival = mesh_active_in(r, now + m->ramp_down);
+    r->ready_next = mesh_ready_bits(now + 1);
+    r->ready_hop = mesh_ready_bits(now + m->hop);
+    r->ready_down = mesh_ready_bits(now + m->ramp_down);
+    r->ready_up = mesh_ready_bits(now + m->ramp_up);
+    r->colour_turn = (int)(now % MESH_COLOURS);
 }
 
-void mesh_region_begin(struct mesh_region *r)
+/* ---- a batch of cycles ----------------------------------------------------------------------- */
+
+/* A block in cycle @p now.  After an error only what comes before it matters: an earlier cycle may
+ * hold another one, which then is the first.  Those of the same cycle are visited in their order.
+ */
+static void run_block(struct mesh_region *r, int64_t now, int64_t block)
 {
-    if (r->m->n_regions > 1) mesh_take_mail(r);
+    struct mesh_active *active = mesh_active_in(r, now);
+    const bool feeds = r->first_source && r->first_source[block] < r->first_source[block + 1];
+    if ((!feeds && !active->block[block]) || now >= r->error_in) return;
+    region_at(r, now);
+    if (feeds) mesh_sources_cycle(r, block);
+    if (!active->block[block]) return;
+    if (r->visited < now) r->visited = now;
+    const enum wsc_err rc = visit(r, list_visits(r, active, block));
+    if (!rc) return;
+    r->rc = rc;
+    r->error_in = now;
+}
+
+/* Does a region beyond the border run the batch at the same time, in this process or another? */
+static bool has_north(const struct mesh_region *r)
+{
+    const struct mesh *m = r->m;
+    return r > &m->region[m->together ? 0 : m->own];
+}
+static bool has_south(const struct mesh_region *r)
+{
+    const struct mesh *m = r->m;
+    return r < &m->region[(m->together ? m->n_regions : m->own + m->n_own) - 1];
+}
+
+/* Blocks that in cycle @p k of the batch depend on no other region: none beside a border of theirs,
+ * and one less in every further cycle. */
+static int64_t inner_first(const struct mesh_region *r, int64_t k)
+{
+    return has_north(r) ? 1 + k : 0;
+}
+static int64_t inner_end(const struct mesh_region *r, int64_t k)
+{
+    return has_south(r) ? r->south - k : r->n_blocks;
+}
+
+void mesh_region_inner(struct mesh_region *r)
+{
+    const int64_t first = r->m->batch, n = r->m->until - first;
+    if (r->m->n_regions > 1) mesh_take_mail(r, first);
     mesh_fire_timers(r);
-    mesh_sources_cycle(r);
+    for (int64_t step = 0; step < r->n_blocks + n - 1; step++) {
+        int64_t k = step < r->n_blocks ? 0 : step - r->n_blocks + 1;
+        for (; k < n && k <= step; k++) {
+            const int64_t block = step - k;
+            if (block >= inner_first(r, k) && block < inner_end(r, k))
+                run_block(r, first + k, block);
+        }
+    }
+}
+
+void mesh_region_outer(struct mesh_region *r, int64_t now)
+{
+    const int64_t k = now - r->m->batch, first = inner_first(r, k), end = inner_end(r, k);
+    if (k) mesh_take_mail(r, now);
+    for (int64_t block = 0; block < first && block < r->n_blocks; block++)
+        run_block(r, now, block);
+    for (int64_t block = end > first ? end : first; block < r->n_blocks; block++)
+        run_block(r, now, block);
+}
+
+void mesh_end_cycle(struct mesh *m, int64_t now)
+{
+    if (!m->together || m->share_rc) return;
+    m->horizon = now;
+    if (now + 1 < m->until) m->share_rc = mesh_share_cycle(m);
 }
 
 /* ---- from cycle to cycle --------------------------------------------------------------------- */
@@ -114,10 +194,13 @@ static bool source_can_send(const struct mesh *m)
 /* Does the region have visits or mail for one of the next cycles? */
 static bool is_active(const struct mesh_region *r)
 {
-    bool any = r->mail[r->m->parity][0].any || r->mail[r->m->parity][1].any;
-    for (int k = 0; k < MESH_AHEAD; k++)
-        for (int64_t i = 0; i * MESH_CHUNK < r->n_words; i++)
-            any = any || r->active[k].chunk[i];
+    bool any = false;
+    for (int i = 0; i < 4; i++)
+        any = any || r->mail[i / 2][i % 2].any;
+    for (int k = 1; k <= MESH_LATENCY && !any; k++) {
+        const struct mesh_active *a = &r->active[(uint64_t)(r->now + k) % MESH_AHEAD];
+        any = memchr(a->block, 1, (size_t)r->n_blocks * sizeof *a->block);
+    }
     return any;
 }
 
@@ -129,27 +212,28 @@ static bool somebody_is_active(const struct mesh *m)
     return any;
 }
 
-/* What all visits of cycle @p now read: the lists to write to, and the times at which what they
- * send arrives. */
-static void region_at(struct mesh_region *r, int64_t now)
+/* The last cycle that regions run without another decision, from cycle @p next on. */
+static int64_t last_of_batch(const struct mesh *m, int64_t next)
 {
-    const struct mesh *m = r->m;
-    r->now = now;
-    r->next = mesh_active_in(r, now + 1);
-    r->arrival = mesh_active_in(r, now + m->ramp_down);
-    r->ready_next = mesh_ready_bits(now + 1);
-    r->ready_hop = mesh_ready_bits(now + m->hop);
-    r->ready_down = mesh_ready_bits(now + m->ramp_down);
-    r->ready_up = mesh_ready_bits(now + m->ramp_up);
-    r->colour_turn = (int)(now % MESH_COLOURS);
+    int64_t last = next + (m->watch ? 1 : MESH_BATCH) - 1;
+    if (last >= m->config.max_cycles) last = m->config.max_cycles - 1;
+    if (m->border && last > m->horizon) last = m->horizon;
+    return mesh_snapshot_horizon(m, last);
 }
 
 void mesh_begin_cycle(struct mesh *m, int64_t now)
 {
-    for (int i = 0; i < m->n_regions; i++)
-        region_at(&m->region[i], now);
-    m->parity ^= 1;
     m->expired = now >= m->config.max_cycles;
+    m->batch = now;
+    m->until = m->expired ? now : last_of_batch(m, now) + 1;
+}
+
+/* The clocks of all regions, when they have run the batch; those of other processes are read, too.
+ */
+static void end_batch(struct mesh *m)
+{
+    for (int i = 0; i < m->n_regions; i++)
+        m->region[i].now = m->until - 1;
 }
 
 static bool failed(const struct mesh *m)
@@ -179,13 +263,16 @@ static bool is_asked_to_stop(const struct mesh *m)
 }
 
 /* Up to which cycle each process may run before the next exchange, when all continue in cycle @p
- * next: what leaves over a border in cycle @p ahead is exchanged after it. */
+ * next: what leaves over a border in cycle @p ahead is exchanged after it.  When that is soon, all
+ * run a batch together, with an exchange after each cycle but no agreement on the next one. */
 static void set_horizon(struct mesh *m, int64_t next, int64_t ahead)
 {
     int64_t last = ahead > next ? ahead : next;
+    mesh_share_gained(m, last - next);
+    m->together = last - next < MESH_BATCH / 2;
+    if (m->together) last = next + MESH_BATCH - 1;
     if (last >= m->config.max_cycles) last = m->config.max_cycles - 1;
     m->horizon = mesh_snapshot_horizon(m, last);
-    mesh_share_gained(m, m->horizon - next);
 }
 
 /* After an exchange with the other processes: the next cycle of all of them; none also when one of
@@ -220,7 +307,10 @@ static void tell_progress(struct mesh *m)
 {
     enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
     const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
-    if (!m->config.progress || m->n_ran++ % every) return;
+    const int64_t before = m->n_ran;
+    m->n_ran += m->until - m->batch;
+    if (!m->config.progress || (before + every - 1) / every == (m->n_ran + every - 1) / every)
+        return;
     m->config.progress(m->config.progress_ctx, m->region->now);
 }
 
@@ -229,6 +319,8 @@ static void tell_progress(struct mesh *m)
 bool mesh_next_cycle(struct mesh *m)
 {
     int64_t next = INT64_MAX;
+    end_batch(m);
+    if (m->share_rc) return false;
     tell_progress(m);
     if (runs_ahead(m, &next)) {
         mesh_begin_cycle(m, next);

@@ -1,5 +1,5 @@
-/** A cycle of the fabric, region by region, and the step from one cycle to the next in which
- *  something happens. team.c calls them, with a barrier between the phases. */
+/** Cycles of the fabric in batches, region by region, and the step from one batch to the next cycle
+ *  in which something happens. team.c calls them, with a barrier after each cycle. */
 #ifndef WSC_MESH_CYCLE_H
 #define WSC_MESH_CYCLE_H
 #include "mesh_state.h"
@@ -9,11 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A cycle: what comes from outside; routers and PEs. */
-void mesh_region_begin(struct mesh_region *r);
-enum wsc_err mesh_region_move(struct mesh_region *r);
-/* Put every region into cycle @p now. */
+/* What of a batch depends on no other region: all of a region that is alone. */
+void mesh_region_inner(struct mesh_region *r);
+/* The rest, cycle by cycle, when all regions have run the one before. */
+void mesh_region_outer(struct mesh_region *r, int64_t now);
+/* News for the other processes when the regions of this one have run cycle @p now. */
+void mesh_end_cycle(struct mesh *m, int64_t now);
+/* A batch of cycles from @p now on. */
 void mesh_begin_cycle(struct mesh *m, int64_t now);
-/* Between two cycles: the next one in which something happens; false at the end. */
+/* After a batch: the next cycle in which something happens; false at the end. */
 bool mesh_next_cycle(struct mesh *m);
 #endif

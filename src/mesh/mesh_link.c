@@ -355,18 +355,39 @@ static enum wsc_err link_sources(struct mesh *m)
     return WSC_OK;
 }
 
-/* Each region feeds its own sources, in the order in which they were given. */
+/* The block of the region's places in which the source feeds, or -1: in another region. */
+static int64_t block_of(const struct mesh_region *r, const struct mesh_source *s)
+{
+    if (r->m->pe[s->router].region != r) return -1;
+    return (s->router - r->first) >> r->active[0].shift;
+}
+
+/* The sources of a region block by block, of each block in the order in which they were given: a
+ * counting sort. */
+static enum wsc_err sort_sources(struct mesh_region *r)
+{
+    const struct mesh *m = r->m;
+    TRY_NEW(r->first_source, WSC_MEM_MESH, r->n_blocks + 1);
+    TRY_NEW(r->source, WSC_MEM_MESH, m->n_sources);
+    for (int i = 0; i < m->n_sources; i++)
+        if (block_of(r, &m->source[i]) >= 0) r->first_source[block_of(r, &m->source[i]) + 1]++;
+    for (int64_t b = 0; b < r->n_blocks; b++)
+        r->first_source[b + 1] += r->first_source[b];
+    for (int i = 0; i < m->n_sources; i++) {
+        const int64_t block = block_of(r, &m->source[i]);
+        if (block >= 0) r->source[r->first_source[block]++] = i;
+    }
+    /* Each block now has the first one of the next. */
+    memmove(r->first_source + 1, r->first_source, (size_t)r->n_blocks * sizeof *r->first_source);
+    r->first_source[0] = 0;
+    return WSC_OK;
+}
+
+/* Each region feeds its own sources. */
 static enum wsc_err share_sources(struct mesh *m)
 {
-    for (int i = 0; i < m->n_regions && m->n_sources; i++) {
-        struct mesh_region *r = &m->region[i]; /* also those of other processes */
-        wsc_free(r->source);
-        TRY_NEW(r->source, WSC_MEM_MESH, m->n_sources);
-    }
-    for (int i = 0; i < m->n_sources; i++) {
-        struct mesh_region *r = m->pe[m->source[i].router].region;
-        r->source[r->n_sources++] = i;
-    }
+    for (int i = m->own; i < m->own + m->n_own && m->n_sources; i++)
+        TRY(sort_sources(&m->region[i]));
     return WSC_OK;
 }
 

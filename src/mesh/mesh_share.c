@@ -57,6 +57,7 @@ static struct mesh_region *outer(const struct mesh *m, int side)
 /* First PE of the row of @p r that lies on its @p side. */
 static int64_t row_of(const struct mesh_region *r, int side)
 {
+    WSC_CHECK(r, "no region beyond side %d", side);
     return r->first + (side == NORTH ? 0 : r->n_pes - r->m->config.w);
 }
 
@@ -170,7 +171,7 @@ static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
 /* Mail of the own row to the routers of the neighbour's. */
 static void write_mail(struct mesh *m, int side)
 {
-    struct mesh_mail *mail = &inner(m, side)->mail[m->parity][side];
+    struct mesh_mail *mail = &inner(m, side)->mail[m->horizon & 1][side];
     const int64_t row = row_of(outer(m, side), 1 - side);
     for (int x = 0; x < m->config.w && mail->any; x++) {
         const uint32_t word = mail->word[x];
@@ -211,7 +212,7 @@ static void take_gate(struct mesh *m, int side, const struct letter *l)
  * take the mail in the next cycle (mesh_take_mail). */
 static void read_letters(struct mesh *m, int side)
 {
-    struct mesh_mail *mail = &outer(m, side)->mail[m->parity][1 - side];
+    struct mesh_mail *mail = &outer(m, side)->mail[m->horizon & 1][1 - side];
     const struct mesh_bytes *in = &m->border->in[side];
     for (int64_t at = 0; at < in->n; at += (int64_t)sizeof(struct letter)) {
         struct letter l;
@@ -245,14 +246,15 @@ enum wsc_err mesh_share_cycle(struct mesh *m)
 bool mesh_share_has_mail(const struct mesh *m)
 {
     for (int side = NORTH; side < SIDES && m->border; side++)
-        if (outer(m, side) && outer(m, side)->mail[m->parity][1 - side].any) return true;
+        if (outer(m, side) && outer(m, side)->mail[m->horizon & 1][1 - side].any) return true;
     return false;
 }
 
 bool mesh_share_has_sent(const struct mesh *m)
 {
     for (int side = NORTH; side < SIDES && m->border; side++)
-        if (outer(m, side) && inner(m, side)->mail[m->parity][side].any) return true;
+        for (int odd = 0; odd < 2; odd++)
+            if (outer(m, side) && inner(m, side)->mail[odd][side].any) return true;
     return false;
 }
 
@@ -272,7 +274,7 @@ int64_t mesh_share_ahead(const struct mesh *m)
 
 void mesh_share_gained(const struct mesh *m, int64_t cycles)
 {
-    enum { FEW = 4, LONGEST = 64 };
+    enum { FEW = 4, LONGEST = 5 };
     struct mesh_border *b = m->border;
     if (b->looks-- > 0) return;
     b->pause = cycles >= FEW ? 0 : b->pause < LONGEST ? 2 * b->pause + 1 : LONGEST;
@@ -305,6 +307,15 @@ static enum wsc_err spread_from(const struct mesh *m, int owner, void *bytes, in
     return rc;
 }
 
+/* When the first error of the own regions happened, or one between two cycles. */
+static int64_t cycle_of_error(const struct mesh *m)
+{
+    int64_t cycle = INT64_MAX;
+    for (int i = 0; i < m->n_own; i++)
+        if (m->region[m->own + i].error_in < cycle) cycle = m->region[m->own + i].error_in;
+    return cycle < INT64_MAX ? cycle : m->region->now;
+}
+
 enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc)
 {
     struct {
@@ -312,7 +323,7 @@ enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc)
         char text[1024];
     } error = {.rc = (int64_t)rc};
     if (!m->border) return rc;
-    const int64_t cycle = rc ? m->region->now : INT64_MAX;
+    const int64_t cycle = rc ? cycle_of_error(m) : INT64_MAX;
     int64_t earliest = cycle, first = m->config.share->parts;
     (void)snprintf(error.text, sizeof error.text, "%s", rc ? wsc_err_message() : "");
     TRY(mesh_share_least(m, &earliest, 1));
@@ -362,8 +373,13 @@ enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats)
 enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats)
 {
     if (!m->border) return WSC_OK;
+    int64_t visited = 0;
+    for (int i = 0; i < m->n_own; i++)
+        if (-m->region[m->own + i].visited < visited) visited = -m->region[m->own + i].visited;
     TRY(mesh_share_stats(m, stats));
+    TRY(mesh_share_least(m, &visited, 1));
     m->region->last = stats->cycles; /* of all bands, for deadlock.c */
+    m->region->visited = -visited;
     return spread_sinks(m);
 }
 

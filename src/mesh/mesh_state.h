@@ -22,7 +22,9 @@ enum {
     MESH_MAX_FILTERS = 4,
     MESH_NONE = 255,
     MESH_OFF_FABRIC = -1, /* smaller numbers: edge sinks */
-    MESH_AHEAD = 4,       /* cycles for which visits are listed: more than any latency */
+    MESH_LATENCY = 3,     /* the longest: of the ramp toward the PE, WSE-3 */
+    MESH_BATCH = 12,      /* cycles between two decisions on what follows (mesh_cycle.c) */
+    MESH_AHEAD = 16,      /* cycles for which visits are listed: at least the sum of both */
     MESH_MAX_THREADS = 64
 };
 
@@ -218,18 +220,20 @@ struct mesh_bucket {
     int n, capacity;
 };
 
-/* Routers and PEs that have something to do in a cycle, 64 a word; chunks of words that are not
- * empty are marked. */
+_Static_assert(MESH_BATCH + MESH_LATENCY <= MESH_AHEAD, "visits of a batch, and those it leads to");
+
+/* Routers and PEs that have something to do in a cycle, 64 a word; blocks of 2^shift places that
+ * are not empty are marked. */
 struct mesh_active_word {
     uint64_t routers, pes;
 };
-enum { MESH_CHUNK = 64 }; /* words; 4096 places */
 struct mesh_active {
     struct mesh_active_word *word;
-    bool *chunk;
+    bool *block;
+    int shift;
 };
 
-enum { MESH_BLOCK = 512 }; /* places whose microthreads are made together */
+enum { MESH_MICRO_BLOCK = 512 }; /* places whose microthreads are made together */
 /* A place to visit: its router, its PE or both. */
 struct mesh_visit {
     int32_t at;
@@ -250,7 +254,7 @@ struct mesh_region {
     /* Arrays from the first PE of the region on; channels are the fabric's. */
     struct mesh_pe *pe;
     struct mesh_router *router;
-    struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_BLOCK places */
+    struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_MICRO_BLOCK places */
     struct mesh_channel *channel;
     int64_t now;
     struct mesh_active *next,
@@ -259,17 +263,19 @@ struct mesh_region {
     uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
     int colour_turn; /* the colour that chooses first in this cycle */
     int64_t last;    /* end of the last cycle in which a PE or edge did something */
+    int64_t visited; /* the last cycle in which a place was visited */
     struct mesh_stats stats;
     struct mesh_active active[MESH_AHEAD]; /* by the cycle */
     struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */
     struct mesh_thread todo[MESH_TODO]; /* of the task that runs now */
     struct mesh_pool program, memory;   /* until mesh_clear; memory of PEs */
     int64_t first, n_words, n_timers;   /* first: PE of the fabric */
-    struct mesh_visit *visit;           /* those of a chunk */
-    int32_t *source;                    /* of this region */
-    int n_sources;
-    bool stray;      /* a wavelet for which a data-triggered operation has no vector */
-    enum wsc_err rc; /* why it cannot continue, and what is to be said */
+    int64_t n_blocks, south;            /* blocks of places; the first one of the last row */
+    struct mesh_visit *visit;           /* those of a block */
+    int32_t *source, *first_source;     /* of this region, by the block of their router */
+    bool stray;       /* a wavelet for which a data-triggered operation has no vector */
+    enum wsc_err rc;  /* why it cannot continue, and what is to be said */
+    int64_t error_in; /* cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
 };
@@ -292,7 +298,7 @@ struct mesh {
     int hop, ramp_up, ramp_down, setup_fabric;
     int64_t step[5]; /* from a router to its neighbour */
     int64_t n_pes, n_channels, queue_lines;
-    int parity; /* of the cycles that were run */
+    int64_t batch, until; /* regions run the cycles from batch to until - 1 by themselves */
     bool linked, expired;
     struct mesh_watch *watch; /* borrowed, or NULL */
     struct mesh_router *router;
@@ -305,6 +311,7 @@ struct mesh {
     int n_regions, own, n_own;  /* of all processes; first of those that run here, their number */
     struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
     int64_t horizon; /* this process may run up to this cycle before the next exchange with them */
+    bool together;   /* all processes run the same batch, with an exchange after each cycle */
     enum wsc_err share_rc; /* of an exchange with them */
     int64_t n_ran;         /* cycles of the run, for reports of progress */
     bool stopped;          /* somebody asks the run to end */

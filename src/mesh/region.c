@@ -14,29 +14,52 @@
 
 enum { NORTHWARD, SOUTHWARD };
 
-static enum wsc_err new_active(struct mesh_active *a, int64_t n_words)
+/* A block is a power of two of places, a row of PEs or more, so that what leaves one goes to the
+ * one before or after it at most, and some bitmap words, so that few of them are nearly empty. */
+static int block_shift(const struct mesh *m)
 {
-    TRY_NEW(a->word, WSC_MEM_MESH, n_words);
-    TRY_NEW(a->chunk, WSC_MEM_MESH, (n_words + MESH_CHUNK - 1) / MESH_CHUNK);
+    int shift = 7;
+    while (1LL << shift < m->config.w)
+        shift++;
+    return shift;
+}
+
+static enum wsc_err new_active(const struct mesh_region *r, struct mesh_active *a, int shift)
+{
+    a->shift = shift;
+    TRY_NEW(a->word, WSC_MEM_MESH, r->n_words);
+    TRY_NEW(a->block, WSC_MEM_MESH, r->n_blocks);
     return WSC_OK;
 }
 
-static int64_t n_blocks(const struct mesh_region *r)
+static enum wsc_err new_blocks(struct mesh_region *r)
 {
-    return (r->n_pes + MESH_BLOCK - 1) / MESH_BLOCK;
+    const int shift = block_shift(r->m);
+    r->n_words = (r->n_pes + 63) / 64;
+    r->n_blocks = ((r->n_pes - 1) >> shift) + 1;
+    r->south = (r->n_pes - r->m->config.w) >> shift;
+    for (int i = 0; i < MESH_AHEAD; i++)
+        TRY(new_active(r, &r->active[i], shift));
+    TRY_NEW(r->visit, WSC_MEM_MESH, 1LL << shift);
+    return WSC_OK;
+}
+
+static int64_t n_micro_blocks(const struct mesh_region *r)
+{
+    return (r->n_pes + MESH_MICRO_BLOCK - 1) / MESH_MICRO_BLOCK;
 }
 
 enum wsc_err mesh_thread_block(struct mesh_region *r, int64_t at, int thread)
 {
-    struct mesh_thread **block = &r->micro[thread - 1][at / MESH_BLOCK];
-    *block = wsc_alloc_raw(WSC_MEM_MESH, MESH_BLOCK, sizeof **block);
+    struct mesh_thread **block = &r->micro[thread - 1][at / MESH_MICRO_BLOCK];
+    *block = wsc_alloc_raw(WSC_MEM_MESH, MESH_MICRO_BLOCK, sizeof **block);
     return *block ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "microthreads");
 }
 
 static void free_micro(struct mesh_region *r)
 {
     for (int i = 0; i < MESH_THREADS; i++) {
-        for (int64_t b = 0; r->micro[i] && b < n_blocks(r); b++)
+        for (int64_t b = 0; r->micro[i] && b < n_micro_blocks(r); b++)
             wsc_free(r->micro[i][b]);
         wsc_free(r->micro[i]);
     }
@@ -52,22 +75,19 @@ static enum wsc_err region_init(struct mesh *m, int index)
     r->m = m;
     r->first = first;
     r->n_pes = end - first;
-    r->n_words = (r->n_pes + 63) / 64;
+    r->error_in = INT64_MAX;
     r->pe = m->pe + first;
     r->router = m->router + first;
     r->main = m->main + first;
     for (int i = 0; i < MESH_THREADS; i++)
-        TRY_NEW(r->micro[i], WSC_MEM_MESH, n_blocks(r));
+        TRY_NEW(r->micro[i], WSC_MEM_MESH, n_micro_blocks(r));
     memcpy(r->step, m->step, sizeof r->step);
     for (int64_t i = 0; i < r->n_pes; i++)
         r->pe[i].region = r;
     for (int i = 0; i < 4 && m->n_regions > 1; i++)
         TRY_NEW(r->mail[i / 2][i % 2].word, WSC_MEM_MESH, w);
     if (index < m->own || index >= m->own + m->n_own) return WSC_OK; /* another process runs it */
-    for (int i = 0; i < MESH_AHEAD; i++)
-        TRY(new_active(&r->active[i], r->n_words));
-    TRY_NEW(r->visit, WSC_MEM_MESH, 64 * (r->n_words < MESH_CHUNK ? r->n_words : MESH_CHUNK));
-    return WSC_OK;
+    return new_blocks(r);
 }
 
 enum wsc_err mesh_regions_init(struct mesh *m)
@@ -92,11 +112,12 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->mail[i / 2][i % 2].word);
     for (int i = 0; i < MESH_AHEAD; i++) {
         wsc_free(r->active[i].word);
-        wsc_free(r->active[i].chunk);
+        wsc_free(r->active[i].block);
     }
     free_micro(r);
     wsc_free(r->visit);
     wsc_free(r->source);
+    wsc_free(r->first_source);
     wsc_free(r->message);
     mesh_pool_fini(&r->program);
     mesh_pool_fini(&r->memory);
@@ -112,10 +133,9 @@ void mesh_regions_fini(struct mesh *m)
 void mesh_active_clear(struct mesh_region *r, int k)
 {
     const struct mesh_active *a = &r->active[k];
-    const int64_t n = r->n_words;
     if (!a->word) return; /* of another process */
-    memset(a->word, 0, (size_t)n * sizeof *a->word);
-    memset(a->chunk, 0, (size_t)((n + MESH_CHUNK - 1) / MESH_CHUNK) * sizeof *a->chunk);
+    memset(a->word, 0, (size_t)r->n_words * sizeof *a->word);
+    memset(a->block, 0, (size_t)r->n_blocks * sizeof *a->block);
 }
 
 void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats)
@@ -141,10 +161,14 @@ void mesh_region_clear(struct mesh_region *r)
     }
     for (int i = 0; i < MESH_WHEEL && r->n_timers; i++)
         r->wheel[i].n = 0;
-    r->n_timers = r->now = r->last = 0;
-    r->colour_turn = r->n_sources = 0;
+    wsc_free(r->source);
+    wsc_free(r->first_source);
+    r->source = r->first_source = NULL;
+    r->n_timers = r->now = r->last = r->visited = 0;
+    r->colour_turn = 0;
     r->stats = (struct mesh_stats){0};
     r->rc = WSC_OK;
+    r->error_in = INT64_MAX;
     wsc_free(r->message);
     r->message = NULL;
     mesh_pool_reset(&r->program);
@@ -157,13 +181,13 @@ void mesh_region_clear(struct mesh_region *r)
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
 {
     bool north = at < 0;
-    struct mesh_mail *mail = &r->mail[r->m->parity][north ? NORTHWARD : SOUTHWARD];
+    struct mesh_mail *mail = &r->mail[r->now & 1][north ? NORTHWARD : SOUTHWARD];
     mail->word[north ? at + r->m->config.w : at - r->n_pes] |= what;
     mail->any = true;
 }
 
-/* What @p from has sent in the cycle before to the routers from @p first on. */
-static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first)
+/* What @p from has sent to the routers from @p first on, which are visited in cycle @p now. */
+static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first, int64_t now)
 {
     if (!from->any) return;
     for (int64_t x = 0; x < r->m->config.w; x++) {
@@ -171,19 +195,19 @@ static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t fir
         if (!mail) continue;
         from->word[x] = 0;
         r->router[first + x].waiting |= mail & ((1U << MESH_COLOURS) - 1U);
-        mesh_visit_router(mesh_active_in(r, r->now), first + x);
+        mesh_visit_router(mesh_active_in(r, now), first + x);
     }
     from->any = false;
 }
 
-void mesh_take_mail(struct mesh_region *r)
+void mesh_take_mail(struct mesh_region *r, int64_t now)
 {
     struct mesh *m = r->m;
-    int before = m->parity ^ 1;
+    int before = (int)(now & 1) ^ 1;
     int64_t index = r - m->region;
-    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], 0);
+    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], 0, now);
     if (index + 1 < m->n_regions)
-        take_from(r, &r[1].mail[before][NORTHWARD], r->n_pes - m->config.w);
+        take_from(r, &r[1].mail[before][NORTHWARD], r->n_pes - m->config.w, now);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -191,26 +215,36 @@ void mesh_take_mail(struct mesh_region *r)
 enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at)
 {
     struct mesh_bucket *b = &r->wheel[(uint64_t)cycle % MESH_WHEEL];
+    if (cycle < r->m->until) {
+        mesh_visit_pe(mesh_active_in(r, cycle), at);
+        return WSC_OK;
+    }
     if (b->n == b->capacity) TRY_GROW(b->timer, WSC_MEM_MESH, b->capacity, b->n + 1);
     b->timer[b->n++] = (struct mesh_timer){(uint32_t)cycle, (int32_t)at};
     r->n_timers++;
     return WSC_OK;
 }
 
-/* PEs whose time has come are visited in this cycle. */
-void mesh_fire_timers(struct mesh_region *r)
+/* PEs whose time comes in cycle @p now are visited in it. */
+static void fire_timers(struct mesh_region *r, int64_t now)
 {
-    struct mesh_bucket *b = &r->wheel[r->now % MESH_WHEEL];
+    struct mesh_bucket *b = &r->wheel[now % MESH_WHEEL];
     int kept = 0;
     for (int i = 0; i < b->n; i++) {
         struct mesh_timer t = b->timer[i];
-        if (t.cycle > r->now)
+        if (t.cycle > now)
             b->timer[kept++] = t;
         else
-            mesh_visit_pe(mesh_active_in(r, r->now), t.at);
+            mesh_visit_pe(mesh_active_in(r, now), t.at);
     }
     r->n_timers -= b->n - kept;
     b->n = kept;
+}
+
+void mesh_fire_timers(struct mesh_region *r)
+{
+    for (int64_t now = r->m->batch; now < r->m->until && r->n_timers; now++)
+        fire_timers(r, now);
 }
 
 /* The earliest timer of a bucket; it also holds those of later turns of the wheel. */

@@ -18,10 +18,12 @@ void mesh_active_clear(struct mesh_region *r, int k);
  * one did something. */
 void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats);
 enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
+/* Visits of all timers of the batch; mesh_timer_add() lists those that join them. */
 void mesh_fire_timers(struct mesh_region *r);
 /* The first cycle for which there is a timer, or INT64_MAX. */
 int64_t mesh_next_timer(const struct mesh_region *r);
-void mesh_take_mail(struct mesh_region *r);
+/* What the neighbours have sent in the cycle before @p now. */
+void mesh_take_mail(struct mesh_region *r, int64_t now);
 /* @p what (colours, MESH_MAIL_WAKE) for router @p at of a neighbouring region, below 0 or from
  * n_pes on. */
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
@@ -30,12 +32,12 @@ void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
 static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
 {
     a->word[at >> 6].routers |= 1ULL << (at & 63);
-    a->chunk[at >> 12] = true;
+    a->block[at >> a->shift] = true;
 }
 static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
 {
     a->word[at >> 6].pes |= 1ULL << (at & 63);
-    a->chunk[at >> 12] = true;
+    a->block[at >> a->shift] = true;
 }
 /* The list of visits of a cycle; MESH_AHEAD of them are used in turn. */
 static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
@@ -53,7 +55,7 @@ static inline struct mesh_thread *mesh_thread_at(const struct mesh_region *r, in
                                                  int thread)
 {
     if (!thread) return &r->main[at];
-    return &r->micro[thread - 1][at / MESH_BLOCK][at % MESH_BLOCK];
+    return &r->micro[thread - 1][at / MESH_MICRO_BLOCK][at % MESH_MICRO_BLOCK];
 }
 static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
                                                  const struct mesh_pe *pe, int thread)
@@ -66,7 +68,7 @@ static inline enum wsc_err mesh_thread_make(struct mesh_region *r, const struct 
                                             int thread)
 {
     const int64_t at = pe - r->pe;
-    if (!thread || r->micro[thread - 1][at / MESH_BLOCK]) return WSC_OK;
+    if (!thread || r->micro[thread - 1][at / MESH_MICRO_BLOCK]) return WSC_OK;
     return mesh_thread_block(r, at, thread);
 }
 /* A PE or an edge does something in this cycle. */

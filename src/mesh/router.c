@@ -279,6 +279,56 @@ static enum wsc_err raise_lost(const struct passage *p, const struct mesh_channe
                      pe->x, pe->y, ch->colour, mesh_direction_name(d));
 }
 
+/* ---- data on a fixed route: most of what moves ------------------------------------------------
+ */
+
+/* Can the wavelet of @p ch leave by all outputs to links and queues of this region at once? */
+static inline bool plain_goes(const struct passage *p, const struct mesh_channel *ch)
+{
+    const struct mesh_region *r = p->r;
+    if (ch->tx & p->used) return false;
+    if (ch->tx & MESH_RAMP) {
+        if (ch->queue == MESH_NONE) return false;
+        const struct mesh_queue *q = mesh_queue_of(&r->pe[p->at], ch->queue);
+        if (q->n >= q->depth) return false;
+    }
+    for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
+        const int d = mesh_direction((int)set);
+        const int32_t to = ch->to[d - 1];
+        if (to < 0 || !is_here(r, p->at + r->step[d]) ||
+            !mesh_channel_open(&r->channel[to], r->now, 1U << mesh_opposite[d]))
+            return false;
+    }
+    return true;
+}
+
+/* What leave() does, where no switch, filter, edge or other region has a part in it. */
+static inline void plain_leaves(struct passage *p, struct mesh_channel *ch, uint64_t gate, int n)
+{
+    struct mesh_region *r = p->r;
+    const uint64_t data = (uint32_t)ch->entry[gate % MESH_FIFO];
+    const unsigned rx = mesh_gate_rx(gate);
+    p->used |= ch->tx;
+    if (ch->tx & MESH_RAMP) {
+        struct mesh_pe *pe = &r->pe[p->at];
+        mesh_queue_push(mesh_queue_of(pe, ch->queue), data | r->ready_down);
+        pe->in_used |= (uint8_t)(1U << ch->queue);
+        if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(r->arrival, p->at);
+    }
+    for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
+        const int d = mesh_direction((int)set);
+        mesh_channel_push(r, p->at + r->step[d], &r->channel[ch->to[d - 1]], data | r->ready_hop);
+        r->stats.wavelet_hops++;
+    }
+    gate = mesh_gate(r->now + 1, rx, rx, (unsigned)gate + 1);
+    atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
+    if (n == 1)
+        p->router->waiting &= ~(1U << ch->colour);
+    else
+        p->again = true;
+    if (n == MESH_FIFO) wake_sender(p, mesh_direction((int)rx));
+}
+
 /* One colour at one router. */
 static enum wsc_err channel_cycle(struct passage *p, struct mesh_channel *ch)
 {
@@ -291,6 +341,10 @@ static enum wsc_err channel_cycle(struct passage *p, struct mesh_channel *ch)
         return WSC_OK;
     }
     bool is_plain = !(entry & MESH_CONTROL_BIT) && ch->extra < 0;
+    if (is_plain && !p->r->m->watch && plain_goes(p, ch)) {
+        plain_leaves(p, ch, gate, n);
+        return WSC_OK;
+    }
     bool kept = !is_plain && kept_from_pe(p->r->m, ch, entry);
     enum outcome o = check_outputs(p, ch, turns_here(entry) ? 0 : ch->tx, kept, &lost);
     if (o == GOES) {
@@ -340,16 +394,16 @@ static void source_cycle(struct mesh_region *r, struct mesh_source *s)
     mesh_did(r);
 }
 
-/* Sources that share a link take turns. */
-void mesh_sources_cycle(struct mesh_region *r)
+/* Sources that share a link take turns; they stand in the same block. */
+void mesh_sources_cycle(struct mesh_region *r, int64_t block)
 {
-    if (!r->n_sources) return;
-    int64_t first = r->now % r->m->n_sources;
-    int start = 0;
-    while (start < r->n_sources && r->source[start] < first)
+    const int64_t turn = r->now % r->m->n_sources;
+    const int begin = r->first_source[block], end = r->first_source[block + 1];
+    int start = begin;
+    while (start < end && r->source[start] < turn)
         start++;
-    for (int i = start; i < r->n_sources; i++)
+    for (int i = start; i < end; i++)
         source_cycle(r, &r->m->source[r->source[i]]);
-    for (int i = 0; i < start; i++)
+    for (int i = begin; i < start; i++)
         source_cycle(r, &r->m->source[r->source[i]]);
 }

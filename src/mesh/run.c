@@ -48,8 +48,11 @@ static enum wsc_err run_alone(struct mesh *m)
 {
     struct mesh_region *r = &m->region[m->own];
     do {
-        mesh_region_begin(r);
-        r->rc = mesh_region_move(r);
+        mesh_region_inner(r);
+        for (int64_t now = m->batch; now < m->until; now++) {
+            mesh_region_outer(r, now);
+            mesh_end_cycle(m, now);
+        }
     } while (mesh_next_cycle(m));
     return r->rc;
 }

@@ -20,7 +20,7 @@
 
 enum { NORTHWARD, SOUTHWARD };
 /* Cycles ahead for which visits are listed when a cycle has ended. */
-enum { VISITS = MESH_AHEAD - 1 };
+enum { VISITS = MESH_LATENCY };
 
 static enum wsc_err no_memory(const char *what)
 {
@@ -69,11 +69,11 @@ static uint32_t mail_to(const struct mesh_region *r, int64_t at)
     const int64_t index = r - m->region, last_row = r->n_pes - m->config.w;
     uint32_t mail = 0;
     if (index > 0 && at < m->config.w) {
-        const struct mesh_mail *from = &r[-1].mail[m->parity][SOUTHWARD];
+        const struct mesh_mail *from = &r[-1].mail[r->now & 1][SOUTHWARD];
         if (from->any) mail |= from->word[at];
     }
     if (index + 1 < m->n_regions && at >= last_row) {
-        const struct mesh_mail *from = &r[1].mail[m->parity][NORTHWARD];
+        const struct mesh_mail *from = &r[1].mail[r->now & 1][NORTHWARD];
         if (from->any) mail |= from->word[at - last_row];
     }
     return mail;

@@ -60,13 +60,15 @@ static void wake_sleepers(struct mesh_team *t)
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-/* Wait for the others.  The last to arrive decides on the next cycle. */
-static void meet(struct mesh_team *t)
+/* Wait for the others after cycle @p now.  The last to arrive after those of a batch decides on the
+ * next one. */
+static void meet(struct mesh_team *t, int64_t now)
 {
     uint32_t round = t->round;
     if (atomic_fetch_add(&t->arrived, 1) + 1 == t->n) {
         t->arrived = 0;
-        t->ended = !mesh_next_cycle(t->m);
+        mesh_end_cycle(t->m, now);
+        if (now + 1 == t->m->until) t->ended = !mesh_next_cycle(t->m);
         t->round = round + 1;
         wake_sleepers(t);
         return;
@@ -78,13 +80,18 @@ static void meet(struct mesh_team *t)
     sleep_through(t, round);
 }
 
-/* What a thread does in each cycle: its own region, then the barrier. */
+/* What a thread does in each batch: what of its region depends on no other one, then the rest, with
+ * a barrier after every cycle. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
 {
+    const struct mesh *m = t->m;
     do {
-        mesh_region_begin(r);
-        r->rc = mesh_region_move(r);
-        meet(t);
+        const int64_t first = m->batch, until = m->until;
+        mesh_region_inner(r);
+        for (int64_t now = first; now < until; now++) {
+            mesh_region_outer(r, now);
+            meet(t, now);
+        }
     } while (!t->ended);
 }
 
@@ -101,16 +108,15 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* The error of the first region that has one: one thread alone would meet it first, too, since PEs
- * are visited in their order. */
+/* The error of the earliest cycle, in the first region that has one: one thread alone would meet it
+ * first, too, since PEs are visited in their order. */
 static enum wsc_err first_error(const struct mesh *m)
 {
-    for (int i = 0; i < m->n_own; i++) {
-        const struct mesh_region *r = &m->region[m->own + i];
-        if (r->rc && i == 0) return r->rc; /* raised by the caller's thread */
-        if (r->rc) return WSC_RAISE(r->rc, "%s", r->message ? r->message : wsc_err_str(r->rc));
-    }
-    return WSC_OK;
+    const struct mesh_region *mine = &m->region[m->own], *first = mine;
+    for (const struct mesh_region *r = mine; r < mine + m->n_own; r++)
+        if (r->error_in < first->error_in) first = r;
+    if (!first->rc || first == mine) return first->rc; /* raised by the caller's thread */
+    return WSC_RAISE(first->rc, "%s", first->message ? first->message : wsc_err_str(first->rc));
 }
 
 /* Start all threads but the caller's; @return how many there are. When the host refuses one, those

@@ -155,24 +155,29 @@ static uint16_t half_at(const uint8_t *p, int64_t i)
     return bits;
 }
 
-static void mac_fp16(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
-{
-    if (dst == a)
-        for (int64_t i = 0; i < n; i++)
-            put_float(dst, i,
-                      __builtin_fmaf(mesh_fp16_to_float(half_at(b, i)), c, float_at(dst, i)));
-    else
-        for (int64_t i = 0; i < n; i++)
-            put_float(dst, i, __builtin_fmaf(mesh_fp16_to_float(half_at(b, i)), c, float_at(a, i)));
-}
-
-static void mac_bf16(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float x = mesh_as_float((uint32_t)half_at(b, i) << 16);
-        put_float(dst, i, __builtin_fmaf(x, c, float_at(a, i)));
+/* Sums of 32 bits += vector of a 16-bit format x number; in place as above. */
+#define MAC(name)                                                                                  \
+    static void mac_##name(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c, int64_t n)   \
+    {                                                                                              \
+        if (dst == a)                                                                              \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                put_float(                                                                         \
+                    dst, i,                                                                        \
+                    __builtin_fmaf(mesh_##name##_to_float(half_at(b, i)), c, float_at(dst, i)));   \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                put_float(                                                                         \
+                    dst, i,                                                                        \
+                    __builtin_fmaf(mesh_##name##_to_float(half_at(b, i)), c, float_at(a, i)));     \
     }
-}
+
+MAC(fp16)
+MAC(bf16)
+MAC(cb16)
+
+static void (*const macs[])(uint8_t *dst, const uint8_t *a, const uint8_t *b, float c,
+                            int64_t n) = {
+    [MESH_FP16] = mac_fp16, [MESH_BF16] = mac_bf16, [MESH_CB16] = mac_cb16};
 
 static void fill(uint8_t *dst, int64_t n, uint32_t number)
 {
@@ -202,8 +207,7 @@ static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
     else if (t->code == MESH_FMACS)
         mac_floats(dst, a, b, mesh_as_float(number_c(pe, t)), t->left);
     else if (t->code == MESH_FMACHS)
-        (half == MESH_FP16 ? mac_fp16 : mac_bf16)(
-            dst, a, b, mesh_half_to_float(half, (uint16_t)number_c(pe, t)), t->left);
+        macs[half](dst, a, b, mesh_half_to_float(half, (uint16_t)number_c(pe, t)), t->left);
     else
         return false;
     return true;

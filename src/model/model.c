@@ -4,6 +4,7 @@
 #include <wsc/model.h>
 
 #include "model_heads.h"
+#include "model_mup.h"
 #include "model_sparsity.h"
 #include "model_stages.h"
 #include "model_tensors.h"
@@ -93,10 +94,6 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
     if (m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_SEQ2SEQ) TRY(check_encoder(m));
     if (m->parallel_block && m->norm_first_sandwich)
         return together("norm_first_sandwich", "parallel blocks");
-    if (m->position_embedding_type == ZOO_POSITION_ALIBI && m->attention_logit_softcapping > 0)
-        return together("attention_logit_softcapping", "position_embedding_type alibi");
-    if (m->position_embedding_type == ZOO_POSITION_RELATIVE && m->attention_logit_softcapping > 0)
-        return together("attention_logit_softcapping", "position_embedding_type relative");
     if (m->num_kv_groups > 0 && m->num_heads % m->num_kv_groups)
         return WSC_RAISE(WSC_CONFIG,
                          "model.extra_attention_params.num_kv_groups: %lld does not divide %lld "
@@ -189,7 +186,8 @@ static void set_stacks(struct model *model, const struct zoo_params *params)
 }
 
 /** What an encoder with a decoder has: T5 (Raffel et al. 2020) and the Transformer (Vaswani et al.
- *  2017) differ in these.  Dropout twice in a row is dropout once with a higher rate. */
+ *  2017) differ in these.  Dropout twice in a row is dropout once with a higher rate; under muP
+ *  the Model Zoo multiplies embeddings by the root of the width. */
 static void set_seq2seq(struct model *model, const struct zoo_model *m)
 {
     if (model->n_stacks < 2) return;
@@ -199,6 +197,7 @@ static void set_seq2seq(struct model *model, const struct zoo_model *m)
         model->zoo.embedding_dropout_rate =
             1 - (1 - m->embedding_dropout_rate) * (1 - m->dropout_rate);
     if (m->use_dropout_outside_residual_path) model->memory_dropout = m->dropout_rate;
+    if (m->mup_base_hidden_size > 0) model->zoo.embeddings_scale *= sqrt((double)m->hidden_size);
 }
 
 /** What encoders have and decoders have not. */
@@ -242,6 +241,18 @@ static void set_sizes(struct model *model, const struct zoo_params *params)
     set_seq2seq(model, m);
 }
 
+/* Factor of the scores of heads of width @p d.  muP of T5 divides queries and keys by the root of
+ * the ratio of widths unless heads have a base width; its factors of values and of attention's
+ * output cancel. */
+static double score_scale(const struct zoo_model *m, double d, bool by_d, double alpha)
+{
+    const bool divides = by_d && !m->attention_qk_norm_layer;
+    double scale = divides ? 1.0 / d : 1.0 / sqrt(d);
+    if (m->attention_type == ZOO_DOT_PRODUCT) scale = 1;
+    if (m->objective == ZOO_SEQ2SEQ && !(m->mup_base_d_kv > 0)) scale /= model_mup_of(m).hidden;
+    return alpha > 0 ? scale * alpha : scale;
+}
+
 /* Heads, positions, windows.  Without its own width attention has that of the hidden features.
  * With scale_qk_dot_by_d the Model Zoo divides keys by the root of d before their norm, which takes
  * the factor out again but for its epsilon: norm(k / c, eps) = norm(k, c^2 eps). */
@@ -251,13 +262,12 @@ static void set_attention(struct model *model, const struct zoo_model *m)
     model->head_dim = width / m->num_heads;
     model->kv_heads = m->num_kv_groups > 0 ? m->num_kv_groups : m->num_heads;
     const double d = (double)model->head_dim;
-    const bool by_d = m->scale_qk_dot_by_d && !m->attention_qk_norm_layer;
-    model->qk_scale = by_d ? 1.0 / d : 1.0 / sqrt(d);
+    model->stack[0].qk_scale = score_scale(m, d, m->scale_qk_dot_by_d, m->attention_logits_alpha);
+    model->stack[1].qk_scale =
+        score_scale(m, d, m->scale_decoder_qk_dot_by_d, m->decoder_attention_logits_alpha);
     model->qk_norm_eps[0] = model->qk_norm_eps[1] = m->attention_qk_norm_eps;
     if (m->scale_qk_dot_by_d && m->attention_type == ZOO_SCALED_DOT_PRODUCT)
         model->qk_norm_eps[1] *= d;
-    if (m->attention_type == ZOO_DOT_PRODUCT) model->qk_scale = 1;
-    if (m->attention_logits_alpha > 0) model->qk_scale *= m->attention_logits_alpha;
     if (m->position_embedding_type == ZOO_POSITION_ROTARY) model->rotary_dim = m->rotary_dim;
     model->position_scale = m->pos_scaling_factor > 0 ? m->pos_scaling_factor : 1;
     model->window = m->attention_sliding_window_length > 0 ? m->attention_sliding_window_length : 0;
@@ -287,14 +297,17 @@ static void set_experts(struct model *model, const struct zoo_model *m)
         moe->load_balancing_loss_coef / (model->balance_by_tokens ? 1 : m->loss_weight);
 }
 
-/* Factor of the logits: given, or by the base sizes of muP. */
+/* Factor of the logits: given, or by the base sizes of muP; the Model Zoo's classes of fine-tuning
+ * leave those of their heads as they are. */
 static void set_scales(struct model *model, const struct zoo_model *m)
 {
     model->logits_scale = m->output_logits_scale;
     model->scale_first = m->embedding_layer_norm && !model->causal && model->n_stacks == 1;
     if (model->n_stacks > 1 && m->share_embedding_weights)
         model->logits_scale /= sqrt((double)m->hidden_size); /* Raffel et al. 2020, tied output */
-    if (!(m->mup_base_hidden_size > 0)) return;
+    const bool tuned = m->objective != ZOO_CAUSAL_LM && m->objective != ZOO_MASKED_LM &&
+                       m->objective != ZOO_SEQ2SEQ;
+    if (!(m->mup_base_hidden_size > 0) || tuned) return;
     const double ratio = (double)m->hidden_size / m->mup_base_hidden_size;
     model->logits_scale =
         m->output_logits_alpha / (m->scale_output_logits_by_d ? ratio : sqrt(ratio));

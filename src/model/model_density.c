@@ -89,7 +89,7 @@ static void add_tensor(struct sums *sums, const struct model *model, int tensor,
     sums->wanted[t->kind] += dense ? n : kept;
 }
 
-/* Of a stage, or with @p stage < 0 of the model without its reference. */
+/* Sums over a stage, or with @p stage < 0 over the model without its reference. */
 static struct sums sums_of(const struct model *model, int stage, int64_t step)
 {
     struct sums sums = {0};
@@ -168,6 +168,12 @@ static double flop_of_stacks(const struct model *model)
     return 6 * matrices + 12 * pairs * Q / T;
 }
 
+/* The A of an embedding's adapter. */
+static bool is_looked_up(const struct model_tensor *t)
+{
+    return t->kind < MODEL_ADAPTER_B && model_is_table(model_base_kind(t->kind));
+}
+
 double model_flop_per_token(const struct model *model)
 {
     if (model->n_stacks > 1) return flop_of_stacks(model);
@@ -182,7 +188,8 @@ double model_flop_per_token(const struct model *model)
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
     double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
     for (int i = 0; i < model->n_tensors; i++)
-        if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference)
+        if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference &&
+            !is_looked_up(&model->tensor[i]))
             matrices += (double)model->tensor[i].n_elems;
     const double forward = 2 * matrices + 4 * L * (double)model->T * Q;
     return (model->n_reference ? 4 : 3) * forward;

@@ -16,7 +16,18 @@ static const struct {
     {offsetof(struct zoo_lr_scale, embedding), {"*embedding*weight", NULL}},
     {offsetof(struct zoo_lr_scale, decoder_attention), {"*decoder*attn*dense*weight", NULL}},
     {offsetof(struct zoo_lr_scale, decoder_input_ffn), {"*decoder*ffn.ffn.[!1]*weight", NULL}},
-    {offsetof(struct zoo_lr_scale, decoder_output_ffn), {"*decoder*ffn.ffn.[1]*weight", NULL}}};
+    {offsetof(struct zoo_lr_scale, decoder_output_ffn), {"*decoder*ffn.ffn.[1]*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, decoder_qkv_projection),
+     {"*decoder*attn.proj_[qkv]*dense*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, decoder_output_projection),
+     {"*decoder*attn.proj_output*dense*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, encoder_qkv_projection),
+     {"*encoder*attn.proj_[qkv]*dense*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, encoder_output_projection),
+     {"*encoder*attn.proj_output*dense*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, encoder_input_ffn), {"*encoder*ffn.ffn.[!1]*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, encoder_output_ffn), {"*encoder*ffn.ffn.[1]*weight", NULL}},
+    {offsetof(struct zoo_lr_scale, lm_head), {"*lm_head*weight", NULL}}};
 
 double model_lr_scale(const struct zoo_lr_scale *scale, const char *name)
 {

@@ -7,6 +7,7 @@
 
 #include "model_init.h"
 #include "model_lr_scale.h"
+#include "model_mup.h"
 #include "model_presence.h"
 #include "model_tuning.h"
 
@@ -16,23 +17,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/** Which rule fills a tensor at the start. */
-enum init_rule {
-    RULE_ZEROS,
-    RULE_ONES,
-    RULE_EMBEDDING,
-    RULE_ATTENTION,
-    RULE_ATTENTION_OUTPUT,
-    RULE_FFN,
-    RULE_FFN_OUTPUT,
-    RULE_ROUTER,
-    RULE_DENSE,
-    RULE_POOLER,
-    RULE_CLASSIFIER,
-    RULE_RELATIVE,
-    RULE_LM_HEAD
-};
 
 /** Once in a model, in every block, in every feed-forward network of every block. */
 enum place { ONCE, IN_BLOCKS, IN_FFNS };
@@ -46,7 +30,7 @@ struct row {
     const char *shape;
     enum model_tensor_kind kind;
     enum place place;
-    enum init_rule rule;
+    enum model_init_rule rule;
     enum model_presence presence;
 };
 
@@ -54,118 +38,136 @@ struct row {
  * layers (attention, norms, feed-forward), head; routers and experts as in release 2.10. */
 static const struct row rows[] = {
     {"embedding_layer.word_embeddings.weight", "lm_head.weight", "VC", MODEL_WTE, ONCE,
-     RULE_EMBEDDING, MODEL_IF_TOKENS},
-    {"embedding_layer.position_embeddings.embed.weight", "", "PC", MODEL_WPE, ONCE, RULE_EMBEDDING,
-     MODEL_IF_LEARNED},
-    {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, RULE_EMBEDDING,
+     MODEL_RULE_EMBEDDING, MODEL_IF_TOKENS},
+    {"embedding_layer.position_embeddings.embed.weight", "", "PC", MODEL_WPE, ONCE,
+     MODEL_RULE_EMBEDDING, MODEL_IF_LEARNED},
+    {"embedding_layer.segment_embeddings.weight", "", "SC", MODEL_WTT, ONCE, MODEL_RULE_EMBEDDING,
      MODEL_IF_TOKEN_TYPES},
     {"embedding_layer.position_embed_helper.relative_attention_bias.weight", "", "RH",
-     MODEL_RELATIVE_W, ONCE, RULE_RELATIVE, MODEL_IF_RELATIVE},
+     MODEL_RELATIVE_W, ONCE, MODEL_RULE_RELATIVE, MODEL_IF_RELATIVE},
     {"embedding_layer.position_embed_helper.slopes", "", "H1", MODEL_RELATIVE_W, ONCE,
-     RULE_RELATIVE, MODEL_IF_SLOPES},
-    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, MODEL_IF_ENCODER_EMBED_NORM},
-    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, MODEL_IF_ENCODER_EMBED_NORM},
-    {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, RULE_ONES, MODEL_IF_EMBED_NORM},
-    {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, RULE_ZEROS, MODEL_IF_EMBED_NORM_BIAS},
-    {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
+     MODEL_RULE_RELATIVE, MODEL_IF_SLOPES},
+    {"embed_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, MODEL_RULE_ONES,
+     MODEL_IF_ENCODER_EMBED_NORM},
+    {"embed_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_ENCODER_EMBED_NORM},
+    {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, MODEL_RULE_ONES, MODEL_IF_EMBED_NORM},
+    {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_EMBED_NORM_BIAS},
+    {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, MODEL_RULE_ONES,
      MODEL_IF_CAUSAL},
-    {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
+    {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_CAUSAL_NORM_BIAS},
-    {"transformer_encoder.norm.weight", "", "C", MODEL_NORMF_W, ONCE, RULE_ONES,
+    {"transformer_encoder.norm.weight", "", "C", MODEL_NORMF_W, ONCE, MODEL_RULE_ONES,
      MODEL_IF_FINAL_NORM},
-    {"transformer_encoder.norm.bias", "", "C", MODEL_NORMF_B, ONCE, RULE_ZEROS,
+    {"transformer_encoder.norm.bias", "", "C", MODEL_NORMF_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_FINAL_NORM},
-    {"transformer_encoder.norm.weight", "", "C", MODEL_MEMORY_W, ONCE, RULE_ONES, MODEL_IF_MEMORY},
-    {"transformer_encoder.norm.bias", "", "C", MODEL_MEMORY_B, ONCE, RULE_ZEROS,
+    {"transformer_encoder.norm.weight", "", "C", MODEL_MEMORY_W, ONCE, MODEL_RULE_ONES,
+     MODEL_IF_MEMORY},
+    {"transformer_encoder.norm.bias", "", "C", MODEL_MEMORY_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_MEMORY_BIAS},
-    {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, RULE_ATTENTION,
+    {"self_attn.proj_q_dense_layer.weight", "", "AC", MODEL_Q_W, IN_BLOCKS, MODEL_RULE_ATTENTION,
      MODEL_ALWAYS},
-    {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, RULE_ZEROS,
+    {"self_attn.proj_q_dense_layer.bias", "", "A", MODEL_Q_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_QKV_BIAS},
-    {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, RULE_ATTENTION,
+    {"self_attn.proj_k_dense_layer.weight", "", "GC", MODEL_K_W, IN_BLOCKS, MODEL_RULE_ATTENTION,
      MODEL_ALWAYS},
-    {"self_attn.proj_k_dense_layer.bias", "", "G", MODEL_K_B, IN_BLOCKS, RULE_ZEROS,
+    {"self_attn.proj_k_dense_layer.bias", "", "G", MODEL_K_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_QKV_BIAS},
-    {"self_attn.proj_v_dense_layer.weight", "", "GC", MODEL_V_W, IN_BLOCKS, RULE_ATTENTION,
+    {"self_attn.proj_v_dense_layer.weight", "", "GC", MODEL_V_W, IN_BLOCKS, MODEL_RULE_ATTENTION,
      MODEL_ALWAYS},
-    {"self_attn.proj_v_dense_layer.bias", "", "G", MODEL_V_B, IN_BLOCKS, RULE_ZEROS,
+    {"self_attn.proj_v_dense_layer.bias", "", "G", MODEL_V_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_QKV_BIAS},
     {"self_attn.proj_output_dense_layer.weight", "", "CA", MODEL_O_W, IN_BLOCKS,
-     RULE_ATTENTION_OUTPUT, MODEL_ALWAYS},
-    {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, RULE_ZEROS,
+     MODEL_RULE_ATTENTION_OUTPUT, MODEL_ALWAYS},
+    {"self_attn.proj_output_dense_layer.bias", "", "C", MODEL_O_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_O_BIAS},
-    {"self_attn.q_norm.weight", "", "D", MODEL_Q_NORM_W, IN_BLOCKS, RULE_ONES, MODEL_IF_QK_NORM},
-    {"self_attn.q_norm.bias", "", "D", MODEL_Q_NORM_B, IN_BLOCKS, RULE_ZEROS,
+    {"self_attn.q_norm.weight", "", "D", MODEL_Q_NORM_W, IN_BLOCKS, MODEL_RULE_ONES,
+     MODEL_IF_QK_NORM},
+    {"self_attn.q_norm.bias", "", "D", MODEL_Q_NORM_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_QK_NORM_BIAS},
-    {"self_attn.k_norm.weight", "", "D", MODEL_K_NORM_W, IN_BLOCKS, RULE_ONES, MODEL_IF_QK_NORM},
-    {"self_attn.k_norm.bias", "", "D", MODEL_K_NORM_B, IN_BLOCKS, RULE_ZEROS,
+    {"self_attn.k_norm.weight", "", "D", MODEL_K_NORM_W, IN_BLOCKS, MODEL_RULE_ONES,
+     MODEL_IF_QK_NORM},
+    {"self_attn.k_norm.bias", "", "D", MODEL_K_NORM_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_QK_NORM_BIAS},
     {"multihead_attn.proj_q_dense_layer.weight", "", "AC", MODEL_CROSS_Q_W, IN_BLOCKS,
-     RULE_ATTENTION, MODEL_IF_CROSS},
-    {"multihead_attn.proj_q_dense_layer.bias", "", "A", MODEL_CROSS_Q_B, IN_BLOCKS, RULE_ZEROS,
-     MODEL_IF_CROSS_QKV_BIAS},
+     MODEL_RULE_ATTENTION, MODEL_IF_CROSS},
+    {"multihead_attn.proj_q_dense_layer.bias", "", "A", MODEL_CROSS_Q_B, IN_BLOCKS,
+     MODEL_RULE_ZEROS, MODEL_IF_CROSS_QKV_BIAS},
     {"multihead_attn.proj_k_dense_layer.weight", "", "GC", MODEL_CROSS_K_W, IN_BLOCKS,
-     RULE_ATTENTION, MODEL_IF_CROSS},
-    {"multihead_attn.proj_k_dense_layer.bias", "", "G", MODEL_CROSS_K_B, IN_BLOCKS, RULE_ZEROS,
-     MODEL_IF_CROSS_QKV_BIAS},
+     MODEL_RULE_ATTENTION, MODEL_IF_CROSS},
+    {"multihead_attn.proj_k_dense_layer.bias", "", "G", MODEL_CROSS_K_B, IN_BLOCKS,
+     MODEL_RULE_ZEROS, MODEL_IF_CROSS_QKV_BIAS},
     {"multihead_attn.proj_v_dense_layer.weight", "", "GC", MODEL_CROSS_V_W, IN_BLOCKS,
-     RULE_ATTENTION, MODEL_IF_CROSS},
-    {"multihead_attn.proj_v_dense_layer.bias", "", "G", MODEL_CROSS_V_B, IN_BLOCKS, RULE_ZEROS,
-     MODEL_IF_CROSS_QKV_BIAS},
+     MODEL_RULE_ATTENTION, MODEL_IF_CROSS},
+    {"multihead_attn.proj_v_dense_layer.bias", "", "G", MODEL_CROSS_V_B, IN_BLOCKS,
+     MODEL_RULE_ZEROS, MODEL_IF_CROSS_QKV_BIAS},
     {"multihead_attn.proj_output_dense_layer.weight", "", "CA", MODEL_CROSS_O_W, IN_BLOCKS,
-     RULE_ATTENTION_OUTPUT, MODEL_IF_CROSS},
-    {"multihead_attn.proj_output_dense_layer.bias", "", "C", MODEL_CROSS_O_B, IN_BLOCKS, RULE_ZEROS,
-     MODEL_IF_CROSS_O_BIAS},
-    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM_FIRST},
-    {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM_BIAS},
-    {"norm1.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM_LAST},
-    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM_LAST_BIAS},
-    {"norm2.weight", "", "C", MODEL_CROSS_NORM_W, IN_BLOCKS, RULE_ONES, MODEL_IF_CROSS_FIRST},
-    {"norm2.bias", "", "C", MODEL_CROSS_NORM_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_CROSS_FIRST_BIAS},
-    {"norm2.weight", "", "C", MODEL_CROSS_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_CROSS_LAST},
-    {"norm2.bias", "", "C", MODEL_CROSS_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_CROSS_LAST_BIAS},
-    {"norm2.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, MODEL_IF_ENCODER_NORM3},
-    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_ENCODER_NORM3_BIAS},
-    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM2_LAST},
-    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM2_LAST_BIAS},
-    {"norm3.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_CROSS_LAST},
-    {"norm3.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_CROSS_LAST_BIAS},
-    {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, RULE_ONES, MODEL_IF_NORM3},
-    {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_NORM3_BIAS},
-    {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_SANDWICH},
-    {"norm1_post.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_SANDWICH_BIAS},
-    {"norm3_post.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, RULE_ONES, MODEL_IF_SANDWICH},
-    {"norm3_post.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, RULE_ZEROS, MODEL_IF_SANDWICH_BIAS},
-    {"ffn.gate.weight", "", "EC", MODEL_ROUTER_W, IN_BLOCKS, RULE_ROUTER, MODEL_IF_ROUTED},
-    {"0.linear_layer.weight", "", "FC", MODEL_FFN0_W, IN_FFNS, RULE_FFN, MODEL_ALWAYS},
-    {"0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_FFNS, RULE_ZEROS, MODEL_IF_FFN_BIAS},
-    {"0.linear_layer_for_glu.weight", "", "FC", MODEL_GLU_W, IN_FFNS, RULE_FFN, MODEL_IF_GATED},
-    {"0.linear_layer_for_glu.bias", "", "F", MODEL_GLU_B, IN_FFNS, RULE_ZEROS, MODEL_IF_GATED_BIAS},
-    {"1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_FFNS, RULE_FFN_OUTPUT, MODEL_ALWAYS},
-    {"1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_FFNS, RULE_ZEROS, MODEL_IF_FFN_BIAS},
+     MODEL_RULE_ATTENTION_OUTPUT, MODEL_IF_CROSS},
+    {"multihead_attn.proj_output_dense_layer.bias", "", "C", MODEL_CROSS_O_B, IN_BLOCKS,
+     MODEL_RULE_ZEROS, MODEL_IF_CROSS_O_BIAS},
+    {"norm1.weight", "", "C", MODEL_NORM1_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_NORM_FIRST},
+    {"norm1.bias", "", "C", MODEL_NORM1_B, IN_BLOCKS, MODEL_RULE_ZEROS, MODEL_IF_NORM_BIAS},
+    {"norm1.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_NORM_LAST},
+    {"norm1.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_NORM_LAST_BIAS},
+    {"norm2.weight", "", "C", MODEL_CROSS_NORM_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_CROSS_FIRST},
+    {"norm2.bias", "", "C", MODEL_CROSS_NORM_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_CROSS_FIRST_BIAS},
+    {"norm2.weight", "", "C", MODEL_CROSS_POST_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_CROSS_LAST},
+    {"norm2.bias", "", "C", MODEL_CROSS_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_CROSS_LAST_BIAS},
+    {"norm2.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_ENCODER_NORM3},
+    {"norm2.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_ENCODER_NORM3_BIAS},
+    {"norm2.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_NORM2_LAST},
+    {"norm2.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_NORM2_LAST_BIAS},
+    {"norm3.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_CROSS_LAST},
+    {"norm3.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_CROSS_LAST_BIAS},
+    {"norm3.weight", "", "C", MODEL_NORM3_W, IN_BLOCKS, MODEL_RULE_ONES, MODEL_IF_NORM3},
+    {"norm3.bias", "", "C", MODEL_NORM3_B, IN_BLOCKS, MODEL_RULE_ZEROS, MODEL_IF_NORM3_BIAS},
+    {"norm1_post.weight", "", "C", MODEL_NORM1_POST_W, IN_BLOCKS, MODEL_RULE_ONES,
+     MODEL_IF_SANDWICH},
+    {"norm1_post.bias", "", "C", MODEL_NORM1_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_SANDWICH_BIAS},
+    {"norm3_post.weight", "", "C", MODEL_NORM3_POST_W, IN_BLOCKS, MODEL_RULE_ONES,
+     MODEL_IF_SANDWICH},
+    {"norm3_post.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_SANDWICH_BIAS},
+    {"ffn.gate.weight", "", "EC", MODEL_ROUTER_W, IN_BLOCKS, MODEL_RULE_ROUTER, MODEL_IF_ROUTED},
+    {"0.linear_layer.weight", "", "FC", MODEL_FFN0_W, IN_FFNS, MODEL_RULE_FFN, MODEL_ALWAYS},
+    {"0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_FFNS, MODEL_RULE_ZEROS, MODEL_IF_FFN_BIAS},
+    {"0.linear_layer_for_glu.weight", "", "FC", MODEL_GLU_W, IN_FFNS, MODEL_RULE_FFN,
+     MODEL_IF_GATED},
+    {"0.linear_layer_for_glu.bias", "", "F", MODEL_GLU_B, IN_FFNS, MODEL_RULE_ZEROS,
+     MODEL_IF_GATED_BIAS},
+    {"1.linear_layer.weight", "", "CF", MODEL_FFN1_W, IN_FFNS, MODEL_RULE_FFN_OUTPUT, MODEL_ALWAYS},
+    {"1.linear_layer.bias", "", "C", MODEL_FFN1_B, IN_FFNS, MODEL_RULE_ZEROS, MODEL_IF_FFN_BIAS},
     {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.weight", "", "CC", MODEL_DENSE_W, ONCE,
-     RULE_DENSE, MODEL_IF_MASKED},
+     MODEL_RULE_DENSE, MODEL_IF_MASKED},
     {"bert_mlm_head.mlm_transform.ffn.ffn.0.linear_layer.bias", "", "C", MODEL_DENSE_B, ONCE,
-     RULE_ZEROS, MODEL_IF_MASKED},
-    {"bert_mlm_head.mlm_transform.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, RULE_ONES,
+     MODEL_RULE_ZEROS, MODEL_IF_MASKED},
+    {"bert_mlm_head.mlm_transform.ln.weight", "", "C", MODEL_DENSE_NORM_W, ONCE, MODEL_RULE_ONES,
      MODEL_IF_MASKED},
-    {"bert_mlm_head.mlm_transform.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, RULE_ZEROS,
+    {"bert_mlm_head.mlm_transform.ln.bias", "", "C", MODEL_DENSE_NORM_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_MASKED},
-    {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, RULE_POOLER,
+    {"pooler.pooler.ffn.0.linear_layer.weight", "", "CC", MODEL_POOL_W, ONCE, MODEL_RULE_POOLER,
      MODEL_IF_POOLED},
-    {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, RULE_ZEROS,
+    {"pooler.pooler.ffn.0.linear_layer.bias", "", "C", MODEL_POOL_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_POOLED},
-    {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, RULE_CLASSIFIER, MODEL_IF_CLASSES},
-    {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, RULE_ZEROS, MODEL_IF_CLASS_BIAS},
-    {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, RULE_LM_HEAD, MODEL_IF_UNTIED},
-    {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, RULE_ZEROS, MODEL_IF_HEAD_BIAS},
+    {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, MODEL_RULE_CLASSIFIER, MODEL_IF_CLASSES},
+    {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, MODEL_RULE_ZEROS, MODEL_IF_CLASS_BIAS},
+    {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, MODEL_RULE_LM_HEAD, MODEL_IF_UNTIED},
+    {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, MODEL_RULE_ZEROS, MODEL_IF_HEAD_BIAS},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
 /** Weight decay spares biases and norms, which start from 0 or 1. */
 static bool decays(const struct row *row)
 {
-    return row->rule != RULE_ZEROS && row->rule != RULE_ONES;
+    return row->rule != MODEL_RULE_ZEROS && row->rule != MODEL_RULE_ONES;
 }
 
 /* A dimension of a shape; the missing second one of a vector is 1. */
@@ -227,18 +229,6 @@ static struct zoo_init scaled(struct zoo_init init, double factor)
     return init;
 }
 
-/** Ratios of the widths of muP by base sizes; 1 without. */
-struct mup {
-    double hidden, filter;
-};
-
-static struct mup mup_of(const struct zoo_model *m)
-{
-    return (struct mup){
-        m->mup_base_hidden_size > 0 ? (double)m->hidden_size / m->mup_base_hidden_size : 1,
-        m->mup_base_filter_size > 0 ? (double)m->filter_size / m->mup_base_filter_size : 1};
-}
-
 /* Radford et al. 2019, section 2.3: residual layers scaled by 1/sqrt(their number), but not in the
  * classes of GPT-J and of BERT, nor where the params give an `initializer`, which they take then.
  * muP by base sizes scales initial values by 1/sqrt(width) (Yang et al. 2022, table 8), those of
@@ -266,7 +256,7 @@ static struct zoo_init ffn_init(const struct zoo_model *m)
 
 /* The last layer of the feed-forward network: its own initializer, else that of the outputs of
  * attention, which in the class of GPT-2 muP does not take. */
-static struct zoo_init ffn_output_init(const struct zoo_model *m, const struct mup *mup)
+static struct zoo_init ffn_output_init(const struct zoo_model *m, const struct model_mup *mup)
 {
     const struct zoo_init *own = &m->ffn_output_layer_initializer;
     const bool given = own->kind != ZOO_INIT_DEFAULT, by_base = m->mup_base_hidden_size > 0;
@@ -293,25 +283,25 @@ static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_mode
     const double d = (double)m->d_kv, C = (double)m->hidden_size, F = (double)m->filter_size;
     struct zoo_init init = {.kind = ZOO_INIT_NORMAL, .std = m->initializer_factor};
     switch (row->rule) {
-    case RULE_ATTENTION:
-    case RULE_ATTENTION_OUTPUT:
+    case MODEL_RULE_ATTENTION:
+    case MODEL_RULE_ATTENTION_OUTPUT:
         init.std /= sqrt(query ? C * d : C);
         return uniform ? glorot(query ? 1 / (9 * d) : 1.0 / 9) : init;
-    case RULE_FFN:
-    case RULE_FFN_OUTPUT:
-        init.std /= sqrt(row->rule == RULE_FFN ? C : F);
+    case MODEL_RULE_FFN:
+    case MODEL_RULE_FFN_OUTPUT:
+        init.std /= sqrt(row->rule == MODEL_RULE_FFN ? C : F);
         return uniform ? glorot(1) : init;
-    case RULE_RELATIVE:
+    case MODEL_RULE_RELATIVE:
         return glorot(1);
-    case RULE_EMBEDDING:
+    case MODEL_RULE_EMBEDDING:
         return uniform ? cut_normal(1) : init;
-    case RULE_LM_HEAD:
-    case RULE_ROUTER:
-    case RULE_DENSE:
-    case RULE_POOLER:
-    case RULE_CLASSIFIER:
-    case RULE_ZEROS:
-    case RULE_ONES:
+    case MODEL_RULE_LM_HEAD:
+    case MODEL_RULE_ROUTER:
+    case MODEL_RULE_DENSE:
+    case MODEL_RULE_POOLER:
+    case MODEL_RULE_CLASSIFIER:
+    case MODEL_RULE_ZEROS:
+    case MODEL_RULE_ONES:
         break;
     }
     return init;
@@ -319,68 +309,45 @@ static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_mode
 
 /* The initial distribution of a row's tensor: the params' initializer of its group, else the
  * family's default, scaled by muP. */
-static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m)
+static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m, bool decoder)
 {
     const struct zoo_init standard = cut_normal(m->initializer_range);
     const struct zoo_init matrix = explicit_or(&m->initializer, standard);
-    const struct mup mup = mup_of(m);
-    if (m->objective == ZOO_SEQ2SEQ && decays(row)) return seq2seq_init(row, m);
+    const struct model_mup mup = model_mup_of(m);
+    if (m->objective == ZOO_SEQ2SEQ && decays(row))
+        return scaled(seq2seq_init(row, m), model_mup_seq2seq_init(m, row->rule, decoder));
     switch (row->rule) {
-    case RULE_RELATIVE:
+    case MODEL_RULE_RELATIVE:
         return glorot(1);
-    case RULE_ONES:
+    case MODEL_RULE_ONES:
         return (struct zoo_init){.kind = ZOO_INIT_ONES};
-    case RULE_EMBEDDING:
+    case MODEL_RULE_EMBEDDING:
         return explicit_or(&m->embedding_initializer, standard);
-    case RULE_ATTENTION:
-    case RULE_POOLER:
+    case MODEL_RULE_POOLER: /* ESM-2's classifier has one of its own */
+        if (m->name == ZOO_ESM2 && m->objective != ZOO_MASKED_LM) return glorot(1);
         return scaled(matrix, 1 / sqrt(mup.hidden));
-    case RULE_FFN:
+    case MODEL_RULE_ATTENTION:
+        return scaled(matrix, 1 / sqrt(mup.hidden));
+    case MODEL_RULE_FFN:
         return scaled(explicit_or(&m->ffn_initializer, ffn_init(m)), 1 / sqrt(mup.hidden));
-    case RULE_DENSE:
+    case MODEL_RULE_DENSE:
         return matrix;
-    case RULE_ROUTER:
+    case MODEL_RULE_ROUTER:
         return explicit_or(&m->moe.gate_initializer, matrix);
-    case RULE_ATTENTION_OUTPUT:
+    case MODEL_RULE_ATTENTION_OUTPUT:
         return output_init(m, &m->output_layer_initializer, mup.hidden);
-    case RULE_FFN_OUTPUT:
+    case MODEL_RULE_FFN_OUTPUT:
         return ffn_output_init(m, &mup);
-    case RULE_CLASSIFIER: /* of fine-tuning; that of pre-training is as the other matrices */
+    case MODEL_RULE_CLASSIFIER: /* of fine-tuning; that of pre-training is as the other matrices */
         if (m->objective == ZOO_MASKED_LM) return standard;
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = 0.02};
-    case RULE_LM_HEAD:
+    case MODEL_RULE_LM_HEAD:
         if (m->objective != ZOO_CAUSAL_LM) return standard;
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
-    case RULE_ZEROS:
+    case MODEL_RULE_ZEROS:
         break;
     }
     return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
-}
-
-/* The groups of muP by base sizes: attention, first feed-forward layers and pooler; last
- * feed-forward layers. */
-static double mup_rate_scale(const struct row *row, const struct zoo_model *m)
-{
-    const struct mup mup = mup_of(m);
-    switch (row->rule) {
-    case RULE_ATTENTION:
-    case RULE_ATTENTION_OUTPUT:
-    case RULE_FFN:
-    case RULE_POOLER:
-        return 1 / mup.hidden;
-    case RULE_FFN_OUTPUT:
-        return 1 / mup.filter;
-    case RULE_ZEROS:
-    case RULE_ONES:
-    case RULE_EMBEDDING:
-    case RULE_ROUTER:
-    case RULE_DENSE:
-    case RULE_CLASSIFIER:
-    case RULE_RELATIVE:
-    case RULE_LM_HEAD:
-        break;
-    }
-    return 1;
 }
 
 /* Refuse what is no distribution: a deviation that is not positive, an empty interval. */
@@ -429,7 +396,7 @@ static const char *encoder_name(const struct row *row, const struct model *model
                                 const char **prefix)
 {
     const bool pretrains = model->head[0].output == MODEL_LM_HEAD_W;
-    *prefix = pretrains ? "bert_encoder." : "bert.";
+    *prefix = pretrains || model->zoo.name == ZOO_ESM2 ? "bert_encoder." : "bert.";
     const struct {
         enum model_tensor_kind kind;
         const char *name;
@@ -449,6 +416,26 @@ static const char *encoder_name(const struct row *row, const struct model *model
         return heads[i].name;
     }
     return row->name;
+}
+
+/* ESM-2's classifier of proteins stands beside the model of pre-training; NULL for other tensors.
+ */
+static const char *protein_head(const struct row *row, const struct model *model)
+{
+    const bool tuned = model->zoo.name == ZOO_ESM2 && model->head[0].output == MODEL_CLASS_W;
+    if (!tuned || model->head[0].dense != MODEL_POOL_W) return NULL;
+    switch ((int)row->kind) {
+    case MODEL_POOL_W:
+        return "classifier.bert_pooler.pooler.ffn.0.linear_layer.weight";
+    case MODEL_POOL_B:
+        return "classifier.bert_pooler.pooler.ffn.0.linear_layer.bias";
+    case MODEL_CLASS_W:
+        return "classifier.classifier.weight";
+    case MODEL_CLASS_B:
+        return "classifier.classifier.bias";
+    default:
+        return NULL;
+    }
 }
 
 /* Where the Model Zoo's class of T5 has a tensor: embeddings and blocks are those of the encoder or
@@ -492,7 +479,7 @@ static void set_names(struct model_tensor *t, const struct row *row, const struc
     const bool both = model->n_stacks > 1;
     const char *stack =
         model->stack[t->stack].causal ? "transformer_decoder" : "transformer_encoder";
-    const char *prefix = "", *name = row->name;
+    const char *prefix = "", *name = row->name, *head = protein_head(row, model);
     char ffn[48] = "";
     int n;
     const int layer = t->layer - (int)model->stack[t->stack].first;
@@ -504,7 +491,8 @@ static void set_names(struct model_tensor *t, const struct row *row, const struc
         n = snprintf(t->name, sizeof t->name, "model.%s%s.layers.%d.%s%s", prefix, stack, layer,
                      ffn, name);
     else
-        n = snprintf(t->name, sizeof t->name, "model.%s%s", prefix, name);
+        n = snprintf(t->name, sizeof t->name, "%s%s%s", head ? "" : "model.", head ? "" : prefix,
+                     head ? head : name);
     WSC_CHECK(n > 0 && n < (int)sizeof t->name, "tensor name of kind %d", (int)row->kind);
     if (both)
         set_seq2seq_alias(t, model);
@@ -534,39 +522,49 @@ static WSC_CHECKED enum wsc_err append(struct model *model, const struct row *ro
     t->shape[1] = size_of_letter(model, stack, row->shape[1]);
     t->n_elems = t->shape[0] * t->shape[1];
     t->decay = decays(row);
-    t->init = model_init_of_shape(resolve_init(row, &params->model), t->shape);
+    t->init = model_init_of_shape(resolve_init(row, &params->model, at->stack > 0), t->shape);
     set_names(t, row, model);
     t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
     t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);
     t->lr_scale = model_lr_scale(&params->optimizer.adjust_learning_rate, t->name) *
-                  mup_rate_scale(row, &params->model);
+                  model_mup_rate(params, row->rule, at->stack > 0);
     if (__builtin_add_overflow(model->n_params, t->n_elems, &model->n_params))
         return WSC_RAISE(WSC_CONFIG, "the model has more than 2^63 parameters");
     return WSC_OK;
 }
 
-/** Append one matrix of the adapter of @p base: A (r, in), which starts as PyTorch's linear layers
- * do (He et al. 2015, with the gain of a slope of sqrt 5), or B (out, r), which starts from 0. */
+/** How a matrix of an adapter starts: of a linear layer A as PyTorch's linear layers do (He et al.
+ * 2015, with the gain of a slope of sqrt 5) and B from 0; of an embedding A from 0 and B normal. */
+static struct zoo_init adapter_init(const struct model_tensor *base, bool b)
+{
+    const double bound = 1 / sqrt((double)base->shape[1]);
+    const bool table = model_is_table(base->kind);
+    if (b != table) return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
+    if (table) return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = 1};
+    return (struct zoo_init){.kind = ZOO_INIT_UNIFORM, .a = -bound, .b = bound};
+}
+
+/** Append one matrix of the adapter of @p base, A (r, in) or B (out, r). */
 static WSC_CHECKED enum wsc_err append_adapter_matrix(struct model *model,
                                                       const struct zoo_params *params,
                                                       const struct model_tensor *base, bool b)
 {
     static const char tail[] = ".weight";
     struct model_tensor *t = &model->tensor[model->n_tensors++];
-    const double bound = 1 / sqrt((double)base->shape[1]);
+    const bool table = model_is_table(base->kind);
+    const int64_t in = base->shape[table ? 0 : 1], out = base->shape[table ? 1 : 0];
     const int stem = (int)(strlen(base->name) - strlen(tail));
-    *t = (struct model_tensor){.kind = base->kind + (b ? MODEL_ADAPTER_B : MODEL_ADAPTER_A),
-                               .layer = base->layer,
-                               .stack = base->stack,
-                               .expert = -1,
-                               .n_dims = 2,
-                               .shape = {b ? base->shape[0] : model->adapter[base->kind].r,
-                                         b ? model->adapter[base->kind].r : base->shape[1]},
-                               .decay = true,
-                               .lr_scale = 1};
+    *t = (struct model_tensor){
+        .kind = base->kind + (b ? MODEL_ADAPTER_B : MODEL_ADAPTER_A),
+        .layer = base->layer,
+        .stack = base->stack,
+        .expert = -1,
+        .n_dims = 2,
+        .shape = {b ? out : model->adapter[base->kind].r, b ? model->adapter[base->kind].r : in},
+        .decay = true,
+        .lr_scale = 1};
     t->n_elems = t->shape[0] * t->shape[1];
-    t->init = (struct zoo_init){.kind = b ? ZOO_INIT_ZEROS : ZOO_INIT_UNIFORM};
-    if (!b) t->init.b = -(t->init.a = -bound);
+    t->init = adapter_init(base, b);
     (void)snprintf(t->name, sizeof t->name, "%.*s.lora_%c", stem, base->name, b ? 'B' : 'A');
     t->tagged_rate = 1 + zoo_tagged_find(&params->optimizer, t->name, false);
     t->tagged_decay = 1 + zoo_tagged_find(&params->optimizer, t->name, true);

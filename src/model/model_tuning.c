@@ -43,10 +43,15 @@ static void modules_of(const char *name, char *out, size_t size)
 
 /* ---- adapters -------------------------------------------------------------------------------- */
 
-/* The linear layers of blocks with one feed-forward network. */
+/* The linear layers of blocks with one feed-forward network, embeddings of tokens and positions,
+ * and the output layer, unless the last two are one matrix. */
 static bool may_have_adapter(const struct model *model, const struct model_tensor *t)
 {
     switch ((int)t->kind) {
+    case MODEL_WTE:
+    case MODEL_LM_HEAD_W:
+        return !model->tied;
+    case MODEL_WPE:
     case MODEL_Q_W:
     case MODEL_K_W:
     case MODEL_V_W:
@@ -80,11 +85,14 @@ enum wsc_err model_take_adapter(struct model *model, const struct zoo_params *pa
         return wsc_err_hint(
             WSC_RAISE(WSC_CONFIG,
                       "model.lora_params: adapters of %s are not supported; those of the linear "
-                      "layers of dense decoder blocks are",
+                      "layers of dense decoder blocks are, and of embeddings and output layers "
+                      "that are not tied",
                       tensor->name),
             "target_modules: [TransformerDecoderLayer, Linear]");
-    model->adapter[tensor->kind] = (struct model_adapter){
-        .r = lora->r, .scale = lora->alpha / (double)lora->r, .dropout = lora->dropout};
+    model->adapter[tensor->kind] =
+        (struct model_adapter){.r = lora->r,
+                               .scale = lora->alpha / (double)lora->r,
+                               .dropout = model_is_table(tensor->kind) ? 0 : lora->dropout};
     return WSC_OK;
 }
 

@@ -179,6 +179,9 @@ static enum wsc_err note_registers(struct programs_grid *g)
 
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config)
 {
+    static const enum mesh_half halves[] = {
+        [NUM_BF16] = MESH_BF16, [NUM_FP16] = MESH_FP16, [NUM_CB16] = MESH_CB16};
+    const bool half = config->format != NUM_FP32;
     struct mesh_config own = config->mesh;
     const int most = ceil_div((int)config->T, own.h);
     *g = (struct programs_grid){.w = own.w,
@@ -187,10 +190,11 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
                                 .n_samples = config->max_samples,
                                 .max_samples = config->max_samples,
                                 .tokens = even(most),
-                                .pitch = pitch_of(config->max_samples * most, config->half),
-                                .half = config->half,
+                                .pitch = pitch_of(config->max_samples * most, half),
+                                .half = half,
                                 .both_ways = config->both_ways,
-                                .format = own.half};
+                                .format = halves[config->format]};
+    own.half = g->format;
     own.user = g;
     TRY(mesh_create(&g->m, &own));
     TRY_NEW(g->item, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
@@ -204,6 +208,11 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
     TRY_NEW(g->key_token, WSC_MEM_KERNELS, g->T);
     order_keys(g, 1);
     return WSC_OK;
+}
+
+void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch)
+{
+    machine->wafer.simd_fmachs = arch == MESH_WSE3 ? 4 : 2; /* SDK appendix "SIMD" */
 }
 
 /* To the nearest eighth of a cycle. */

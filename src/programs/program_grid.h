@@ -12,6 +12,7 @@
 #include <wsc/err.h>
 #include <wsc/hw.h>
 #include <wsc/mesh.h>
+#include <wsc/num.h>
 
 #include <stdint.h>
 
@@ -109,17 +110,20 @@ struct programs_grid {
 };
 /** What a program of the transformer is to be laid on. */
 struct programs_grid_config {
-    struct mesh_config mesh; /**< w, h, arch, half, threads */
+    struct mesh_config mesh; /**< w, h, arch, threads; the format gives its half */
     int64_t T;               /**< tokens of a sequence */
     int max_samples;
-    bool half;      /**< tiles of 16-bit numbers, which mesh.half names */
-    bool both_ways; /**< attention without a causal mask */
+    enum num_format format; /**< of the numbers of tiles */
+    bool both_ways;         /**< attention without a causal mask */
 };
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
 /** Take the cycles of scalar code from the machine, and what starts multiply-adds.  WSC_CONFIG for
  *  arrival_cycles beyond what a PE can wait. */
 enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w);
+/** Set the multiply-adds of a cycle to those that an emulated PE has, the documented ones, whatever
+ *  @p machine says is sustained. */
+void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch);
 /** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
  *  in so many turns over its tokens that each column of a head keeps scores of early and of late
  *  keys alike, which causality makes unequally long.  Before the first program of attention. */

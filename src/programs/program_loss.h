@@ -11,11 +11,11 @@
 /** Cross entropy over the features of @p logits (the vocabulary), in program_loss.c. */
 struct programs_loss {
     struct programs_tile logits;
-    int number;                         /**< address: minus the number of each feature, as floats */
-    int tokens;                         /**< address: PROGRAMS_LOSS_ROWS vectors of tokens */
-    const int32_t *labels, *mask;       /**< (samples, T), on the host: the input of the step */
-    float scale;                        /**< of the logits */
-    float cap;                          /**< c of c tanh(logit / c), after the scale; 0: none */
+    int number;                   /**< address: minus the number of each feature, as floats */
+    int tokens;                   /**< address: PROGRAMS_LOSS_ROWS vectors of tokens */
+    const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step */
+    float scale; /**< of the logits; in the backward pass times that of all gradients */
+    float cap;   /**< c of c tanh(logit / c), after the scale; 0: none */
     const struct programs_tile *capped; /**< tanh(logit / c), for the gradient */
     const struct programs_tile *tmp;
 };

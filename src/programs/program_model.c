@@ -87,7 +87,7 @@ static enum wsc_err reserve_once(struct programs_model *k)
                                    "statistics of a norm", &k->stats_embed));
     }
     if (m->zoo.final_logit_softcapping > 0)
-        TRY(programs_reserve_tile(g, &k->capped, &k->vocab, "capped logits"));
+        TRY(programs_reserve_sums(g, &k->capped, &k->vocab, "capped logits"));
     if (!m->rotary_dim) return WSC_OK;
     TRY(programs_reserve_tile(g, &k->cosine, &k->heads, "cosines of positions"));
     return programs_reserve_tile(g, &k->sine, &k->heads, "sines of positions");
@@ -102,12 +102,13 @@ static enum wsc_err reserve_common(struct programs_model *k)
     const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
     TRY(programs_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
     TRY(programs_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
-    TRY(programs_reserve_tile(g, &k->logits, &k->vocab, "logits"));
-    k->tmp.f = &k->hidden;
+    TRY(programs_reserve_sums(g, &k->logits, &k->vocab, "logits"));
+    k->tmp = (struct programs_tile){.f = &k->hidden, .half = g->half};
     TRY(reserve_once(k));
     const int scratch = larger(larger(k->hidden.slots, k->vocab.slots), k->heads.slots);
     TRY(programs_reserve_words(g, (int64_t)scratch * g->pitch, PROGRAMS_BANK_TILES,
                                "a tile of scratch", &k->tmp.address));
+    k->wide_tmp = (struct programs_tile){.address = k->tmp.address, .f = &k->hidden};
     for (int i = 0; i < PROGRAMS_VECTORS; i++)
         TRY(programs_reserve_words(g, slots, PROGRAMS_BANK_TILES, "a vector of features",
                                    &k->vector[i]));
@@ -128,6 +129,8 @@ static enum wsc_err reserve_backward(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
     TRY(programs_reserve_tile(g, &k->last, &k->hidden, "the residual stream"));
+    k->dlogits = k->logits;
+    k->dlogits.half = g->half;
     TRY(programs_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
     TRY(programs_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
     TRY(programs_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
@@ -183,7 +186,8 @@ static enum wsc_err allocate_heads(struct programs_model *k)
     return WSC_OK;
 }
 
-/* Host memory for what leaves the fabric: losses of tokens, gradients of leaves. */
+/* Host memory for what enters and leaves the fabric: weights of a stage as floats, losses of
+ * tokens, gradients of leaves. */
 static enum wsc_err allocate_host(struct programs_model *k)
 {
     const int64_t tokens = k->grid.max_samples * k->model->T;
@@ -193,6 +197,7 @@ static enum wsc_err allocate_host(struct programs_model *k)
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->grid.max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->grid.max_samples);
     TRY(allocate_heads(k));
+    if (k->grid.half) TRY_NEW(k->wide, WSC_MEM_KERNELS, longest_stage(k->model));
     if (!k->training) return WSC_OK;
     TRY_NEW(k->leaf_grads, WSC_MEM_KERNELS, k->grid.max_samples * longest_stage(k->model));
     return WSC_OK;
@@ -212,10 +217,9 @@ const char *programs_row_name(int i, const char **pass)
 
 static enum wsc_err create(struct programs_model *k)
 {
-    const struct hw_wafer *w = &k->hw->cluster->wafer;
     for (int i = 0; i < PROGRAMS_ROWS; i++)
         k->row[i].kernel = programs_row_name(i, &k->row[i].pass);
-    TRY(programs_grid_rates(&k->grid, w));
+    TRY(programs_grid_rates(&k->grid, &k->machine.wafer));
     TRY(make_features(k));
     TRY_NEW(k->layer, WSC_MEM_KERNELS, k->training ? k->model->L : 1);
     TRY(reserve_common(k));
@@ -227,13 +231,10 @@ static enum wsc_err create(struct programs_model *k)
 }
 
 /* Refuse a machine that the fabric cannot be, by the name of its key. */
-static enum wsc_err check_machine(const struct hw *hw, const struct model *model)
+static enum wsc_err check_machine(const struct hw *hw)
 {
     enum { MAX_SIDE = 2048, MAX_CYCLES = 400 };
     const struct hw_wafer *w = &hw->cluster->wafer;
-    if (model->format != NUM_FP32)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "--numerics mesh computes in fp32 only"),
-                            "--set model.mixed_precision=false");
     if (w->pe_cols > MAX_SIDE || w->pe_rows > MAX_SIDE)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "--numerics mesh: a wafer of %lld x %lld PEs, at most %d a "
@@ -280,23 +281,27 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
                                    const struct model *model, int64_t max_samples, bool training)
 {
     const struct hw_wafer *w = &hw->cluster->wafer;
+    const enum mesh_arch arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2;
     struct programs_model *k;
     *out = NULL;
     TRY(programs_model_check(model, training));
-    TRY(check_machine(hw, model));
+    TRY(check_machine(hw));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     k->model = model;
-    k->hw = hw;
+    k->machine = *hw->cluster;
+    k->hw = (struct hw){.cluster = &k->machine};
+    programs_documented_rates(&k->machine, arch);
+    k->gradient_scale = 1;
     k->training = training;
-    const struct programs_grid_config config = {
-        .mesh = {.w = (int)w->pe_cols,
-                 .h = (int)w->pe_rows,
-                 .arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2,
-                 .threads = mesh_threads(w),
-                 .stop = is_out_of_time,
-                 .progress_ctx = k},
-        .T = model->T,
-        .max_samples = (int)max_samples};
+    const struct programs_grid_config config = {.mesh = {.w = (int)w->pe_cols,
+                                                         .h = (int)w->pe_rows,
+                                                         .arch = arch,
+                                                         .threads = mesh_threads(w),
+                                                         .stop = is_out_of_time,
+                                                         .progress_ctx = k},
+                                                .T = model->T,
+                                                .max_samples = (int)max_samples,
+                                                .format = model->format};
     enum wsc_err rc = programs_grid_init(&k->grid, &config);
     if (!rc) rc = create(k);
     if (rc) {
@@ -321,7 +326,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->vocab);
     void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
                            k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
-                           k->leaf_grads, k->slope,    k->shared};
+                           k->leaf_grads, k->slope,    k->shared,        k->wide};
     for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
         wsc_free(owned[i]);
     wsc_free(k);
@@ -343,10 +348,15 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
         k->position[i] = batch->position_ids ? batch->position_ids[i] : (int32_t)(i % batch->T);
     WSC_CHECK(batch->n >= 1 && batch->n <= k->grid.max_samples && batch->T == k->model->T,
               "%lld samples of %lld tokens", (long long)batch->n, (long long)batch->T);
-    cycles_layout_init(&k->layout, k->hw, k->model, 1, batch->n);
+    cycles_layout_init(&k->layout, &k->hw, k->model, 1, batch->n);
     cycles_layout_round_robin(&k->layout, batch->n);
-    cycles_layout_init(&k->leaf_layout, k->hw, k->model, 1, leaf_samples);
+    cycles_layout_init(&k->leaf_layout, &k->hw, k->model, 1, leaf_samples);
     cycles_layout_round_robin(&k->leaf_layout, leaf_samples);
+}
+
+void programs_model_scale_gradients(struct programs_model *k, double scale)
+{
+    k->gradient_scale = scale;
 }
 
 void programs_model_mask(struct programs_model *k, const struct model_weights *masks)
@@ -365,17 +375,27 @@ static void enter_mask(struct programs_model *k, const struct model_tensor *t,
     k->gradient_density[t->kind] = sparse && mask->dense_gradient ? 1 : density;
 }
 
+/* The stage's vector as floats: 16-bit numbers are widened, which is exact, and become the same
+ * numbers again where they stream. */
+static const float *floats_of(struct programs_model *k, const void *weights, int64_t n)
+{
+    if (!k->grid.half) return weights;
+    num_widen(k->model->format, k->wide, weights, n);
+    return k->wide;
+}
+
 /* Where the tensors of the stage lie in its vector; counts begin at 0. */
 static void enter_stage(struct programs_model *k, int stage, const void *weights)
 {
     const struct model *m = k->model;
     const struct model_stage *s = &m->stage[stage];
+    const float *vector = floats_of(k, weights, s->n_elems);
     for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
         k->offset[i] = -1;
     for (int i = 0; i < s->n_views; i++) {
         const struct model_tensor *t = &m->tensor[s->view[i].tensor];
         k->offset[t->kind] = s->view[i].offset;
-        k->weight[t->kind] = (const float *)weights + s->view[i].offset;
+        k->weight[t->kind] = vector + s->view[i].offset;
         k->rows[t->kind] = t->shape[0];
         enter_mask(k, t, k->masks ? &k->masks[i] : NULL);
     }

@@ -477,8 +477,7 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
     const struct hw machine = {.cluster = &cluster};
     cluster.wafer.pe_cols = c->w;
     cluster.wafer.pe_rows = c->h;
-    /* The emulated PE keeps the documented rate, whatever the machine file says is sustained. */
-    cluster.wafer.simd_fmachs = c->arch == MESH_WSE3 ? 4 : 2;
+    programs_documented_rates(&cluster, c->arch);
     l->model = (struct model){.C = c->features,
                               .kv_heads = c->heads,
                               .causal = !c->both_ways,
@@ -505,22 +504,19 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
     *r = (struct programs_result){.algo = c->algo ? c->algo : "", .form = -1};
     programs_layout_init(&t.lay, c);
     const double start = wsc_clock_s();
-    const bool half = c->format != NUM_FP32;
-    const struct programs_grid_config config = {
-        .mesh = {.w = c->w,
-                 .h = c->h,
-                 .arch = c->arch,
-                 .half = c->format == NUM_FP16 ? MESH_FP16 : MESH_BF16,
-                 .threads = c->threads,
-                 .share = c->share,
-                 .progress = c->progress,
-                 .stop = c->stop,
-                 .progress_ctx = c->progress_ctx,
-                 .snapshots = c->snapshots},
-        .T = c->tokens,
-        .max_samples = (int)c->samples,
-        .half = half,
-        .both_ways = c->both_ways};
+    const struct programs_grid_config config = {.mesh = {.w = c->w,
+                                                         .h = c->h,
+                                                         .arch = c->arch,
+                                                         .threads = c->threads,
+                                                         .share = c->share,
+                                                         .progress = c->progress,
+                                                         .stop = c->stop,
+                                                         .progress_ctx = c->progress_ctx,
+                                                         .snapshots = c->snapshots},
+                                                .T = c->tokens,
+                                                .max_samples = (int)c->samples,
+                                                .format = c->format,
+                                                .both_ways = c->both_ways};
     enum wsc_err rc = programs_grid_init(&t.grid, &config);
     if (!rc) rc = programs_grid_rates(&t.grid, wafer);
     t.grid.watch = watched < 0 ? NULL : c->watch;

@@ -272,7 +272,7 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .dv = k->dv,
                                        .room = (int64_t)k->layout.room,
                                        .arrives = cycles_keys_arrive(&k->layout),
-                                       .scale = (float)(k->model->qk_scale / by_layer),
+                                       .scale = (float)(k->model->stack[0].qk_scale / by_layer),
                                        .shaping = programs_shaping_of(k, sample)};
 }
 
@@ -445,7 +445,7 @@ static struct programs_loss loss_of(const struct programs_model *k)
                                   .scale = (float)k->model->logits_scale,
                                   .cap = (float)k->model->zoo.final_logit_softcapping,
                                   .capped = &k->capped,
-                                  .tmp = &k->tmp};
+                                  .tmp = &k->wide_tmp};
 }
 
 /* The host looks at the logits that it wants, after their scale and their soft cap. */
@@ -486,21 +486,40 @@ static enum wsc_err head(struct programs_model *k)
     return WSC_OK;
 }
 
-/* The backward pass begins here, so the gradient of the residual stream is set to 0 first. */
-static enum wsc_err head_backward(struct programs_model *k)
+/* The gradient of the logits as operands of products: rounded where these have 16 bits. */
+static enum wsc_err round_dlogits(struct programs_model *k)
 {
-    static const enum model_tensor_kind bias[1] = {MODEL_LM_HEAD_B};
-    const struct programs_loss loss = loss_of(k);
-    const struct programs_tile *const dy[1] = {&k->logits};
-    const struct programs_stage_norm norm = norm_last(k);
+    struct programs_script s = programs_stage_script(k, &k->vocab);
+    if (!k->dlogits.half) return WSC_OK;
+    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&k->dlogits),
+                programs_tile_view(&k->logits), none);
+    k->row[PROGRAMS_ROW_LOSS_BACKWARD].form += cycles_round(&k->layout, k->vocab.slots);
+    return programs_stage_run(k, &s, PROGRAMS_ROW_LOSS_BACKWARD);
+}
+
+/* Gradients have the factor of loss scaling from here on. */
+static enum wsc_err loss_backward(struct programs_model *k)
+{
+    struct programs_loss loss = loss_of(k);
+    loss.scale = (float)(k->model->logits_scale * k->gradient_scale);
     TRY(programs_run_loss_backward(&k->grid, &loss));
     programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
     programs_stage_expect(k, PROGRAMS_ROW_LOSS_BACKWARD,
                           cycles_loss_gradient(&k->layout, k->vocab.slots));
+    return round_dlogits(k);
+}
+
+/* The backward pass begins here, so the gradient of the residual stream is set to 0 first. */
+static enum wsc_err head_backward(struct programs_model *k)
+{
+    static const enum model_tensor_kind bias[1] = {MODEL_LM_HEAD_B};
+    const struct programs_tile *const dy[1] = {&k->dlogits};
+    const struct programs_stage_norm norm = norm_last(k);
+    TRY(loss_backward(k));
     TRY(clear(k, &k->dres));
-    TRY(programs_stage_linear_back(k, head_weight(k), &k->logits, &k->dxn));
+    TRY(programs_stage_linear_back(k, head_weight(k), &k->dlogits, &k->dxn));
     TRY(programs_stage_norm_again(k, &norm, &k->xn));
-    TRY(programs_stage_weight_gradient(k, head_weight(k), &k->logits, &k->xn));
+    TRY(programs_stage_weight_gradient(k, head_weight(k), &k->dlogits, &k->xn));
     TRY(programs_stage_bias_gradients(k, bias, dy, 1));
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }

@@ -90,7 +90,8 @@ struct programs_shaping programs_shaping_of(const struct programs_model *k, int 
     const int64_t words = programs_score_words(&k->grid, &k->heads);
     const int capped = programs_layer_of((struct programs_model *)(uintptr_t)k, k->l)->capped;
     const int32_t *span = k->batch->attention_span;
-    return (struct programs_shaping){.cap = (float)m->zoo.attention_logit_softcapping,
+    return (struct programs_shaping){.rounded = m->softmax_16,
+                                     .cap = (float)m->zoo.attention_logit_softcapping,
                                      .capped = capped + 4 * sample * (int)words,
                                      .slope = k->slope,
                                      .window = model_window(m, k->l),

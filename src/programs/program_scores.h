@@ -30,6 +30,7 @@ static inline int programs_heads_on(const struct programs_features *f, int x)
 /** What is done to scaled scores before their softmax; all zeros: nothing.  Numbers of heads and
  *  tokens are those of the model. */
 struct programs_shaping {
+    bool rounded;       /**< before all else to the 16-bit format of the grid */
     float cap;          /**< c of c tanh(score / c); 0: none */
     int capped;         /**< address: tanh(score / c), laid out as the scores, for the gradient */
     const float *slope; /**< of each head (ALiBi); NULL: none */

@@ -103,6 +103,17 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
         programs_op(s, PROGRAMS_SHAPE_HIDDEN, MESH_FMOVS, scores, programs_number(-INFINITY), none);
 }
 
+/* Each row to 16 bits and back, through the vector of sums, which is not in use yet. */
+static void round_scores(struct programs_script *s, const struct probabilities *p,
+                         struct programs_view sum)
+{
+    const struct programs_view scores = programs_view(PROGRAMS_VIEW_SCORES, p->scores);
+    if (!p->shaping->rounded) return;
+    sum.half = true;
+    programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FMOVS, sum, scores, none);
+    programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FMOVS, scores, sum, none);
+}
+
 /* Maximum, exponentials, sum, division over the keys of each query; sums run along the head's
  * columns, which share the keys. */
 static enum wsc_err run_probabilities(struct programs_grid *g, const struct probabilities *p)
@@ -112,6 +123,7 @@ static enum wsc_err run_probabilities(struct programs_grid *g, const struct prob
     const struct programs_view max = programs_view(PROGRAMS_VIEW_HEAD_TOKENS, p->tokens);
     const struct programs_view sum =
         programs_view(PROGRAMS_VIEW_HEAD_TOKENS, p->tokens + 4 * p->f->heads_per_pe * g->tokens);
+    round_scores(&s, p, sum);
     programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, max, programs_number(-INFINITY), none);
     programs_op(&s, PROGRAMS_SHAPE_HEAD_TOKENS, MESH_FMOVS, sum, programs_number(0), none);
     shape_scores(g, &s, p);

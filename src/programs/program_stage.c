@@ -111,13 +111,14 @@ static const float *vector_of(const struct programs_model *k, enum model_tensor_
     return k->offset[kind] < 0 ? NULL : k->weight[kind];
 }
 
-/* The tensor comes in to place @p i; false when the stage has none. */
+/* The tensor comes in to place @p i for operations on tiles such as @p tile; false when the stage
+ * has none. */
 static bool take_vector(const struct programs_model *k, struct programs_script *s, int i,
-                        enum model_tensor_kind kind, const struct programs_features *f)
+                        enum model_tensor_kind kind, const struct programs_tile *tile)
 {
     if (!vector_of(k, kind)) return false;
-    s->in[s->n_in++] =
-        (struct programs_vector){.f = f, .address = k->vector[i], .in = bias_on_tile(k, kind)};
+    s->in[s->n_in++] = (struct programs_vector){
+        .f = tile->f, .address = k->vector[i], .in = bias_on_tile(k, kind), .half = tile->half};
     return true;
 }
 
@@ -132,7 +133,7 @@ enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kin
 {
     struct programs_script s = programs_stage_script(k, out->f);
     const struct programs_view to = programs_tile_view(out);
-    const bool has = take_vector(k, &s, 0, bias, out->f);
+    const bool has = take_vector(k, &s, 0, bias, out);
     programs_vectors_in(&s);
     if (has) programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
     if (residual)
@@ -197,8 +198,8 @@ static struct programs_norm norm_of(const struct programs_model *k,
 static void take_norm(const struct programs_model *k, struct programs_script *s,
                       enum model_tensor_kind gain)
 {
-    (void)take_vector(k, s, 0, gain, &k->hidden);
-    (void)take_vector(k, s, 1, gain + 1, &k->hidden);
+    (void)take_vector(k, s, 0, gain, &k->xn);
+    (void)take_vector(k, s, 1, gain + 1, &k->xn);
     programs_vectors_in(s);
 }
 

@@ -55,14 +55,18 @@ struct programs_layer {
 
 struct programs_model {
     const struct model *model; /* borrowed */
-    const struct hw *hw;       /* borrowed */
+    struct hw_machine machine; /* a copy, with the documented rates of a PE */
+    struct hw hw;              /* of that copy, for the analytical model */
     struct programs_grid grid;
     double asked_s; /* when it was first seen that the run is to stop; 0: it is not */
     bool training;
+    double gradient_scale; /* of all gradients */
     struct programs_features hidden, heads, filter, vocab;
     struct programs_layer *layer; /* owned */
     struct programs_tile last;    /* residual stream at the head */
     int stats_last;
+    struct programs_tile wide_tmp; /* tmp as 32-bit numbers */
+    struct programs_tile dlogits;  /* the gradient of the logits, in their place */
     struct programs_tile dres, xn, dxn, act, dpre, dgate, logits, dq, dk, dv, dctx, tmp;
     struct programs_tile dside;        /* a second gradient of hidden features */
     struct programs_tile raw;          /* embeddings before their norm */
@@ -92,6 +96,7 @@ struct programs_model {
     const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */
     double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
+    float *wide;                    /* owned: weights of the stage from 16 bits; NULL in fp32 */
     float *leaf_grads;              /* owned, max_leaves x longest stage */
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */
     /* tables */

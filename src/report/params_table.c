@@ -276,6 +276,8 @@ static enum wsc_err print_plan(const struct job_description *d)
                  c->hw.cluster->name, plan->lanes, (long long)plan->micro_batch,
                  (long long)d->batch.n_micro, plan->recompute ? "on" : "off", kept, have,
                  (long long)plan->spill_bytes_per_sequence);
+    const struct zoo_input *in = d->evaluates ? &d->params->eval_input : &d->params->train_input;
+    if (in->use_vsl) (void)printf("  packed texts         take the time of whole sequences\n");
     return print_stages(c, plan);
 }
 

@@ -358,6 +358,14 @@ static void add_list(struct out_json *j)
     add_numbers(j, 1, 0);
 }
 
+/* Boundaries of lengths; that they rise is not said. */
+static void add_lengths(struct out_json *j)
+{
+    begin_items(j, 1, ZOO_MAX_BUCKETS);
+    add_number(j, &from_1);
+    end_items(j);
+}
+
 static void add_loss_scale(struct out_json *j)
 {
     static const char *const words[] = {"dynamic"};
@@ -573,6 +581,7 @@ static const struct {
     {"list of faults", add_faults},
     {"list of steps", add_list},
     {"list of numbers", add_list},
+    {"list of rising whole numbers", add_lengths},
     {"list of rotary_dim / 2 numbers", add_list},
     {"map with param_filter, init_method, or list of them", add_selectives},
     {"list of schedulers", add_schedules},

@@ -23,6 +23,7 @@ struct store_samples {
     hid_t file, dset, file_space, mem_space;
     const char *name; /* of the dataset; static */
     bool corpus, any_rows;
+    bool turned; /* uint32 of the other byte order */
     int64_t n, T;
     int rows, n_dims;
     struct store_info info;
@@ -84,6 +85,16 @@ static enum wsc_err check_count(const struct store_samples *s)
     return WSC_OK;
 }
 
+/* HDF5 takes uint32 of the other byte order for int32 bit by bit, without a look at the sign. */
+static bool is_turned(hid_t dset)
+{
+    const hid_t type = H5Dget_type(dset);
+    const bool turned = H5Tget_size(type) == sizeof(int32_t) && H5Tget_sign(type) == H5T_SGN_NONE &&
+                        H5Tget_order(type) != H5Tget_order(H5T_NATIVE_INT32);
+    (void)H5Tclose(type);
+    return turned;
+}
+
 /* A cache that holds the chunks of a whole row of chunks, so that neighbouring samples do not
  * expand them again; bounded, since several files are open at a time. */
 static hid_t cache_for(const struct store_info *info)
@@ -125,6 +136,7 @@ static enum wsc_err open_dataset(struct store_samples *s, int64_t corpus_T)
     const hsize_t tokens = (hsize_t)s->T + 1, line[2] = {1, (hsize_t)s->T},
                   box[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
     const hsize_t *const extents[] = {NULL, &tokens, line, box};
+    s->turned = is_turned(s->dset);
     s->file_space = H5Dget_space(s->dset);
     s->mem_space = H5Screate_simple(s->n_dims, extents[s->n_dims], NULL);
     if (s->file_space < 0 || s->mem_space < 0)
@@ -211,11 +223,15 @@ static void spread_corpus(int32_t *out, const int32_t *tokens, int64_t T)
         out[2 * T + t] = tokens[t + 1];
 }
 
-static enum wsc_err read_selected(struct store_samples *s, int64_t i, void *out)
+/* @p n numbers. */
+static enum wsc_err read_selected(struct store_samples *s, int64_t i, int64_t n, int32_t *out)
 {
+    const hid_t type = s->turned ? H5T_NATIVE_UINT32 : H5T_NATIVE_INT32;
     store_lz4_expect(&s->info);
-    if (H5Dread(s->dset, H5T_NATIVE_INT32, s->mem_space, s->file_space, H5P_DEFAULT, out) < 0)
+    if (H5Dread(s->dset, type, s->mem_space, s->file_space, H5P_DEFAULT, out) < 0)
         return H5_RAISE(WSC_IO, "%s: sample %lld cannot be read", s->path, (long long)i);
+    for (int64_t e = 0; s->turned && e < n; e++)
+        if (out[e] < 0) out[e] = INT32_MAX; /* 2^31 and more */
     return WSC_OK;
 }
 
@@ -226,7 +242,7 @@ static enum wsc_err read_corpus(struct store_samples *s, int64_t i, int32_t *out
     int32_t *tokens;
     TRY_MEM(tokens, wsc_alloc_raw(WSC_MEM_STORE, (size_t)count, sizeof *tokens));
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL);
-    enum wsc_err rc = read_selected(s, i, tokens);
+    enum wsc_err rc = read_selected(s, i, s->T + 1, tokens);
     if (!rc) spread_corpus(out, tokens, s->T);
     wsc_free(tokens);
     return rc;
@@ -239,5 +255,5 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
     hsize_t first[3] = {(hsize_t)i, 0, 0}, count[3] = {1, (hsize_t)s->rows, (hsize_t)s->T};
     if (s->n_dims == 2) count[1] = (hsize_t)s->T;
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, first, NULL, count, NULL);
-    return read_selected(s, i, out);
+    return read_selected(s, i, s->rows * s->T, out);
 }

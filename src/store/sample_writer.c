@@ -99,7 +99,8 @@ static enum wsc_err make_buffers(struct store_samples_writer *w)
 
 static void set_sets(struct store_samples_writer *w, const struct store_samples_shape *shape)
 {
-    const int64_t rows = shape->predictions ? 2 : shape->pairs ? 6 : shape->vsl ? 5 : 3;
+    const int64_t plain = shape->predictions ? 2 : shape->pairs ? 6 : 3;
+    const int64_t rows = plain + (shape->vsl ? 2 : 0);
     w->n_sets = shape->predictions ? 2 : 1;
     w->set[0] = (struct set){"data", H5I_INVALID_HID, rows, shape->T, 0};
     w->set[1] = (struct set){"labels", H5I_INVALID_HID, 3, shape->predictions, 0};

@@ -116,7 +116,7 @@ static int shape_of(struct cuts *c, const int *child, int n)
  * higher numbers than it. */
 static int shape_of_tree(struct cuts *c, const struct stream_topology *t, int *of_node)
 {
-    int child[STREAM_MAX_FANOUT];
+    int child[STREAM_MAX_FANOUT] = {0};
     for (int i = t->n_nodes - 1; i >= 0; i--) {
         const struct stream_node *node = &t->node[i];
         for (int k = 0; k < node->n_children; k++)
@@ -129,7 +129,7 @@ static int shape_of_tree(struct cuts *c, const struct stream_topology *t, int *o
 /* Shape of @p n micro-batches of shape @p micro. */
 static int shape_of_micros(struct cuts *c, int micro, int64_t n)
 {
-    int child[MICRO_FANOUT];
+    int child[MICRO_FANOUT] = {0};
     const int64_t n_children = n < MICRO_FANOUT ? n : MICRO_FANOUT;
     if (n == 1) return micro;
     for (int64_t k = 0; k < n_children; k++)

@@ -97,7 +97,8 @@ static int column_of(const struct reader *r, int c)
 
 static const char *field_of(const struct reader *r, enum column c)
 {
-    return r->place[c] < 0 ? columns[c].fallback : r->csv->field[r->place[c]];
+    const char *text = r->place[c] < 0 ? columns[c].fallback : r->csv->field[r->place[c]];
+    return text ? text : "";
 }
 
 static WSC_CHECKED enum wsc_err unknown_column(const struct out_csv *csv, int i)

@@ -75,6 +75,11 @@ static bool no_router(const struct zoo_params *p)
     return no_experts(p) || p->model.moe.routing_algorithm == ZOO_ROUTING_HASH;
 }
 
+static bool no_sinkhorn(const struct zoo_params *p)
+{
+    return !zoo_moe_has_sinkhorn(&p->model.moe);
+}
+
 static bool not_masked(const struct zoo_params *p)
 {
     return p->model.objective != ZOO_MASKED_LM;
@@ -88,6 +93,31 @@ static bool decodes(const struct zoo_params *p)
 static bool not_seq2seq(const struct zoo_params *p)
 {
     return p->model.objective != ZOO_SEQ2SEQ;
+}
+
+static bool no_encoder(const struct zoo_params *p)
+{
+    return p->model.objective == ZOO_CAUSAL_LM;
+}
+
+static bool no_decoder(const struct zoo_params *p)
+{
+    return !decodes(p);
+}
+
+static bool no_lm_head(const struct zoo_params *p)
+{
+    return !decodes(p) || p->model.share_embedding_weights;
+}
+
+static bool no_factor_of_scores(const struct zoo_params *p)
+{
+    return p->model.attention_type == ZOO_DOT_PRODUCT;
+}
+
+static bool no_factor_of_decoder(const struct zoo_params *p)
+{
+    return not_seq2seq(p) || no_factor_of_scores(p);
 }
 
 static bool neither_masked_nor_seq2seq(const struct zoo_params *p)
@@ -206,9 +236,11 @@ static bool eval_without_vocabulary(const struct zoo_params *p)
     return reads_no_vocabulary(&p->eval_input);
 }
 
-static bool no_base_sizes(const struct zoo_params *p)
+/* muP by base sizes scales the logits of tokens alone. */
+static bool no_scaled_logits(const struct zoo_params *p)
 {
-    return !(p->model.mup_base_hidden_size > 0);
+    const bool tokens = decodes(p) || p->model.objective == ZOO_MASKED_LM;
+    return !(p->model.mup_base_hidden_size > 0) || !tokens;
 }
 
 static bool no_qk_norm(const struct zoo_params *p)
@@ -242,6 +274,23 @@ static bool evaluates_not(const struct zoo_params *p)
 static bool not_both(const struct zoo_params *p)
 {
     return trains_not(p) || evaluates_not(p);
+}
+
+bool zoo_input_has_buckets(const struct zoo_input *in)
+{
+    return in->n_buckets &&
+           (in->samples == ZOO_SAMPLES_CSV_STATIC || in->samples == ZOO_SAMPLES_CSV_DYNAMIC ||
+            in->samples == ZOO_SAMPLES_SPANS || in->samples == ZOO_SAMPLES_TRANSLATION);
+}
+
+static bool train_without_buckets(const struct zoo_params *p)
+{
+    return !zoo_input_has_buckets(&p->train_input);
+}
+
+static bool eval_without_buckets(const struct zoo_params *p)
+{
+    return !zoo_input_has_buckets(&p->eval_input);
 }
 
 static bool train_in_order(const struct zoo_params *p)
@@ -323,6 +372,11 @@ static const struct condition conditions[] = {
     {"optimizer.steps_per_increase", not_dynamic, "no dynamic loss scaling of a 16-bit format",
      NULL},
     {"model.moe.gate_initializer", no_router, "there are no experts with a learned router", NULL},
+    {"model.moe.router_selection_nonlinearity", no_router,
+     "there are no experts with a learned router", "softmax"},
+    {"model.moe.expert_weighting_nonlinearity", no_router,
+     "there are no experts with a learned router", "softmax"},
+    {"model.moe.sinkhorn_n_iters", no_sinkhorn, "no nonlinearity of the router is sinkhorn", "1"},
     {"model.moe.num_experts", NULL, NULL, NULL},
     {"model.moe.num_shared_experts", NULL, NULL, NULL},
     {"model.moe.*", no_experts, "there are no experts: num_experts", NULL},
@@ -362,7 +416,26 @@ static const struct condition conditions[] = {
     OF_SEQ2SEQ("use_transformer_initialization"),
     OF_SEQ2SEQ("initializer_factor"),
     OF_SEQ2SEQ("decoder_start_token_id"),
+    OF_SEQ2SEQ("mup_base_d_kv"),
+    OF_SEQ2SEQ("decoder_attention_logits_alpha"),
 #undef OF_SEQ2SEQ
+    {"model.scale_qk_dot_by_d", no_factor_of_scores, "attention_type is dot_product", NULL},
+    {"model.scale_decoder_qk_dot_by_d", no_factor_of_decoder,
+     "objective is not seq2seq with scaled_dot_product", NULL},
+    {"optimizer.adjust_learning_rate.encoder_qkv_projection", no_encoder,
+     "the model has no encoder", "1"},
+    {"optimizer.adjust_learning_rate.encoder_output_projection", no_encoder,
+     "the model has no encoder", "1"},
+    {"optimizer.adjust_learning_rate.encoder_input_ffn", no_encoder, "the model has no encoder",
+     "1"},
+    {"optimizer.adjust_learning_rate.encoder_output_ffn", no_encoder, "the model has no encoder",
+     "1"},
+    {"optimizer.adjust_learning_rate.decoder_qkv_projection", no_decoder,
+     "the model has no decoder", "1"},
+    {"optimizer.adjust_learning_rate.decoder_output_projection", no_decoder,
+     "the model has no decoder", "1"},
+    {"optimizer.adjust_learning_rate.lm_head", no_lm_head, "the model has no lm_head of its own",
+     "1"},
     {"model.relative_attention_num_buckets", not_relative,
      "position_embedding_type is not relative", "32"},
     {"model.alibi_trainable_slopes", not_alibi, "position_embedding_type is not alibi", NULL},
@@ -372,6 +445,8 @@ static const struct condition conditions[] = {
     {"eval_input.tgt_max_sequence_length", not_seq2seq, "objective is not seq2seq", NULL},
     {"eval_input.tgt_data_dir", eval_not_translation, "the loader reads no targets", NULL},
     {"eval_input.extra_ids", eval_not_spans, "the loader leaves no spans out", NULL},
+    {"train_input.buckets", train_without_buckets, "the loader makes no buckets", NULL},
+    {"eval_input.buckets", eval_without_buckets, "the loader makes no buckets", NULL},
     {"train_input.masked_lm_prob", train_not_dynamic, "the loader masks nothing", NULL},
     {"train_input.mask_whole_word", train_not_dynamic, "the loader masks nothing", NULL},
     {"train_input.max_predictions_per_seq", not_masked, "objective is not masked_lm", NULL},
@@ -386,10 +461,10 @@ static const struct condition conditions[] = {
     {"eval_input.vocab_file", eval_without_vocabulary, "the files have token ids", NULL},
     {"eval_input.label_vocab_file", eval_without_vocabulary, "the files have token ids", NULL},
     {"eval_input.do_lower", eval_without_vocabulary, "the files have token ids", NULL},
-    {"model.output_logits_alpha", no_base_sizes, "muP by base sizes needs mup_base_hidden_size",
-     NULL},
-    {"model.scale_output_logits_by_d", no_base_sizes,
-     "muP by base sizes needs mup_base_hidden_size", NULL},
+    {"model.output_logits_alpha", no_scaled_logits,
+     "muP by base sizes needs mup_base_hidden_size and a head that predicts tokens", NULL},
+    {"model.scale_output_logits_by_d", no_scaled_logits,
+     "muP by base sizes needs mup_base_hidden_size and a head that predicts tokens", NULL},
     {"model.attention_qk_norm_eps", no_qk_norm, "there is no attention_qk_norm_layer", in_a_file},
     {"model.attention_sink_tokens", no_window,
      "without attention_sliding_window_length every token sees all before it", "0"},

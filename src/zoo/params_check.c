@@ -40,8 +40,26 @@ static void check_sections(struct conf_parse *p, const struct conf_node *root, e
     }
 }
 
+/* Batches by length are those of loaders that have them, whole ones alone. */
+static void check_buckets_of(struct conf_parse *p, struct zoo_input *in, const char *section)
+{
+    char path[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.buckets", section);
+    if (!zoo_input_has_buckets(in)) in->n_buckets = 0; /* idle_keys.c warns */
+    if (!in->n_buckets) return;
+    if (in->samples == ZOO_SAMPLES_SPANS || in->samples == ZOO_SAMPLES_TRANSLATION)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not supported by this release with %s", in->data_processor);
+    if (in->num_samples > 0)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not with num_samples: an epoch has the whole batches of each bucket");
+    if (!in->drop_last)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not with drop_last: false: a batch has sequences of one bucket");
+}
+
 /* What the loader of the Model Zoo does otherwise, or this release does not. */
-static void check_data(struct conf_parse *p, const struct zoo_input *in, const char *section,
+static void check_data(struct conf_parse *p, struct zoo_input *in, const char *section,
                        const struct zoo_model *m)
 {
     char path[CONF_MAX_PATH], near[CONF_MAX_PATH];
@@ -52,9 +70,14 @@ static void check_data(struct conf_parse *p, const struct zoo_input *in, const c
                         "required key is missing; hint: or mixture, a list of maps with data_dir "
                         "and weight");
     (void)snprintf(path, sizeof path, "%s.use_vsl", section);
-    if (in->use_vsl && in->samples != ZOO_SAMPLES_GPT)
+    if (in->use_vsl && in->samples != ZOO_SAMPLES_GPT && in->samples != ZOO_SAMPLES_MASKED)
         conf_diag_error(p->diag, where(p, path, NULL), path,
-                        "packed texts are of decoders; not with this data_processor");
+                        "this data_processor has no packed texts; hint: GptHDF5MapDataProcessor, "
+                        "BertHDF5DataProcessor");
+    if (in->use_vsl && m->mask_padding_in_positional_embed)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "not with model.mask_padding_in_positional_embed: texts have positions of "
+                        "their own");
     if (in->use_vsl && in->sink_tokens)
         conf_diag_error(p->diag, where(p, path, NULL), path,
                         "not with data_transforms: the texts of a sample have no common tokens");
@@ -62,6 +85,7 @@ static void check_data(struct conf_parse *p, const struct zoo_input *in, const c
         conf_diag_error(p->diag, where(p, path, NULL), path,
                         "not with model.attention_sink_tokens: the texts of a sample have no "
                         "common tokens");
+    check_buckets_of(p, in, section);
     (void)snprintf(path, sizeof path, "%s.drop_last", section);
     if (!in->drop_last)
         conf_diag_warn(p->diag, where(p, path, NULL), path,
@@ -221,7 +245,8 @@ static void check_positions(struct conf_parse *p, struct zoo_model *m)
 static void check_experts(struct conf_parse *p, struct zoo_model *m)
 {
     const char *top_k = "model.moe.top_k", *routing = "model.moe.routing_algorithm",
-               *experts = "model.moe.num_experts", *shared = "model.moe.num_shared_experts";
+               *experts = "model.moe.num_experts", *shared = "model.moe.num_shared_experts",
+               *balance = "model.moe.load_balancing_loss_coef";
     struct zoo_moe *moe = &m->moe;
     if (moe->num_experts + moe->num_shared_experts <= 1) {
         moe->num_experts = moe->num_shared_experts = 0;
@@ -237,9 +262,37 @@ static void check_experts(struct conf_parse *p, struct zoo_model *m)
     if (hash && (moe->top_k != 1 || moe->num_shared_experts || moe->load_balancing_loss_coef > 0))
         conf_diag_error(p->diag, where(p, routing, NULL), routing,
                         "hash goes with top_k 1, without shared experts and load balancing");
+    if (!hash && moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN &&
+        moe->load_balancing_loss_coef > 0)
+        conf_diag_error(
+            p->diag, where(p, balance, NULL), balance,
+            "not with router_selection_nonlinearity sinkhorn, which balances by itself");
     if (!moe->expert_weighting_normalization && moe->null_expert_bias > 0)
         conf_diag_error(p->diag, where(p, "model.moe.null_expert_bias", NULL),
                         "model.moe.null_expert_bias", "needs expert_weighting_normalization");
+}
+
+/* muP of an encoder with a decoder: what goes with it, and what it makes of the decoder. */
+static void check_mup_of_seq2seq(struct conf_parse *p, struct zoo_model *m)
+{
+    const bool on = m->mup_base_hidden_size > 0;
+    const struct {
+        const char *path, *why;
+        bool wrong;
+    } refused[] = {
+        {"model.use_transformer_initialization",
+         "not with muP, whose initial deviations are those of T5",
+         on && m->use_transformer_initialization},
+        {"model.use_ffn_bias_in_attention",
+         "not with muP of an encoder and a decoder, whose outputs of attention have no bias",
+         on && m->use_ffn_bias_in_attention},
+        {"model.mup_base_d_kv", "needs mup_base_d_model and mup_base_d_ff",
+         !on && m->mup_base_d_kv > 0}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (refused[i].wrong)
+            conf_diag_error(p->diag, where(p, refused[i].path, NULL), refused[i].path, "%s",
+                            refused[i].why);
+    if (on && !was_given(p, "model.scale_decoder_qk_dot_by_d")) m->scale_decoder_qk_dot_by_d = true;
 }
 
 /* muP by base sizes needs both of them and sets output_logits_scale itself. */
@@ -255,6 +308,7 @@ static void check_mup(struct conf_parse *p, struct zoo_model *m)
         conf_diag_error(p->diag, where(p, scale, NULL), scale,
                         "not with mup_base_hidden_size, which sets it; hint: output_logits_alpha");
     if (has_hidden && !was_given(p, "model.scale_qk_dot_by_d")) m->scale_qk_dot_by_d = true;
+    if (m->objective == ZOO_SEQ2SEQ) check_mup_of_seq2seq(p, m);
 }
 
 /* Lengths of sources and targets: the data's and the position tables' are each other's defaults. */
@@ -310,8 +364,9 @@ static void check_t5_features(struct conf_parse *p, struct zoo_model *m)
                         "needs one vocabulary, but tgt_vocab_size is %lld and src_vocab_size %lld",
                         (long long)m->tgt_vocab_size, (long long)m->vocab_size);
     if (!was_given(p, "model.attention_type"))
-        m->attention_type =
-            m->use_transformer_initialization ? ZOO_SCALED_DOT_PRODUCT : ZOO_DOT_PRODUCT;
+        m->attention_type = m->use_transformer_initialization || m->mup_base_hidden_size > 0
+                                ? ZOO_SCALED_DOT_PRODUCT
+                                : ZOO_DOT_PRODUCT;
     if (!was_given(p, "model.loss_scaling")) m->loss_scaling = m->mlm_loss_scaling;
 }
 
@@ -427,6 +482,18 @@ static void set_positions(const struct conf_parse *p, struct zoo_params *params)
         m->max_position_embeddings = in->max_sequence_length;
 }
 
+/* Files of CSV have classes of sequences, no numbers. */
+static void check_targets(struct conf_parse *p, const struct zoo_input *in, const char *section,
+                          enum zoo_objective objective)
+{
+    char path[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.data_processor", section);
+    if (in->present && objective == ZOO_REGRESSION && in->samples == ZOO_SAMPLES_CSV_STATIC)
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "%s reads no numbers of sequences; hint: SST2DataProcessor",
+                        in->data_processor);
+}
+
 /* Samples of encoders are at most as long as there are positions. */
 static void check_length(struct conf_parse *p, const struct zoo_params *params)
 {
@@ -447,10 +514,12 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
     if (m->objective == ZOO_CAUSAL_LM || m->objective == ZOO_SEQ2SEQ) return;
+    const int64_t without_nsp =
+        m->disable_nsp || (m->name == ZOO_ESM2 && m->objective != ZOO_MASKED_LM) ? 0 : 2;
     check_masked_loss(p, m);
     if (m->objective != ZOO_MASKED_LM) m->disable_nsp = true;
     if (m->num_segments == CONF_NULL)
-        m->num_segments = m->objective == ZOO_MASKED_LM && m->disable_nsp ? 0 : 2;
+        m->num_segments = m->name == ZOO_ESM2 || m->objective == ZOO_MASKED_LM ? without_nsp : 2;
     if (m->vocab_size > 0 && m->pad_token_id >= m->vocab_size)
         conf_diag_error(p->diag, where(p, "model.pad_token_id", NULL), "model.pad_token_id",
                         "%lld is outside the vocabulary of %lld", (long long)m->pad_token_id,
@@ -591,11 +660,12 @@ static void check_profile(struct conf_parse *p, const struct zoo_runconfig *r)
 static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
 {
     const char *epochs = "runconfig.num_epochs", *length = "runconfig.steps_per_epoch";
-    if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
+    const bool alone = r->num_epochs != CONF_NULL && r->steps_per_epoch == CONF_NULL;
+    if (alone)
+        conf_diag_warn(p->diag, where(p, epochs, NULL), epochs,
+                       "without effect: no steps_per_epoch; hint: or write num_steps");
+    else if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
         conf_diag_error(p->diag, where(p, epochs, NULL), epochs, "not together with num_steps");
-    else if (r->num_epochs != CONF_NULL && r->steps_per_epoch == CONF_NULL)
-        conf_diag_error(p->diag, where(p, epochs, NULL), epochs,
-                        "needs steps_per_epoch; hint: or write num_steps");
     else if (r->num_epochs != CONF_NULL)
         r->num_steps = r->num_epochs * r->steps_per_epoch;
     else if (r->steps_per_epoch != CONF_NULL)
@@ -631,6 +701,8 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     check_buckets(p, &params->model);
     set_positions(p, params);
     check_length(p, params);
+    check_targets(p, &params->train_input, "train_input", params->model.objective);
+    check_targets(p, &params->eval_input, "eval_input", params->model.objective);
     check_model(p, &params->model);
     check_preferences(p, params);
     set_ranges(&params->train_input, &params->model);

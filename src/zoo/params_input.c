@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Keys of an input that name its samples: data_dir (a directory or a list), data_subset (ranges of
- * fractions), mixture (data sets with weights, each with its own directories and subset).  Readers
- * and writers that the rows of params_keys.c name; src/data reads the files themselves. */
+ * fractions), mixture (data sets with weights, each with its own directories and subset), and
+ * `buckets` of lengths.  Readers and writers that the rows of params_keys.c name; src/data reads
+ * the files themselves. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -261,4 +262,34 @@ void zoo_write_mixture(struct wsc_text *out, const void *input, const struct con
         wsc_text_add(out, "\n%*s  data_dir:", at->indent, "");
         write_dirs(out, in, i, at->indent + 4);
     }
+}
+
+/* ---- buckets --------------------------------------------------------------------------------- */
+
+/* Whole numbers above 0 that do not fall, as the Model Zoo takes them. */
+void zoo_read_buckets(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *input)
+{
+    const int64_t longest = 1000000000;
+    struct zoo_input *in = input;
+    bool ok = node->kind == CONF_NODE_LIST && node->n >= 1 && node->n <= ZOO_MAX_BUCKETS;
+    for (int i = 0; ok && i < node->n; i++) {
+        const struct conf_node *entry = node->entry[i].value;
+        ok = entry->kind == CONF_NODE_SCALAR &&
+             wsc_units_int(entry->text, &in->bucket[i]) == WSC_OK &&
+             in->bucket[i] >= (i ? in->bucket[i - 1] : 1) && in->bucket[i] <= longest;
+    }
+    in->n_buckets = ok ? node->n : 0;
+    if (!ok)
+        conf_diag_error(p->diag, node->pos, key->path,
+                        "expected a list of 1 to %d rising whole numbers above 0", ZOO_MAX_BUCKETS);
+}
+
+void zoo_write_buckets(struct wsc_text *out, const void *input, const struct conf_layout *at)
+{
+    const struct zoo_input *in = input;
+    (void)at;
+    for (int i = 0; i < in->n_buckets; i++)
+        wsc_text_add(out, "%s%lld", i ? ", " : " [", (long long)in->bucket[i]);
+    wsc_text_add(out, in->n_buckets ? "]" : " null");
 }

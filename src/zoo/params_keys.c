@@ -43,6 +43,11 @@
     (TYPE(ADAMW) | TYPE(ADAM) | TYPE(ADAFACTOR) | TYPE(LAMB) | TYPE(ADADELTA) | TYPE(ADAGRAD) |    \
      TYPE(ADAMAX) | TYPE(NADAM) | TYPE(RADAM) | TYPE(RMSPROP))
 
+/* What a router makes of its logits. */
+#define ROUTER_MAPS                                                                                \
+    CONF_CHOICES({"softmax", ZOO_ROUTER_SOFTMAX}, {"sigmoid", ZOO_ROUTER_SIGMOID},                 \
+                 {"sinkhorn", ZOO_ROUTER_SINKHORN})
+
 #define MAX_STEPS   1e15
 #define MAX_SAMPLES 1e9
 
@@ -108,7 +113,9 @@
     {KEY(#in ".labels_pad_id"), NO_EFFECT, DOC("labels of padding do not count")},                 \
     {KEY(#in ".attn_mask_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("mask of padding")},           \
     {KEY(#in ".segment_pad_id"), ONLY({"null", 0}, {"0", 0}), DOC("token type of padding")},       \
-    {KEY(#in ".buckets"), ONLY({"null", 0}), DOC("batches of sequences of like length")},          \
+    {AT(#in ".buckets", in), SPECIAL(buckets), NULLABLE, DEFAULT("null"),                          \
+     .form = "list of rising whole numbers",                                                       \
+     DOC("boundaries of lengths: a batch has sequences between the same two")},                    \
     {KEY(#in ".dynamic_mlm_scale"), ONLY(OFF), DOC("write model.mlm_loss_scaling")},               \
     {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
@@ -178,6 +185,8 @@ static const struct conf_key keys[] = {
      DOC("classes of classification and token_classification")},
     {KEY("model.problem_type"), ONLY({"null", 0}, {"single_label_classification", 0},
      {"regression", 0}), DOC("regression: the same as objective regression")},
+    {KEY("model.freeze_pretrained_model"), ONLY(OFF),
+     DOC("only the head trains; `freeze: [bert_encoder]` does that")},
     {FIELD(model.use_cls_bias), BOOL, DEFAULT("true"),
      DOC("summarization: bias of the classifier")},
     {FIELD(model.include_padding_in_loss), BOOL, DEFAULT("false"),
@@ -333,14 +342,16 @@ static const struct conf_key keys[] = {
     {FIELD(model.moe.expert_weighting_normalization), BOOL, DEFAULT("true"),
      DOC("divide the chosen experts' probabilities by their sum")},
     INITIALIZER(model.moe.gate_initializer, "router; default: as initializer"),
-    {KEY("model.moe.router_selection_nonlinearity"), ONLY({"null", 0}, {"softmax", 0}),
-     DOC("probabilities of the experts")},
-    {KEY("model.moe.expert_weighting_nonlinearity"), ONLY({"null", 0}, {"softmax", 0}),
-     DOC("weights of the chosen experts")},
+    {FIELD(model.moe.router_selection_nonlinearity), CHOICE, NULLABLE, DEFAULT("softmax"),
+     .choices = ROUTER_MAPS, DOC("of the router's logits, by which experts are chosen")},
+    {FIELD(model.moe.expert_weighting_nonlinearity), CHOICE, NULLABLE, DEFAULT("softmax"),
+     .choices = ROUTER_MAPS, DOC("of the router's logits, which weighs the chosen experts")},
+    {FIELD(model.moe.sinkhorn_n_iters), INT, NULLABLE, DEFAULT("1"), RANGE(1, 1000),
+     DOC("sinkhorn: how often the experts of a token and the tokens of an expert are normalised")},
     {KEY("model.moe.router_fp32"), NO_EFFECT, DOC("the router is computed in 32 bits")},
     {KEY("model.moe.moe_implementation"), NO_EFFECT, DOC("hint for the compiler")},
-    {KEY("model.moe.probability_before_ffn"), ONLY(OFF), DOC("weights before the experts")},
-    {KEY("model.moe.sinkhorn_n_iters"), NO_EFFECT, DOC("sinkhorn routing only")},
+    {FIELD(model.moe.probability_before_ffn), BOOL, DEFAULT("false"),
+     DOC("weights multiply what the experts take, not what they give")},
     {FIELD(model.layer_norm_epsilon), DOUBLE, DEFAULT("1e-5"), ABOVE_0,
      DOC("added to the variance")},
     {FIELD(model.share_embedding_weights), BOOL, DEFAULT("true"),
@@ -394,11 +405,14 @@ static const struct conf_key keys[] = {
     {KEY("model.compute_eval_metrics"), NO_EFFECT,
      DOC("accuracy and perplexity are always computed")},
     {FIELD(model.embeddings_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
-     DOC("muP: factor of the embedding output")},
+     DOC("muP: factor of the embedding output; seq2seq with mup_base_hidden_size: times the root "
+         "of the width")},
     {FIELD(model.output_logits_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP: factor of the logits")},
     {FIELD(model.scale_qk_dot_by_d), BOOL, DEFAULT("false"),
-     DOC("muP: 1/d instead of 1/sqrt(d) in attention")},
+     DOC("muP: 1/d instead of 1/sqrt(d) in attention; seq2seq: in that of the encoder")},
+    {FIELD(model.scale_decoder_qk_dot_by_d), BOOL, DEFAULT("false"),
+     DOC("seq2seq: as scale_qk_dot_by_d in the attention of the decoder; muP: true")},
     {FIELD(model.scale_qk_dot_by_layer_idx), BOOL, DEFAULT("false"),
      DOC("a further 1/(layer + 1) in attention")},
     {KEY("model.attention_kernel"), NO_EFFECT, DOC("hint for the compiler")},
@@ -407,10 +421,14 @@ static const struct conf_key keys[] = {
      DOC("muP: width that the other settings were tuned at; 0: off")},
     {FIELD(model.mup_base_filter_size), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
      DOC("muP: inner width of the feed-forward network that they were tuned at")},
+    {FIELD(model.mup_base_d_kv), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 20),
+     DOC("muP of seq2seq: width of a head that they were tuned at; 0: that of the model")},
     {FIELD(model.output_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP by base sizes: factor of the logits beside the base width's")},
     {FIELD(model.attention_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
-     DOC("a further factor of the scores of attention")},
+     DOC("a further factor of the scores of attention; seq2seq: of the encoder's")},
+    {FIELD(model.decoder_attention_logits_alpha), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
+     DOC("seq2seq: a further factor of the scores of the decoder's attention, to both")},
     {FIELD(model.scale_output_logits_by_d), BOOL, DEFAULT("true"),
      DOC("muP by base sizes: logits by the ratio of widths, not by its root")},
     {KEY("model.pad_rope"), NO_EFFECT, DOC("hint for the compiler")},
@@ -448,7 +466,7 @@ static const struct conf_key keys[] = {
      DOC("tensors whose names they occur in stay as they are")},
     {FIELD(model.lora_params), SPECIAL(lora), NULLABLE, DEFAULT("null"),
      .form = "map with r, alpha, dropout, merge_weights, target_modules, or list of them",
-     DOC("low-rank adapters of linear layers of the blocks; all other tensors are frozen")},
+     DOC("low-rank adapters of linear layers and embeddings; all other tensors are frozen")},
     {FIELD(model.selective_grad), SPECIAL(selective), NULLABLE, DEFAULT("null"),
      .form = "map with param_filter, init_method, or list of them",
      DOC("of the tensors that the globs name only weights of large magnitude train")},
@@ -574,6 +592,13 @@ static const struct conf_key keys[] = {
     SCALE(decoder_attention, "`*decoder*attn*dense*weight`"),
     SCALE(decoder_input_ffn, "`*decoder*ffn.ffn.[!1]*weight`"),
     SCALE(decoder_output_ffn, "`*decoder*ffn.ffn.[1]*weight`"),
+    SCALE(decoder_qkv_projection, "`*decoder*attn.proj_[qkv]*dense*weight`"),
+    SCALE(decoder_output_projection, "`*decoder*attn.proj_output*dense*weight`"),
+    SCALE(encoder_qkv_projection, "`*encoder*attn.proj_[qkv]*dense*weight`"),
+    SCALE(encoder_output_projection, "`*encoder*attn.proj_output*dense*weight`"),
+    SCALE(encoder_input_ffn, "`*encoder*ffn.ffn.[!1]*weight`"),
+    SCALE(encoder_output_ffn, "`*encoder*ffn.ffn.[1]*weight`"),
+    SCALE(lm_head, "`*lm_head*weight`"),
 #undef SCALE
     {KEY("optimizer.grad_accum_steps"), NO_EFFECT, DOC("CPU and GPU only")},
     {KEY("optimizer.disable_lr_steps_reset"), NOISE, DOC("phases count their own steps")},

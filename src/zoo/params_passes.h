@@ -30,6 +30,8 @@ void zoo_optimizer_init(struct zoo_optimizer *optimizer);
 bool zoo_optimizer_takes(const struct zoo_optimizer *optimizer, const char *path);
 /** The row of the optimizer that is named: its defaults, and what it does not take. */
 void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
+/** True for `buckets` of a loader of the Model Zoo that knows the key. */
+bool zoo_input_has_buckets(const struct zoo_input *in);
 /** False for the key @p path when nothing depends on it, given the other keys of @p params. */
 bool zoo_key_acts(const struct zoo_params *params, const char *path);
 /** Warn about the keys of the file that nothing depends on, given the others. */

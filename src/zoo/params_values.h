@@ -13,6 +13,9 @@ void zoo_read_data_dir(struct conf_parse *p, const struct conf_key *key,
                        const struct conf_node *node, void *input);
 void zoo_read_mixture(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *input);
+void zoo_read_buckets(struct conf_parse *p, const struct conf_key *key,
+                      const struct conf_node *node, void *input);
+void zoo_write_buckets(struct wsc_text *out, const void *input, const struct conf_layout *at);
 void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input);
 void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,

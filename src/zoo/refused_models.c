@@ -10,18 +10,7 @@
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind {
-    FC_MNIST,
-    CLASSIFIER,
-    RETRIEVAL,
-    PICTURES,
-    DIFFUSION,
-    LATENT,
-    PROTEINS,
-    GENES,
-    LAYERS,
-    WIDE_T5
-};
+enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, DIFFUSION, LATENT, PROTEINS, GENES, LAYERS };
 
 static const struct {
     const char *what, *hint;
@@ -32,11 +21,9 @@ static const struct {
              [DIFFUSION] = {"a file of a diffusion transformer", ""},
              [LATENT] = {"a file with multi-head latent attention",
                          "; hint: multiquery_attention with num_kv_groups"},
-             [PROTEINS] = {"a file of ESM-2's classifier of proteins", ""},
              [GENES] = {"a file whose loader reads genomes as codons",
                         "; hint: write the samples as HDF5 and name GptHDF5DataProcessor"},
-             [LAYERS] = {"a file of the demonstration of the layers API", ""},
-             [WIDE_T5] = {"a file of T5 with muP", ""}};
+             [LAYERS] = {"a file of the demonstration of the layers API", ""}};
 
 /* A mark is the key's presence or, with `value`, a value that begins so. */
 static const struct {
@@ -56,9 +43,7 @@ static const struct {
              {"model.image_model", NULL, PICTURES},
              {"model.image_model_list", NULL, PICTURES},
              {"model.vae", NULL, DIFFUSION},
-             {"model.classifier_dropout", NULL, PROTEINS},
-             {"train_input.seq_length", NULL, LAYERS},
-             {"model.mup_base_d_model", NULL, WIDE_T5}};
+             {"train_input.seq_length", NULL, LAYERS}};
 
 /* True when the value begins with @p value, whatever its case: versions add endings. */
 static bool begins(const struct conf_node *node, const char *value)

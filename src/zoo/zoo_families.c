@@ -50,6 +50,7 @@ struct family {
                                            {"model.use_ffn_bias", "false"},                        \
                                            {"model.use_ffn_bias_in_attention", "false"},           \
                                            {"model.use_projection_bias_in_attention", "false"},    \
+                                           {"model.scale_output_logits_by_d", "false"},            \
                                            {"model.position_embedding_type", "relative"}}
 
 /* Defaults of the Model Zoo's classes of fine-tuning that differ from those of pre-training. */
@@ -91,6 +92,11 @@ static const struct family families[] = {
      .objective = ZOO_SUMMARIZATION,
      CLASS_OF_BERT},
     {.name = "esm2", .family = ZOO_ESM2, .norm_first = true, CLASS_OF_BERT},
+    {.name = "esm2/classification",
+     .family = ZOO_ESM2,
+     .norm_first = true,
+     .objective = ZOO_CLASSIFICATION,
+     CLASS_OF_BERT},
     {.name = "t5", .family = ZOO_T5, CLASS_OF_T5},
     {.name = "transformer", .family = ZOO_T5, CLASS_OF_T5},
 };
@@ -160,6 +166,19 @@ static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *p
     return ZOO_GPT2;
 }
 
+/* ESM-2's classifier of proteins reads the files of masked tokens with a loader of theirs: keys of
+ * its own say what it is. */
+static bool classifies_proteins(const struct conf_parse *p, const struct family *family,
+                                const struct zoo_model *m)
+{
+    static const char *const own[] = {"model.task_dropout", "model.freeze_pretrained_model",
+                                      "model.problem_type"};
+    bool given = false;
+    for (int i = 0; i < 3; i++)
+        given = given || p->given[conf_keys_find(p->table, own[i])];
+    return given && family->family == ZOO_ESM2 && m->objective == ZOO_MASKED_LM;
+}
+
 /* What an encoder, or one with a decoder, is trained for: what the file says, else its name, else
  * its data loader. */
 static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
@@ -173,6 +192,7 @@ static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
         m->objective = family->objective;
         if (m->objective == ZOO_CAUSAL_LM) m->objective = objective_of_data(params);
         if (m->objective == ZOO_CAUSAL_LM) m->objective = ZOO_MASKED_LM;
+        if (classifies_proteins(p, family, m)) m->objective = ZOO_CLASSIFICATION;
     }
     if (m->objective == ZOO_CLASSIFICATION && type && type->kind == CONF_NODE_SCALAR &&
         !strcmp(type->text, "regression"))
@@ -240,5 +260,20 @@ void zoo_family_resolve(struct conf_parse *p, struct zoo_params *params)
     for (size_t i = 0; i < sizeof of_objective / sizeof *of_objective; i++)
         if (of_objective[i].objective == model->objective)
             set_default(p, of_objective[i].path, of_objective[i].value);
+    if (family->family == ZOO_ESM2 && model->objective != ZOO_MASKED_LM)
+        set_default(p, "model.task_dropout", "0"); /* null means none there */
     check_objective(p, model, family);
+}
+
+bool zoo_moe_has_sinkhorn(const struct zoo_moe *moe)
+{
+    return moe->num_experts && moe->routing_algorithm == ZOO_ROUTING_LEARNED &&
+           (moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN ||
+            moe->expert_weighting_nonlinearity == ZOO_ROUTER_SINKHORN);
+}
+
+bool zoo_moe_weighs_apart(const struct zoo_moe *moe)
+{
+    return moe->num_experts && moe->routing_algorithm == ZOO_ROUTING_LEARNED &&
+           moe->expert_weighting_nonlinearity != moe->router_selection_nonlinearity;
 }

@@ -113,11 +113,17 @@ static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
                         "expected 0 < least <= greatest");
 }
 
-/* One group contains the three others, which would count twice. */
+/* Two groups contain others, which would count twice. */
 static void check_lr_groups(struct conf_parse *p, const struct zoo_lr_scale *s)
 {
-    const bool parts =
-        s->decoder_attention != 1 || s->decoder_input_ffn != 1 || s->decoder_output_ffn != 1;
+    const bool projections = s->decoder_qkv_projection != 1 || s->decoder_output_projection != 1;
+    const bool parts = s->decoder_attention != 1 || s->decoder_input_ffn != 1 ||
+                       s->decoder_output_ffn != 1 || projections;
+    if (s->decoder_attention != 1 && projections)
+        conf_diag_error(p->diag, where(p, "adjust_learning_rate.decoder_attention", "betas"),
+                        "optimizer.adjust_learning_rate",
+                        "decoder_attention contains decoder_qkv_projection and "
+                        "decoder_output_projection; hint: give either the one or the two");
     if (s->decoder_kernel != 1 && parts)
         conf_diag_error(p->diag, where(p, "adjust_learning_rate.decoder_kernel", "betas"),
                         "optimizer.adjust_learning_rate",

@@ -40,6 +40,7 @@
     XX(examples, "CSV and TSV of encoders")                                                        \
     XX(chats, "JSON Lines of chats and pairs")                                                     \
     XX(pairs, "HDF5 files of pairs")                                                               \
+    XX(pair_sets, "pairs in HDF5 datasets of any type and shape")                                  \
     XX(requests, "requests of an evaluation harness")
 
 #define XX(name, what) bool fuzz_##name(const uint8_t *bytes, size_t n);

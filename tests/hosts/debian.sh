@@ -46,9 +46,10 @@ install_packages() {
     inside "apt-get -q -y update >/dev/null && apt-get -q -y --no-install-recommends install $(echo "$*" | tr '\n' ' ') >/dev/null"
 }
 
-# The committed tree in /root/src; objects of an earlier time stay.
+# The committed tree in /root/src; of an earlier time objects alone stay.
 take_sources() {
     mkdir -p "$folder/root/src"
+    find "$folder/root/src" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
     git -C "$top" archive HEAD | tar x -C "$folder/root/src"
 }
 

@@ -5,6 +5,7 @@
 
 #include <wsc/rng.h>
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,20 @@ bool fault_has_file(const char *dir, const char *name)
     char path[300];
     (void)snprintf(path, sizeof path, "%s/%s", dir, name);
     return access(path, F_OK) == 0;
+}
+
+bool fault_has_checkpoint(const char *dir, int step)
+{
+    bool found = false;
+    DIR *d = opendir(dir);
+    for (struct dirent *e = d ? readdir(d) : NULL; e && !found; e = readdir(d)) {
+        char *end = e->d_name;
+        if (strncmp(e->d_name, "checkpoint_", strlen("checkpoint_")) != 0) continue;
+        const long found_step = strtol(e->d_name + strlen("checkpoint_"), &end, 10);
+        found = found_step >= step && !strcmp(end, ".mdl");
+    }
+    if (d) (void)closedir(d);
+    return found;
 }
 
 const char *fault_launched(const char *dir, int n_ranks, int restarts, const char *options)

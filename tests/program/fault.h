@@ -25,6 +25,9 @@ uint64_t fault_seed(void);
 int fault_draw(uint64_t what, int i, int n);
 void fault_sleep_ms(int ms);
 bool fault_has_file(const char *dir, const char *name);
+/** A checkpoint of step @p step or a later one is there; old ones go, and a busy host may look away
+ *  for as long as several live. */
+bool fault_has_checkpoint(const char *dir, int step);
 /** The command that starts the run by the launch script; borrowed until the next call. */
 const char *fault_launched(const char *dir, int n_ranks, int restarts, const char *options);
 /** What a run to which nothing happened wrote; made once. */

@@ -148,7 +148,8 @@ TEST(bert, each_loader_has_its_samples_from_text)
         const char *loader, *options, *model;
     } row[] = {{"BertCSVDataProcessor", "--max_predictions_per_seq 10",
                 "--set model.disable_nsp=false --set model.mlm_loss_scaling=batch_size"},
-               {"BertCSVDynamicMaskDataProcessor", "--disable_nsp", ""}};
+               {"BertCSVDynamicMaskDataProcessor", "--disable_nsp",
+                "--set train_input.buckets='[30, 60]'"}};
     char data[160], model[700];
     for (int i = 0; i < 2; i++) {
         (void)snprintf(data, sizeof data, "%s", job_path("set"));
@@ -160,6 +161,36 @@ TEST(bert, each_loader_has_its_samples_from_text)
                        row[i].model, vocabulary(), vocabulary());
         check_ways(data, row[i].loader, model);
     }
+}
+
+/* Several short texts to a sample: fewer samples than without packing, and every way of running
+ * gives the same. */
+TEST(bert, packed_texts_train)
+{
+    char data[160], texts[200];
+    struct spawn_result r;
+    (void)snprintf(data, sizeof data, "%s", job_path("packed"));
+    (void)snprintf(texts, sizeof texts, "%s.jsonl", job_path("texts"));
+    FILE *f = fopen(texts, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int i = 0; f && i < 200; i++)
+        (void)fprintf(f, "{\"text\": \"the hacker %d wrote %.*s\"}\n", i, i * 11 % 60,
+                      "a program that read the words of other programs and wrote them again");
+    CU_ASSERT_FATAL(f && !fclose(f));
+    CU_ASSERT_FATAL(spawn_ok("%s --disable_nsp --max_predictions_per_seq 10 --split 0.2 --use_vsl",
+                             data_command(texts, "BertHDF5DataProcessor", data)));
+    CU_ASSERT(spawn_ok("grep -q '\"use_vsl\": true' %s/train/data_params.json && grep -q "
+                       "'\"attention_mask\", \"attention_span\", \"position_ids\", \"labels\"' "
+                       "%s/train/data_params.json",
+                       data, data));
+    CU_ASSERT(spawn_ok("\"$WSC\" inspect %s/train/data-00000.h5 | grep -q 'dataset, [0-9]* samples "
+                       "of 64 tokens, 4 rows each'",
+                       data));
+    check_ways(data, "BertHDF5DataProcessor",
+               "--set train_input.use_vsl=true --set eval_input.use_vsl=true");
+    spawn_run(&r, "%s --disable_nsp --use_vsl", data_command(texts, "BertCSVDataProcessor", data));
+    CU_ASSERT(r.status == 2 && strstr(r.err, "BertCSVDataProcessor packs no texts"));
+    spawn_free(&r);
 }
 
 TEST(bert, answers_are_spans_of_texts)
@@ -188,7 +219,7 @@ TEST(bert, a_dataset_that_was_cut_is_completed)
     (void)snprintf(out, sizeof out, "%s", job_path("cut"));
     (void)snprintf(straight, sizeof straight, "%s", job_path("straight"));
     (void)snprintf(command, sizeof command,
-                   "%s --max_predictions_per_seq 10 --checkpoint_bytes 100000",
+                   "%s --max_predictions_per_seq 10 --dupe_factor 2 --checkpoint_bytes 100000",
                    data_command(TEXT, "BertCSVDataProcessor", out));
     CU_ASSERT_FATAL(spawn_ok("%s && mv %s %s", command, out, straight));
     CU_ASSERT(spawn_ok("! (ulimit -f 700; trap '' XFSZ; %s) 2>&1", command));
@@ -198,4 +229,7 @@ TEST(bert, a_dataset_that_was_cut_is_completed)
     /* a state of other masks is dropped */
     CU_ASSERT(spawn_ok("rm -r %s; ! (ulimit -f 700; trap '' XFSZ; %s) 2>&1", out, command));
     CU_ASSERT(spawn_ok("! (%s --masked_lm_prob 0.2 | grep '^resumed')", command));
+    CU_ASSERT(spawn_ok("%s --dupe_factor 1 && test $(ls %s/train | wc -l) -lt $(ls %s/train | "
+                       "wc -l)",
+                       data_command(TEXT, "BertCSVDataProcessor", out), out, straight));
 }

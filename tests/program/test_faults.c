@@ -52,7 +52,7 @@ static void stop_and_resume(int n_ranks, int signal_number, bool whole_group)
                    strstr(fault_launched(dir, n_ranks, 2, FAULT_SYSTEMS " --max_steps 1000000"),
                           "mpi_launch"));
     CU_ASSERT_FATAL(spawn_start(&s, command));
-    while (!fault_has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
+    while (!fault_has_checkpoint(dir, 5) && !spawn_ended(&s))
         fault_sleep_ms(1);
     (void)kill(whole_group ? -s.pid : s.pid, signal_number);
     spawn_wait(&s, 60, &r);
@@ -194,7 +194,7 @@ TEST(faults, a_sleep_of_all_is_forgiven)
     (void)snprintf(command, sizeof command, FAULT_PATIENT "%s",
                    fault_launched(dir, 3, 0, FAULT_RUN));
     CU_ASSERT_FATAL(spawn_start(&s, command));
-    while (!fault_has_file(dir, "checkpoint_5.mdl") && !spawn_ended(&s))
+    while (!fault_has_checkpoint(dir, 5) && !spawn_ended(&s))
         fault_sleep_ms(1);
     spawn_signal(&s, SIGSTOP);
     fault_sleep_ms(4000);

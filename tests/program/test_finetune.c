@@ -6,6 +6,7 @@
 #include "small_job.h"
 #include "spawn.h"
 
+#include <wsc/mem.h>
 #include <wsc/store.h>
 
 #include <math.h>
@@ -16,6 +17,11 @@
 #define LORA                                                                                       \
     "--set model.lora_params='{r: 4, alpha: 8, dropout: 0.1, "                                     \
     "target_modules: [TransformerDecoderLayer, Linear]}' "
+/* Adapters of both ends of the model; the vocabulary comes in several blocks of columns. */
+#define ENDS                                                                                       \
+    "--set model.share_embedding_weights=false --set model.vocab_size=20000 "                      \
+    "--set model.lora_params='[{r: 2, alpha: 3, target_modules: [Embedding]}, "                    \
+    "{r: 3, alpha: 2, dropout: %s, target_modules: [lm_head]}]' "
 #define FREEZE "--set model.freeze='[embedding, norm1, \"layers.0.\"]' "
 enum { STEPS = 6 };
 
@@ -53,8 +59,108 @@ TEST(finetune, values_do_not_depend_on_who_computes_them)
 {
     check_bits(LORA, "--set model.mixed_precision=true --set model.fp16_type=bfloat16 ");
     check_bits(LORA, "--set optimizer.optimizer_type=Lamb ");
+    char ends[600];
+    (void)snprintf(ends, sizeof ends, ENDS, "0.2");
+    check_bits(ends, "");
+    check_bits(ends, "--set model.mixed_precision=true --set model.fp16_type=bfloat16 ");
     check_bits(FREEZE, "--set optimizer.optimizer_type=Adafactor ");
     check_bits(FREEZE, "--set optimizer.gradient_noise_scale=true ");
+}
+
+/* ---- embeddings and output layer ------------------------------------------------------------- */
+
+/* A tensor of a file, owned; *rows and *cols its shape. */
+static float *read_matrix(struct store_file *file, const char *stem, const char *tail,
+                          int64_t shape[2])
+{
+    char name[160];
+    int n_dims = 0;
+    (void)snprintf(name, sizeof name, "%s.%s", stem, tail);
+    T_OK(store_shape(file, name, &n_dims, shape));
+    float *x = wsc_alloc(WSC_MEM_TEST, (size_t)(shape[0] * shape[1]), sizeof *x);
+    if (!x || n_dims != 2) abort();
+    T_OK(store_read(file, name, STORE_F32, 0, shape[0] * shape[1], x));
+    return x;
+}
+
+/* Largest difference of two vectors over the largest element of the second. */
+static double worst(const float *got, const double *want, int64_t n)
+{
+    double most = 0, error = 0;
+    for (int64_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(want[i]));
+        error = fmax(error, fabs((double)got[i] - want[i]));
+    }
+    return most > 0 ? error / most : 1;
+}
+
+/* The three files: weights with adapters, their gradients, those of the merged matrices. */
+struct gradients {
+    struct store_file *weights, *adapters, *merged;
+};
+
+/* With the gradient M (out, in) of W + s B A: dA = s B' M and dB = s M A'; an embedding has M'. */
+static void check_matrix(const struct gradients *g, const char *stem, double scale, bool table)
+{
+    int64_t a_shape[2], b_shape[2], shape[2];
+    float *a = read_matrix(g->weights, stem, "lora_A", a_shape);
+    float *b = read_matrix(g->weights, stem, "lora_B", b_shape);
+    float *da = read_matrix(g->adapters, stem, "lora_A", a_shape);
+    float *db = read_matrix(g->adapters, stem, "lora_B", b_shape);
+    float *m = read_matrix(g->merged, stem, "weight", shape);
+    const int64_t r = a_shape[0], in = a_shape[1], out = b_shape[0];
+    double *want_a = wsc_alloc(WSC_MEM_TEST, (size_t)(r * in), sizeof *want_a);
+    double *want_b = wsc_alloc(WSC_MEM_TEST, (size_t)(r * out), sizeof *want_b);
+    if (!want_a || !want_b) abort();
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t i = 0; i < in; i++)
+            for (int64_t k = 0; k < r; k++) {
+                const double grad = scale * (double)m[table ? i * out + o : o * in + i];
+                want_a[k * in + i] += grad * (double)b[o * r + k];
+                want_b[o * r + k] += grad * (double)a[k * in + i];
+            }
+    CU_ASSERT(worst(da, want_a, r * in) < 1e-4);
+    CU_ASSERT(worst(db, want_b, r * out) < 1e-4);
+    void *owned[] = {a, b, da, db, m, want_a, want_b};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        wsc_free(owned[i]);
+}
+
+/* The merged model is another path through the program: no adapters, a gradient of the whole
+ * matrix. */
+TEST(finetune, ends_have_the_gradients_of_their_merged_matrices)
+{
+    struct gradients g = {NULL, NULL, NULL};
+    char ends[600], dir[160], path[240];
+    (void)snprintf(ends, sizeof ends, ENDS, "0.0");
+    (void)snprintf(dir, sizeof dir, "%s", job_path("ends"));
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 4 --set optimizer.learning_rate=0.05 --set "
+                             "runconfig.checkpoint_steps=4 --model_dir %s",
+                             job_tiny(), ends, dir));
+    CU_ASSERT_FATAL(spawn_ok("%s %s --num_steps 1 --checkpoint_path %s/checkpoint_4.mdl --set "
+                             "runconfig.load_checkpoint_states=model --dump_gradients %s/a.mdl "
+                             "--model_dir %s/a",
+                             job_tiny(), ends, dir, dir, dir));
+    CU_ASSERT_FATAL(
+        spawn_ok("%s %s --dump_params >%s/ends.yaml && \"$WSC\" convert --from cs --to cs "
+                 "--params %s/ends.yaml --input %s/checkpoint_4.mdl --out %s/merged",
+                 job_tiny(), ends, dir, dir, dir, dir));
+    CU_ASSERT_FATAL(spawn_ok("\"$WSC\" run --params %s/merged/params.yaml --num_steps 1 "
+                             "--checkpoint_path %s/merged/model.mdl --dump_gradients %s/b.mdl "
+                             "--model_dir %s/b",
+                             dir, dir, dir, dir));
+    (void)snprintf(path, sizeof path, "%s/checkpoint_4.mdl", dir);
+    T_OK(store_open(&g.weights, path));
+    (void)snprintf(path, sizeof path, "%s/a.mdl", dir);
+    T_OK(store_open(&g.adapters, path));
+    (void)snprintf(path, sizeof path, "%s/b.mdl", dir);
+    T_OK(store_open(&g.merged, path));
+    check_matrix(&g, "model.embedding_layer.word_embeddings", 1.5, true);
+    check_matrix(&g, "model.embedding_layer.position_embeddings.embed", 1.5, true);
+    check_matrix(&g, "model.lm_head", 2.0 / 3, false);
+    store_close(&g.weights);
+    store_close(&g.adapters);
+    store_close(&g.merged);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define FOLDER "tests/data/families"
-enum { B = 3, LEAST_CASES = 81, TRAIN_STEPS = 3 };
+enum { B = 3, LEAST_CASES = 115, TRAIN_STEPS = 3 };
 
 /* Owns what it points to. */
 struct family {
@@ -307,9 +307,10 @@ struct way {
 static bool on_ranks_too(const struct family *f)
 {
     static const char *const names[] = {
-        "gpt_neox",    "bloom",       "gemma2",        "mixtral",       "moe_shared",
-        "bert_pairs",  "bert_tokens", "bert_spans",    "esm2",          "t5_untied",
-        "transformer", "vsl_slopes",  "relative_long", "qk_norm_llama", "tune_select_gpt2"};
+        "gpt_neox",         "bloom",        "gemma2",     "mixtral",       "moe_shared",
+        "bert_pairs",       "bert_tokens",  "bert_spans", "esm2",          "esm2_packed",
+        "t5_mup_heads",     "transformer",  "vsl_slopes", "relative_long", "qk_norm_llama",
+        "tune_select_gpt2", "moe_sinkhorn", "moe_before"};
     for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
         if (!strcmp(f->name, names[i])) return true;
     return false;
@@ -503,6 +504,7 @@ static const char *mesh_lacks(const struct family *f)
         {"mixtral", "model.moe.num_experts"},
         {"moe_", "model.moe.num_experts"},
         {"vsl_mixtral", "model.moe.num_experts"},
+        {"vsl_sinkhorn", "model.moe.num_experts"},
         {"tune_lora_", "model.lora_params"},
         {"pairs_", "model.dpo"},
         {"t5", "model.objective"},

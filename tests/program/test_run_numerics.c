@@ -64,6 +64,38 @@ TEST(numerics, mesh_values_on_any_number_of_systems_ranks_and_threads)
     }
 }
 
+/* In 16 bits, with loss scaling where the format needs it: losses beside the host's, whose residual
+ * stream, norms and biases are fp32 where the mesh rounds them to the format. */
+TEST(numerics, mesh_trains_in_16_bits)
+{
+    static const struct {
+        const char *options;
+        double unit; /* half of the last place of 1 */
+    } format[] = {{"bfloat16", 1.0 / 256},
+                  {"float16 --set optimizer.loss_scaling_factor=dynamic", 1.0 / 2048},
+                  {"cbfloat16 --set optimizer.loss_scaling_factor=dynamic", 1.0 / 1024}};
+    for (int f = 0; f < 3; f++) {
+        struct job_metrics host, mesh, m;
+        char half[200], options[256];
+        (void)snprintf(half, sizeof half,
+                       "--set model.mixed_precision=true --set model.fp16_type=%s",
+                       format[f].options);
+        (void)snprintf(options, sizeof options, "--num_csx 2 %s", half);
+        CU_ASSERT_FATAL(train("", options, &host) != NULL);
+        (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 2 %s", half);
+        CU_ASSERT_FATAL(train("", options, &mesh) != NULL);
+        for (int i = 0; i < STEPS; i++)
+            T_NEAR(strtod(mesh.step[i].loss, NULL), strtod(host.step[i].loss, NULL),
+                   format[f].unit);
+        CU_ASSERT(strcmp(mesh.step[STEPS - 1].loss, host.step[STEPS - 1].loss) != 0);
+        CU_ASSERT_FATAL(train("mpirun --quiet -n 3", options, &m) != NULL);
+        CU_ASSERT(job_same_values(&m, &mesh) && job_same_times(&m, &mesh));
+        (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", half);
+        CU_ASSERT_FATAL(train("OMP_NUM_THREADS=2", options, &m) != NULL);
+        CU_ASSERT(job_same_values(&m, &mesh));
+    }
+}
+
 /* performance.json lists simulated cycles beside those of the analytical model. */
 TEST(numerics, mesh_tells_the_cycles_of_each_kernel)
 {

@@ -130,6 +130,36 @@ TEST(seq2seq, a_checkpoint_resumes)
     CU_ASSERT(job_same_values(&whole, &resumed));
 }
 
+/* Scaled by the ratio of widths: one result everywhere, a checkpoint that resumes, and no folder of
+ * Hugging Face, whose T5 has no key for the factors. */
+TEST(seq2seq, a_model_by_mup_trains_and_has_no_folder)
+{
+    static const char mup[] = "--set model.mup_base_d_model=12 --set model.mup_base_d_ff=16 "
+                              "--set model.embeddings_alpha=2 --set model.nonlinearity=relu "
+                              "--set model.encoder_attention_logits_alpha=4";
+    struct job_metrics whole = {0}, resumed = {0};
+    struct spawn_result r;
+    char a[160], b[160], options[500];
+    (void)snprintf(a, sizeof a, "%s", job_path("t5_mup"));
+    (void)snprintf(b, sizeof b, "%s", job_path("t5_mup_resumed"));
+    (void)snprintf(options, sizeof options, "--num_steps 4 --num_csx 3 %s", mup);
+    CU_ASSERT_FATAL(train("", a, options) && job_read(a, &whole));
+    (void)snprintf(options, sizeof options, "--num_steps 2 --set runconfig.checkpoint_steps=2 %s",
+                   mup);
+    CU_ASSERT_FATAL(train("", b, options));
+    (void)snprintf(options, sizeof options, "--num_steps 2 --num_csx 2 %s", mup);
+    CU_ASSERT_FATAL(train("mpirun --quiet -n 2", b, options) && job_read(b, &resumed));
+    CU_ASSERT(job_same_values(&whole, &resumed));
+    spawn_run(&r,
+              "\"$WSC\" convert --from cs --to hf --model t5 --params %s/t5.yaml --input "
+              "%s/checkpoint_2.mdl --out %s %s",
+              corpus(), b, job_path("t5_mup_hf"), mup);
+    T_EQ(r.status, 2);
+    CU_ASSERT(strstr(r.err, "a t5 model has no factors of embeddings, scores and logits") != NULL);
+    if (r.status != 2) (void)fprintf(stderr, "%s\n", r.err);
+    spawn_free(&r);
+}
+
 /* ---- learning -------------------------------------------------------------------------------- */
 
 /* Entropy of the labels, nats: the loss of a model that knows nothing but how frequent each is. */

@@ -117,9 +117,7 @@ static void check_outcome(struct spawn *s, const char *dir)
 /* A rank's process that is not @p but, once checkpoint @p step is there; 0 when the run ended. */
 static pid_t wait_for_step(const struct spawn *s, const char *dir, int step, int rank, pid_t but)
 {
-    char name[64];
-    (void)snprintf(name, sizeof name, "checkpoint_%d.mdl", step);
-    while (!fault_has_file(dir, name) && !spawn_ended(s))
+    while (!fault_has_checkpoint(dir, step) && !spawn_ended(s))
         fault_sleep_ms(1);
     pid_t pid = 0;
     while (!pid && !spawn_ended(s)) {

@@ -38,6 +38,49 @@ static const struct {
      "    fp16_type: cbfloat16\n"
      "optimizer: {optimizer_type: AdaFactor, learning_rate: 0.01, loss_scaling_factor: dynamic}\n"
      "runconfig: {max_steps: 1000}\n"},
+    {"t5_mup",
+     "trainer:\n"
+     "  init:\n"
+     "    model_dir: ./model_dir\n"
+     "    model:\n"
+     "      name: t5\n"
+     "      src_vocab_size: 32001\n"
+     "      extra_ids: 100\n"
+     "      encoder_num_hidden_layers: 24\n"
+     "      decoder_num_hidden_layers: 24\n"
+     "      d_kv: 128\n"
+     "      num_heads: 128\n"
+     "      d_ff: 65536\n"
+     "      d_model: 1024\n"
+     "      position_embedding_type: relative\n"
+     "      norm_type: layernorm\n"
+     "      encoder_nonlinearity: relu\n"
+     "      decoder_nonlinearity: relu\n"
+     "      layer_norm_epsilon: 1.0e-05\n"
+     "      lm_loss_weight: 0.015\n"
+     "      scale_encoder_qk_dot_by_d: true\n"
+     "      scale_decoder_qk_dot_by_d: true\n"
+     "      scale_output_logits_by_d: false\n"
+     "      encoder_attention_logits_alpha: 4.0\n"
+     "      decoder_attention_logits_alpha: 4.0\n"
+     "      mup_base_d_model: 512\n"
+     "      mup_base_d_ff: 2048\n"
+     "      output_logits_alpha: 2.22\n"
+     "      embeddings_alpha: 14.6\n"
+     "    optimizer: {AdaFactor: {}}\n"
+     "    schedulers:\n"
+     "    - InverseSquareRootDecayLR: {warmup_steps: 8307, scale: 1.0}\n"
+     "    precision: {enabled: true, fp16_type: cbfloat16, loss_scaling_factor: dynamic}\n"
+     "    loop: {max_steps: 1000}\n"
+     "  fit:\n"
+     "    train_dataloader:\n"
+     "      data_processor: T5DynamicDataProcessor\n"
+     "      src_vocab_file: ./vocab.txt\n"
+     "      src_data_dir: ./lines\n"
+     "      extra_ids: 100\n"
+     "      src_max_sequence_length: 512\n"
+     "      tgt_max_sequence_length: 114\n"
+     "      batch_size: 260\n"},
     {"lora",
      "train_input: {data_processor: GptHDF5MapDataProcessor, data_dir: ./x, batch_size: 32}\n"
      "model:\n"
@@ -90,7 +133,13 @@ TEST(tuned_files, t5_has_a_plan_and_one_result_everywhere)
     check_file(0, "t5_11B, from t5.yaml\n  11307293696 parameters");
 }
 
+/* In the trainer style, scaled by the ratio of widths. */
+TEST(tuned_files, t5_by_mup_has_a_plan_and_one_result_everywhere)
+{
+    check_file(1, "  11307418624 parameters");
+}
+
 TEST(tuned_files, adapters_have_a_plan_and_one_result_everywhere)
 {
-    check_file(1, "  7262703616 parameters");
+    check_file(2, "  7262703616 parameters");
 }

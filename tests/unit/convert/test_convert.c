@@ -75,6 +75,15 @@ TEST(convert, encoders_give_the_logits_of_pytorch)
         check_logits(name[i]);
 }
 
+/* Losses of classes of sequences and of tokens, one sequence with padding. */
+TEST(convert, heads_of_classes_give_the_losses_of_pytorch)
+{
+    static const char *const name[] = {"hf_bert_classifier", "hf_roberta_classifier",
+                                       "hf_bert_tokens", "hf_esm2_classifier", "hf_esm2_tokens"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        check_logits(name[i]);
+}
+
 /* Logits of the token after a target; one source and one target have padding. */
 TEST(convert, encoder_decoders_give_the_logits_of_pytorch)
 {
@@ -136,6 +145,20 @@ static const struct {
      "{\"model_type\": \"esm\", " SIZES(
          37, 24, 2, 3, 9) ", \"intermediate_size\": 50, "
                           "\"position_embedding_type\": \"rotary\", \"token_dropout\": true}"},
+#define HEAD(type, class, more)                                                                    \
+    "{\"model_type\": \"" type "\", \"architectures\": [\"" class "\"], " SIZES(                   \
+        37, 24, 2, 3, 9) ", "                                                                      \
+                         "\"intermediate_size\": 50" more "}"
+#define THREE   ", \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}"
+#define PROTEIN ", \"position_embedding_type\": \"rotary\", \"token_dropout\": true"
+    {"bert-classifier", HEAD("bert", "BertForSequenceClassification", THREE)},
+    {"bert-tokens", HEAD("bert", "BertForTokenClassification", ", \"num_labels\": 5")},
+    {"bert-answers", HEAD("bert", "BertForQuestionAnswering", "")},
+    {"roberta-classifier", HEAD("roberta", "RobertaForSequenceClassification", "")},
+    {"roberta-tokens", HEAD("roberta", "RobertaForTokenClassification", THREE)},
+    {"roberta-answers", HEAD("roberta", "RobertaForQuestionAnswering", "")},
+    {"esm2-classifier", HEAD("esm", "EsmForSequenceClassification", THREE PROTEIN)},
+    {"esm2-tokens", HEAD("esm", "EsmForTokenClassification", PROTEIN)},
 #define T5                                                                                         \
     "\"model_type\": \"t5\", \"vocab_size\": 37, \"d_model\": 24, \"d_kv\": 6, \"d_ff\": 50, "     \
     "\"num_layers\": 2, \"num_heads\": 3, \"n_positions\": 9, \"is_encoder_decoder\": true"
@@ -169,6 +192,39 @@ TEST(convert, a_round_trip_changes_no_byte)
     for (int i = 0; i < N_FOLDERS; i++)
         for (int dtype = CONVERT_F32; dtype < CONVERT_OTHER; dtype++)
             check_round_trip(folder[i].name, folder[i].config, (enum convert_dtype)dtype);
+}
+
+/* Heads of classes under the names that the transformers library gives them. */
+TEST(convert, heads_of_classes_have_their_names)
+{
+    static const struct {
+        const char *family, *tensor;
+        int64_t rows;
+    } row[] = {{"bert-classifier", "bert.pooler.dense.weight", 24},
+               {"bert-classifier", "classifier.weight", 3},
+               {"bert-tokens", "classifier.bias", 5},
+               {"bert-answers", "qa_outputs.weight", 2},
+               {"roberta-classifier", "classifier.dense.bias", 24},
+               {"roberta-classifier", "classifier.out_proj.weight", 2},
+               {"roberta-tokens", "classifier.weight", 3},
+               {"roberta-answers", "qa_outputs.bias", 2},
+               {"esm2-classifier", "classifier.dense.weight", 24},
+               {"esm2-classifier", "classifier.out_proj.bias", 3},
+               {"esm2-tokens", "classifier.weight", 2},
+               {"esm2-tokens", "esm.encoder.emb_layer_norm_after.weight", 24}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct convert_files *files = NULL;
+        int k = 0;
+        while (strcmp(folder[k].name, row[i].family) != 0)
+            k++;
+        const char *dir = hf_path("named");
+        CU_ASSERT_FATAL(hf_write_random(dir, folder[k].config, CONVERT_F32, 3));
+        CU_ASSERT_FATAL(test_ok(convert_files_open(&files, dir)));
+        const struct convert_tensor *t = convert_files_find(files, row[i].tensor);
+        CU_ASSERT(t && t->shape[0] == row[i].rows);
+        if (!t) (void)fprintf(stderr, "%s: no %s\n", row[i].family, row[i].tensor);
+        convert_files_close(&files);
+    }
 }
 
 /* ---- lines of fused tensors ------------------------------------------------------------------ */
@@ -260,7 +316,8 @@ TEST(convert, wrong_configurations_are_told)
         CU_ASSERT(strstr(wsc_err_message(), row[i].why) != NULL);
     }
     CU_ASSERT_FATAL(rewrite(dir, "{\"model_type\": \"gpt5\"}"));
-    expect(from_hf(dir, hf_path("wrong_cs"), false, &r), WSC_CONFIG, "known are: gpt2, gptj");
+    expect(from_hf(dir, hf_path("wrong_cs"), false, &r), WSC_CONFIG,
+           "known are: santacoder, gpt2, gptj");
     CU_ASSERT_FATAL(rewrite(dir, "{}"));
     expect(from_hf(dir, hf_path("wrong_cs"), false, &r), WSC_FORMAT, "model_type is missing");
     CU_ASSERT(!hf_exists(hf_path("wrong_cs/model.mdl")));
@@ -284,9 +341,15 @@ TEST(convert, what_a_family_lacks_is_told)
         {"{\"model_type\": \"codegen\", \"vocab_size\": 8, \"n_embd\": 12, \"n_layer\": 1, "
          "\"n_head\": 6, \"n_positions\": 5}",
          "n_head: 6 heads are no four equal groups"},
+        {"{\"model_type\": \"bert\", " ENCODER ", \"architectures\": [\"BertForMultipleChoice\"]}",
+         "architectures: BertForMultipleChoice is not supported"},
         {"{\"model_type\": \"bert\", " ENCODER
-         ", \"architectures\": [\"BertForQuestionAnswering\"]}",
-         "architectures: BertForQuestionAnswering is not supported"},
+         ", \"architectures\": [\"BertForSequenceClassification\"], \"num_labels\": 1}",
+         "num_labels: 1 classes are not supported"},
+        {"{\"model_type\": \"bert\", " ENCODER
+         ", \"architectures\": [\"BertForTokenClassification\"], \"problem_type\": "
+         "\"multi_label_classification\"}",
+         "problem_type: multi_label_classification is not supported"},
         {"{\"model_type\": \"roberta\", " ENCODER ", \"architectures\": [\"RobertaModel\"]}",
          "architectures: RobertaModel is not supported"},
         {"{\"model_type\": \"roberta\", " ENCODER ", \"pad_token_id\": 8}",

@@ -33,8 +33,25 @@ static const char *put_text(void)
     return path;
 }
 
-static enum wsc_err make(const struct data_bert *bert, const char *input, double share,
-                         const char *name, struct data_made *made)
+/* Short documents of different lengths, a line each. */
+static const char *put_documents(void)
+{
+    static char path[300];
+    (void)snprintf(path, sizeof path, "%s/documents.jsonl", test_tmpdir());
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    for (int d = 0; d < 120; d++) {
+        (void)fputs("{\"text\": \"loan", f);
+        for (int w = 0; w < d * 7 % 31; w++)
+            (void)fputs(w % 3 ? " ber" : " loan", f);
+        (void)fputs("\"}\n", f);
+    }
+    CU_ASSERT(!fclose(f));
+    return path;
+}
+
+static enum wsc_err make_packed(const struct data_bert *bert, const char *input, double share,
+                                const char *name, bool packed, struct data_made *made)
 {
     static char out[300];
     struct data_make m;
@@ -43,6 +60,7 @@ static enum wsc_err make(const struct data_bert *bert, const char *input, double
     m.input = &input;
     m.n_inputs = 1;
     m.T = T;
+    m.use_vsl = packed;
     m.share[DATA_VAL] = share;
     m.seed = 3;
     m.samples_per_file = 30;
@@ -53,6 +71,12 @@ static enum wsc_err make(const struct data_bert *bert, const char *input, double
     return rc;
 }
 
+static enum wsc_err make(const struct data_bert *bert, const char *input, double share,
+                         const char *name, struct data_made *made)
+{
+    return make_packed(bert, input, share, name, false, made);
+}
+
 static struct data_bert request(const char *loader, bool pairs)
 {
     return (struct data_bert){.loader = loader,
@@ -60,35 +84,51 @@ static struct data_bert request(const char *loader, bool pairs)
                               .share = 0.15,
                               .short_share = 0.1,
                               .most = MOST,
+                              .dupe_factor = 1,
                               .stride = 8,
                               .most_question = 6};
+}
+
+/* The input of one source at a time, which borrows it. */
+static enum wsc_err open_input(const char *name, const char *part, enum zoo_samples samples,
+                               bool pairs, bool packed, struct data_source **source)
+{
+    static char dir[400], words[] = WORDS;
+    static struct zoo_input in;
+    in = (struct zoo_input){.data_dir = {dir},
+                            .n_data_dirs = 1,
+                            .samples = samples,
+                            .use_vsl = packed,
+                            .num_samples = CONF_NULL,
+                            .max_sequence_length = CONF_NULL,
+                            .vocab_file = words,
+                            .do_lower = true,
+                            .masked_lm_prob = 0.15,
+                            .max_predictions_per_seq = MOST,
+                            .pairs = pairs,
+                            .n_labels = samples == ZOO_SAMPLES_ANSWERS ? ZOO_ANSWER_LABELS : VOCAB,
+                            .n_types = TYPES};
+    (void)snprintf(dir, sizeof dir, "%s/%s/%s", test_tmpdir(), name, part);
+    return data_source_open(source, &in, T, VOCAB);
+}
+
+/* All samples of a source, which is closed. */
+static int64_t read_source(struct data_source *s, struct data_batch **batch)
+{
+    const int64_t n = s ? data_source_n_samples(s) : 0;
+    T_OK(data_batch_create(batch, n, T));
+    T_OK(data_source_read(s, 0, n, *batch));
+    data_source_close(&s);
+    return n;
 }
 
 /* All samples of a part as a run reads them. */
 static int64_t read_all(const char *name, const char *part, enum zoo_samples samples, bool pairs,
                         struct data_batch **batch)
 {
-    char dir[400], words[] = WORDS;
-    struct zoo_input in = {.data_dir = {dir},
-                           .n_data_dirs = 1,
-                           .samples = samples,
-                           .num_samples = CONF_NULL,
-                           .max_sequence_length = CONF_NULL,
-                           .vocab_file = words,
-                           .do_lower = true,
-                           .masked_lm_prob = 0.15,
-                           .max_predictions_per_seq = MOST,
-                           .pairs = pairs,
-                           .n_labels = samples == ZOO_SAMPLES_ANSWERS ? ZOO_ANSWER_LABELS : VOCAB,
-                           .n_types = TYPES};
     struct data_source *s = NULL;
-    (void)snprintf(dir, sizeof dir, "%s/%s/%s", test_tmpdir(), name, part);
-    T_OK(data_source_open(&s, &in, T, VOCAB));
-    const int64_t n = s ? data_source_n_samples(s) : 0;
-    T_OK(data_batch_create(batch, n, T));
-    T_OK(data_source_read(s, 0, n, *batch));
-    data_source_close(&s);
-    return n;
+    T_OK(open_input(name, part, samples, pairs, false, &s));
+    return read_source(s, batch);
 }
 
 enum { PAD, UNK, CLS, SEP, MASK };
@@ -171,6 +211,183 @@ TEST(bert_data, masks_do_not_depend_on_the_file)
         data_batch_destroy(&b[i]);
 }
 
+/* The text of @p n tokens at @p t: its own positions and spans, marks at its ends alone. */
+static void check_packed_text(const struct data_batch *b, int64_t t, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++) {
+        const int32_t id = b->input_ids[t + k];
+        CU_ASSERT(b->position_ids[t + k] == k && b->attention_span[t + k] == n - 1 - k);
+        CU_ASSERT(b->attends[t + k] && (id == CLS) == (k == 0) && (id == SEP) == (k == n - 1));
+    }
+}
+
+/* Whole texts [CLS] ... [SEP] one after the other, each with its own positions and spans, then
+ * padding; returns their number. */
+static int64_t check_packed(const struct data_batch *b, int64_t i)
+{
+    const int32_t *id = b->input_ids + i * T, *span = b->attention_span + i * T;
+    const int32_t *position = b->position_ids + i * T, *attends = b->attends + i * T;
+    int64_t n_texts = 0, t = 0;
+    for (; t < T && attends[t]; t += span[t] + 1) {
+        const int64_t n = span[t] + 1;
+        CU_ASSERT_FATAL(n >= 3 && t + n <= T);
+        check_packed_text(b, i * T + t, n);
+        n_texts++;
+    }
+    for (; t < T; t++)
+        CU_ASSERT(id[t] == PAD && !attends[t] && !position[t] && !span[t]);
+    return n_texts;
+}
+
+/* Fewer samples of the same tokens; the next text would not have fitted. */
+TEST(bert_data, texts_are_packed)
+{
+    const struct data_bert h5 = request("BertHDF5DataProcessor", false);
+    struct data_made made, plain;
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    T_OK(make(&h5, put_documents(), 0, "not_packed", &plain));
+    T_OK(make_packed(&h5, put_documents(), 0, "packed", true, &made));
+    T_EQ(open_input("packed", "train", ZOO_SAMPLES_MASKED, false, false, &s), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "has 4 rows a sample, expected input_ids"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hint: packed texts: set use_vsl: true"));
+    T_EQ(open_input("not_packed", "train", ZOO_SAMPLES_MASKED, false, true, &s), WSC_FORMAT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "has 2 rows a sample, but use_vsl is true"));
+    T_OK(open_input("packed", "train", ZOO_SAMPLES_MASKED, false, true, &s));
+    const int64_t n = read_source(s, &b);
+    T_EQ(n, made.n_samples[DATA_TRAIN]);
+    CU_ASSERT(n < plain.n_samples[DATA_TRAIN]);
+    int64_t n_texts = 0, before = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t used = 0;
+        for (int64_t t = 0; t < T; t++)
+            used += b->attends[i * T + t];
+        CU_ASSERT(!i || before + b->attention_span[i * T] + 1 > T);
+        before = used;
+        n_texts += check_packed(b, i);
+    }
+    T_EQ(n_texts, plain.n_samples[DATA_TRAIN]);
+    data_batch_destroy(&b);
+}
+
+/* ---- rounds ---------------------------------------------------------------------------------- */
+
+enum { ROUNDS = 3 };
+
+/* Row @p t of sample @p i before it was masked. */
+static int32_t original(const struct data_batch *b, int64_t i, int64_t t)
+{
+    return b->mask[i * T + t] ? b->labels[i * T + t] : b->input_ids[i * T + t];
+}
+
+/* Do two samples have the same tokens before masks; the same masked places? */
+static bool same_text(const struct data_batch *a, int64_t i, const struct data_batch *b, int64_t k)
+{
+    for (int64_t t = 0; t < T; t++)
+        if (original(a, i, t) != original(b, k, t)) return false;
+    return true;
+}
+
+static bool same_places(const struct data_batch *a, int64_t i, const struct data_batch *b,
+                        int64_t k)
+{
+    return !memcmp(a->mask + i * T, b->mask + k * T, T * sizeof *a->mask);
+}
+
+/* Masked tokens that the definition asks for: the share of the sample's tokens, rounded, at least
+ * one, at most MOST. */
+static int64_t wanted_masks(const struct data_batch *b, int64_t i)
+{
+    int64_t n = 0;
+    for (int64_t t = 0; t < T; t++)
+        n += b->attends[i * T + t];
+    const int64_t count = (int64_t)(0.15 * (double)n + 0.5);
+    return count < 1 ? 1 : count > MOST ? MOST : count;
+}
+
+static int64_t masks_of(const struct data_batch *b, int64_t i)
+{
+    int64_t n = 0;
+    for (int64_t t = 0; t < T; t++)
+        n += b->mask[i * T + t];
+    return n;
+}
+
+/* Train with one round and with three, val once. */
+static void make_rounds(struct data_bert bert, const char *name, enum zoo_samples samples,
+                        struct data_batch *once[2], struct data_batch *often[2], int64_t n[2][2])
+{
+    struct data_made made[2];
+    char set[2][16];
+    for (int k = 0; k < 2; k++) {
+        bert.dupe_factor = k ? ROUNDS : 1;
+        (void)snprintf(set[k], sizeof set[k], "%s%d", name, k);
+        T_OK(make(&bert, put_text(), 0.2, set[k], &made[k]));
+        for (int part = 0; part < 2; part++) {
+            n[k][part] = read_all(set[k], part ? "val" : "train", samples, data_bert_pairs(&bert),
+                                  k ? &often[part] : &once[part]);
+            T_EQ(n[k][part], made[k].n_samples[part ? DATA_VAL : DATA_TRAIN]);
+        }
+    }
+}
+
+static bool same_samples(const struct data_batch *a, const struct data_batch *b, int64_t n)
+{
+    const size_t size = (size_t)(n * T) * sizeof(int32_t);
+    return !memcmp(a->input_ids, b->input_ids, size) && !memcmp(a->mask, b->mask, size) &&
+           !memcmp(a->labels, b->labels, size) && !memcmp(a->token_types, b->token_types, size);
+}
+
+/* Every piece three times, with other masks each time, as many as the definition asks for; the
+ * first round and val are those of one round. */
+TEST(bert_data, train_has_every_piece_as_often_as_asked)
+{
+    struct data_batch *once[2] = {NULL, NULL}, *often[2] = {NULL, NULL};
+    int64_t n[2][2], n_same = 0;
+    make_rounds(request("BertHDF5DataProcessor", false), "piece", ZOO_SAMPLES_MASKED, once, often,
+                n);
+    T_EQ(n[1][0], ROUNDS * n[0][0]);
+    T_EQ(n[1][1], n[0][1]);
+    CU_ASSERT(same_samples(once[0], often[0], n[0][0]));
+    CU_ASSERT(same_samples(once[1], often[1], n[0][1]));
+    for (int64_t i = 0; i < n[1][0]; i++) {
+        CU_ASSERT(same_text(often[0], i, once[0], i % n[0][0]));
+        T_EQ(masks_of(often[0], i), wanted_masks(often[0], i));
+        for (int64_t k = i % n[0][0]; k < i; k += n[0][0])
+            n_same += same_places(often[0], i, often[0], k);
+    }
+    CU_ASSERT(n_same * 10 < n[1][0]);
+    for (int part = 0; part < 2; part++) {
+        data_batch_destroy(&once[part]);
+        data_batch_destroy(&often[part]);
+    }
+}
+
+/* Other rounds pair other sentences of the same documents: more than half of their samples are in
+ * no other round. */
+TEST(bert_data, every_round_has_pairs_of_its_own)
+{
+    struct data_batch *once[2] = {NULL, NULL}, *often[2] = {NULL, NULL};
+    int64_t n[2][2], n_new = 0;
+    make_rounds(request("BertCSVDataProcessor", true), "pair", ZOO_SAMPLES_CSV_STATIC, once, often,
+                n);
+    CU_ASSERT(same_samples(once[0], often[0], n[0][0]));
+    CU_ASSERT(n[1][1] == n[0][1] && same_samples(once[1], often[1], n[0][1]));
+    CU_ASSERT(n[1][0] > ROUNDS * n[0][0] * 3 / 4 && n[1][0] < ROUNDS * n[0][0] * 4 / 3);
+    for (int64_t i = n[0][0]; i < n[1][0]; i++) {
+        bool old = false;
+        check_sample(often[0], i, true);
+        for (int64_t k = 0; k < n[0][0] && !old; k++)
+            old = same_text(often[0], i, once[0], k);
+        n_new += !old;
+    }
+    CU_ASSERT(2 * n_new > n[1][0] - n[0][0]);
+    for (int part = 0; part < 2; part++) {
+        data_batch_destroy(&once[part]);
+        data_batch_destroy(&often[part]);
+    }
+}
+
 TEST(bert_data, requests_that_make_no_sense)
 {
     struct data_made made;
@@ -185,6 +402,16 @@ TEST(bert_data, requests_that_make_no_sense)
     bert = request("BertCSVDataProcessor", true);
     T_EQ(make(&bert, "tests/data/wordpiece_train.txt", 0.1, "no", &made), WSC_USAGE);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "has 1 documents, too few for pairs"));
+    bert = request("BertCSVDataProcessor", false);
+    T_EQ(make_packed(&bert, put_text(), 0, "no", true, &made), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "BertCSVDataProcessor packs no texts; hint"));
+    bert = request("BertCSVDynamicMaskDataProcessor", true);
+    bert.dupe_factor = 2;
+    T_EQ(make(&bert, put_text(), 0, "no", &made), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "has no masks in its files"));
+    bert.dupe_factor = 0;
+    T_EQ(make(&bert, put_text(), 0, "no", &made), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "dupe_factor is 0, expected 1 to 1000"));
     bert = request("BertQADataProcessor", false);
     bert.most_question = T;
     T_EQ(make(&bert, put_text(), 0, "no", &made), WSC_USAGE);

@@ -139,7 +139,12 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
         .pad_token = -1,
         .mask_token = -1,
         .n_stacks = 1,
-        .stack = {{.T = s->T, .L = s->L, .V = s->V, .table_rows = s->T + 3, .causal = true}},
+        .stack = {{.T = s->T,
+                   .L = s->L,
+                   .V = s->V,
+                   .table_rows = s->T + 3,
+                   .causal = true,
+                   .qk_scale = 1.0 / sqrt((double)head_dim)}},
         .n_heads = 1,
         .head = {{.input_norm = MODEL_NORMF_W,
                   .output = MODEL_LM_HEAD_W,
@@ -149,7 +154,6 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
                   .weight = 1}},
         .tied = s->tied,
         .zoo.layer_norm_epsilon = 1e-5,
-        .qk_scale = 1.0 / sqrt((double)head_dim),
         .zoo.scale_qk_dot_by_layer_idx = s->scale_by_layer,
         .zoo.embeddings_scale = s->embeddings_scale != 0 ? s->embeddings_scale : 1,
         .logits_scale = s->logits_scale != 0 ? s->logits_scale : 1,
@@ -219,6 +223,12 @@ void fixture_destroy(struct fixture *f)
     wsc_free(f->batch.mask);
 }
 
+/* From element @p at on; rows that the batch does not have stay away. */
+static int32_t *from(int32_t *row, int64_t at)
+{
+    return row ? row + at : NULL;
+}
+
 struct data_batch fixture_slice(const struct fixture *f, int64_t first, int64_t n)
 {
     int64_t at = first * f->batch.T;
@@ -226,7 +236,10 @@ struct data_batch fixture_slice(const struct fixture *f, int64_t first, int64_t 
                                .T = f->batch.T,
                                .input_ids = f->batch.input_ids + at,
                                .labels = f->batch.labels + at,
-                               .mask = f->batch.mask + at};
+                               .mask = f->batch.mask + at,
+                               .attention_span = from(f->batch.attention_span, at),
+                               .position_ids = from(f->batch.position_ids, at),
+                               .attends = from(f->batch.attends, at)};
 }
 
 int64_t fixture_n_leaves(const struct fixture *f, int64_t leaf_samples)

@@ -114,7 +114,7 @@ static enum num_ref_function function_of(const struct model *m)
 
 static double qk_scale(const struct ref *r, int l)
 {
-    return r->m->qk_scale / (r->m->zoo.scale_qk_dot_by_layer_idx ? l + 1 : 1);
+    return r->m->stack[0].qk_scale / (r->m->zoo.scale_qk_dot_by_layer_idx ? l + 1 : 1);
 }
 
 static struct num_ref_attention attention_of(const struct ref *r, const struct layer_acts *a, int l)

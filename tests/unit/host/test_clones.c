@@ -17,6 +17,7 @@ void plain_norm(const struct host_row_norm *r, const float *x, const float *stat
 void plain_norm_gradient(const struct host_row_norm *r, const float *x, const float *stats,
                          const float *dy, float *dx);
 void plain_shape(const struct host_shape *s, float *row, float nearest, int64_t n);
+void plain_cap_slopes(float cap, const float *row, float *slopes, int64_t n);
 void plain_softmax_add(struct host_softmax *s, float *row, float scale, int64_t n, float *out,
                        int64_t d);
 void plain_softmax_backward(const struct host_softmax_stats *s, float scale, float *row,
@@ -37,6 +38,7 @@ double plain_sum_squares(const float *x, int64_t n);
 #define host_row_norm_stats          plain_norm_stats
 #define host_row_norm_gradient       plain_norm_gradient
 #define host_softmax_shape           plain_shape
+#define host_softmax_cap_slopes      plain_cap_slopes
 #define host_softmax_add             plain_softmax_add
 #define host_softmax_backward        plain_softmax_backward
 #define host_softmax_shaped_backward plain_shaped_backward
@@ -57,6 +59,7 @@ double plain_sum_squares(const float *x, int64_t n);
 #undef host_row_norm_stats
 #undef host_row_norm_gradient
 #undef host_softmax_shape
+#undef host_softmax_cap_slopes
 #undef host_softmax_add
 #undef host_softmax_backward
 #undef host_softmax_shaped_backward
@@ -163,6 +166,10 @@ static void check_tile(const struct host_shape *shape, struct host_softmax s[2],
 {
     host_softmax_shape(shape, row[0], 400, LENGTH);
     plain_shape(shape, row[1], 400, LENGTH);
+    float slopes[2][LENGTH];
+    host_softmax_cap_slopes(0.7F, row[0], slopes[0], LENGTH);
+    plain_cap_slopes(0.7F, row[1], slopes[1], LENGTH);
+    CU_ASSERT(same(slopes[0], slopes[1], LENGTH));
     host_softmax_add(&s[0], row[0], 3, LENGTH, out[0], D);
     plain_softmax_add(&s[1], row[1], 3, LENGTH, out[1], D);
     CU_ASSERT(same(row[0], row[1], ROOM) && same(out[0], out[1], D));

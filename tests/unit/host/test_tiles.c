@@ -60,15 +60,27 @@ static void padded(struct fixture *f)
     static int32_t attends[2 * T];
     for (int i = 0; i < 2 * T; i++)
         attends[i] = i % T >= 60 && i % T < 140;
-    f->model.causal = false;
+    f->model.causal = f->model.stack[0].causal = false;
     f->batch.attends = attends;
+}
+
+/* Texts of 40 tokens in both directions. */
+static void packed_both_ways(struct fixture *f)
+{
+    static int32_t position[2 * T];
+    packed(f);
+    for (int i = 0; i < 2 * T; i++)
+        position[i] = i % T % 40;
+    f->model.causal = f->model.stack[0].causal = false;
+    f->batch.position_ids = position;
 }
 
 static const struct feature {
     const char *name;
     void (*set)(struct fixture *f);
-} features[] = {{"plain", plain}, {"window", window},   {"sinks", sinks},   {"capped", capped},
-                {"alibi", alibi}, {"dropped", dropped}, {"packed", packed}, {"padded", padded}};
+} features[] = {{"plain", plain},   {"window", window}, {"sinks", sinks},
+                {"capped", capped}, {"alibi", alibi},   {"dropped", dropped},
+                {"packed", packed}, {"padded", padded}, {"packed both ways", packed_both_ways}};
 
 static double distance(const float *x, const float *y, int64_t n)
 {
@@ -90,8 +102,8 @@ static void check_gradients(const struct fixture *f, const struct fixture_result
     }
 }
 
-/* Tiles that end inside a block of queries too. */
-static void check_feature(const struct feature *feature, enum num_format format, double tolerance)
+/* Tiles that end inside a block of queries too; returns the loss of the first sample. */
+static double check_feature(const struct feature *feature, enum num_format format, double tolerance)
 {
     struct fixture f;
     struct fixture_shape s = shape;
@@ -99,6 +111,7 @@ static void check_feature(const struct feature *feature, enum num_format format,
     struct fixture_result wide, narrow;
     fixture_create(&f, &s);
     int32_t *const span = f.batch.attention_span, *const attends = f.batch.attends;
+    int32_t *const position = f.batch.position_ids;
     feature->set(&f);
     const struct host_limits one = {.keys = T, .vocab_cols = 64};
     struct fixture_run run = {.end_leaf = 2, .leaf_samples = 1, .limits = &one};
@@ -112,17 +125,24 @@ static void check_feature(const struct feature *feature, enum num_format format,
         check_gradients(&f, &narrow, &wide, feature->name, 10 * tolerance);
         fixture_result_destroy(&f, &narrow);
     }
+    const double loss = wide.loss[0].loss_sum;
     fixture_result_destroy(&f, &wide);
     f.batch.attention_span = span;
     f.batch.attends = attends;
+    f.batch.position_ids = position;
     fixture_destroy(&f);
+    return loss;
 }
 
+/* Every feature also has an effect. */
 TEST(host_tiles, give_what_one_tile_gives)
 {
+    double plain_loss = 0;
     for (size_t i = 0; i < sizeof features / sizeof *features; i++) {
-        check_feature(&features[i], NUM_FP32, 1e-6);
-        check_feature(&features[i], NUM_BF16, 2e-3);
+        const double loss = check_feature(&features[i], NUM_FP32, 1e-6);
+        if (!i) plain_loss = loss;
+        CU_ASSERT(!i || fabs(loss - plain_loss) > 1e-4 * plain_loss);
+        (void)check_feature(&features[i], NUM_BF16, 2e-3);
     }
 }
 

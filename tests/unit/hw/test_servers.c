@@ -78,6 +78,10 @@ TEST(hw_servers, input_passes_the_port_of_a_node)
     T_EQ(input_ps(&hw, 0, 1000000), 12LL * MS);
     c.input.nodes = 1;
     T_EQ(input_ps(&hw, 0, 1000000), 48LL * MS);
+    c.input.eval_packed = true;
+    T_EQ(input_ps(&hw, 0, 1000000), 48LL * MS);
+    c.input.packed = true; /* two numbers more */
+    T_EQ(input_ps(&hw, 0, 1000000), 80LL * MS);
 }
 
 TEST(hw_servers, spilled_activations_take_the_narrowest_way)

@@ -13,7 +13,8 @@
 /* The definition: digits with the hidden one, least exponent. */
 static double defined(enum mesh_half half, unsigned bits)
 {
-    int digits = half == MESH_FP16 ? 11 : 8, low = half == MESH_FP16 ? -14 : -126;
+    static const int all_digits[] = {11, 8, 10}, lows[] = {-14, -126, -30};
+    const int digits = all_digits[half], low = lows[half];
     int fraction = (int)(bits & ((1U << (digits - 1)) - 1));
     int exponent = (int)(bits & 0x7FFF) >> (digits - 1);
     if (exponent) fraction |= 1 << (digits - 1);
@@ -23,7 +24,8 @@ static double defined(enum mesh_half half, unsigned bits)
 
 static unsigned infinity_of(enum mesh_half half)
 {
-    return half == MESH_FP16 ? 0x7C00 : 0x7F80;
+    static const unsigned infinity[] = {0x7C00, 0x7F80, 0x7E00};
+    return infinity[half];
 }
 
 static uint32_t float_bits(double x)
@@ -36,7 +38,7 @@ static uint32_t float_bits(double x)
 
 TEST(mesh_numerics, every_number_of_16_bits_is_its_definition)
 {
-    for (int h = 0; h < 2; h++) {
+    for (int h = 0; h <= MESH_CB16; h++) {
         enum mesh_half half = (enum mesh_half)h;
         int wrong = 0;
         for (unsigned bits = 0; bits < 0x10000; bits++) {
@@ -57,7 +59,7 @@ TEST(mesh_numerics, every_number_of_16_bits_is_its_definition)
  * one; after the greatest number comes infinity, half a step away. */
 TEST(mesh_numerics, rounding_goes_to_nearest_and_ties_to_even)
 {
-    for (int h = 0; h < 2; h++) {
+    for (int h = 0; h <= MESH_CB16; h++) {
         enum mesh_half half = (enum mesh_half)h;
         int wrong = 0;
         for (unsigned i = 0; i < infinity_of(half); i++) {
@@ -121,7 +123,7 @@ static void begin_block(struct block *k, const char *line)
     memset(k, 0, sizeof *k);
     T_EQ(sscanf(line, "%15s %15s %15s", name, half, c), 3);
     k->code = code_named(name);
-    k->half = strcmp(half, "bf16") ? MESH_FP16 : MESH_BF16;
+    k->half = !strcmp(half, "bf16") ? MESH_BF16 : !strcmp(half, "cb16") ? MESH_CB16 : MESH_FP16;
     k->c = (uint32_t)strtoul(c, NULL, 16);
 }
 

@@ -81,6 +81,36 @@ TEST(mesh_share, kernels_count_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 
+/* Bands of several blocks, of which those away from the border run a batch before the others do,
+ * with words that stream over every border. */
+TEST(mesh_share, bands_of_several_blocks_count_the_same)
+{
+    static const char *const kernel[] = {"allreduce", "gemm", "layernorm"};
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    for (int i = 0; i < (int)(sizeof kernel / sizeof *kernel); i++) {
+        const struct kernels_row *row = NULL;
+        T_OK(kernels_row_find(kernel[i], &row));
+        for (int parts = 2; parts <= 5; parts++)
+            compare_kernel(row,
+                           &(struct programs_case){.w = 20,
+                                                   .h = 64,
+                                                   .arch = (enum mesh_arch)(parts % 2),
+                                                   .words = 15,
+                                                   .m = 6,
+                                                   .n = 70,
+                                                   .k = 25,
+                                                   .tokens = 64,
+                                                   .samples = 1,
+                                                   .features = 24,
+                                                   .threads = 1 + parts / 3,
+                                                   .hw = &hw,
+                                                   .seed = 6},
+                           parts);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
 /* While sums go along the rows nothing crosses a border, and nobody waits for the others. */
 TEST(mesh_share, bands_run_ahead_while_nothing_crosses)
 {

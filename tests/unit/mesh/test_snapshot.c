@@ -314,7 +314,7 @@ TEST(mesh_snapshot, what_was_watched_is_the_same)
 
 /* ---- stops and refusals ---------------------------------------------------------------------- */
 
-/* True from the third question on. */
+/* True from the third question on; it is asked after each batch of cycles. */
 static bool asked_thrice(void *ctx)
 {
     int *n = ctx;
@@ -324,6 +324,7 @@ static bool asked_thrice(void *ctx)
 TEST(mesh_snapshot, a_stop_writes_one_and_ends_the_run)
 {
     int asked = 0;
+    long long before = 0;
     const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     struct kernel one = {.c = {.w = 4, .h = 3, .words = 9, .hw = &hw, .seed = 3}}, again, stopped;
@@ -335,7 +336,11 @@ TEST(mesh_snapshot, a_stop_writes_one_and_ends_the_run)
     stopped.c.progress_ctx = &asked;
     run_kernel(NULL, &stopped);
     T_EQ(stopped.rc, WSC_INTERRUPTED);
-    T_STR(wsc_err_message(), "stopped by a signal before cycle 3");
+    static const char why[] = "stopped by a signal before cycle ";
+    CU_ASSERT_FATAL(strncmp(wsc_err_message(), why, strlen(why)) == 0);
+    before = strtoll(wsc_err_message() + strlen(why), NULL, 10);
+    T_EQ(asked, 3);
+    CU_ASSERT(before >= 3 && before < one.r.stats.cycles);
     T_EQ(stopped.shelf.n, 1);
     again.shelf.from = stopped.shelf.shot;
     run_kernel(NULL, &again);

@@ -377,7 +377,6 @@ static void refuse(struct family f, const char *key)
 {
     struct zoo_params p = params_of(&f);
     struct model *m = NULL;
-    p.model.attention_logit_softcapping = f.position == ZOO_POSITION_ALIBI ? 30 : 0;
     CU_ASSERT_EQUAL(model_create(&m, &p, HW_STREAM_BLOCK), WSC_CONFIG);
     CU_ASSERT_PTR_NULL(m);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), key));
@@ -387,9 +386,6 @@ TEST(families, features_that_exclude_each_other)
 {
     const struct family base = {.size = {32, 1, 4, 24, 16}, .vocab = 50};
     struct family f = base;
-    f.position = ZOO_POSITION_ALIBI;
-    refuse(f, "attention_logit_softcapping");
-    f = base;
     f.parallel = f.sandwich = true;
     refuse(f, "norm_first_sandwich");
     f = base;

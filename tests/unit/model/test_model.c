@@ -239,7 +239,7 @@ TEST(model, explicit_initializers_and_mup_scales)
     T_EQ(find(m, MODEL_O_W, 0)->init.kind, ZOO_INIT_UNIFORM);
     T_NEAR(find(m, MODEL_FFN0_W, 0)->init.std, 0.5, 0);
     T_NEAR(find(m, MODEL_WPE, -1)->init.value, 3, 0);
-    T_NEAR(m->qk_scale, 0.125, 0);
+    T_NEAR(m->stack[0].qk_scale, 0.125, 0);
     T_NEAR(m->zoo.embeddings_scale, 10, 0);
     T_NEAR(find(m, MODEL_FFN1_W, 0)->lr_scale, 0.25, 0);
     T_NEAR(find(m, MODEL_K_W, 0)->lr_scale, 0.25, 0);

@@ -114,16 +114,21 @@ TEST(model_schedule, groups_of_tensors)
     } row[] = {
         {"model.embedding_layer.word_embeddings.weight", 3},
         {"model.embedding_layer.position_embeddings.embed.weight", 3},
-        {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.weight", 2 * 5},
+        {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.weight", 2 * 5 * 13},
         {"model.transformer_decoder.layers.0.self_attn.proj_q_dense_layer.bias", 1},
         {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer.weight", 2 * 7},
         {"model.transformer_decoder.layers.11.ffn.ffn.0.linear_layer_for_glu.weight", 2 * 7},
         {"model.transformer_decoder.layers.1.ffn.ffn.1.linear_layer.weight", 2 * 11},
         {"model.transformer_decoder.layers.1.norm1.weight", 1},
         {"model.transformer_decoder.norm.weight", 1},
-        {"model.lm_head.weight", 1},
+        {"model.decoder.layers.1.multihead_attn.proj_output_dense_layer.weight", 2 * 5 * 17},
+        {"model.encoder.layers.1.self_attn.proj_v_dense_layer.weight", 19},
+        {"model.encoder.layers.1.self_attn.proj_output_dense_layer.weight", 23},
+        {"model.encoder.layers.1.ffn.ffn.0.linear_layer.weight", 29},
+        {"model.encoder.layers.1.ffn.ffn.1.linear_layer.weight", 31},
+        {"model.lm_head.weight", 37},
     };
-    const struct zoo_lr_scale scale = {2, 3, 5, 7, 11};
+    const struct zoo_lr_scale scale = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         T_NEAR(model_lr_scale(&scale, row[i].name), row[i].factor, 0);
 }

@@ -51,6 +51,32 @@ TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
     zoo_params_fini(&p);
 }
 
+/* ESM-2's classifier of proteins reads CSV files with the loader of masked tokens: its own keys say
+ * what it is.  It has no token types, and no dropout unless the file says so. */
+TEST(encoder_params, a_classifier_of_proteins)
+{
+#define PROTEINS(more)                                                                             \
+    LOADER("BertCSVDataProcessor", "")                                                             \
+    ENCODER(", token_dropout: true, "                                                              \
+            "mask_token_id: 32, disable_nsp: true, dropout_rate: 0.1" more)
+    struct zoo_params p = parsed(PROTEINS(", classifier_dropout: 0.4") OPTIM);
+    T_EQ(p.model.name, ZOO_ESM2);
+    T_EQ(p.model.objective, ZOO_CLASSIFICATION);
+    T_NEAR(p.model.task_dropout, 0.4, 0);
+    T_EQ(p.model.num_segments, 0);
+    T_EQ(p.train_input.n_classes, 2);
+    zoo_params_fini(&p);
+    p = parsed(PROTEINS(", freeze_pretrained_model: false") OPTIM "runconfig: {num_epochs: 3}\n");
+    T_EQ(p.model.objective, ZOO_CLASSIFICATION);
+    T_NEAR(p.model.task_dropout, 0, 0);
+    T_EQ(p.runconfig.num_steps, CONF_NULL);
+    T_TRUE(warns(&p, "runconfig.num_epochs: without effect: no steps_per_epoch"));
+    zoo_params_fini(&p);
+    p = parsed(PROTEINS("") OPTIM);
+    T_EQ(p.model.objective, ZOO_MASKED_LM);
+    zoo_params_fini(&p);
+}
+
 /* Masks are drawn from the seed in whatever order the samples come: a dump without it would be
  * another job. */
 TEST(encoder_params, dynamic_masks_keep_their_seed)

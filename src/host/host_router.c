@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The router of a mixture of experts: a linear layer's logits become numbers by which experts are
+ * chosen and numbers that weigh what they give, each by a softmax (Jiang et al. 2024), a sigmoid,
+ * or Sinkhorn's normalisation over the experts of a token and the tokens of an expert in turns
+ * (Clark et al. 2022, appendix B), always over one sequence, as the Model Zoo has it: so nothing
+ * depends on which sequences share a batch.  Backward: gradients of the weights and of the
+ * load-balancing loss become those of the logits; none goes through Sinkhorn's normalisation.
+ * host_experts.c calls this; docs/decisions/0047-routing.md has the reasons. */
+#include "host_router.h"
+#include "host_buffers.h"
+#include "host_ffn.h"
+#include "host_gradient.h"
+#include "host_operands.h"
+#include "host_row_blocks.h"
+#include "host_state.h"
+
+#include <wsc/num_math.h>
+
+#include <math.h>
+#include <string.h>
+
+int64_t host_router_kept_layer(const struct host *k)
+{
+    return k->training ? k->stage.layer : 0;
+}
+
+/* Networks of a token: chosen experts, then the shared ones. */
+static int64_t n_slots(const struct host *k)
+{
+    return model_active_ffns(k->model);
+}
+
+/* What a layer's router selects by (N, E). */
+static float *routed(const struct host *k, int64_t layer)
+{
+    return host_kept(k, HOST_ROUTED, layer, k->model->experts);
+}
+
+/* What weighs the experts of a layer (N, E). */
+static float *weighing(const struct host *k, int64_t layer)
+{
+    return zoo_moe_weighs_apart(&k->model->zoo.moe)
+               ? host_kept(k, HOST_WEIGHING, layer, k->model->experts)
+               : routed(k, layer);
+}
+
+/* The networks of every row of a layer (N, S). */
+static struct host_chosen *chosen(const struct host *k, int64_t layer)
+{
+    return (struct host_chosen *)k->buffer[HOST_CHOSEN] + layer * k->max_rows * n_slots(k);
+}
+
+struct host_chosen *host_router_chosen(const struct host *k)
+{
+    return chosen(k, host_router_kept_layer(k));
+}
+
+/* ---- nonlinearities */
+
+/* In place over the E experts of a row. */
+static void softmax(float *p, int64_t n)
+{
+    const float sum = num_exp_row(p, p, num_max(p, n), n);
+    for (int64_t e = 0; e < n; e++)
+        p[e] /= sum;
+}
+
+/* In place over the experts of a row; Sinkhorn's takes all rows of a sequence, see below. */
+static void map_row(enum zoo_router_map map, float *p, int64_t n)
+{
+    if (map == ZOO_ROUTER_SOFTMAX) softmax(p, n);
+    for (int64_t e = 0; map == ZOO_ROUTER_SIGMOID && e < n; e++)
+        p[e] = num_sigmoid_of(p[e]);
+}
+
+/* In place: gradient of the values @p p to that of their logits. */
+static void map_row_backward(enum zoo_router_map map, const float *p, float *d, int64_t n)
+{
+    const float mean = map == ZOO_ROUTER_SOFTMAX ? num_dot(d, p, n) : 0;
+    for (int64_t e = 0; e < n; e++) {
+        if (map == ZOO_ROUTER_SOFTMAX) d[e] = p[e] * (d[e] - mean);
+        if (map == ZOO_ROUTER_SIGMOID) d[e] *= p[e] * (1 - p[e]);
+        if (map == ZOO_ROUTER_SINKHORN) d[e] = 0;
+    }
+}
+
+/* r -= log of the sum of exp(r), over @p n numbers at a distance of @p ld. */
+static void subtract_log_sum(float *r, int64_t n, int64_t ld)
+{
+    float most = r[0];
+    for (int64_t i = 1; i < n; i++)
+        most = fmaxf(most, r[i * ld]);
+    double sum = (double)num_exp(r[0] - most);
+    for (int64_t i = 1; i < n; i++)
+        sum += (double)num_exp(r[i * ld] - most);
+    const float log_sum = most + (float)log(sum);
+    for (int64_t i = 0; i < n; i++)
+        r[i * ld] -= log_sum;
+}
+
+/* Logits of a sequence (T, E) in place: in logarithms each token's experts add up to 1, then each
+ * expert's tokens, as often as the params file says. */
+static void sinkhorn(const struct host *k, float *r)
+{
+    const int64_t T = k->T, E = k->model->experts;
+    for (int64_t i = 0; i < k->model->zoo.moe.sinkhorn_n_iters; i++) {
+        for (int64_t t = 0; t < T; t++)
+            subtract_log_sum(r + t * E, E, 1);
+        for (int64_t e = 0; e < E; e++)
+            subtract_log_sum(r + e, T, E);
+    }
+    for (int64_t i = 0; i < T * E; i++)
+        r[i] = num_exp(r[i]);
+}
+
+/* The sequences of a leaf whose logits Sinkhorn's normalisation takes. */
+static void sinkhorn_leaf(void *ctx, int64_t leaf, int thread)
+{
+    const struct host *k = ctx;
+    const struct zoo_moe *moe = &k->model->zoo.moe;
+    const int64_t E = k->model->experts, l = k->stage.layer;
+    const struct host_span *rows = &k->leaf[leaf];
+    (void)thread;
+    for (int64_t row = rows->row; row < rows->row + rows->n; row += k->T) {
+        if (moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN)
+            sinkhorn(k, routed(k, l) + row * E);
+        if (moe->expert_weighting_nonlinearity == ZOO_ROUTER_SINKHORN &&
+            zoo_moe_weighs_apart(&k->model->zoo.moe))
+            sinkhorn(k, weighing(k, l) + row * E);
+    }
+}
+
+/* ---- choice */
+
+/* The largest of those not taken yet; of equals the first. */
+static int32_t most_probable(const struct host_chosen *taken, int64_t n_taken, const float *p,
+                             int64_t n)
+{
+    int32_t best = -1;
+    for (int32_t e = 0; e < n; e++) {
+        bool free = true;
+        for (int64_t s = 0; s < n_taken; s++)
+            free = free && taken[s].expert != e;
+        if (free && (best < 0 || p[e] > p[best])) best = e;
+    }
+    return best;
+}
+
+/* Experts by @p p; their weights @p w, divided by their sum and what the null expert takes. */
+static void choose(const struct model *m, const float *p, const float *w, struct host_chosen *slot)
+{
+    float sum = (float)m->zoo.moe.null_expert_bias;
+    for (int64_t s = 0; s < m->active_experts; s++) {
+        slot[s].expert = most_probable(slot, s, p, m->experts);
+        slot[s].weight = w[slot[s].expert];
+        sum += slot[s].weight;
+    }
+    for (int64_t s = 0; m->zoo.moe.expert_weighting_normalization && s < m->active_experts; s++)
+        slot[s].weight /= sum;
+    for (int64_t s = 0; s < m->shared_experts; s++) {
+        struct host_chosen *shared = &slot[m->active_experts + s];
+        *shared = (struct host_chosen){.expert = (int32_t)(m->experts + s), .weight = 1};
+    }
+}
+
+/* Values of a block of rows.  Hash routing takes the token's id modulo E. */
+static void score_rows(struct host *k, const struct host_span *b, int thread)
+{
+    const struct model *m = k->model;
+    const struct zoo_moe *moe = &m->zoo.moe;
+    const int64_t E = m->experts, l = k->stage.layer;
+    float *p = routed(k, l) + b->row * E, *w = weighing(k, l) + b->row * E;
+    const void *xn = host_ffn_normed(
+        k, b, m->norm3 ? host_at(k, k->buffer[HOST_XN], b->row * m->C) : NULL, false, thread);
+    struct num_product shape = host_linear_shape(b->n, m->C, E);
+    if (moe->routing_algorithm == ZOO_ROUTING_HASH) {
+        memset(p, 0, (size_t)(b->n * E) * sizeof *p);
+        for (int64_t i = 0; i < b->n; i++)
+            p[i * E + k->batch->input_ids[b->row + i] % E] = 1;
+        return;
+    }
+    host_product(k, &shape, xn, k->stage.weight[MODEL_ROUTER_W], p);
+    if (w != p) memcpy(w, p, (size_t)(b->n * E) * sizeof *p);
+    for (int64_t i = 0; i < b->n; i++) {
+        map_row(moe->router_selection_nonlinearity, p + i * E, E);
+        if (w != p) map_row(moe->expert_weighting_nonlinearity, w + i * E, E);
+    }
+}
+
+/* The Model Zoo's block selects by Sinkhorn's values also where they are the weights alone. */
+static void choose_rows(struct host *k, const struct host_span *b, int thread)
+{
+    const struct model *m = k->model;
+    const int64_t E = m->experts, S = n_slots(k), l = k->stage.layer;
+    const float *p = routed(k, l), *w = weighing(k, l);
+    const bool by_weights =
+        w != p && m->zoo.moe.expert_weighting_nonlinearity == ZOO_ROUTER_SINKHORN;
+    (void)thread;
+    for (int64_t i = b->row; i < b->row + b->n; i++)
+        choose(m, (by_weights ? w : p) + i * E, w + i * E, host_router_chosen(k) + i * S);
+}
+
+void host_router_choose(struct host *k)
+{
+    host_each_block(k, score_rows);
+    if (zoo_moe_has_sinkhorn(&k->model->zoo.moe)) num_parallel(k->n_leaves, sinkhorn_leaf, k);
+    host_each_block(k, choose_rows);
+}
+
+/* ---- load balancing: Fedus et al. 2022 (Switch), eq. 4, as the Model Zoo takes it: per sample,
+ * with both factors averaged over the layers and over the tokens of the loss mask */
+
+/* Fraction of a sample's tokens that each expert gets. */
+static double *load_of(const struct host *k, int64_t sample)
+{
+    return (double *)k->buffer[HOST_LOAD] + sample * k->model->experts;
+}
+
+/* Tokens of the sample that count. */
+static int64_t count_mask(const struct host *k, int64_t sample)
+{
+    const int64_t T = k->model->T;
+    int64_t n = 0;
+    for (int64_t t = 0; t < T; t++)
+        n += k->batch->mask[sample * T + t] != 0;
+    return n;
+}
+
+/* Mean probability of expert @p e, and the share of tokens that it gets, which is kept. */
+static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_t n)
+{
+    const struct model *m = k->model;
+    double probability = 0, count = 0;
+    for (int64_t l = 0; l < m->L; l++) {
+        const float *p = routed(k, l);
+        const struct host_chosen *slot = chosen(k, l);
+        for (int64_t row = sample * m->T; row < (sample + 1) * m->T; row++) {
+            if (!k->batch->mask[row]) continue;
+            probability += (double)p[row * m->experts + e];
+            for (int64_t s = 0; s < m->active_experts; s++)
+                count += slot[row * n_slots(k) + s].expert == e;
+        }
+    }
+    const double each = (double)(n * m->L);
+    load_of(k, sample)[e] = count / each;
+    return probability / each * (count / each);
+}
+
+/* E times the sum over experts of mean probability times fraction of tokens, times the factor of
+ * the params file; sample by sample in double precision. */
+double host_balance_loss(const struct host *k, const struct host_span *leaf)
+{
+    const struct model *m = k->model;
+    double sum = 0;
+    if (!m->experts || !(m->load_balance > 0)) return 0;
+    for (int64_t row = leaf->row; row < leaf->row + leaf->n; row += m->T) {
+        const int64_t sample = row / m->T, n = count_mask(k, sample);
+        double product = 0;
+        for (int64_t e = 0; n && e < m->experts; e++)
+            product += balance_of(k, sample, e, n);
+        sum += product * (m->balance_by_tokens ? (double)n : 1);
+    }
+    return sum * m->load_balance * (double)m->experts;
+}
+
+/* Its gradient with respect to the probability of expert @p e at a token of the mask. */
+static float balance_gradient(const struct host *k, int64_t row, int64_t e)
+{
+    const struct model *m = k->model;
+    const int64_t sample = row / m->T;
+    if (!(m->load_balance > 0) || !k->batch->mask[row]) return 0;
+    const double n = m->balance_by_tokens ? 1 : (double)count_mask(k, sample);
+    return (float)(k->gradient_scale * m->load_balance * (double)m->experts *
+                   load_of(k, sample)[e] / ((double)m->L * n));
+}
+
+/* ---- backward */
+
+/* Gradients of the chosen experts' numbers, added to @p d, from those of the weights: through their
+ * division by the sum. */
+static void weights_backward(const struct host *k, int64_t row, const float *w, float *d)
+{
+    const struct model *m = k->model;
+    const int64_t S = n_slots(k);
+    const float *dweight = (const float *)k->buffer[HOST_DCHOSEN] + row * S;
+    const struct host_chosen *slot = host_router_chosen(k) + row * S;
+    float sum = 1, mixed = 0;
+    if (m->zoo.moe.expert_weighting_normalization) {
+        sum = (float)m->zoo.moe.null_expert_bias;
+        for (int64_t s = 0; s < m->active_experts; s++) {
+            sum += w[slot[s].expert];
+            mixed += dweight[s] * slot[s].weight;
+        }
+    }
+    for (int64_t s = 0; s < m->active_experts; s++)
+        d[slot[s].expert] += (dweight[s] - mixed) / sum;
+}
+
+/* Gradient @p d (E) of the router's logits of a row; @p apart (E) is scratch. */
+static void router_row(const struct host *k, int64_t row, float *d, float *apart)
+{
+    const struct zoo_moe *moe = &k->model->zoo.moe;
+    const int64_t E = k->model->experts;
+    const float *p = routed(k, k->stage.layer) + row * E;
+    const float *w = weighing(k, k->stage.layer) + row * E;
+    if (moe->routing_algorithm == ZOO_ROUTING_HASH) {
+        memset(d, 0, (size_t)E * sizeof *d);
+        return;
+    }
+    for (int64_t e = 0; e < E; e++) {
+        d[e] = balance_gradient(k, row, e);
+        apart[e] = 0;
+    }
+    weights_backward(k, row, w, w == p ? d : apart);
+    map_row_backward(moe->router_selection_nonlinearity, p, d, E);
+    if (w == p) return;
+    map_row_backward(moe->expert_weighting_nonlinearity, w, apart, E);
+    num_add(d, apart, E);
+}
+
+void host_router_rows_backward(struct host *k, const struct host_span *b, int thread)
+{
+    const int64_t E = k->model->experts;
+    float *d = host_thread(k, thread, HOST_ROW2), *apart = host_thread(k, thread, HOST_ROW);
+    for (int64_t i = b->row; i < b->row + b->n; i++) {
+        router_row(k, i, d, apart);
+        host_to_operands(k, host_at(k, k->buffer[HOST_DROUTED], i * E), d, E);
+    }
+}

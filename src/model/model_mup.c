@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Maximal update parametrization by base sizes: factors of initial values and learning rates from
+ * the ratio of the model's widths to the base widths (Yang et al. 2022, table 8), as the Model
+ * Zoo's classes of GPT-2, BERT and T5 have them.  T5's differ: its projections of attention, whose
+ * width does not grow unless the base says so, and its tables scale by the root of the ratio.
+ * model_tensors.c calls. */
+#include "model_mup.h"
+
+#include <math.h>
+
+struct model_mup model_mup_of(const struct zoo_model *m)
+{
+    return (struct model_mup){
+        m->mup_base_hidden_size > 0 ? (double)m->hidden_size / m->mup_base_hidden_size : 1,
+        m->mup_base_filter_size > 0 ? (double)m->filter_size / m->mup_base_filter_size : 1};
+}
+
+/* Residual layers start 2 L times as wide as without muP: the Model Zoo's class of T5 multiplies
+ * by the depth of the stack where those of GPT-2 and BERT divide by its root. */
+double model_mup_seq2seq_init(const struct zoo_model *m, enum model_init_rule rule, bool decoder)
+{
+    const double C = (double)m->hidden_size;
+    const double inner = (double)m->d_kv * (double)m->num_heads;
+    const double depth =
+        2 * (double)(decoder ? m->decoder_num_hidden_layers : m->num_hidden_layers);
+    if (!(m->mup_base_hidden_size > 0)) return 1;
+    switch (rule) {
+    case MODEL_RULE_EMBEDDING:
+    case MODEL_RULE_LM_HEAD:
+        return 1 / sqrt(C);
+    case MODEL_RULE_ATTENTION_OUTPUT:
+        return m->mup_base_d_kv > 0 ? depth * sqrt(C / inner) : depth;
+    case MODEL_RULE_FFN_OUTPUT:
+        return depth;
+    case MODEL_RULE_ZEROS:
+    case MODEL_RULE_ONES:
+    case MODEL_RULE_ATTENTION:
+    case MODEL_RULE_FFN:
+    case MODEL_RULE_ROUTER:
+    case MODEL_RULE_DENSE:
+    case MODEL_RULE_POOLER:
+    case MODEL_RULE_CLASSIFIER:
+    case MODEL_RULE_RELATIVE:
+        break;
+    }
+    return 1;
+}
+
+/** A group of tensors: its factor by muP, and the one that the params give, 1 when they do not. */
+struct group {
+    double mup, given;
+};
+
+/* The groups of GPT-2 and BERT: attention, first feed-forward layers and pooler; last feed-forward
+ * layers. */
+static struct group of_one_stack(const struct zoo_params *params, enum model_init_rule rule)
+{
+    const struct zoo_lr_scale *s = &params->optimizer.adjust_learning_rate;
+    const struct model_mup mup = model_mup_of(&params->model);
+    const bool causal = params->model.objective == ZOO_CAUSAL_LM;
+    switch (rule) {
+    case MODEL_RULE_ATTENTION:
+    case MODEL_RULE_ATTENTION_OUTPUT:
+        return (struct group){1 / mup.hidden, causal ? s->decoder_attention : 1};
+    case MODEL_RULE_FFN:
+        return (struct group){1 / mup.hidden, causal ? s->decoder_input_ffn : s->encoder_input_ffn};
+    case MODEL_RULE_POOLER:
+        return (struct group){1 / mup.hidden, 1};
+    case MODEL_RULE_FFN_OUTPUT:
+        return (struct group){1 / mup.filter,
+                              causal ? s->decoder_output_ffn : s->encoder_output_ffn};
+    case MODEL_RULE_ZEROS:
+    case MODEL_RULE_ONES:
+    case MODEL_RULE_EMBEDDING:
+    case MODEL_RULE_ROUTER:
+    case MODEL_RULE_DENSE:
+    case MODEL_RULE_CLASSIFIER:
+    case MODEL_RULE_RELATIVE:
+    case MODEL_RULE_LM_HEAD:
+        break;
+    }
+    return (struct group){1, 1};
+}
+
+/* The groups of T5.  With a base width of heads, projections to queries, keys and values are
+ * hidden weights of the model's width, and those after attention of the heads' width. */
+static struct group of_seq2seq(const struct zoo_params *params, enum model_init_rule rule,
+                               bool decoder)
+{
+    const struct zoo_lr_scale *s = &params->optimizer.adjust_learning_rate;
+    const struct zoo_model *m = &params->model;
+    const struct model_mup mup = model_mup_of(m);
+    const double root = 1 / sqrt(mup.hidden), base = m->mup_base_d_kv;
+    switch (rule) {
+    case MODEL_RULE_EMBEDDING:
+    case MODEL_RULE_RELATIVE:
+        return (struct group){root, s->embedding};
+    case MODEL_RULE_LM_HEAD:
+        return (struct group){root, s->lm_head};
+    case MODEL_RULE_ATTENTION:
+        return (struct group){base > 0 ? 1 / mup.hidden : root,
+                              decoder ? s->decoder_qkv_projection : s->encoder_qkv_projection};
+    case MODEL_RULE_ATTENTION_OUTPUT:
+        return (struct group){base > 0 ? base / (double)m->d_kv : root,
+                              decoder ? s->decoder_output_projection
+                                      : s->encoder_output_projection};
+    case MODEL_RULE_FFN:
+        return (struct group){1 / mup.hidden,
+                              decoder ? s->decoder_input_ffn : s->encoder_input_ffn};
+    case MODEL_RULE_FFN_OUTPUT:
+        return (struct group){1 / mup.filter,
+                              decoder ? s->decoder_output_ffn : s->encoder_output_ffn};
+    case MODEL_RULE_ZEROS:
+    case MODEL_RULE_ONES:
+    case MODEL_RULE_ROUTER:
+    case MODEL_RULE_DENSE:
+    case MODEL_RULE_POOLER:
+    case MODEL_RULE_CLASSIFIER:
+        break;
+    }
+    return (struct group){1, 1};
+}
+
+double model_mup_rate(const struct zoo_params *params, enum model_init_rule rule, bool decoder)
+{
+    const bool both = params->model.objective == ZOO_SEQ2SEQ;
+    if (!(params->model.mup_base_hidden_size > 0)) return 1;
+    const struct group group =
+        both ? of_seq2seq(params, rule, decoder) : of_one_stack(params, rule);
+    return group.given != 1 ? 1 : group.mup;
+}

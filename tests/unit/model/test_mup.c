@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Maximal update parametrization of encoders with decoders: initial values and learning rates by
+ * group, factors of scores and logits, against the Model Zoo's class of T5 worked out by hand. */
+#include "../../support/test.h"
+
+#include <wsc/model.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Widths 4 times the base's, filters 3 times; 2 blocks and 3. */
+#define SIZES                                                                                      \
+    "  src_vocab_size: 40, d_model: 64, d_kv: 8, num_heads: 4, d_ff: 96, "                         \
+    "encoder_num_hidden_layers: 2,\n  decoder_num_hidden_layers: 3, norm_type: layernorm"
+#define MUP ", mup_base_d_model: 16, mup_base_d_ff: 32"
+
+static bool parse(struct zoo_params *p, const char *model, const char *optimizer)
+{
+    char text[2000];
+    (void)snprintf(text, sizeof text,
+                   "train_input: {data_processor: T5HDF5DataProcessor, data_dir: ./x, batch_size: "
+                   "4,\n  src_max_sequence_length: 8, tgt_max_sequence_length: 6}\n"
+                   "model: {name: t5,\n" SIZES "%s}\n"
+                   "optimizer: {optimizer_type: AdamW, learning_rate: 0.01%s}\n"
+                   "runconfig: {max_steps: 3}\n",
+                   model, optimizer);
+    return zoo_params_parse(p, "t5.yaml", text, strlen(text), NULL, 0) == WSC_OK;
+}
+
+static struct model *make(struct zoo_params *p, const char *model, const char *optimizer)
+{
+    struct model *m = NULL;
+    CU_ASSERT_FATAL(parse(p, model, optimizer));
+    CU_ASSERT_FATAL(test_ok(model_create(&m, p, HW_STREAM_BLOCK)));
+    return m;
+}
+
+static void done(struct zoo_params *p, struct model *m)
+{
+    model_destroy(&m);
+    zoo_params_fini(p);
+}
+
+/** A tensor with its initial deviation and its factor of the learning rate. */
+struct expected {
+    const char *name;
+    double std, rate;
+};
+
+static void check(const struct model *m, const struct expected *row)
+{
+    for (; row->name; row++) {
+        const struct model_tensor *t = NULL;
+        for (int i = 0; i < m->n_tensors; i++)
+            if (!strcmp(m->tensor[i].name, row->name)) t = &m->tensor[i];
+        CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+        if (!t) continue;
+        if (row->std > 0) T_NEAR(t->init.std, row->std, 1e-12);
+        T_NEAR(t->lr_scale, row->rate, 1e-12);
+    }
+}
+
+static bool warns(const struct zoo_params *p, const char *part)
+{
+    for (int i = 0; i < p->n_warnings; i++)
+        if (strstr(p->warning[i].text, part)) return true;
+    return false;
+}
+
+/* Heads of one width: projections of attention train by the root of the ratio. */
+TEST(mup, of_t5)
+{
+    static const struct expected rows[] = {
+        {"model.encoder_embeddings.word_embeddings.weight", 0.125, 0.5},
+        {"model.encoder_embeddings.position_embed_helper.relative_attention_bias.weight", 0, 0.5},
+        {"model.encoder.layers.1.self_attn.proj_q_dense_layer.weight", 0.0441941738241592, 0.5},
+        {"model.encoder.layers.1.self_attn.proj_v_dense_layer.weight", 0.125, 0.5},
+        {"model.encoder.layers.1.self_attn.proj_output_dense_layer.weight", 4 * 0.125, 0.5},
+        {"model.decoder.layers.2.self_attn.proj_output_dense_layer.weight", 6 * 0.125, 0.5},
+        {"model.decoder.layers.0.multihead_attn.proj_k_dense_layer.weight", 0.125, 0.5},
+        {"model.decoder.layers.0.multihead_attn.proj_output_dense_layer.weight", 0.75, 0.5},
+        {"model.encoder.layers.0.ffn.ffn.0.linear_layer.weight", 0.125, 0.25},
+        {"model.encoder.layers.0.ffn.ffn.1.linear_layer.weight", 0.408248290463863, 1.0 / 3},
+        {"model.decoder.layers.0.ffn.ffn.1.linear_layer.weight", 0.612372435695794, 1.0 / 3},
+        {"model.decoder.layers.0.norm1.weight", 0, 1},
+        {NULL, 0, 0}};
+    struct zoo_params p;
+    struct model *m = make(&p,
+                           MUP ", encoder_attention_logits_alpha: 4.0, "
+                               "decoder_attention_logits_alpha: 2, output_logits_alpha: 2.2, "
+                               "embeddings_alpha: 3",
+                           "");
+    check(m, rows);
+    T_NEAR(m->stack[0].qk_scale, 4.0 / 8 / 4, 1e-15); /* alpha, over the head, over the ratio */
+    T_NEAR(m->stack[1].qk_scale, 2.0 / 8 / 4, 1e-15);
+    T_NEAR(m->logits_scale, 1.1, 1e-12); /* over the root of the ratio */
+    T_NEAR(m->zoo.embeddings_scale, 24, 1e-12);
+    done(&p, m);
+}
+
+/* With a base width of heads, projections to queries, keys and values are hidden weights. */
+TEST(mup, of_t5_with_heads_that_grow)
+{
+    static const struct expected rows[] = {
+        {"model.encoder.layers.0.self_attn.proj_k_dense_layer.weight", 0.125, 0.25},
+        {"model.decoder.layers.0.multihead_attn.proj_output_dense_layer.weight",
+         6 * 0.125 * 1.4142135623731, 0.5},
+        {"model.decoder_embeddings.word_embeddings.weight", 0.125, 0.5},
+        {"model.lm_head.weight", 0.125, 0.5},
+        {NULL, 0, 0}};
+    struct zoo_params p;
+    struct model *m = make(&p,
+                           MUP ", mup_base_d_kv: 4, scale_encoder_qk_dot_by_d: false, "
+                               "scale_output_logits_by_d: true, share_embedding_weights: false, "
+                               "share_encoder_decoder_embedding: false",
+                           "");
+    check(m, rows);
+    T_NEAR(m->stack[0].qk_scale, 1 / sqrt(8), 1e-15);
+    T_NEAR(m->stack[1].qk_scale, 1.0 / 8, 1e-15);
+    T_NEAR(m->logits_scale, 0.25, 1e-15);
+    T_NEAR(m->zoo.embeddings_scale, 8, 1e-12);
+    done(&p, m);
+}
+
+/* A factor that the file gives for a group counts instead of muP's. */
+TEST(mup, factors_of_the_file_count_instead)
+{
+    static const struct expected rows[] = {
+        {"model.encoder.layers.0.self_attn.proj_k_dense_layer.weight", 0, 0.3},
+        {"model.decoder.layers.0.self_attn.proj_k_dense_layer.weight", 0, 0.5},
+        {"model.decoder.layers.0.multihead_attn.proj_output_dense_layer.weight", 0, 0.7},
+        {"model.encoder_embeddings.word_embeddings.weight", 0, 0.9},
+        {"model.encoder.layers.0.ffn.ffn.1.linear_layer.weight", 0, 0.2},
+        {NULL, 0, 0}};
+    struct zoo_params p;
+    struct model *m = make(&p, MUP,
+                           ", adjust_learning_rate: {encoder_qkv_projection: 0.3, "
+                           "decoder_output_projection: 0.7, embedding: 0.9, encoder_output_ffn: "
+                           "0.2}");
+    check(m, rows);
+    done(&p, m);
+}
+
+/* The Model Zoo's classes of fine-tuning do not scale the logits of their heads. */
+TEST(mup, leaves_the_logits_of_classifiers)
+{
+    static const char text[] =
+        "train_input: {data_processor: %s, data_dir: ./x, vocab_file: v, batch_size: 4}\n"
+        "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, mup_base_hidden_size: 4,\n"
+        "  mup_base_filter_size: 1024, output_logits_alpha: 3}\n"
+        "optimizer: {optimizer_type: AdamW, learning_rate: 0.01}\n";
+    static const char *const loaders[] = {"BertCSVDataProcessor", "SST2DataProcessor",
+                                          "BertTokenClassifierDataProcessor",
+                                          "BertQADataProcessor"};
+    for (int i = 0; i < 4; i++) {
+        char whole[600];
+        struct zoo_params p;
+        struct model *m = NULL;
+        (void)snprintf(whole, sizeof whole, text, loaders[i]);
+        T_OK(zoo_params_parse(&p, "bert.yaml", whole, strlen(whole), NULL, 0));
+        CU_ASSERT_FATAL(test_ok(model_create(&m, &p, HW_STREAM_BLOCK)));
+        T_NEAR(m->logits_scale, i ? 1 : 0.75, 1e-12);
+        CU_ASSERT(warns(&p, "model.output_logits_alpha: without effect") == (i > 0));
+        done(&p, m);
+    }
+}
+
+/* Without base widths the deviations are those of Raffel et al. 2020; alphas act all the same. */
+TEST(mup, is_off_without_base_widths)
+{
+    static const struct expected rows[] = {
+        {"model.encoder_embeddings.word_embeddings.weight", 1, 1},
+        {"model.encoder.layers.1.self_attn.proj_output_dense_layer.weight", 0.125, 1},
+        {NULL, 0, 0}};
+    struct zoo_params p;
+    struct model *m = make(&p, ", decoder_attention_logits_alpha: 2, embeddings_alpha: 3", "");
+    check(m, rows);
+    T_NEAR(m->stack[0].qk_scale, 1, 0);
+    T_NEAR(m->stack[1].qk_scale, 2, 0);
+    T_NEAR(m->logits_scale, 0.125, 1e-15);
+    T_NEAR(m->zoo.embeddings_scale, 3, 0);
+    done(&p, m);
+}
+
+TEST(mup, of_t5_refuses_and_names)
+{
+    static const struct {
+        const char *model, *optimizer, *says;
+        bool error;
+    } rows[] = {
+        {", mup_base_d_model: 16", "", "mup_base_filter_size", true},
+        {", mup_base_d_kv: 4", "", "mup_base_d_kv", true},
+        {MUP ", use_transformer_initialization: true", "", "use_transformer_initialization", true},
+        {MUP ", use_ffn_bias_in_attention: true", "", "use_ffn_bias_in_attention", true},
+        {", scale_decoder_qk_dot_by_d: true", "", "scale_decoder_qk_dot_by_d", false},
+        {", scale_encoder_qk_dot_by_d: true", "", "attention_type is dot_product", false},
+        {", output_logits_alpha: 2", "", "output_logits_alpha", false},
+        {MUP, ", adjust_learning_rate: {lm_head: 0.5}", "no lm_head of its own", false},
+        {"", ", adjust_learning_rate: {decoder_attention: 2, decoder_qkv_projection: 2}",
+         "decoder_attention contains", true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct zoo_params p;
+        T_EQ(parse(&p, rows[i].model, rows[i].optimizer), !rows[i].error);
+        CU_ASSERT(rows[i].error ? strstr(wsc_err_message(), rows[i].says) != NULL
+                                : warns(&p, rows[i].says));
+        zoo_params_fini(&p);
+    }
+}
