@@ -36,13 +36,19 @@ enum convert_dtype { CONVERT_F32, CONVERT_F16, CONVERT_BF16, CONVERT_OTHER };
 /** Called with how far it is, in bytes of the input's values. */
 typedef void (*convert_progress_fn)(void *ctx, int64_t done, int64_t total);
 
+/** Names of the families that can be written, separated by spaces; their rows are in
+ *  src/convert/hf_families.c. */
+#define CONVERT_FAMILIES                                                                           \
+    "gpt2 gptj gpt-neox llama mistral mixtral bloom falcon-7b falcon-40b starcoder santacoder "    \
+    "btlm jais mpt codegen bert roberta esm2 t5 t5-v1.1 bert-classifier bert-tokens "              \
+    "bert-answers roberta-classifier roberta-tokens roberta-answers esm2-classifier esm2-tokens"
+
 /** A conversion in either direction.  Strings are borrowed; members of the other direction are not
  *  read. */
 struct convert_job {
-    const char *input;  /**< from Hugging Face: the folder; to it: the checkpoint */
-    const char *params; /**< to Hugging Face: the params file */
-    const char
-        *family; /**< to Hugging Face: a name of src/convert/hf_families.c, such as "llama" */
+    const char *input;          /**< from Hugging Face: the folder; to it: the checkpoint */
+    const char *params;         /**< to Hugging Face: the params file */
+    const char *family;         /**< to Hugging Face: one of CONVERT_FAMILIES */
     const struct conf_set *set; /**< overrides of the params */
     /** Length of `set`. */
     int n_sets;

@@ -60,8 +60,8 @@ struct app_option {
     enum app_type type;
     const char *arg;   /**< what the value is called in the help; NULL: flag or choice */
     const char *group; /**< heading in the help; NULL: before all headings */
-    const char *help;
-    size_t at; /**< offset of the destination in the command's request */
+    const char *help;  /**< one that ends with a colon is followed by `words` */
+    size_t at;         /**< offset of the destination in the command's request */
     /** The option is another name of this key of the params or of the cluster: its value is added
      *  as `key=value` to the sets.  "" adds the value itself, which is then `PATH=VALUE`.  The
      * key's own row, in the table of keys, knows range and default. */

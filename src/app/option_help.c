@@ -29,9 +29,13 @@ void app_option_value(const struct app_option *o, char text[256])
 void app_option_text(const struct app_option *o, char text[1024])
 {
     const char *why = o->preset ? o->preset : o->preset_why;
-    (void)snprintf(
-        text, 1024, "%s%s%s%s%s", o->help, why ? " (default: " : "", why ? why : "", why ? ")" : "",
-        o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS ? "; may be repeated" : "");
+    const size_t n = strlen(o->help);
+    char words[512] = "";
+    if (n && o->help[n - 1] == ':') app_list_words(o->words, words, sizeof words);
+    (void)snprintf(text, 1024, "%s%s%s%s%s%s%s", o->help, *words ? " " : "", words,
+                   why ? " (default: " : "", why ? why : "", why ? ")" : "",
+                   o->repeats || o->type == APP_TEXTS || o->type == APP_PATHS ? "; may be repeated"
+                                                                              : "");
 }
 
 /* "  --name VALUE"; choices stand as a|b|c. */

@@ -153,8 +153,7 @@ static void nearest_word(const char *words, const char *text, char near[64])
     }
 }
 
-/* "a b c" as "a, b or c". */
-static void list_words(const char *words, char *text, size_t size)
+void app_list_words(const char *words, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -184,7 +183,7 @@ static enum wsc_err take_choice(const struct app_option *o, const char *text, in
         }
         at += n;
     }
-    list_words(o->words, all, sizeof all);
+    app_list_words(o->words, all, sizeof all);
     nearest_word(o->words, text, near);
     enum wsc_err rc =
         WSC_RAISE(WSC_USAGE, "%s: expected %s, got \"%s\"", label(o, name), all, text);

@@ -602,12 +602,9 @@ const struct app_option app_options[] = {
      .help = "leave out tensors without a counterpart, with a warning"},
     {APP_ON_CONVERT, "params", APP_FILE, "FILE", AT(convert, job.params), .needs = "from=cs",
      .required = "from=cs", .help = "the params of the checkpoint"},
-    {APP_ON_CONVERT, "model", APP_TEXT, "FAMILY", TO_HF, AT(convert, job.family),
-     .needs = "from=cs to=hf", .required = "from=cs to=hf",
-     .help = "gpt2, gptj, gpt-neox, llama, mistral, mixtral, bloom, falcon-7b, falcon-40b, "
-             "starcoder, santacoder, btlm, jais, mpt, codegen, bert, roberta, esm2, t5, t5-v1.1, "
-             "bert-classifier, bert-tokens, bert-answers, roberta-classifier, roberta-tokens, "
-             "roberta-answers, esm2-classifier or esm2-tokens"},
+    {APP_ON_CONVERT, "model", APP_WORD, "FAMILY", TO_HF, AT(convert, job.family),
+     .needs = "from=cs to=hf", .required = "from=cs to=hf", .words = CONVERT_FAMILIES,
+     .help = "family of the folder:"},
     {APP_ON_CONVERT, "dtype", APP_CHOICE, NULL, TO_HF, AT(convert, dtype), .words = "f32 f16 bf16",
      .needs = "from=cs to=hf", .help = "type of the tensors",
      .preset_why = "as in the folder that the checkpoint was made of, else f32"},

@@ -67,6 +67,13 @@ char *fuzz_as_text(const uint8_t *bytes, size_t n);
 enum { FUZZ_PATH_BYTES = 64 };
 /** The bytes as a file without a name: its descriptor, for close(), and a path to it. */
 int fuzz_as_file(const uint8_t *bytes, size_t n, char path[FUZZ_PATH_BYTES]);
+/** An input that is read byte by byte; borrowed. */
+struct fuzz_bytes {
+    const uint8_t *at;
+    size_t n;
+};
+/** The next byte, 0 after the last one. */
+unsigned fuzz_next(struct fuzz_bytes *in);
 /** A folder of this process that is removed at its end. */
 const char *fuzz_folder(void);
 /** Write `<folder>/<name>`; its path, borrowed until the next call. */

@@ -36,6 +36,13 @@ void fuzz_check_memory(enum wsc_mem_tag tag)
     fuzz_check(wsc_mem_in_use(tag) == 0, "memory is left");
 }
 
+unsigned fuzz_next(struct fuzz_bytes *in)
+{
+    if (!in->n) return 0;
+    in->n--;
+    return *in->at++;
+}
+
 char *fuzz_as_text(const uint8_t *bytes, size_t n)
 {
     char *text = wsc_alloc_raw(WSC_MEM_TEST, n + 1, 1);

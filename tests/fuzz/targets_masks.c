@@ -69,19 +69,6 @@ static void make_machines(void)
 
 /* ---- what the bytes say ---------------------------------------------------------------------- */
 
-struct input {
-    const uint8_t *at;
-    size_t n;
-};
-
-/* The next byte, 0 after the last one. */
-static unsigned next(struct input *in)
-{
-    if (!in->n) return 0;
-    in->n--;
-    return *in->at++;
-}
-
 enum place { BESIDE, STATES, NOWHERE, BOTH, FLOATS, INTEGERS, OTHER_SHAPE, NO_WEIGHTS, N_PLACES };
 
 /* A tensor in the file. */
@@ -96,13 +83,13 @@ static bool kept(const struct said *s, int64_t e)
     return s->bit[e / 8 % 8] >> e % 8 & 1;
 }
 
-static void read_said(struct input *in, struct said *s)
+static void read_said(struct fuzz_bytes *in, struct said *s)
 {
-    const unsigned how = next(in);
+    const unsigned how = fuzz_next(in);
     s->place = (enum place)(how % N_PLACES);
     s->nan = how / N_PLACES % 2;
     for (size_t i = 0; i < sizeof s->bit; i++)
-        s->bit[i] = (unsigned char)next(in);
+        s->bit[i] = (unsigned char)fuzz_next(in);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -180,13 +167,13 @@ struct counters {
     int64_t value[N_COUNTERS];
 };
 
-static void read_counters(struct input *in, struct counters *c)
+static void read_counters(struct fuzz_bytes *in, struct counters *c)
 {
-    c->which = next(in);
+    c->which = fuzz_next(in);
     for (int i = 0; i < N_COUNTERS; i++) {
         uint64_t bits = 0;
         for (int b = 0; b < 8 && c->which >> i & 1; b++)
-            bits |= (uint64_t)next(in) << 8 * b;
+            bits |= (uint64_t)fuzz_next(in) << 8 * b;
         memcpy(&c->value[i], &bits, sizeof bits);
     }
 }
@@ -317,12 +304,12 @@ bool fuzz_masks(const uint8_t *bytes, size_t n)
     enum { MOST_TENSORS = 64 };
     static struct said said[MOST_TENSORS];
     char path[FUZZ_PATH_BYTES + 16];
-    struct input in = {bytes, n};
+    struct fuzz_bytes in = {bytes, n};
     struct counters counters;
     make_machines();
     const struct model *model = machine[0].cluster->model;
     fuzz_check(model->n_tensors <= MOST_TENSORS, "more tensors than the target has room for");
-    const bool strict = next(&in) % 2;
+    const bool strict = fuzz_next(&in) % 2;
     read_counters(&in, &counters);
     for (int i = 0; i < model->n_tensors; i++)
         read_said(&in, &said[i]);

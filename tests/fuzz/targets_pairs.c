@@ -18,19 +18,6 @@ static const char *const name[1 + DATA_PAIR_ROWS] = {
 
 enum { MOST_DIMS = 3, MOST = 8 * 8 * 8 };
 
-struct input {
-    const uint8_t *at;
-    size_t n;
-};
-
-/* The next byte, 0 after the last one. */
-static unsigned next(struct input *in)
-{
-    if (!in->n) return 0;
-    in->n--;
-    return *in->at++;
-}
-
 /* A dataset of the file. */
 struct said {
     bool there, chunks;
@@ -50,32 +37,33 @@ static hid_t types(unsigned which)
 }
 
 /* Most shapes agree with the first one's. */
-static void read_shape(struct input *in, struct said *s, const struct said *usual)
+static void read_shape(struct fuzz_bytes *in, struct said *s, const struct said *usual)
 {
-    const unsigned how = next(in);
+    const unsigned how = fuzz_next(in);
     if (usual && how % 8) {
         s->n_dims = usual->n_dims;
         memcpy(s->shape, usual->shape, sizeof s->shape);
     } else {
         s->n_dims = (int)(how / 8 % (MOST_DIMS + 1));
         for (int d = 0; d < s->n_dims; d++)
-            s->shape[d] = next(in) % 8;
+            s->shape[d] = fuzz_next(in) % 8;
     }
     s->n = 1;
     for (int d = 0; d < s->n_dims; d++)
         s->n *= s->shape[d];
 }
 
-static void read_said(struct input *in, struct said *s, const struct said *usual)
+static void read_said(struct fuzz_bytes *in, struct said *s, const struct said *usual)
 {
-    const unsigned how = next(in);
+    const unsigned how = fuzz_next(in);
     s->there = how % 16 != 15;
     s->chunks = how / 16 % 2;
     s->type = how / 32;
     read_shape(in, s, usual);
     for (hsize_t e = 0; e < s->n; e++) {
-        const unsigned low = next(in);
-        s->value[e] = low < 240 ? (int64_t)low : (int64_t)((uint64_t)next(in) << 4 * (low - 240));
+        const unsigned low = fuzz_next(in);
+        s->value[e] =
+            low < 240 ? (int64_t)low : (int64_t)((uint64_t)fuzz_next(in) << 4 * (low - 240));
     }
 }
 
@@ -152,9 +140,9 @@ bool fuzz_pair_sets(const uint8_t *bytes, size_t n)
 {
     static struct said said[1 + DATA_PAIR_ROWS];
     char path[FUZZ_PATH_BYTES + 16];
-    struct input in = {bytes, n};
+    struct fuzz_bytes in = {bytes, n};
     struct data_pairs *p = NULL;
-    const bool apart = next(&in) % 2;
+    const bool apart = fuzz_next(&in) % 2;
     read_said(&in, &said[0], NULL);
     for (int i = 1; i <= DATA_PAIR_ROWS; i++) {
         read_said(&in, &said[i], i > 1 ? &said[1] : NULL);

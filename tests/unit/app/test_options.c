@@ -5,8 +5,11 @@
 #include "../../../src/app/option_help.h"
 #include "../../../src/app/option_parse.h"
 #include "../../../src/app/options.h"
+#include "../../../src/convert/hf_families.h"
+#include "../../../src/convert/hf_family.h"
 #include "../../support/test.h"
 
+#include <wsc/convert.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -158,6 +161,20 @@ static void check_help(const struct app_command *c, const struct app_option *o)
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         CU_ASSERT(strcspn(line, "\n") <= 100);
     wsc_free(text);
+}
+
+/* The words of --model are the names of the table of families, each once. */
+TEST(app_options, families_are_those_of_the_table)
+{
+    char words[] = CONVERT_FAMILIES, *rest = NULL;
+    int n = 0, rows = 0;
+    for (const char *w = strtok_r(words, " ", &rest); w; w = strtok_r(NULL, " ", &rest), n++) {
+        const struct convert_family *family = NULL;
+        T_OK(convert_family_named(w, &family));
+    }
+    for (const struct convert_family *f = convert_families; f->name; f++)
+        rows++;
+    T_EQ(n, rows);
 }
 
 TEST(app_options, help_shows_every_option_in_short_lines)
