@@ -13,6 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The file that says who made a folder. */
+#define MARK "data_params.json"
+
 static bool is_dot(const char *name)
 {
     return !strcmp(name, ".") || !strcmp(name, "..");
@@ -22,9 +25,8 @@ static bool is_dot(const char *name)
  * of its folder of work. */
 static bool is_our_name(const char *name)
 {
-    static const char *const fixed[] = {
-        "data_params.json", "data_params.json.tmp", "tokens", "samples", "state", "state.tmp",
-        "meta.dat",         "meta.dat.tmp"};
+    static const char *const fixed[] = {MARK,    MARK ".tmp", "tokens",   "samples",
+                                        "state", "state.tmp", "meta.dat", "meta.dat.tmp"};
     static const char prefix[] = "data-";
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!strcmp(name, fixed[i])) return true;
@@ -79,13 +81,13 @@ enum wsc_err data_file_read(const char *dir, const char *name, int64_t most, cha
     return rc;
 }
 
-/* Does `<dir>/data_params.json` say that we made it? */
+/* Does the mark of a folder say that we made it? */
 static enum wsc_err find_mark(const char *dir, bool *found)
 {
     enum { MOST = 1 << 20 };
     char *text = NULL;
     size_t n = 0;
-    TRY(data_file_read(dir, "data_params.json", MOST, &text, &n));
+    TRY(data_file_read(dir, MARK, MOST, &text, &n));
     *found = text && strstr(text, DATA_CREATED_BY);
     wsc_free(text);
     return WSC_OK;
@@ -116,14 +118,18 @@ static bool is_finished(const char *name)
     return n > 4 && (!strcmp(name + n - 3, ".h5") || !strcmp(name + n - 4, ".csv"));
 }
 
-/* Files with our names alone; folders and others stay. */
+/* Files with our names alone; folders and others stay.  The mark goes last, so that a folder whose
+ * removal was interrupted is still known as ours. */
 static void remove_files(const char *dir, bool keep)
 {
+    bool all = true;
     DIR *d = opendir(dir);
     if (!d) return;
     for (struct dirent *e = readdir(d); e; e = readdir(d))
-        if (is_our_name(e->d_name) && !(keep && is_finished(e->d_name)))
-            (void)unlinkat(dirfd(d), e->d_name, 0);
+        if (is_our_name(e->d_name) && strcmp(e->d_name, MARK) != 0 &&
+            !(keep && is_finished(e->d_name)) && unlinkat(dirfd(d), e->d_name, 0))
+            all = false;
+    if (all) (void)unlinkat(dirfd(d), MARK, 0);
     (void)closedir(d);
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/data/dataset_folder.h"
 #include "../../../src/data/permute.h"
 #include "../../support/test.h"
 #include "make_defaults.h"
@@ -111,6 +112,28 @@ static enum wsc_err make(const char *out, const char *const *input, int n, int64
 }
 
 /* Rows by hand: "abc" and "de" fit one sample of 5, "fghijklmnopq" is folded. */
+static void put_mark(FILE *f, const void *text)
+{
+    (void)fputs(text, f);
+}
+
+/* A folder whose removal stops half-way is still known as ours, so that it can be replaced: the
+ * file that says so goes after all others.  A folder with the name of a file stops it here. */
+TEST(data, a_folder_that_is_half_removed_stays_ours)
+{
+    const char *dir = path_of("half_removed"), *stuck = path_of("half_removed/data-00000.h5");
+    T_OK(data_folder_begin(dir, false));
+    T_OK(data_file_write(dir, "data_params.json", put_mark, "{" DATA_CREATED_BY "}"));
+    put_text(path_of("half_removed/data-00001.h5"), "x", 1);
+    CU_ASSERT_FATAL(!mkdir(stuck, 0777));
+    data_folder_remove(dir);
+    CU_ASSERT(!exists(path_of("half_removed/data-00001.h5")) && exists(stuck));
+    T_OK(data_folder_check(dir));
+    CU_ASSERT(!rmdir(stuck));
+    data_folder_remove(dir);
+    CU_ASSERT(!exists(dir));
+}
+
 TEST(make, packs_whole_texts)
 {
     enum { T = 5, N = 4, EOS = 256, PAD = 9 };
