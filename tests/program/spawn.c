@@ -124,12 +124,13 @@ static int count_left(const struct spawn *s)
 /* ---- one command ----------------------------------------------------------------------------- */
 
 /* Signals are as a terminal's commands have them: a shell cannot trap what was ignored before it
- * began, and in the background of a script SIGINT is. */
+ * began; in the background of a script SIGINT is, and below nohup SIGHUP. */
 static void become(const struct spawn *s, const char *command)
 {
+    static const int reset[] = {SIGINT, SIGQUIT, SIGHUP};
     char mark[64];
-    (void)signal(SIGINT, SIG_DFL);
-    (void)signal(SIGQUIT, SIG_DFL);
+    for (size_t i = 0; i < sizeof reset / sizeof *reset; i++)
+        (void)signal(reset[i], SIG_DFL);
     (void)snprintf(mark, sizeof mark, "%s", s->mark);
     int out = open(s->out_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     int err = open(s->err_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
