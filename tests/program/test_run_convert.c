@@ -224,7 +224,7 @@ TEST(convert, wrong_usage_is_told)
         {"--from cs --to hf --input a --out b", "--params, --model are missing", 2},
         {"--from cs --to hf --input a --out b --params p", "--model is missing", 2},
         {"--from cs --to hf --input a --out b --params p --model gpt5",
-         "known are: santacoder, gpt2", 2},
+         "--model: expected gpt2, gptj,", 2},
         {"--from cs --to hf --input a --out b --dtype f8", "f32, f16 or bf16", 2},
         {"--from cs --to hf --input a --out b --shard_size 10", "--shard_size: expected a size", 2},
         {"--from hf --to cs --input /nonexistent --out b", "config.json: cannot be opened", 1},
