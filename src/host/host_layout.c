@@ -4,6 +4,7 @@
  * host.c allocates them; host_act_bytes() reports them. */
 #include "host_layout.h"
 #include "host_adapter.h"
+#include "host_arranged.h"
 #include "host_buffers.h"
 #include "host_state.h"
 
@@ -239,6 +240,7 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     bytes[HOST_TOKENS] = times(times(z.rows, m->n_heads), (int64_t)sizeof(struct host_token));
     head_layout(bytes, m, &z, training);
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
+    bytes[HOST_ARRANGED] = host_arranged_bytes(m);
     bytes[HOST_TABLE] = times(times(model_longest(m), m->rotary_dim), 4);
     if (m->zoo.position_embedding_type == ZOO_POSITION_FIXED)
         bytes[HOST_TABLE] = times(times(model_longest(m), m->C), 4);

@@ -37,6 +37,7 @@ struct host_limits {
     int64_t keys;         /**< most keys of a tile of attention; 0: HOST_KEYS */
     int64_t vocab_cols;   /**< most columns of one block of logits */
     int64_t logits_bytes; /**< keep all logits for the backward pass when they fit this */
+    int64_t arranged_rows; /**< least rows of a leaf whose matrices are arranged; 0: a block's */
 };
 
 /** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
@@ -67,6 +68,7 @@ enum host_buffer {
     HOST_LOGITS,    /**< training: one block of logits or all */
     HOST_TOKENS,    /**< struct host_token per row */
     HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_ARRANGED,  /**< matrices of the part at hand as num_arrange() writes them */
     HOST_DRES,      /**< training: gradient of the residual stream */
     HOST_DRES_OP,   /**< 16-bit training: the same as operands */
     HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
@@ -170,12 +172,15 @@ struct host_stage {
     int layer; /**< place of the block in the buffers that are kept, see host_end(); -1: none */
     int64_t n_elems;
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
+    int64_t cols[MODEL_N_TENSOR_KINDS];        /**< second one; 1 of a vector */
     const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
     const float *vector[MODEL_N_TENSOR_KINDS]; /**< one-dimensional tensors; NULL = absent */
     int64_t next_expert[MODEL_N_TENSOR_KINDS]; /**< elements from an expert's tensor to the next
                                                     one's, where `weight` or `vector` points */
     int view[MODEL_N_TENSOR_KINDS];            /**< of the stage, the first expert's; -1 = absent */
     int next_view[MODEL_N_TENSOR_KINDS];       /**< views from an expert to the next one */
+    /** Matrices of the part at hand as num_arrange() writes them; NULL: there is none. */
+    const void *arranged[MODEL_N_TENSOR_KINDS];
     /** Matrices whose products leave zeros out; NULL: dense. */
     const struct num_sparse *sparse[MODEL_N_TENSOR_KINDS];
     const struct model_weights *weights; /**< of each view; NULL: no tensor has a mask */
