@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-enum { COLS = NUM_ARRANGED_COLS, ROWS = NUM_ARRANGED_ROWS, TILE = 16 };
+enum { COLS = NUM_ARRANGED_COLS, ROWS = NUM_ARRANGED_ROWS, TILE = NUM_TURN_TILE };
 
 static int64_t up_to(int64_t n, int64_t multiple)
 {
@@ -34,24 +34,31 @@ bool num_arranges(enum num_format format, const struct num_product *p)
     return format == NUM_BF16 && num_library_has_arranged(p);
 }
 
-/* Words of 32 bits (rows, cols) at @p ld to their transpose (cols, rows) at @p ld_out.  By tiles, so
- * that what a tile reads and writes stays in the cache.  An address need not be that of a word. */
-NUM_CLONES static void turn(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
-                            int64_t rows, int64_t cols)
+/* A tile, or what is left of one at an edge, word by word. */
+static void turn_words(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
+                       int64_t rows, int64_t cols)
 {
-    for (int64_t r0 = 0; r0 < rows; r0 += TILE) {
-        const int64_t n_rows = rows - r0 < TILE ? rows - r0 : TILE;
-        for (int64_t c0 = 0; c0 < cols; c0 += TILE) {
-            const int64_t n_cols = cols - c0 < TILE ? cols - c0 : TILE;
-            uint32_t tile[TILE][TILE];
-            for (int64_t r = 0; r < n_rows; r++)
-                memcpy(tile[r], in + (r0 + r) * ld + c0 * 4, (size_t)n_cols * 4);
-            for (int64_t c = 0; c < n_cols; c++) {
-                uint32_t line[TILE];
-                for (int64_t r = 0; r < TILE; r++)
-                    line[r] = tile[r][c];
-                memcpy(out + (c0 + c) * ld_out + r0 * 4, line, (size_t)n_rows * 4);
-            }
+    for (int64_t c = 0; c < cols; c++)
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(out + c * ld_out + r * 4, in + r * ld + c * 4, 4);
+}
+
+/* Words of 32 bits (rows, cols) to their transpose (cols, rows), strides in bytes.  By tiles, so
+ * that what a tile reads and writes stays in the cache.  An address need not be that of a word. */
+static void turn(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
+                 int64_t rows, int64_t cols)
+{
+    const bool here = num_has_turn();
+    for (int64_t r = 0; r < rows; r += TILE) {
+        const int64_t n_rows = rows - r < TILE ? rows - r : TILE;
+        for (int64_t c = 0; c < cols; c += TILE) {
+            const int64_t n_cols = cols - c < TILE ? cols - c : TILE;
+            char *to = out + c * ld_out + r * 4;
+            const char *from = in + r * ld + c * 4;
+            if (here && n_rows == TILE && n_cols == TILE)
+                num_turn(to, ld_out, from, ld);
+            else
+                turn_words(to, ld_out, from, ld, n_rows, n_cols);
         }
     }
 }
