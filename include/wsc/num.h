@@ -104,6 +104,9 @@ void num_arrange(enum num_format format, const struct num_product *p, const void
  *  B itself. */
 bool num_gemm_arranged(enum num_format format, const struct num_product *p, const void *a,
                        const void *arranged, float *c);
+/** Write the transpose (cols, rows at ld_out) of a matrix (rows, cols at ld) of a 16-bit format. */
+void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
+                 int64_t rows, int64_t cols);
 /** Short reference of all products (fp32 operands, one sum for each element in the order of k): the
  *  specification and the reference of the tests. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);

@@ -87,6 +87,37 @@ static void pair_columns(uint16_t *out, const uint16_t *b, int64_t ldb, int64_t 
         out[(k - 1) * COLS + 2 * c] = b[c * ldb + k - 1];
 }
 
+/* The words of a turned row are pairs of elements, of an even column and of the odd one after it.
+ */
+NUM_CLONES static void split(uint16_t *restrict even, uint16_t *restrict odd,
+                             const uint32_t *restrict words, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        even[i] = (uint16_t)words[i];
+        odd[i] = (uint16_t)(words[i] >> 16);
+    }
+}
+
+void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
+                 int64_t rows, int64_t cols)
+{
+    enum { SOME = 256 };
+    uint32_t words[TILE][SOME];
+    for (int64_t c = 0; c + 1 < cols; c += 2 * TILE) {
+        const int64_t left = (cols - c) / 2, n_words = left < TILE ? left : TILE;
+        for (int64_t r = 0; r < rows; r += SOME) {
+            const int64_t n = rows - r < SOME ? rows - r : SOME;
+            turn((char *)words, sizeof *words, (const char *)(in + r * ld + c), ld * 2, n, n_words);
+            for (int64_t i = 0; i < n_words; i++) {
+                uint16_t *even = out + (c + 2 * i) * ld_out + r;
+                split(even, even + ld_out, words[i], n);
+            }
+        }
+    }
+    for (int64_t r = 0; cols % 2 && r < rows; r++)
+        out[(cols - 1) * ld_out + r] = in[r * ld + cols - 1];
+}
+
 struct arrange_job {
     enum num_format format;
     const struct num_product *p;

@@ -145,8 +145,7 @@ static dnnl_status_t describe(dnnl_memory_desc_t *desc, const struct stored *s)
 {
     dnnl_dims_t dims = {s->rows, s->cols};
     dnnl_dims_t strides = {s->transposed ? 1 : s->ld, s->transposed ? s->ld : 1};
-    if (s->arranged)
-        return dnnl_memory_desc_init_by_tag(desc, 2, dims, s->type, dnnl_BA16a64b2a);
+    if (s->arranged) return dnnl_memory_desc_init_by_tag(desc, 2, dims, s->type, dnnl_BA16a64b2a);
     return dnnl_memory_desc_init_by_strides(desc, 2, dims, s->type, strides);
 }
 

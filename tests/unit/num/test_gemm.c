@@ -362,3 +362,21 @@ TEST(num_gemm, a_linear_layer_takes_an_arranged_matrix)
     T_EQ(num_arranged_bytes(NUM_BF16, 33, 65), 64 * 128 * 2);
     T_EQ(num_arranged_bytes(NUM_CB16, 33, 65), 0);
 }
+
+/* Whole tiles, edges, an odd last column. */
+TEST(num_gemm, sixteen_bits_are_turned)
+{
+    static const int64_t shapes[][2] = {{1, 1}, {16, 32}, {300, 96}, {257, 33}, {40, 7}};
+    enum { LD = 100, LD_OUT = 310 };
+    static uint16_t in[310 * LD], out[100 * LD_OUT];
+    for (int i = 0; i < 310 * LD; i++)
+        in[i] = (uint16_t)((unsigned)i * 40503U >> 3);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int64_t rows = shapes[i][0], cols = shapes[i][1];
+        memset(out, 0, sizeof out);
+        num_turn_16(out, LD_OUT, in, LD, rows, cols);
+        for (int64_t c = 0; c < 100; c++)
+            for (int64_t r = 0; r < LD_OUT; r++)
+                T_EQ(out[c * LD_OUT + r], c < cols && r < rows ? in[r * LD + c] : 0);
+    }
+}

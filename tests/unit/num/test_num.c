@@ -4,8 +4,8 @@
 
 #include <wsc/mem.h>
 #include <wsc/num.h>
-#include <wsc/rng.h>
 #include <wsc/num_math.h>
+#include <wsc/rng.h>
 
 #include <math.h>
 #include <stdatomic.h>
