@@ -87,6 +87,26 @@ void num_gemm_16(enum num_format format, const struct num_product *p, const uint
  *  rows.  Generation uses it, so that a text has the same logits however it is cut into steps. */
 void num_gemm_rows(enum num_format format, const struct num_product *p, const void *a,
                    const void *b, float *c);
+/** A second operand B that many products have in common can be written once in an order of its own,
+ *  which spares each product the turning and packing; the results have the bits of num_gemm() and
+ *  num_gemm_16() wherever the library adds in the same order, as oneDNN 2.6 does.  Whoever uses it
+ *  decides by shapes alone, so that nothing rests on that.
+ *
+ *  True where products of this format, shape and strides gain from it on this processor. */
+bool num_arranges(enum num_format format, const struct num_product *p);
+/** Bytes of an arranged operand op(B) (k, n); 0 for a format that never has one. */
+int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n);
+/** Write B of the product @p p, for which num_arranges() is true, to @p out, of
+ *  num_arranged_bytes() and at a multiple of 64 bytes; on all threads. */
+void num_arrange(enum num_format format, const struct num_product *p, const void *b, void *out);
+/** The product @p p with B as num_arrange() wrote it for any m, beta and strides of A and C, on the
+ *  calling thread; false where num_arranges() is, and then C is not a result: the caller multiplies
+ *  B itself. */
+bool num_gemm_arranged(enum num_format format, const struct num_product *p, const void *a,
+                       const void *arranged, float *c);
+/** Write the transpose (cols, rows at ld_out) of a matrix (rows, cols at ld) of a 16-bit format. */
+void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
+                 int64_t rows, int64_t cols);
 /** Short reference of all products (fp32 operands, one sum for each element in the order of k): the
  *  specification and the reference of the tests. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);

@@ -2,6 +2,7 @@
 /* One wafer's values on the CPU: buffers created, a micro-batch of leaves cut into blocks of rows,
  * the stage's weights bound, and the parts of a stage called in order. Next: host_block.c (a
  * block), host_attention.c, host_head.c; host_layout.c sizes the buffers. */
+#include "host_arranged.h"
 #include "host_attention.h"
 #include "host_block.h"
 #include "host_buffers.h"
@@ -255,6 +256,7 @@ static void bind_tensor(struct host *k, const struct model_tensor *t, int view, 
     if (s->view[t->kind] < 0) {
         s->view[t->kind] = view;
         s->rows[t->kind] = t->shape[0];
+        s->cols[t->kind] = t->n_dims == 2 ? t->shape[1] : 1;
         s->weight[t->kind] = at;
         s->vector[t->kind] = vector;
         if (s->weights) s->sparse[t->kind] = host_sparse_matrix(k, t->kind);
@@ -320,8 +322,10 @@ static void forward(struct host *k, int stage, const struct arrived *a)
 {
     const struct model_stage *plan = &k->model->stage[stage];
     enter_stage(k, stage, a, NULL);
-    for (int i = 0; i < plan->n_parts; i++)
+    for (int i = 0; i < plan->n_parts; i++) {
+        host_arrange(k, plan->part[i], false);
         part_rows[plan->part[i]].forward(k);
+    }
 }
 
 static void backward(struct host *k, int stage, const struct arrived *a, float *grads)
@@ -329,8 +333,10 @@ static void backward(struct host *k, int stage, const struct arrived *a, float *
     const struct model_stage *plan = &k->model->stage[stage];
     WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
     enter_stage(k, stage, a, grads);
-    for (int i = plan->n_parts - 1; i >= 0; i--)
+    for (int i = plan->n_parts - 1; i >= 0; i--) {
+        host_arrange(k, plan->part[i], true);
         part_rows[plan->part[i]].backward(k);
+    }
 }
 
 void host_forward(struct host *k, int stage, const void *weights)

@@ -4,6 +4,7 @@
  * depend on the number of threads or wafers. */
 #include "host_grad.h"
 #include "host_adapter.h"
+#include "host_arranged.h"
 #include "host_buffers.h"
 #include "host_gradient.h"
 #include "host_layout.h"
@@ -112,7 +113,10 @@ void host_sum_grads(struct host *k, const struct host_grad *list, int n_list)
         if (!has_no_gradient(k, &list[i])) grad[n++] = list[i];
     n += host_adapter_grads(k, list, n_list, grad + n);
     WSC_CHECK(n <= MAX_GRADS, "%d gradients of one part", n);
-    if (k->stage.weights) host_sparse_prepare(k, grad, n);
+    if (k->stage.weights)
+        host_sparse_prepare(k, grad, n);
+    else
+        host_arrange_inputs(k, grad, n);
     struct work w = {.k = k, .grad = grad, .n = n};
     for (int i = 0; i < n; i++) {
         const struct host_grad *g = &grad[i];
@@ -154,6 +158,7 @@ struct host_grad host_linear_grad(enum model_tensor_kind kind, int64_t rows, int
                               .x = x,
                               .ld_dy = ld_dy,
                               .ld_x = cols,
+                              .linear = true,
                               .leaf = linear_leaf};
 }
 
@@ -196,6 +201,7 @@ struct host_grad host_expert_linear_grad(enum model_tensor_kind kind, int64_t ex
 {
     struct host_grad g = host_linear_grad(kind, rows, cols, dy, ld_dy, x);
     g.expert = expert;
+    g.linear = false;
     g.leaf = expert_linear_leaf;
     return g;
 }

@@ -6,6 +6,7 @@
 
 #include <wsc/model.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /** The head's part of a tied table comes first, the embedding's second. */
@@ -22,6 +23,8 @@ struct host_grad {
     int64_t per_row;              /**< of a norm: rows of dy and x for each of a leaf's; 0: one */
     const struct host_span *span; /**< rows of each leaf in dy and x; NULL: those of the share */
     enum host_tied tied;          /**< part of a tied table */
+    bool linear;                  /**< dy' x */
+    bool arranged;                /**< x of leaves that are large enough is in HOST_ARRANGED_X */
     /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */
     void (*leaf)(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
                  int64_t r0, int64_t n, float *dst);

@@ -4,6 +4,7 @@
  * host.c allocates them; host_act_bytes() reports them. */
 #include "host_layout.h"
 #include "host_adapter.h"
+#include "host_arranged.h"
 #include "host_buffers.h"
 #include "host_state.h"
 
@@ -122,6 +123,8 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     int64_t vocab = host_vocab_block(m, limits);
     bool keep = host_keeps_logits(m, n_samples, limits);
     bytes[HOST_LOGITS] = times(times(z->rows, keep ? m->V : vocab), 4);
+    bytes[HOST_ARRANGED_X] =
+        times(host_arranged_rows(n_samples, model_longest(m)), host_arranged_row_bytes(m));
     bytes[HOST_DRES] = bytes[HOST_DXN] = times(z->c, 4);
     bytes[HOST_ACT] = times(z->act, op);
     bytes[HOST_DPRE] = times(z->pre, op);
@@ -239,6 +242,7 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     bytes[HOST_TOKENS] = times(times(z.rows, m->n_heads), (int64_t)sizeof(struct host_token));
     head_layout(bytes, m, &z, training);
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
+    bytes[HOST_ARRANGED] = host_arranged_bytes(m);
     bytes[HOST_TABLE] = times(times(model_longest(m), m->rotary_dim), 4);
     if (m->zoo.position_embedding_type == ZOO_POSITION_FIXED)
         bytes[HOST_TABLE] = times(times(model_longest(m), m->C), 4);
@@ -287,6 +291,7 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
         bytes[HOST_CAP_SLOPES] = times(host_tile_width(limits, T), 4);
     bytes[HOST_DSCORE_OP] = bytes[HOST_SCORE_OP];
     bytes[HOST_DK] = bytes[HOST_DV] = times(times(T, m->head_dim), 4);
+    bytes[HOST_TURNED] = times(times(n_samples, T), host_turned_row_bytes(m));
     bytes[HOST_TREE] = times(times(host_tree_levels(n_samples), host_grad_block_max(m)), 4);
 }
 

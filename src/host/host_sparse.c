@@ -7,6 +7,7 @@
  *
  * Nothing here stays from one stage to the next but memory.  Called by host.c and host_grad.c. */
 #include "host_sparse.h"
+#include "host_arranged.h"
 
 #include "host_layout.h"
 
@@ -316,6 +317,7 @@ void host_sparse_leaf(const struct host *k, const struct host_grad *g, int64_t l
 {
     const struct model_weights *w = mask_of(k, g);
     if (!w) {
+        if (host_arranged_leaf(k, g, leaf, r0, n, dst, thread)) return;
         g->leaf(k, g, host_grad_span(k, g, leaf), r0, n, dst);
     } else if (is_sampled(k, g)) {
         sampled_leaf(k, g, leaf, r0, n, dst);

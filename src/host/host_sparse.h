@@ -29,9 +29,10 @@ static inline void host_linear(const struct host *k, const struct num_product *p
                                enum model_tensor_kind kind, int64_t expert,
                                const struct host_lines *at, float *c)
 {
+    const void *arranged = k->stage.arranged[kind];
     if (k->stage.sparse[kind])
         num_sparse_product(k->model->format, p, a, k->stage.sparse[kind], c);
-    else
+    else if (!arranged || !num_gemm_arranged(k->model->format, p, a, arranged, c))
         host_product(k, p, a, host_expert_weight(k, kind, expert), c);
     if (host_has_adapter(k, kind)) host_adapter_add(k, p, a, kind, at, c);
 }

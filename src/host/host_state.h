@@ -34,68 +34,71 @@ struct host_span {
 
 /** Limits that tests may pass to create; values do not depend on logits_bytes. */
 struct host_limits {
-    int64_t keys;         /**< most keys of a tile of attention; 0: HOST_KEYS */
-    int64_t vocab_cols;   /**< most columns of one block of logits */
-    int64_t logits_bytes; /**< keep all logits for the backward pass when they fit this */
+    int64_t keys;          /**< most keys of a tile of attention; 0: HOST_KEYS */
+    int64_t vocab_cols;    /**< most columns of one block of logits */
+    int64_t logits_bytes;  /**< keep all logits for the backward pass when they fit this */
+    int64_t arranged_rows; /**< least rows of a leaf whose matrices are arranged; 0: a block's */
 };
 
 /** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
 enum host_buffer {
-    HOST_X,         /**< kept: residual stream at a block's start, and at the head */
-    HOST_MID,       /**< kept: residual stream between attention and FFN */
-    HOST_NORMS,     /**< kept: mean and 1/std of each norm's rows */
-    HOST_QKV,       /**< kept: operands (N, q, k and v features) */
-    HOST_RAW_Q,     /**< norms of queries, kept: (N, q features), their input */
-    HOST_RAW_K,     /**< norms of keys, kept: (N, key features), their input */
-    HOST_STATS_Q,   /**< kept: mean and 1/std of each row and head of queries */
-    HOST_STATS_K,   /**< kept: mean and 1/std of each row and head of keys */
-    HOST_DNORMED_Q, /**< training: (N, q features), gradient of normed queries */
-    HOST_DNORMED_K, /**< training: (N, key features), gradient of normed keys */
-    HOST_CTX,       /**< kept: operands (N, q features), attention before its output projection */
-    HOST_SOFTMAX,   /**< kept: maximum and 1/sum of each row of scores */
-    HOST_PRE,       /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
-    HOST_NORMED,    /**< kept: operands (N, C), norm1's output where attention and FFN share it */
-    HOST_ATTN_OUT,  /**< kept: (N, C), what norm1_post takes */
-    HOST_FFN_OUT,   /**< kept: (N, C), what norm3_post takes */
-    HOST_ROUTED,    /**< kept: (N, E), what the router selects experts by, mostly probabilities */
-    HOST_WEIGHING,  /**< kept: (N, E), what weighs the experts where that is something else */
-    HOST_CHOSEN,    /**< kept: struct host_chosen (N, S) */
-    HOST_ORDER,     /**< kept: row and slot (N S) in the order of leaves and experts */
-    HOST_RANGES,    /**< kept: first place of every leaf and expert */
-    HOST_TABLE,     /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
-    HOST_PLACES,    /**< experts: results (N S, C), then gradients of their input */
-    HOST_LOGITS,    /**< training: one block of logits or all */
-    HOST_TOKENS,    /**< struct host_token per row */
-    HOST_VECTORS,   /**< 16-bit: the stage's one-dimensional tensors as fp32 */
-    HOST_DRES,      /**< training: gradient of the residual stream */
-    HOST_DRES_OP,   /**< 16-bit training: the same as operands */
-    HOST_ACT,       /**< training: operands (N S, F) after the nonlinearity */
-    HOST_DPRE,      /**< training: operands (N S, F or 2F) */
-    HOST_DQKV,      /**< training: operands (N, q, k and v features) */
-    HOST_DCTX,      /**< training: operands (N, q features) */
-    HOST_XN,        /**< training: operands (N, C), output of the norm at hand */
-    HOST_DXN,       /**< training: its gradient, fp32 */
-    HOST_DLOGITS,   /**< 16-bit training: one block of operands */
-    HOST_DBRANCH,   /**< training: operands (N, C), gradient of a branch before dropout and norm */
-    HOST_DSIDE,     /**< training: (N, C), gradient of x through the FFN of a parallel block */
-    HOST_PLACES_XN, /**< training: operands (N S, C), inputs of the experts */
-    HOST_PLACES_DY, /**< training: operands (N S, C), gradients of their outputs */
-    HOST_DCHOSEN,   /**< training: (N, S) gradients of the chosen experts' weights */
-    HOST_DROUTED,   /**< training: operands (N, E), gradient of the router's output */
-    HOST_LOAD,      /**< training: doubles (samples, E), share of the tokens that an expert gets */
-    HOST_HEAD_X,    /**< heads of some rows: (N, C), those rows of the last block's output */
-    HOST_HEAD_IN,   /**< heads with a dense layer: operands (N, C), its input */
-    HOST_HEAD_PRE,  /**< (N, C), its result before the nonlinearity */
-    HOST_HEAD_ACT,  /**< (N, C), after it */
-    HOST_HEAD_DACT, /**< training: (N, C), gradient of that, or of the head's rows */
-    HOST_HEAD_DPRE, /**< training: operands (N, C), gradient of the dense layer's result */
-    HOST_MEMORY,    /**< encoder and decoder: operands (N, C), the encoder's output */
-    HOST_CROSS_MID, /**< kept by decoder layer: the stream after attention to the encoder's output
-                     */
-    HOST_CROSS_Q,   /**< kept by decoder layer: operands (N, q features) */
-    HOST_CROSS_KV,  /**< kept by decoder layer: operands (N, k and v features), rows of the encoder
-                     */
-    HOST_CROSS_CTX, /**< kept by decoder layer: operands (N, q features) */
+    HOST_X,          /**< kept: residual stream at a block's start, and at the head */
+    HOST_MID,        /**< kept: residual stream between attention and FFN */
+    HOST_NORMS,      /**< kept: mean and 1/std of each norm's rows */
+    HOST_QKV,        /**< kept: operands (N, q, k and v features) */
+    HOST_RAW_Q,      /**< norms of queries, kept: (N, q features), their input */
+    HOST_RAW_K,      /**< norms of keys, kept: (N, key features), their input */
+    HOST_STATS_Q,    /**< kept: mean and 1/std of each row and head of queries */
+    HOST_STATS_K,    /**< kept: mean and 1/std of each row and head of keys */
+    HOST_DNORMED_Q,  /**< training: (N, q features), gradient of normed queries */
+    HOST_DNORMED_K,  /**< training: (N, key features), gradient of normed keys */
+    HOST_CTX,        /**< kept: operands (N, q features), attention before its output projection */
+    HOST_SOFTMAX,    /**< kept: maximum and 1/sum of each row of scores */
+    HOST_PRE,        /**< kept: (N S, F or 2F) before the nonlinearity; S networks of a token */
+    HOST_NORMED,     /**< kept: operands (N, C), norm1's output where attention and FFN share it */
+    HOST_ATTN_OUT,   /**< kept: (N, C), what norm1_post takes */
+    HOST_FFN_OUT,    /**< kept: (N, C), what norm3_post takes */
+    HOST_ROUTED,     /**< kept: (N, E), what the router selects experts by, mostly probabilities */
+    HOST_WEIGHING,   /**< kept: (N, E), what weighs the experts where that is something else */
+    HOST_CHOSEN,     /**< kept: struct host_chosen (N, S) */
+    HOST_ORDER,      /**< kept: row and slot (N S) in the order of leaves and experts */
+    HOST_RANGES,     /**< kept: first place of every leaf and expert */
+    HOST_TABLE,      /**< positions: cosines and sines (T, rotary_dim), or sines (T, C) */
+    HOST_PLACES,     /**< experts: results (N S, C), then gradients of their input */
+    HOST_LOGITS,     /**< training: one block of logits or all */
+    HOST_TOKENS,     /**< struct host_token per row */
+    HOST_VECTORS,    /**< 16-bit: the stage's one-dimensional tensors as fp32 */
+    HOST_ARRANGED,   /**< matrices of the part at hand as num_arrange() writes them */
+    HOST_DRES,       /**< training: gradient of the residual stream */
+    HOST_DRES_OP,    /**< 16-bit training: the same as operands */
+    HOST_ACT,        /**< training: operands (N S, F) after the nonlinearity */
+    HOST_DPRE,       /**< training: operands (N S, F or 2F) */
+    HOST_DQKV,       /**< training: operands (N, q, k and v features) */
+    HOST_DCTX,       /**< training: operands (N, q features) */
+    HOST_ARRANGED_X, /**< training: input of a linear layer by leaves, as num_arrange() writes it */
+    HOST_XN,         /**< training: operands (N, C), output of the norm at hand */
+    HOST_DXN,        /**< training: its gradient, fp32 */
+    HOST_DLOGITS,    /**< 16-bit training: one block of operands */
+    HOST_DBRANCH,    /**< training: operands (N, C), gradient of a branch before dropout and norm */
+    HOST_DSIDE,      /**< training: (N, C), gradient of x through the FFN of a parallel block */
+    HOST_PLACES_XN,  /**< training: operands (N S, C), inputs of the experts */
+    HOST_PLACES_DY,  /**< training: operands (N S, C), gradients of their outputs */
+    HOST_DCHOSEN,    /**< training: (N, S) gradients of the chosen experts' weights */
+    HOST_DROUTED,    /**< training: operands (N, E), gradient of the router's output */
+    HOST_LOAD,       /**< training: doubles (samples, E), share of the tokens that an expert gets */
+    HOST_HEAD_X,     /**< heads of some rows: (N, C), those rows of the last block's output */
+    HOST_HEAD_IN,    /**< heads with a dense layer: operands (N, C), its input */
+    HOST_HEAD_PRE,   /**< (N, C), its result before the nonlinearity */
+    HOST_HEAD_ACT,   /**< (N, C), after it */
+    HOST_HEAD_DACT,  /**< training: (N, C), gradient of that, or of the head's rows */
+    HOST_HEAD_DPRE,  /**< training: operands (N, C), gradient of the dense layer's result */
+    HOST_MEMORY,     /**< encoder and decoder: operands (N, C), the encoder's output */
+    HOST_CROSS_MID,  /**< kept by decoder layer: the stream after attention to the encoder's output
+                      */
+    HOST_CROSS_Q,    /**< kept by decoder layer: operands (N, q features) */
+    HOST_CROSS_KV,   /**< kept by decoder layer: operands (N, k and v features), rows of the encoder
+                      */
+    HOST_CROSS_CTX,  /**< kept by decoder layer: operands (N, q features) */
     HOST_CROSS_SOFTMAX,   /**< kept by decoder layer: maximum and 1/sum of each row of scores */
     HOST_CROSS_OUT,       /**< kept by decoder layer: (N, C), what the norm after the sum takes */
     HOST_DMEMORY,         /**< training: (N, C), gradient of the encoder's output */
@@ -124,6 +127,7 @@ enum host_thread_buffer {
     HOST_HEAD_OUT,   /**< (queries, d) */
     HOST_DK,
     HOST_DV,           /**< (T, d) */
+    HOST_TURNED,       /**< 16-bit training: the transpose of a leaf's dy, rows of a block */
     HOST_TREE,         /**< partial sums of one gradient block, one per level */
     HOST_WORDS,        /**< dropout: random numbers of one row */
     HOST_ADAPTED,      /**< narrow side of an adapter */
@@ -170,12 +174,15 @@ struct host_stage {
     int layer; /**< place of the block in the buffers that are kept, see host_end(); -1: none */
     int64_t n_elems;
     int64_t rows[MODEL_N_TENSOR_KINDS];        /**< first extent of the tensor */
+    int64_t cols[MODEL_N_TENSOR_KINDS];        /**< second one; 1 of a vector */
     const void *weight[MODEL_N_TENSOR_KINDS];  /**< in the model's format; NULL = absent */
     const float *vector[MODEL_N_TENSOR_KINDS]; /**< one-dimensional tensors; NULL = absent */
     int64_t next_expert[MODEL_N_TENSOR_KINDS]; /**< elements from an expert's tensor to the next
                                                     one's, where `weight` or `vector` points */
     int view[MODEL_N_TENSOR_KINDS];            /**< of the stage, the first expert's; -1 = absent */
     int next_view[MODEL_N_TENSOR_KINDS];       /**< views from an expert to the next one */
+    /** Matrices of the part at hand as num_arrange() writes them; NULL: there is none. */
+    const void *arranged[MODEL_N_TENSOR_KINDS];
     /** Matrices whose products leave zeros out; NULL: dense. */
     const struct num_sparse *sparse[MODEL_N_TENSOR_KINDS];
     const struct model_weights *weights; /**< of each view; NULL: no tensor has a mask */

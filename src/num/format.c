@@ -94,7 +94,7 @@ NUM_CLONES static void cb16_to_fp32(float *restrict out, const uint16_t *restric
 
 /* bfloat16 is the upper half of fp32, with its exponent: nothing is rebiased, and subnormals round
  * like the others.  A NaN could lose all its bits to the cut, so one is set. */
-NUM_CLONES static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
+NUM_CLONES static void round_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint32_t bits;
@@ -103,6 +103,20 @@ NUM_CLONES static void fp32_to_bf16(uint16_t *restrict out, const float *restric
         uint32_t quiet_nan = bits >> 16 | 0x40U;
         out[i] = (uint16_t)((bits & 0x7FFFFFFFU) > 0x7F800000U ? quiet_nan : nearest_even);
     }
+}
+
+/* By the processor's instruction as far as it goes, a vector with subnormals by the loop. */
+static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
+{
+    enum { VECTOR = 16 };
+    int64_t i = 0;
+    while (num_has_narrow_bf16() && i + VECTOR <= n) {
+        i += num_narrow_bf16(out + i, in + i, n - i);
+        if (i + VECTOR > n) break;
+        round_to_bf16(out + i, in + i, VECTOR);
+        i += VECTOR;
+    }
+    round_to_bf16(out + i, in + i, n - i);
 }
 
 NUM_CLONES static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)

@@ -9,4 +9,13 @@ void num_library_gemm(const struct num_product *p, const float *a, const float *
 /** The product of bfloat16 operands with fp32 sums; false where the library, or this processor, has
  *  none, and then nothing is written. */
 bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c);
+/** True where a product by rows of B is faster than by its columns. */
+bool num_library_prefers_rows(void);
+/** An arranged operand of bfloat16 has blocks of this many columns, padded to so many rows. */
+enum { NUM_ARRANGED_COLS = 64, NUM_ARRANGED_ROWS = 32 };
+/** True where the library has a kernel for bfloat16 products with B in the order of arranged.c. */
+bool num_library_has_arranged(const struct num_product *p);
+/** That product; false where there is none, and then nothing is written. */
+bool num_library_bf16_arranged(const struct num_product *p, const uint16_t *a,
+                               const uint16_t *arranged, float *c);
 #endif

@@ -36,8 +36,9 @@ void num_library_gemm(const struct num_product *p, const float *a, const float *
 enum { N_CACHED = 128 };
 
 struct built {
-    struct num_product shape; /**< m = 0: the place is free */
-    dnnl_primitive_t primitive;
+    struct num_product shape;   /**< m = 0: the place is free */
+    bool arranged;              /**< B is in the order of arranged.c */
+    dnnl_primitive_t primitive; /**< NULL: the library has none */
     dnnl_memory_t a, b, c;
 };
 
@@ -74,20 +75,19 @@ static bool same_shape(const struct num_product *s, const struct num_product *t)
 }
 
 /* Slot of a shape in the cache. */
-static size_t place_of(const struct num_product *s)
+static size_t place_of(const struct num_product *s, bool arranged)
 {
-    int64_t key[] = {s->trans_a, s->trans_b, s->m,   s->n,        s->k,
-                     s->lda,     s->ldb,     s->ldc, s->beta != 0};
+    int64_t key[] = {s->trans_a, s->trans_b, s->m,   s->n,         s->k,
+                     s->lda,     s->ldb,     s->ldc, s->beta != 0, arranged};
     return (size_t)(wsc_hash64(key, sizeof key, 0) % N_CACHED);
 }
 
 static void release(struct built *p)
 {
-    if (p->shape.m == 0) return;
-    dnnl_primitive_destroy(p->primitive);
-    dnnl_memory_destroy(p->a);
-    dnnl_memory_destroy(p->b);
-    dnnl_memory_destroy(p->c);
+    if (p->primitive) dnnl_primitive_destroy(p->primitive);
+    if (p->a) dnnl_memory_destroy(p->a);
+    if (p->b) dnnl_memory_destroy(p->b);
+    if (p->c) dnnl_memory_destroy(p->c);
     *p = (struct built){.shape = {.m = 0}};
 }
 
@@ -97,6 +97,7 @@ struct stored {
     int64_t rows, cols, ld;
     bool transposed;
     dnnl_data_type_t type;
+    bool arranged;
 };
 
 /* The interface of the library changed from version 2 to 3; the primitive is the same. */
@@ -105,6 +106,8 @@ static dnnl_status_t describe(dnnl_memory_desc_t *desc, const struct stored *s)
 {
     dnnl_dims_t dims = {s->rows, s->cols};
     dnnl_dims_t strides = {s->transposed ? 1 : s->ld, s->transposed ? s->ld : 1};
+    if (s->arranged)
+        return dnnl_memory_desc_create_with_tag(desc, 2, dims, s->type, dnnl_BA16a64b2a);
     return dnnl_memory_desc_create_with_strides(desc, 2, dims, s->type, strides);
 }
 
@@ -142,6 +145,7 @@ static dnnl_status_t describe(dnnl_memory_desc_t *desc, const struct stored *s)
 {
     dnnl_dims_t dims = {s->rows, s->cols};
     dnnl_dims_t strides = {s->transposed ? 1 : s->ld, s->transposed ? s->ld : 1};
+    if (s->arranged) return dnnl_memory_desc_init_by_tag(desc, 2, dims, s->type, dnnl_BA16a64b2a);
     return dnnl_memory_desc_init_by_strides(desc, 2, dims, s->type, strides);
 }
 
@@ -176,9 +180,19 @@ static bool is_trusted(const struct num_product *p)
 }
 #endif
 
+/* An operand in blocks that no kernel loads would be multiplied by loops of reference. */
+static bool has_kernel(const_dnnl_primitive_desc_t resolved)
+{
+    const char *name = NULL;
+    if (dnnl_primitive_desc_query(resolved, dnnl_query_impl_info_str, 0, (void *)&name))
+        return false;
+    return name && !strncmp(name, "brg", 3);
+}
+
 /* C += A B is the product with a "sum" step after it. */
 static dnnl_status_t create_primitive(dnnl_primitive_t *out,
-                                      const dnnl_memory_desc_t desc[static 3], bool accumulate)
+                                      const dnnl_memory_desc_t desc[static 3], bool accumulate,
+                                      bool arranged)
 {
     dnnl_primitive_attr_t attr = NULL;
     dnnl_post_ops_t after = NULL;
@@ -188,6 +202,7 @@ static dnnl_status_t create_primitive(dnnl_primitive_t *out,
     if (!status && accumulate) status = add_to_result(after);
     if (!status) status = dnnl_primitive_attr_set_post_ops(attr, after);
     if (!status) status = resolve(&resolved, desc, attr);
+    if (!status && arranged && !has_kernel(resolved)) status = dnnl_unimplemented;
     if (!status) status = dnnl_primitive_create(out, resolved);
     if (resolved) dnnl_primitive_desc_destroy(resolved);
     if (after) dnnl_post_ops_destroy(after);
@@ -196,37 +211,38 @@ static dnnl_status_t create_primitive(dnnl_primitive_t *out,
 }
 
 /* Make the primitive and its memory objects for a shape; the data pointers are set at each call. */
-static dnnl_status_t build(struct built *p, const struct num_product *s)
+static dnnl_status_t build(struct built *p, const struct num_product *s, bool arranged)
 {
-    const struct stored stored[3] = {{s->m, s->k, s->lda, s->trans_a, dnnl_bf16},
-                                     {s->k, s->n, s->ldb, s->trans_b, dnnl_bf16},
-                                     {s->m, s->n, s->ldc, false, dnnl_f32}};
+    const struct stored stored[3] = {{s->m, s->k, s->lda, s->trans_a, dnnl_bf16, false},
+                                     {s->k, s->n, s->ldb, s->trans_b, dnnl_bf16, arranged},
+                                     {s->m, s->n, s->ldc, false, dnnl_f32, false}};
     dnnl_memory_t *const memory[3] = {&p->a, &p->b, &p->c};
     dnnl_memory_desc_t desc[3];
     memset(desc, 0, sizeof desc);
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < 3 && !status; i++)
         status = describe(&desc[i], &stored[i]);
-    if (!status) status = create_primitive(&p->primitive, desc, s->beta != 0);
+    if (!status) status = create_primitive(&p->primitive, desc, s->beta != 0, arranged);
     for (int i = 0; i < 3 && !status; i++)
         status = create_memory(memory[i], &desc[i]);
     forget(desc);
-    if (!status) p->shape = *s;
     return status;
 }
 
-/* NULL when the library has no such product on this processor. */
-static struct built *built_of(const struct num_product *s)
+/* NULL when the library has no such product on this processor, which is kept too. */
+static struct built *built_of(const struct num_product *s, bool arranged)
 {
-    struct built *p = &cache[place_of(s)];
-    if (same_shape(&p->shape, s)) return p;
-    release(p);
-    dnnl_status_t status = build(p, s);
-    if (status == dnnl_unimplemented) return NULL;
-    WSC_CHECK(status == dnnl_success,
-              "oneDNN returned %d for a bfloat16 product %lld x %lld x %lld", (int)status,
-              (long long)s->m, (long long)s->n, (long long)s->k);
-    return p;
+    struct built *p = &cache[place_of(s, arranged)];
+    if (!same_shape(&p->shape, s) || p->arranged != arranged) {
+        release(p);
+        dnnl_status_t status = build(p, s, arranged);
+        WSC_CHECK(status == dnnl_success || status == dnnl_unimplemented,
+                  "oneDNN returned %d for a bfloat16 product %lld x %lld x %lld", (int)status,
+                  (long long)s->m, (long long)s->n, (long long)s->k);
+        p->shape = *s;
+        p->arranged = arranged;
+    }
+    return p->primitive ? p : NULL;
 }
 
 /* The library's handles are not const, the operands are not written. */
@@ -237,11 +253,12 @@ static void *writable(const uint16_t *x)
     return p;
 }
 
-bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c)
+static bool multiply(const struct num_product *p, bool arranged, const uint16_t *a,
+                     const uint16_t *b, float *c)
 {
     if (!is_trusted(p)) return false;
     num_pin_library();
-    struct built *built = built_of(p);
+    struct built *built = built_of(p, arranged);
     if (!built) return false;
     dnnl_exec_arg_t args[] = {
         {DNNL_ARG_SRC, built->a}, {DNNL_ARG_WEIGHTS, built->b}, {DNNL_ARG_DST, built->c}};
@@ -252,4 +269,26 @@ bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint
     if (!status) status = dnnl_stream_wait(stream());
     WSC_CHECK(status == dnnl_success, "a bfloat16 product returned %d", (int)status);
     return true;
+}
+
+bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c)
+{
+    return multiply(p, false, a, b, c);
+}
+
+bool num_library_prefers_rows(void)
+{
+    return true;
+}
+
+bool num_library_has_arranged(const struct num_product *p)
+{
+    num_pin_library();
+    return is_trusted(p) && built_of(p, true);
+}
+
+bool num_library_bf16_arranged(const struct num_product *p, const uint16_t *a,
+                               const uint16_t *arranged, float *c)
+{
+    return multiply(p, true, a, arranged, c);
 }

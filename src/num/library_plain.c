@@ -56,3 +56,24 @@ bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint
     (void)c;
     return false;
 }
+
+bool num_library_prefers_rows(void)
+{
+    return false;
+}
+
+bool num_library_has_arranged(const struct num_product *p)
+{
+    (void)p;
+    return false;
+}
+
+bool num_library_bf16_arranged(const struct num_product *p, const uint16_t *a,
+                               const uint16_t *arranged, float *c)
+{
+    (void)p;
+    (void)a;
+    (void)arranged;
+    (void)c;
+    return false;
+}

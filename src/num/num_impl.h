@@ -16,6 +16,18 @@ void num_gemm_widened(enum num_format format, const struct num_product *p, const
 /** A 16-bit operand (rows, cols at ld) as dense fp32; the caller frees it. */
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld);
+/** True on a processor that transposes in its registers. */
+bool num_has_turn(void);
+/** Rows and columns of a tile of num_turn(). */
+enum { NUM_TURN_TILE = 16 };
+/** Write the transpose of a tile of 32-bit words; strides in bytes, no address need be aligned.
+ *  num_has_turn() is true. */
+void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld);
+/** True on a processor with an instruction that rounds to bfloat16. */
+bool num_has_narrow_bf16(void);
+/** Round the first of @p n numbers to bfloat16 by it, up to a vector that has a subnormal number or
+ *  is not whole; returns how many.  num_has_narrow_bf16() is true. */
+int64_t num_narrow_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
 /** Settle k = 0 and empty results, check the strides; false when nothing is left to do. */
 bool num_product_prepare(const struct num_product *p, float *c);
 #endif

@@ -225,6 +225,18 @@ TEST(host, bf16_matches_the_reference)
     }
 }
 
+/* Matrices in the order of the product library; by themselves they are for larger leaves. */
+TEST(host, arranged_matrices_match_the_reference)
+{
+    const struct host_limits always = {.vocab_cols = 1000, .arranged_rows = 1};
+    for (int i = 0; i < N_CASES; i++) {
+        struct fixture_shape shape = cases[i];
+        check_case(&shape, 2, &always, &fp32);
+        shape.format = NUM_BF16;
+        check_case(&shape, 2, &always, &bf16);
+    }
+}
+
 /* Several blocks of queries, of rows and of gradients, and tiles of keys. */
 TEST(host, long_sequences_match_the_reference)
 {
@@ -321,6 +333,9 @@ TEST(host, bits_do_not_depend_on_shares_or_threads)
         .L = 1, .C = 32, .H = 2, .F = 100, .V = 120, .T = 70, .n_samples = 7, .tied = true};
     check_bits(&shape, 1, NULL);
     check_bits(&shape, 4, &(struct host_limits){.keys = 24, .vocab_cols = 120});
+    check_bits(&shape, 4, NULL); /* leaves with the rows of a whole block */
+    shape.format = NUM_BF16;
+    check_bits(&shape, 4, NULL);
 }
 
 /* By the size of the leaf alone. */

@@ -307,3 +307,76 @@ TEST(num_gemm, widening_replaces_a_missing_bf16_product)
     }
     wsc_free(x);
 }
+
+/* Whole and broken blocks of columns and of pairs of rows, B as it is stored in either way. */
+static const int64_t arranged_shapes[][3] = {{256, 64, 32}, {256, 128, 96}, {128, 65, 33},
+                                             {64, 63, 31},  {37, 130, 70},  {1, 64, 64},
+                                             {5, 3, 2},     {16, 16, 1},    {100, 200, 131}};
+
+/* The product with B written in the order of the library, against the definition and against the
+ * product that writes it for itself; with one order of additions in the library the bits agree. */
+static void check_arranged(struct buffers *x, const struct trial *t)
+{
+    const struct num_product *s = &t->shape;
+    const enum num_format format = t->bf16 ? NUM_BF16 : NUM_FP32;
+    const void *a = t->bf16 ? (const void *)x->a16 : x->a, *b = t->bf16 ? (void *)x->b16 : x->b;
+    void *out = wsc_alloc_raw(WSC_MEM_TEST, (size_t)num_arranged_bytes(format, s->k, s->n), 1);
+    CU_ASSERT_FATAL(out != NULL);
+    fill(x, t);
+    memcpy(x->expected, x->c, sizeof x->c);
+    if (!num_arranges(format, s)) {
+        T_EQ(num_gemm_arranged(format, s, a, out, x->c), false);
+    } else {
+        num_gemm_ref(s, x->a, x->b, x->expected);
+        num_arrange(format, s, b, out);
+        CU_ASSERT(num_gemm_arranged(format, s, a, out, x->c));
+        for (int64_t i = 0; i < (s->m - 1) * s->ldc + s->n; i++)
+            T_NEAR(x->c[i], x->expected[i], 1e-5 * (1 + fabs((double)x->expected[i])));
+    }
+    wsc_free(out);
+}
+
+TEST(num_gemm, arranged_operands_give_the_product)
+{
+    struct buffers *x = new_buffers();
+    for (size_t i = 0; i < sizeof arranged_shapes / sizeof *arranged_shapes; i++) {
+        for (int variant = 0; variant < 16; variant++) {
+            const int64_t *s = arranged_shapes[i];
+            struct trial t = {.shape = shape_of(variant, s[0], s[1], s[2]), .bf16 = i % 2};
+            check_arranged(x, &t);
+            t.bf16 = !t.bf16;
+            check_arranged(x, &t);
+        }
+    }
+    wsc_free(x);
+}
+
+/* oneDNN turns a stored transpose for each product: this processor's reason to do it once. */
+TEST(num_gemm, a_linear_layer_takes_an_arranged_matrix)
+{
+    const struct num_product p = {
+        .trans_b = true, .m = 256, .n = 64, .k = 64, .lda = 64, .ldb = 64, .ldc = 64};
+    T_EQ(num_arranges(NUM_FP32, &p), strncmp(num_library(), "oneDNN", 6) == 0);
+    T_EQ(num_arranges(NUM_FP16, &p), false);
+    T_EQ(num_arranged_bytes(NUM_FP32, 64, 64), 64 * 64 * 4);
+    T_EQ(num_arranged_bytes(NUM_BF16, 33, 65), 64 * 128 * 2);
+    T_EQ(num_arranged_bytes(NUM_CB16, 33, 65), 0);
+}
+
+/* Whole tiles, edges, an odd last column. */
+TEST(num_gemm, sixteen_bits_are_turned)
+{
+    static const int64_t shapes[][2] = {{1, 1}, {16, 32}, {300, 96}, {257, 33}, {40, 7}};
+    enum { LD = 100, LD_OUT = 310 };
+    static uint16_t in[310 * LD], out[100 * LD_OUT];
+    for (int i = 0; i < 310 * LD; i++)
+        in[i] = (uint16_t)((unsigned)i * 40503U >> 3);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int64_t rows = shapes[i][0], cols = shapes[i][1];
+        memset(out, 0, sizeof out);
+        num_turn_16(out, LD_OUT, in, LD, rows, cols);
+        for (int64_t c = 0; c < 100; c++)
+            for (int64_t r = 0; r < LD_OUT; r++)
+                T_EQ(out[c * LD_OUT + r], c < cols && r < rows ? in[r * LD + c] : 0);
+    }
+}

@@ -5,6 +5,7 @@
 #include <wsc/mem.h>
 #include <wsc/num.h>
 #include <wsc/num_math.h>
+#include <wsc/rng.h>
 
 #include <math.h>
 #include <stdatomic.h>
@@ -110,6 +111,29 @@ TEST(num_format, every_code_and_every_tie_of_float16_and_cbfloat16)
         CU_ASSERT(narrowed(row[i].format, from_bits(0xFFC00000)) > (0x8000 | infinity));
     }
     T_STR(num_format_name(NUM_CB16), "cbfloat16");
+}
+
+/* A processor's instruction rounds whole vectors, but not those with subnormal numbers, and a loop
+ * the rest: all as a number alone. */
+TEST(num_format, an_array_is_rounded_as_its_numbers_are)
+{
+    enum { N = 100, ROUNDS = 400 };
+    for (int round = 0; round < ROUNDS; round++) {
+        float in[N];
+        uint16_t out[N + 1];
+        const int n = round % (N + 1);
+        for (int i = 0; i < n; i++) {
+            uint32_t bits = (uint32_t)wsc_rng_u64(1, 2, (uint64_t)(round * N + i));
+            if (i % 37 == round % 37) bits &= 0x807FFFFFU; /* subnormal */
+            if (i % 41 == round % 41) bits |= 0x7F800000U; /* NaN or infinity */
+            in[i] = from_bits(bits);
+        }
+        out[n] = 0x1234;
+        num_narrow(NUM_BF16, out, in, n);
+        for (int i = 0; i < n; i++)
+            T_EQ(out[i], narrowed(NUM_BF16, in[i]));
+        T_EQ(out[n], 0x1234);
+    }
 }
 
 /* ---- vectors */

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Weights of a part of a stage, written once in the order of the product library, for all blocks of
+ * rows of the micro-batch.  Worth it where a leaf has the rows of a whole block: the choice follows
+ * from the model and the leaf alone, so that a product is computed the same way in every share. */
+#include "host_arranged.h"
+#include "host_buffers.h"
+#include "host_layout.h"
+#include "host_operands.h"
+
+enum { MOST = 3 };
+
+/* The matrices that a part multiplies activations by, in both passes; of a mixture of experts and
+ * of a vocabulary none. */
+static const struct matrices {
+    int n;
+    enum model_tensor_kind kind[MOST];
+} part_matrices[] = {
+    [MODEL_PART_QKV] = {3, {MODEL_Q_W, MODEL_K_W, MODEL_V_W}},
+    [MODEL_PART_ATTN] = {1, {MODEL_O_W}},
+    [MODEL_PART_CROSS_QKV] = {3, {MODEL_CROSS_Q_W, MODEL_CROSS_K_W, MODEL_CROSS_V_W}},
+    [MODEL_PART_CROSS_ATTN] = {1, {MODEL_CROSS_O_W}},
+    [MODEL_PART_FFN0] = {2, {MODEL_FFN0_W, MODEL_GLU_W}},
+    [MODEL_PART_FFN1] = {1, {MODEL_FFN1_W}},
+    [MODEL_PART_HEAD] = {0},
+};
+enum { N_PARTS = sizeof part_matrices / sizeof *part_matrices };
+
+/* Vectors of a processor's cache lines. */
+static int64_t aligned(int64_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Bytes of a matrix (out, in) in either pass. */
+static int64_t bytes_of(const struct model *m, int64_t out, int64_t in)
+{
+    const int64_t forward = num_arranged_bytes(m->format, in, out);
+    const int64_t backward = num_arranged_bytes(m->format, out, in);
+    return aligned(forward > backward ? forward : backward);
+}
+
+int64_t host_arranged_bytes(const struct model *m)
+{
+    int64_t most = 0;
+    for (int s = 0; s < m->n_stages; s++) {
+        int64_t of_part[N_PARTS] = {0};
+        for (int v = 0; v < m->stage[s].n_views; v++) {
+            const struct model_tensor *t = &m->tensor[m->stage[s].view[v].tensor];
+            for (int p = 0; p < N_PARTS; p++)
+                for (int i = 0; i < part_matrices[p].n; i++)
+                    if (t->kind == part_matrices[p].kind[i] && !m->experts)
+                        of_part[p] += bytes_of(m, t->shape[0], t->shape[1]);
+        }
+        for (int p = 0; p < N_PARTS; p++)
+            most = of_part[p] > most ? of_part[p] : most;
+    }
+    return most;
+}
+
+static bool is_large(const struct host *k, int64_t rows_of_leaf)
+{
+    return rows_of_leaf >= (k->limits.arranged_rows ? k->limits.arranged_rows : HOST_BLOCK_ROWS);
+}
+
+/* Generation has an order of additions of its own, and products that leave zeros out. */
+static bool arranges(const struct host *k)
+{
+    return !k->cached && !k->stage.weights && !k->model->experts &&
+           is_large(k, k->share.leaf_samples * k->T);
+}
+
+void host_arrange(struct host *k, enum model_part part, bool backward)
+{
+    const struct matrices *list = &part_matrices[part];
+    char *at = k->buffer[HOST_ARRANGED];
+    for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
+        k->stage.arranged[i] = NULL;
+    for (int i = 0; i < list->n && arranges(k); i++) {
+        const enum model_tensor_kind kind = list->kind[i];
+        const void *w = k->stage.weight[kind];
+        if (!w) continue;
+        const int64_t out = k->stage.rows[kind], in = k->stage.cols[kind];
+        const struct num_product p = backward ? host_linear_back_shape(HOST_BLOCK_ROWS, in, out)
+                                              : host_linear_shape(HOST_BLOCK_ROWS, in, out);
+        if (!num_arranges(k->model->format, &p)) continue;
+        num_arrange(k->model->format, &p, w, at);
+        k->stage.arranged[kind] = at;
+        at += bytes_of(k->model, out, in);
+    }
+}
+
+/* ---- gradients of weights -------------------------------------------------------------------- */
+
+/* An arranged leaf is padded to whole vectors of pairs of rows. */
+enum { PADDED_ROWS = 32 };
+
+static int64_t up_to_vectors(int64_t rows)
+{
+    return (rows + PADDED_ROWS - 1) / PADDED_ROWS * PADDED_ROWS;
+}
+
+/* Widest input of a linear layer. */
+static int64_t widest_input(const struct model *m)
+{
+    int64_t most = 0;
+    for (int i = 0; i < m->n_tensors; i++)
+        if (m->tensor[i].n_dims == 2 && m->tensor[i].shape[1] > most) most = m->tensor[i].shape[1];
+    return most;
+}
+
+/* fp32 products of this kind take x as it is. */
+int64_t host_arranged_row_bytes(const struct model *m)
+{
+    if (m->format == NUM_FP32) return 0;
+    return num_arranged_bytes(m->format, PADDED_ROWS, widest_input(m)) / PADDED_ROWS;
+}
+
+int64_t host_arranged_rows(int64_t n_samples, int64_t T)
+{
+    const int64_t padding = (n_samples + 1) * PADDED_ROWS;
+    int64_t rows;
+    if (__builtin_mul_overflow(n_samples, T, &rows) || rows > INT64_MAX - padding) return INT64_MAX;
+    return rows + padding;
+}
+
+int64_t host_turned_row_bytes(const struct model *m)
+{
+    int64_t most = 0;
+    for (int i = 0; i < m->n_tensors && host_arranged_row_bytes(m); i++) {
+        const struct model_tensor *t = &m->tensor[i];
+        const int64_t rows = t->n_dims == 2 ? host_grad_block_rows(t->shape[0], t->shape[1]) : 0;
+        most = rows > most ? rows : most;
+    }
+    return most * num_format_bytes(m->format);
+}
+
+/* Where the leaf is in HOST_ARRANGED_X. */
+static void *arranged_input(const struct host *k, const struct host_grad *g, int64_t leaf)
+{
+    const int64_t rows = up_to_vectors(host_grad_span(k, g, leaf)->row) + leaf * PADDED_ROWS;
+    return (char *)k->buffer[HOST_ARRANGED_X] + num_arranged_bytes(k->model->format, rows, g->cols);
+}
+
+/* Rows of dy turned (n, tokens) by x: a product by rows of x. */
+static struct num_product gradient_shape(const struct host_grad *g, int64_t n_tokens, int64_t n)
+{
+    return (struct num_product){
+        .m = n, .n = g->cols, .k = n_tokens, .lda = n_tokens, .ldb = g->ld_x, .ldc = g->cols};
+}
+
+static bool arranges_leaf(const struct host *k, const struct host_grad *g, int64_t leaf)
+{
+    const int64_t n_tokens = host_grad_span(k, g, leaf)->n;
+    const struct num_product p = gradient_shape(g, n_tokens, 1);
+    return is_large(k, n_tokens) && num_arranges(k->model->format, &p);
+}
+
+/* The layers of a list that share an input. */
+void host_arrange_inputs(struct host *k, struct host_grad *grad, int n)
+{
+    const struct host_grad *first = NULL;
+    for (int i = 0; i < n && k->buffer[HOST_ARRANGED_X]; i++) {
+        if (!grad[i].linear) continue;
+        if (!first) first = &grad[i];
+        grad[i].arranged = grad[i].x == first->x && grad[i].cols == first->cols &&
+                           grad[i].ld_x == first->ld_x && grad[i].span == first->span;
+    }
+    for (int64_t leaf = 0; first && leaf < k->n_leaves; leaf++) {
+        const struct host_span *rows = host_grad_span(k, first, leaf);
+        const struct num_product p = gradient_shape(first, rows->n, 1);
+        if (arranges_leaf(k, first, leaf))
+            num_arrange(k->model->format, &p, host_const_at(k, first->x, rows->row * first->ld_x),
+                        arranged_input(k, first, leaf));
+    }
+}
+
+bool host_arranged_leaf(const struct host *k, const struct host_grad *g, int64_t leaf, int64_t r0,
+                        int64_t n, float *dst, int thread)
+{
+    if (!g->arranged || !arranges_leaf(k, g, leaf)) return false;
+    const struct host_span *rows = host_grad_span(k, g, leaf);
+    const struct num_product p = gradient_shape(g, rows->n, n);
+    uint16_t *turned = host_thread(k, thread, HOST_TURNED);
+    num_turn_16(turned, rows->n, host_const_at(k, g->dy, rows->row * g->ld_dy + r0), g->ld_dy,
+                rows->n, n);
+    return num_gemm_arranged(k->model->format, &p, turned, arranged_input(k, g, leaf), dst);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A second operand that many products have in common, in the order in which the product library
+ * reads it fastest: written once, so that no product turns or packs it again.
+ *
+ * fp32: the transpose of an operand that is stored transposed; the library multiplies by rows of B
+ * an eighth faster than by its columns.  bfloat16: blocks of 64 columns, of pairs of rows, which
+ * is what the library's kernels load (its format BA16a64b2a: [n / 64][k / 32][16][64][2], zeros
+ * after the last row and column).  A block of 64 columns is one item of a parallel loop. */
+#include "library.h"
+#include "num_impl.h"
+
+#include <wsc/check.h>
+#include <wsc/num_math.h>
+
+#include <string.h>
+
+enum { COLS = NUM_ARRANGED_COLS, ROWS = NUM_ARRANGED_ROWS, TILE = NUM_TURN_TILE };
+
+static int64_t up_to(int64_t n, int64_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n)
+{
+    if (format == NUM_BF16) return up_to(k, ROWS) * up_to(n, COLS) * 2;
+    return format == NUM_FP32 ? k * n * 4 : 0;
+}
+
+bool num_arranges(enum num_format format, const struct num_product *p)
+{
+    if (p->m <= 0 || p->n <= 0 || p->k <= 0) return false;
+    if (format == NUM_FP32) return p->trans_b && !p->trans_a && num_library_prefers_rows();
+    return format == NUM_BF16 && num_library_has_arranged(p);
+}
+
+/* A tile, or what is left of one at an edge, word by word. */
+static void turn_words(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
+                       int64_t rows, int64_t cols)
+{
+    for (int64_t c = 0; c < cols; c++)
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(out + c * ld_out + r * 4, in + r * ld + c * 4, 4);
+}
+
+/* Words of 32 bits (rows, cols) to their transpose (cols, rows), strides in bytes.  By tiles, so
+ * that what a tile reads and writes stays in the cache.  An address need not be that of a word. */
+static void turn(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
+                 int64_t rows, int64_t cols)
+{
+    const bool here = num_has_turn();
+    for (int64_t r = 0; r < rows; r += TILE) {
+        const int64_t n_rows = rows - r < TILE ? rows - r : TILE;
+        for (int64_t c = 0; c < cols; c += TILE) {
+            const int64_t n_cols = cols - c < TILE ? cols - c : TILE;
+            char *to = out + c * ld_out + r * 4;
+            const char *from = in + r * ld + c * 4;
+            if (here && n_rows == TILE && n_cols == TILE)
+                num_turn(to, ld_out, from, ld);
+            else
+                turn_words(to, ld_out, from, ld, n_rows, n_cols);
+        }
+    }
+}
+
+/* Pairs of rows k, k + 1 of B, column by column: the words of @p out are [k / 2][64]. */
+NUM_CLONES static void pair_rows(uint16_t *restrict out, const uint16_t *restrict b, int64_t ldb,
+                                 int64_t k, int64_t n)
+{
+    for (int64_t r = 0; r + 1 < k; r += 2) {
+        const uint16_t *restrict low = b + r * ldb, *restrict high = low + ldb;
+        uint16_t *restrict to = out + r * COLS;
+        for (int64_t c = 0; c < n; c++) {
+            to[2 * c] = low[c];
+            to[2 * c + 1] = high[c];
+        }
+    }
+    for (int64_t c = 0; k % 2 && c < n; c++)
+        out[(k - 1) * COLS + 2 * c] = b[(k - 1) * ldb + c];
+}
+
+/* The same of an operand that is stored transposed: a pair is one word there. */
+static void pair_columns(uint16_t *out, const uint16_t *b, int64_t ldb, int64_t k, int64_t n)
+{
+    turn((char *)out, COLS * 4, (const char *)b, ldb * 2, n, k / 2);
+    for (int64_t c = 0; k % 2 && c < n; c++)
+        out[(k - 1) * COLS + 2 * c] = b[c * ldb + k - 1];
+}
+
+/* The words of a turned row are pairs of elements, of an even column and of the odd one after it.
+ */
+NUM_CLONES static void split(uint16_t *restrict even, uint16_t *restrict odd,
+                             const uint32_t *restrict words, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        even[i] = (uint16_t)words[i];
+        odd[i] = (uint16_t)(words[i] >> 16);
+    }
+}
+
+void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
+                 int64_t rows, int64_t cols)
+{
+    enum { SOME = 256 };
+    uint32_t words[TILE][SOME];
+    for (int64_t c = 0; c + 1 < cols; c += 2 * TILE) {
+        const int64_t left = (cols - c) / 2, n_words = left < TILE ? left : TILE;
+        for (int64_t r = 0; r < rows; r += SOME) {
+            const int64_t n = rows - r < SOME ? rows - r : SOME;
+            turn((char *)words, sizeof *words, (const char *)(in + r * ld + c), ld * 2, n, n_words);
+            for (int64_t i = 0; i < n_words; i++) {
+                uint16_t *even = out + (c + 2 * i) * ld_out + r;
+                split(even, even + ld_out, words[i], n);
+            }
+        }
+    }
+    for (int64_t r = 0; cols % 2 && r < rows; r++)
+        out[(cols - 1) * ld_out + r] = in[r * ld + cols - 1];
+}
+
+struct arrange_job {
+    enum num_format format;
+    const struct num_product *p;
+    const char *b;
+    char *out;
+};
+
+static void arrange_columns(void *ctx, int64_t i, int thread)
+{
+    const struct arrange_job *job = ctx;
+    const struct num_product *p = job->p;
+    const int64_t first = i * COLS, left = p->n - first, n = left < COLS ? left : COLS;
+    (void)thread;
+    if (job->format == NUM_FP32) {
+        turn(job->out + first * 4, p->n * 4, job->b + first * p->ldb * 4, p->ldb * 4, n, p->k);
+        return;
+    }
+    const int64_t k = up_to(p->k, ROWS), size = k * COLS;
+    uint16_t *out = (uint16_t *)(void *)job->out + i * size;
+    const uint16_t *b = (const uint16_t *)(const void *)job->b;
+    if (n < COLS || p->k < k) memset(out, 0, (size_t)size * sizeof *out);
+    if (p->trans_b)
+        pair_columns(out, b + first * p->ldb, p->ldb, p->k, n);
+    else
+        pair_rows(out, b + first, p->ldb, p->k, n);
+}
+
+void num_arrange(enum num_format format, const struct num_product *p, const void *b, void *out)
+{
+    struct arrange_job job = {format, p, b, out};
+    WSC_CHECK(num_arranges(format, p), "a product %lld x %lld x %lld takes no arranged operand",
+              (long long)p->m, (long long)p->n, (long long)p->k);
+    num_parallel((p->n + COLS - 1) / COLS, arrange_columns, &job);
+}
+
+bool num_gemm_arranged(enum num_format format, const struct num_product *p, const void *a,
+                       const void *arranged, float *c)
+{
+    struct num_product q = *p;
+    if (format == NUM_BF16)
+        return num_product_prepare(p, c) && num_library_bf16_arranged(p, a, arranged, c);
+    if (!num_arranges(format, p) || !num_product_prepare(p, c)) return false;
+    q.trans_b = false;
+    q.ldb = p->n;
+    num_library_gemm(&q, a, arranged, c);
+    return true;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The transpose of 16 x 16 words of 32 bits in the registers of AVX-512: pairs of words, then of
+ * pairs, are interleaved within quarters of the registers, then the quarters change places.
+ * arranged.c calls it where the processor has it and a tile is whole. */
+#include "num_impl.h"
+
+#if defined(__x86_64__)
+#    include <immintrin.h>
+
+#    define UNIT __attribute__((target("avx512f")))
+
+enum { N = NUM_TURN_TILE, HALF = N / 2 };
+
+bool num_has_turn(void)
+{
+    return __builtin_cpu_supports("avx512f");
+}
+
+/* Word c of rows 0 .. 3 of each group of four: register 4 g + c has it for columns c, c + 4, c + 8
+ * and c + 12, a quarter each. */
+UNIT static inline void interleave(__m512i x[N])
+{
+    __m512i pair[N];
+    for (int i = 0; i < N; i += 2) {
+        pair[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+        pair[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+    }
+    for (int i = 0; i < N; i += 4) {
+        x[i] = _mm512_unpacklo_epi64(pair[i], pair[i + 2]);
+        x[i + 1] = _mm512_unpackhi_epi64(pair[i], pair[i + 2]);
+        x[i + 2] = _mm512_unpacklo_epi64(pair[i + 1], pair[i + 3]);
+        x[i + 3] = _mm512_unpackhi_epi64(pair[i + 1], pair[i + 3]);
+    }
+}
+
+UNIT void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld)
+{
+    enum { EVEN = 0x88, ODD = 0xDD };
+    __m512i x[N];
+    for (int i = 0; i < N; i++)
+        x[i] = _mm512_loadu_si512(in + i * ld);
+    interleave(x);
+    for (int c = 0; c < 4; c++) {
+        const __m512i low = _mm512_shuffle_i32x4(x[c], x[c + 4], EVEN);
+        const __m512i high = _mm512_shuffle_i32x4(x[c], x[c + 4], ODD);
+        const __m512i low2 = _mm512_shuffle_i32x4(x[c + HALF], x[c + HALF + 4], EVEN);
+        const __m512i high2 = _mm512_shuffle_i32x4(x[c + HALF], x[c + HALF + 4], ODD);
+        char *to = out + c * ld_out;
+        _mm512_storeu_si512(to, _mm512_shuffle_i32x4(low, low2, EVEN));
+        _mm512_storeu_si512(to + 4 * ld_out, _mm512_shuffle_i32x4(high, high2, EVEN));
+        _mm512_storeu_si512(to + 8 * ld_out, _mm512_shuffle_i32x4(low, low2, ODD));
+        _mm512_storeu_si512(to + 12 * ld_out, _mm512_shuffle_i32x4(high, high2, ODD));
+    }
+}
+#else
+bool num_has_turn(void)
+{
+    return false;
+}
+
+void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld)
+{
+    (void)out;
+    (void)ld_out;
+    (void)in;
+    (void)ld;
+}
+#endif
