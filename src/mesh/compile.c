@@ -249,8 +249,8 @@ void mesh_remember(const struct mesh_pe *pe, const struct mesh_op *op, const str
         if (d[i]->n_dims > 1 || d[i]->stride[0] < 0) return;
         if (d[i]->kind != MESH_DSD_MEMORY) continue;
         if (!d[i]->len[0]) return;
-        f.bytes[i] = ((d[i]->len[0] - 1) * d[i]->stride[0] + 1) *
-                     mesh_type_bytes(type[i < 3 ? i : 2]);
+        f.bytes[i] =
+            ((d[i]->len[0] - 1) * d[i]->stride[0] + 1) * mesh_type_bytes(type[i < 3 ? i : 2]);
     }
     f.thread.flags &= (uint8_t)~MESH_COLLIDES;
     struct mesh_form *place = form_of(pe, op, f.key);

@@ -107,7 +107,7 @@ static void store_result(struct mesh_pe *pe, const struct mesh_thread *t, uint32
 
 /* One element; @p in and @p out are its queues, or NULL. */
 PART void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
-                    struct mesh_queue *in, struct mesh_queue *out)
+                  struct mesh_queue *in, struct mesh_queue *out)
 {
     uint32_t word = in ? mesh_take_wavelet(r, pe, t->in) : 0;
     uint32_t value = t->flags & MESH_SIMPLE ? simple_result(pe, t, word) : result(r, pe, t, word);
@@ -158,8 +158,7 @@ static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
 /* One element of an operation with a fabric operand, if its wavelet is there, its output queue has
  * room and the datapath has slots left. True when the thread may do something in the next cycle
  * without being woken: a wavelet that comes or leaves wakes the PE otherwise. */
-PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
-                               int *slots)
+PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t, int *slots)
 {
     if (t->left) {
         struct mesh_queue *in = t->in == MESH_NONE ? NULL : mesh_queue_of(pe, t->in);
@@ -355,7 +354,7 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 /* Does the PE do nothing in this cycle but an element of a copy or sum by one row, which is not its
  * last, and a wavelet up the ramp?  Then what is below, but for sleep, comes down to stream(). */
 PART bool only_streams(const struct mesh_region *r, const struct mesh_pe *pe,
-                                const struct mesh_thread *t)
+                       const struct mesh_thread *t)
 {
     const unsigned kind = t->flags & (MESH_FABRIC | MESH_SIMPLE | MESH_SENDS_CONTROL);
     return pe->threads == 1 && !pe->bulk_since && kind == (MESH_FABRIC | MESH_SIMPLE) &&

@@ -343,8 +343,8 @@ static inline bool is_plain(const struct mesh_channel *ch, uint64_t gate, int n)
 }
 
 /* Any wavelet, observed or not. */
-__attribute__((noinline)) static struct progress any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
-                                  struct progress so_far)
+__attribute__((noinline)) static struct progress
+any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct progress so_far)
 {
     struct passage p = {.r = r, .router = &r->router[at], .at = at, .used = so_far.used};
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
