@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Turns a vector operation as a task issues it into the form that a thread runs: addresses, steps
  * and row jumps of its descriptors, and what an element costs, from SIMD width and from operands
- * that lie in the same bank. Called by op.c when an operation is issued; pe.c runs the result. */
+ * that lie in the same bank.  Forms that repeat with other addresses and numbers are kept.  Called
+ * by op.c when an operation is issued; pe.c runs the result. */
 #include "compile.h"
 #include "alu.h"
 #include "mesh_state.h"
 #include "pool.h"
+
+#include <stddef.h>
+#include <string.h>
 
 /* From what a program writes to what a thread runs, once per issue. */
 
@@ -24,13 +28,16 @@ static int stride_limit(const struct mesh_dsd *d)
 /* SDK documentation, appendix "SIMD": two reads of a cycle must lie in different banks modulo 4;
  * banks are 16-bit words.  Both streams step alike, so the first elements decide; unlike steps are
  * not charged. */
-static bool reads_collide(const struct mesh_op *op)
+static bool compares_banks(const struct mesh_op *op)
 {
     const struct mesh_dsd *a = &op->a, *b = &op->b;
     if (a->kind != MESH_DSD_MEMORY || b->kind != MESH_DSD_MEMORY || mesh_is_map(op->code))
         return false;
-    if (a->stride[a->n_dims - 1] != b->stride[b->n_dims - 1]) return false;
-    return (a->address / 2) % 4 == (b->address / 2) % 4;
+    return a->stride[a->n_dims - 1] == b->stride[b->n_dims - 1];
+}
+static bool in_same_bank(const struct mesh_op *op)
+{
+    return (op->a.address / 2) % 4 == (op->b.address / 2) % 4;
 }
 
 /* Eighths of a cycle an element takes: the SIMD width of the operation, cut by the strides of its
@@ -132,7 +139,7 @@ static void set_operands(const struct mesh_pe *pe, struct mesh_thread *t, const 
     if (t->in != MESH_NONE || t->out != MESH_NONE) t->flags |= MESH_FABRIC;
     if (op->dst.control) t->flags |= MESH_SENDS_CONTROL;
     if (op->c.kind == MESH_DSD_MEMORY) t->flags |= MESH_C_IN_MEMORY;
-    if (reads_collide(op)) t->flags |= MESH_COLLIDES;
+    if (compares_banks(op) && in_same_bank(op)) t->flags |= MESH_COLLIDES;
     t->c = op->c.kind == MESH_DSD_MEMORY ? (uint32_t)op->c.address : op->c.scalar;
     t->number[0] = op->a.scalar;
     t->number[1] = op->b.scalar;
@@ -167,4 +174,85 @@ enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t 
     if (mesh_is_map(op->code) || !set_walks(t, op)) return copy_op(pe->region, op, t);
     if (op->code == MESH_FMOVS || op->code == MESH_FADDS) t->flags |= MESH_SIMPLE;
     return WSC_OK;
+}
+
+/* ---- forms that repeat ----------------------------------------------------------------------- */
+
+/* What of an operand of at most one dimension does not change from one operation to the next: its
+ * first four bytes (kind, dimensions, colour, control), length and stride. */
+static uint64_t key_of(const struct mesh_dsd *d)
+{
+    uint32_t head;
+    memcpy(&head, d, sizeof head);
+    return head | (uint64_t)d->len[0] << 32 | (uint64_t)(uint16_t)d->stride[0] << 48;
+}
+_Static_assert(offsetof(struct mesh_dsd, len) == sizeof(uint32_t) &&
+                   offsetof(struct mesh_op, dst) == sizeof(uint32_t),
+               "four bytes come before");
+
+/* The form that @p op would have, by the hash of its key; the top bit tells a key from none. */
+static struct mesh_form *form_of(const struct mesh_pe *pe, const struct mesh_op *op,
+                                 uint64_t key[MESH_OPERANDS + 1])
+{
+    uint32_t head; /* code, thread, tasks */
+    uint64_t hash = 0;
+    memcpy(&head, op, sizeof head);
+    key[0] = key_of(&op->dst);
+    key[1] = key_of(&op->a);
+    key[2] = key_of(&op->b);
+    key[3] = key_of(&op->c);
+    key[4] = head | (uint64_t)pe->binding << 32 | 1ULL << 63;
+    for (int i = 0; i <= MESH_OPERANDS; i++)
+        hash = (hash << 5 | hash >> 59) ^ key[i];
+    hash *= 0x9E3779B97F4A7C15ULL; /* 2^64 over the golden ratio */
+    return &pe->region->form[hash >> 60];
+}
+
+static bool is_routed(const struct mesh_pe *pe, const struct mesh_dsd *d)
+{
+    if (d->kind != MESH_DSD_IN && d->kind != MESH_DSD_OUT) return true;
+    return pe->region->m->router[pe->index].colours >> d->colour & 1U;
+}
+
+bool mesh_recall(const struct mesh_pe *pe, const struct mesh_op *op, struct mesh_thread *t)
+{
+    const struct mesh_dsd *d[MESH_OPERANDS] = {&op->dst, &op->a, &op->b, &op->c};
+    uint64_t key[MESH_OPERANDS + 1], differs = 0;
+    if (mesh_is_map(op->code)) return false;
+    const struct mesh_form *f = form_of(pe, op, key);
+    for (int i = 0; i <= MESH_OPERANDS; i++)
+        differs |= key[i] ^ f->key[i];
+    if (differs) return false;
+    for (int i = 0; i < MESH_OPERANDS; i++) {
+        const int64_t at = d[i]->address;
+        if (f->bytes[i] ? at < 0 || at & 1 || at + f->bytes[i] > pe->memory_bytes
+                        : !is_routed(pe, d[i]))
+            return false;
+    }
+    *t = f->thread;
+    for (int i = 0; i < 3; i++)
+        if (f->bytes[i]) t->at[i] = (uint16_t)d[i]->address;
+    t->c = f->bytes[3] ? (uint32_t)op->c.address : op->c.scalar;
+    t->number[0] = op->a.scalar;
+    t->number[1] = op->b.scalar;
+    if (f->compares_banks && in_same_bank(op)) t->flags |= MESH_COLLIDES;
+    return true;
+}
+
+void mesh_remember(const struct mesh_pe *pe, const struct mesh_op *op, const struct mesh_thread *t)
+{
+    const struct mesh_dsd *d[MESH_OPERANDS] = {&op->dst, &op->a, &op->b, &op->c};
+    const char *type = mesh_code_info[op->code].type;
+    struct mesh_form f = {.thread = *t, .compares_banks = compares_banks(op)};
+    if (t->op) return;
+    for (int i = 0; i < MESH_OPERANDS; i++) {
+        if (d[i]->n_dims > 1 || d[i]->stride[0] < 0) return;
+        if (d[i]->kind != MESH_DSD_MEMORY) continue;
+        if (!d[i]->len[0]) return;
+        f.bytes[i] =
+            ((d[i]->len[0] - 1) * d[i]->stride[0] + 1) * mesh_type_bytes(type[i < 3 ? i : 2]);
+    }
+    f.thread.flags &= (uint8_t)~MESH_COLLIDES;
+    struct mesh_form *place = form_of(pe, op, f.key);
+    *place = f;
 }

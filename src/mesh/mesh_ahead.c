@@ -14,16 +14,18 @@ enum { MOST_HOPS = 32 };
 unsigned mesh_inputs_of(const struct mesh *m, const struct mesh_channel *ch)
 {
     unsigned set = mesh_gate_rx(atomic_load_explicit(&ch->gate, memory_order_relaxed));
-    for (int i = 0; ch->extra >= 0 && i < m->extra[ch->extra].n; i++)
-        set |= m->extra[ch->extra].pos[i].rx;
+    const struct mesh_switch *s = mesh_switch_of(m, ch);
+    for (int i = 0; s && i < s->n; i++)
+        set |= s->pos[i].rx;
     return set;
 }
 
 unsigned mesh_outputs_of(const struct mesh *m, const struct mesh_channel *ch)
 {
     unsigned set = ch->tx;
-    for (int i = 0; ch->extra >= 0 && i < m->extra[ch->extra].n; i++)
-        set |= m->extra[ch->extra].pos[i].tx;
+    const struct mesh_switch *s = mesh_switch_of(m, ch);
+    for (int i = 0; s && i < s->n; i++)
+        set |= s->pos[i].tx;
     return set;
 }
 

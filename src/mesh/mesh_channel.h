@@ -22,10 +22,9 @@ static inline struct mesh_channel *mesh_channel_of(const struct mesh *m, int64_t
 static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now, unsigned side)
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
-    unsigned left_now = gate >> 32 == (uint64_t)(now + 1);
-    unsigned rx = left_now ? gate >> 16 & 255 : mesh_gate_rx(gate);
-    uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
-    return rx & side && n + left_now < MESH_FIFO;
+    const unsigned left_now = gate >> 32 == (uint64_t)(now + 1);
+    const uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
+    return (unsigned)gate >> (8 + 8 * left_now) & side && n + left_now < MESH_FIFO;
 }
 /* Wavelets in a channel whose gate is @p gate. */
 static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gate)

@@ -22,52 +22,91 @@
 
 /* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
  * they are fetched ahead in three steps, each by what the one before has brought. */
-enum { FIRST_AHEAD = 6, SECOND_AHEAD = 4, THIRD_AHEAD = 2 };
+enum { FIRST_AHEAD = MESH_FETCH_AHEAD, SECOND_AHEAD = 4, THIRD_AHEAD = 2 };
 
-static void fetch_first(const struct mesh_region *r, const struct mesh_visit *v)
+static inline int64_t place_of(struct mesh_visit v)
 {
-    __builtin_prefetch(&r->pe[v->at]);
-    if (v->router) __builtin_prefetch(&r->router[v->at]);
-    if (v->pe) __builtin_prefetch(&r->main[v->at]);
+    return v.what >> MESH_VISIT_BITS;
 }
 
-static void fetch_second(const struct mesh_region *r, const struct mesh_visit *v)
+static inline void fetch_first(const struct mesh_region *r, struct mesh_visit v)
 {
-    const struct mesh_pe *pe = &r->pe[v->at];
-    const struct mesh_channel *ch = &r->channel[r->router[v->at].first];
+    const int64_t at = place_of(v);
+    __builtin_prefetch(&r->pe[at]);
+    __builtin_prefetch(&r->pe[at].blocked);
+    __builtin_prefetch(&r->router[at]);
+    __builtin_prefetch(&r->main[at]);
+}
+
+static inline void fetch_second(const struct mesh_region *r, struct mesh_visit v)
+{
+    const int64_t at = place_of(v);
+    const struct mesh_pe *pe = &r->pe[at];
+    const struct mesh_channel *ch = &r->channel[r->router[at].first];
     for (int i = 0; i < 3; i++)
         __builtin_prefetch(pe->queue + i);
     for (int i = 0; i < 3; i++)
         __builtin_prefetch(ch + i);
-    if (v->pe && pe->threads > 1)
-        __builtin_prefetch(mesh_thread_at(r, v->at, __builtin_ctz(pe->threads & ~1U)));
+    if (v.what & MESH_VISIT_PE && pe->threads > 1)
+        __builtin_prefetch(mesh_thread_at(r, at, __builtin_ctz(pe->threads & ~1U)));
 }
 
-static void fetch_third(const struct mesh_region *r, const struct mesh_visit *v)
+/* Where the first wavelet of the router goes, and what the PE's operation reads, or will read if it
+ * is like the one before. */
+static inline void fetch_third(const struct mesh_region *r, struct mesh_visit v)
 {
-    const struct mesh_pe *pe = &r->pe[v->at];
-    if (v->pe && pe->threads)
-        __builtin_prefetch(pe->memory +
-                           mesh_thread_at(r, v->at, __builtin_ctz(pe->threads))->at[1]);
+    const int64_t at = place_of(v);
+    const struct mesh_pe *pe = &r->pe[at];
+    const struct mesh_router *router = &r->router[at];
+    const struct mesh_thread *t = &r->main[at];
+    const uint32_t below = (router->waiting & -router->waiting) - 1U;
+    const struct mesh_channel *ch =
+        &r->channel[router->first + __builtin_popcount(router->colours & below)];
+    if (router->waiting && ch->tx > MESH_RAMP) {
+        const int32_t to = ch->to[mesh_direction(ch->tx & ~MESH_RAMP) - 1];
+        __builtin_prefetch(&r->channel[to < 0 ? 0 : to]);
+    }
+    if (!(v.what & MESH_VISIT_PE)) return;
+    if (pe->threads && !(pe->threads & 1U)) t = mesh_thread_at(r, at, __builtin_ctz(pe->threads));
+    __builtin_prefetch(pe->memory + t->at[1]);
+    __builtin_prefetch(pe->memory + t->at[2]);
 }
 
-/* Takes the places of a block; @return how many. */
-static int list_visits(struct mesh_region *r, struct mesh_active *active, int64_t block)
+/* Lists at most @p most visits of a block in the order of their places; @return the end. */
+static struct mesh_visit *list(const struct mesh_region *r, const struct mesh_active *active,
+                               int64_t block, struct mesh_visit *v, const struct mesh_visit *most)
 {
-    const int64_t words = (int64_t)1 << (active->shift - 6), first = block * words;
-    struct mesh_visit *v = r->visit;
-    active->block[block] = false;
-    for (int64_t i = first; i < first + words && i < r->n_words; i++) {
-        struct mesh_active_word now = active->word[i];
-        active->word[i] = (struct mesh_active_word){0, 0};
-        for (uint64_t set = now.routers | now.pes; set; set &= set - 1) {
-            int bit = __builtin_ctzll(set);
-            *v++ = (struct mesh_visit){.at = (int32_t)(i * 64 + bit),
-                                       .router = now.routers >> bit & 1,
-                                       .pe = now.pes >> bit & 1};
+    const int64_t words = (int64_t)1 << (r->block_shift - 6), first = block * words;
+    const int64_t end = first + words < r->n_words ? first + words : r->n_words;
+    for (int64_t i = first; i < end; i++) {
+        const struct mesh_active_word now = active->word[i];
+        for (uint64_t set = now.routers | now.pes; set && v < most; set &= set - 1) {
+            const int bit = __builtin_ctzll(set);
+            const uint32_t router = now.routers >> bit & MESH_VISIT_ROUTER;
+            const uint32_t pe = now.pes >> bit << 1 & MESH_VISIT_PE;
+            *v++ = (struct mesh_visit){(uint32_t)(i * 64 + bit) << MESH_VISIT_BITS | router | pe};
         }
     }
-    return (int)(v - r->visit);
+    return v;
+}
+
+/* Takes the places of a block in cycle @p now; @return how many.  Behind them, for those who look
+ * ahead, stand some of the block that comes next along the wave, as far as they are known. */
+static int take_visits(struct mesh_region *r, int64_t now, int64_t block)
+{
+    const int64_t words = (int64_t)1 << (r->block_shift - 6), first = block * words;
+    const int64_t left = r->n_words - first;
+    struct mesh_active *active = mesh_active_in(r, now);
+    struct mesh_visit *end = list(r, active, block, r->visit, r->visit + (1LL << r->block_shift));
+    const int n = (int)(end - r->visit);
+    if (!n) return 0;
+    memset(&active->word[first], 0, (size_t)(left < words ? left : words) * sizeof *active->word);
+    struct mesh_visit *most = end + MESH_FETCH_AHEAD;
+    if (block && now + 1 < r->m->until)
+        end = list(r, mesh_active_in(r, now + 1), block - 1, end, most);
+    while (end < most)
+        *end++ = r->visit[n - 1];
+    return n;
 }
 
 /* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
@@ -76,11 +115,11 @@ static enum wsc_err visit(struct mesh_region *r, int n)
 {
     const struct mesh_visit *v = r->visit;
     for (int k = 0; k < n; k++, v++) {
-        if (k + FIRST_AHEAD < n) fetch_first(r, v + FIRST_AHEAD);
-        if (k + SECOND_AHEAD < n) fetch_second(r, v + SECOND_AHEAD);
-        if (k + THIRD_AHEAD < n) fetch_third(r, v + THIRD_AHEAD);
-        if (v->router) TRY(mesh_router_cycle(r, v->at));
-        if (v->pe) TRY(mesh_pe_cycle(r, v->at));
+        fetch_first(r, v[FIRST_AHEAD]);
+        fetch_second(r, v[SECOND_AHEAD]);
+        fetch_third(r, v[THIRD_AHEAD]);
+        if (v->what & MESH_VISIT_ROUTER) TRY(mesh_router_cycle(r, place_of(*v)));
+        if (v->what & MESH_VISIT_PE) TRY(mesh_pe_cycle(r, place_of(*v)));
     }
     return WSC_OK;
 }
@@ -107,14 +146,17 @@ static void region_at(struct mesh_region *r, int64_t now)
  */
 static void run_block(struct mesh_region *r, int64_t now, int64_t block)
 {
-    struct mesh_active *active = mesh_active_in(r, now);
     const bool feeds = r->first_source && r->first_source[block] < r->first_source[block + 1];
-    if ((!feeds && !active->block[block]) || now >= r->error_in) return;
+    if (now >= r->error_in) return;
+    if (feeds) {
+        region_at(r, now);
+        mesh_sources_cycle(r, block);
+    }
+    const int n = take_visits(r, now, block);
+    if (!n) return;
     region_at(r, now);
-    if (feeds) mesh_sources_cycle(r, block);
-    if (!active->block[block]) return;
     if (r->visited < now) r->visited = now;
-    const enum wsc_err rc = visit(r, list_visits(r, active, block));
+    const enum wsc_err rc = visit(r, n);
     if (!rc) return;
     r->rc = rc;
     r->error_in = now;
@@ -194,12 +236,13 @@ static bool source_can_send(const struct mesh *m)
 /* Does the region have visits or mail for one of the next cycles? */
 static bool is_active(const struct mesh_region *r)
 {
-    bool any = false;
+    uint64_t any = 0;
     for (int i = 0; i < 4; i++)
-        any = any || r->mail[i / 2][i % 2].any;
-    for (int k = 1; k <= MESH_LATENCY && !any; k++) {
-        const struct mesh_active *a = &r->active[(uint64_t)(r->now + k) % MESH_AHEAD];
-        any = memchr(a->block, 1, (size_t)r->n_blocks * sizeof *a->block);
+        any |= r->mail[i / 2][i % 2].any;
+    for (int k = 1; k <= MESH_LATENCY; k++) {
+        const struct mesh_active_word *w = r->active[(uint64_t)(r->now + k) % MESH_AHEAD].word;
+        for (int64_t i = 0; i < r->n_words && !any; i++)
+            any = w[i].routers | w[i].pes;
     }
     return any;
 }

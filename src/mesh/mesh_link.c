@@ -255,6 +255,7 @@ static void make_channel(struct mesh *m, int64_t i, int colour)
     ch->tx = at.tx;
     ch->colour = (uint8_t)colour;
     ch->extra = cell->extra - 1;
+    if (cell->extra && m->extra[cell->extra - 1].has_filter) ch->extra |= MESH_FILTERED;
     ch->queue = queue ? queue - 1 : MESH_NONE;
     connect(m, i, ch);
 }
@@ -359,7 +360,7 @@ static enum wsc_err link_sources(struct mesh *m)
 static int64_t block_of(const struct mesh_region *r, const struct mesh_source *s)
 {
     if (r->m->pe[s->router].region != r) return -1;
-    return (s->router - r->first) >> r->active[0].shift;
+    return (s->router - r->first) >> r->block_shift;
 }
 
 /* The sources of a region block by block, of each block in the order in which they were given: a

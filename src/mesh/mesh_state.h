@@ -61,7 +61,7 @@ struct mesh_channel {
     uint64_t entry[MESH_FIFO];
     _Atomic uint64_t gate; /* mesh_gate() */
     int32_t to[4];         /* channel east, west, north, south */
-    int32_t extra;         /* switch and filter, or -1 */
+    int32_t extra;         /* mesh_switch_of(), or -1 */
     _Atomic uint8_t tail;
     uint8_t tx, colour, queue;
 };
@@ -168,7 +168,9 @@ struct mesh_pe {
     int32_t memory_bytes, reserved;
     uint8_t data_blocked; /* set of input queues */
     bool running;         /* inside a task */
+    uint8_t spare[18];    /* so that the next PE starts with a line */
 };
+_Static_assert(sizeof(struct mesh_pe) == 2 * MESH_LINE, "a PE is two lines");
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
 
 /* What is bound at a PE: numbers plus 1, 0 for nothing; the colour of a queue as it is. */
@@ -222,23 +224,32 @@ struct mesh_bucket {
 
 _Static_assert(MESH_BATCH + MESH_LATENCY <= MESH_AHEAD, "visits of a batch, and those it leads to");
 
-/* Routers and PEs that have something to do in a cycle, 64 a word; blocks of 2^shift places that
- * are not empty are marked. */
+/* Routers and PEs that have something to do in a cycle, 64 a word. */
 struct mesh_active_word {
     uint64_t routers, pes;
 };
 struct mesh_active {
     struct mesh_active_word *word;
-    bool *block;
-    int shift;
+};
+
+/* An operation that was issued before: what of it does not change with addresses and numbers, and
+ * how a thread runs it.  Operands dst, a, b, c: a word each, then code, thread, tasks, binding of
+ * the PE; the bytes of each one in memory from its address on. */
+enum { MESH_OPERANDS = 4, MESH_FORMS = 16 }; /* 2^4: the top bits of a hash */
+struct mesh_form {
+    uint64_t key[MESH_OPERANDS + 1];
+    int32_t bytes[MESH_OPERANDS]; /* 0: not in memory */
+    bool compares_banks;          /* a and b are read at the same stride */
+    struct mesh_thread thread;
 };
 
 enum { MESH_MICRO_BLOCK = 512 }; /* places whose microthreads are made together */
 /* A place to visit: its router, its PE or both. */
+enum { MESH_VISIT_ROUTER = 1, MESH_VISIT_PE = 2, MESH_VISIT_BITS = 2 };
 struct mesh_visit {
-    int32_t at;
-    bool router, pe;
+    uint32_t what; /* the place, and below it what of it */
 };
+enum { MESH_FETCH_AHEAD = 6 }; /* visits before which the first lines of a place are fetched */
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAIL_WAKE. */
 enum { MESH_MAIL_WAKE = 1 << 30 };
@@ -268,10 +279,12 @@ struct mesh_region {
     struct mesh_active active[MESH_AHEAD]; /* by the cycle */
     struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */
     struct mesh_thread todo[MESH_TODO]; /* of the task that runs now */
+    struct mesh_form form[MESH_FORMS];  /* by the hash of the key */
     struct mesh_pool program, memory;   /* until mesh_clear; memory of PEs */
     int64_t first, n_words, n_timers;   /* first: PE of the fabric */
     int64_t n_blocks, south;            /* blocks of places; the first one of the last row */
-    struct mesh_visit *visit;           /* those of a block */
+    int block_shift;                    /* a block is 2^block_shift places */
+    struct mesh_visit *visit;           /* those of a block, and MESH_FETCH_AHEAD more */
     int32_t *source, *first_source;     /* of this region, by the block of their router */
     bool stray;       /* a wavelet for which a data-triggered operation has no vector */
     enum wsc_err rc;  /* why it cannot continue, and what is to be said */
@@ -330,6 +343,13 @@ struct mesh {
     struct mesh_sink *sink;
     int n_sinks;
 };
+/* In a channel's number of its switch: it has a filter. */
+enum { MESH_FILTERED = 1 << 30 };
+static inline struct mesh_switch *mesh_switch_of(const struct mesh *m,
+                                                 const struct mesh_channel *ch)
+{
+    return ch->extra < 0 ? NULL : &m->extra[ch->extra & ~MESH_FILTERED];
+}
 enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r);
 /* @p at names the place in the message. */
 enum wsc_err mesh_check_colour(struct mesh_rect at, int colour);

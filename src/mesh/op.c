@@ -288,9 +288,13 @@ static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
     int64_t n = 0;
-    TRY(mesh_check_op(pe, op, &n));
-    TRY(check_room(pe));
-    TRY(mesh_compile(pe, op, n, &pe->todo[pe->n_todo]));
+    struct mesh_thread *t = pe->running && pe->n_todo < MESH_TODO ? &pe->todo[pe->n_todo] : NULL;
+    if (!t || !mesh_recall(pe, op, t)) {
+        TRY(mesh_check_op(pe, op, &n));
+        TRY(check_room(pe));
+        TRY(mesh_compile(pe, op, n, t));
+        mesh_remember(pe, op, t);
+    }
     pe->n_todo++;
     return WSC_OK;
 }

@@ -18,7 +18,8 @@
 #include <string.h>
 
 /* What a PE does in a cycle, besides beginning tasks: nothing here is called more often than these
- * few functions, so they stand together where the compiler sees them. */
+ * few functions, so they stand together where the compiler sees them, each a part of its caller. */
+#define PART static inline __attribute__((always_inline))
 
 /* ---- one element of an operation with a fabric operand --------------------------------------- */
 
@@ -105,8 +106,8 @@ static void store_result(struct mesh_pe *pe, const struct mesh_thread *t, uint32
 }
 
 /* One element; @p in and @p out are its queues, or NULL. */
-static void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
-                    struct mesh_queue *in, struct mesh_queue *out)
+PART void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                  struct mesh_queue *in, struct mesh_queue *out)
 {
     uint32_t word = in ? mesh_take_wavelet(r, pe, t->in) : 0;
     uint32_t value = t->flags & MESH_SIMPLE ? simple_result(pe, t, word) : result(r, pe, t, word);
@@ -157,8 +158,7 @@ static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
 /* One element of an operation with a fabric operand, if its wavelet is there, its output queue has
  * room and the datapath has slots left. True when the thread may do something in the next cycle
  * without being woken: a wavelet that comes or leaves wakes the PE otherwise. */
-static inline bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
-                               int *slots)
+PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t, int *slots)
 {
     if (t->left) {
         struct mesh_queue *in = t->in == MESH_NONE ? NULL : mesh_queue_of(pe, t->in);
@@ -207,7 +207,7 @@ static bool step_trigger(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
     return step_memory(r, pe, t, slots);
 }
 
-static inline bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
+PART bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots)
 {
     struct mesh_thread *t = mesh_thread_of(r, pe, thread);
     if (mesh_trigger_waits(t)) return step_trigger(r, pe, t, slots);
@@ -217,11 +217,10 @@ static inline bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, i
 
 /* Threads take turns; each moves at most one wavelet, memory operations use what is left.  True
  * when something may follow in the next cycle without being woken. */
-static inline bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
+PART bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     int slots = MESH_SLOTS;
     bool busy = false;
-    if (pe->threads == 1) return step(r, pe, 0, &slots); /* mostly */
     unsigned before = (1U << pe->turn) - 1U, threads = pe->threads;
     unsigned set = threads & ~before, rest = threads & before;
     for (; set | rest; set &= set - 1) {
@@ -240,7 +239,7 @@ static inline bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 enum sending { SENT, NOT_YET, HELD_UP };
 
 /* The first wavelet of an output queue goes to the router if it can. */
-static inline enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
+PART enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
     struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + queue);
     uint64_t entry = q->entry[q->head];
@@ -257,9 +256,11 @@ static inline enum sending send_first(struct mesh_region *r, struct mesh_pe *pe,
 }
 
 /* Output queues take turns; at most one wavelet goes up the ramp.  True as above. */
-static bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
+PART bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     bool busy = false;
+    if (!(pe->out_used & (pe->out_used - 1U))) /* mostly */
+        return send_first(r, pe, __builtin_ctz(pe->out_used)) != HELD_UP;
     unsigned before = (1U << pe->out_turn) - 1U;
     unsigned set = pe->out_used & ~before, rest = pe->out_used & before;
     for (; set | rest; set &= set - 1) {
@@ -347,6 +348,54 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
     return WSC_OK;
 }
 
+/* ---- a stream on the main thread: most of what PEs do -----------------------------------------
+ */
+
+/* Does the PE do nothing in this cycle but an element of a copy or sum by one row, which is not its
+ * last, and a wavelet up the ramp?  Then what is below, but for sleep, comes down to stream(). */
+PART bool only_streams(const struct mesh_region *r, const struct mesh_pe *pe,
+                       const struct mesh_thread *t)
+{
+    const unsigned kind = t->flags & (MESH_FABRIC | MESH_SIMPLE | MESH_SENDS_CONTROL);
+    return pe->threads == 1 && !pe->bulk_since && kind == (MESH_FABRIC | MESH_SIMPLE) &&
+           t->ready_at <= r->now && t->left > 1 && !t->row && !r->m->watch;
+}
+
+/* The element, when its wavelet is there and its output queue has room. */
+PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+{
+    struct mesh_queue *in = t->in == MESH_NONE ? NULL : mesh_queue_of(pe, t->in);
+    struct mesh_queue *out = t->out == MESH_NONE ? NULL : mesh_queue_of(pe, MESH_N_IN + t->out);
+    if ((in && !has_data(in, r->now)) || (out && out->n == out->depth)) return false;
+    const uint32_t value = simple_result(pe, t, in ? mesh_take_wavelet(r, pe, t->in) : 0);
+    if (out) {
+        mesh_queue_push(out, value | r->ready_next);
+        pe->out_used |= (uint8_t)(1U << t->out);
+    } else {
+        store(pe, t->at[0], 's', value);
+    }
+    for (int i = 0; i < 3; i++)
+        t->at[i] = (uint16_t)(t->at[i] + t->step[i]);
+    t->left--;
+    pe->turn = 1;
+    r->stats.elements++;
+    mesh_did(r);
+    return true;
+}
+
+static void stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+{
+    bool busy = stream_element(r, pe, t);
+    if (pe->out_used && ramp_cycle(r, pe)) busy = true;
+    pe->hears = t->in == MESH_NONE ? 0 : (uint8_t)(1U << t->in);
+    if (busy)
+        mesh_visit_pe(r->next, pe - r->pe);
+    else if (pe->in_used)
+        await_wavelets(r, pe);
+}
+
+/* ---- a cycle -------------------------------------------------------------------------------- */
+
 /* A cycle of a PE: main thread, datapath, ramp, in this order; each sees the queues as the one
  * before left them, while wavelets of this cycle carry a later time. At the end the PE is visited
  * again in the next cycle, or sleeps until a timer, a wavelet or a router wakes it. */
@@ -354,6 +403,10 @@ enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
 {
     struct mesh_pe *pe = &r->pe[at];
     bool busy = false;
+    if (only_streams(r, pe, &r->main[at])) {
+        stream(r, pe, &r->main[at]);
+        return WSC_OK;
+    }
     mesh_see_turn(pe);
     if (pe->bulk_since) settle(r, pe);
     if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));

@@ -24,23 +24,16 @@ static int block_shift(const struct mesh *m)
     return shift;
 }
 
-static enum wsc_err new_active(const struct mesh_region *r, struct mesh_active *a, int shift)
-{
-    a->shift = shift;
-    TRY_NEW(a->word, WSC_MEM_MESH, r->n_words);
-    TRY_NEW(a->block, WSC_MEM_MESH, r->n_blocks);
-    return WSC_OK;
-}
-
 static enum wsc_err new_blocks(struct mesh_region *r)
 {
     const int shift = block_shift(r->m);
+    r->block_shift = shift;
     r->n_words = (r->n_pes + 63) / 64;
     r->n_blocks = ((r->n_pes - 1) >> shift) + 1;
     r->south = (r->n_pes - r->m->config.w) >> shift;
     for (int i = 0; i < MESH_AHEAD; i++)
-        TRY(new_active(r, &r->active[i], shift));
-    TRY_NEW(r->visit, WSC_MEM_MESH, 1LL << shift);
+        TRY_NEW(r->active[i].word, WSC_MEM_MESH, r->n_words);
+    TRY_NEW(r->visit, WSC_MEM_MESH, (1LL << shift) + MESH_FETCH_AHEAD);
     return WSC_OK;
 }
 
@@ -112,7 +105,6 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->mail[i / 2][i % 2].word);
     for (int i = 0; i < MESH_AHEAD; i++) {
         wsc_free(r->active[i].word);
-        wsc_free(r->active[i].block);
     }
     free_micro(r);
     wsc_free(r->visit);
@@ -135,7 +127,6 @@ void mesh_active_clear(struct mesh_region *r, int k)
     const struct mesh_active *a = &r->active[k];
     if (!a->word) return; /* of another process */
     memset(a->word, 0, (size_t)r->n_words * sizeof *a->word);
-    memset(a->block, 0, (size_t)r->n_blocks * sizeof *a->block);
 }
 
 void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats)
@@ -171,6 +162,7 @@ void mesh_region_clear(struct mesh_region *r)
     r->error_in = INT64_MAX;
     wsc_free(r->message);
     r->message = NULL;
+    memset(r->form, 0, sizeof r->form); /* bindings are numbered anew */
     mesh_pool_reset(&r->program);
 }
 

@@ -32,12 +32,10 @@ void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
 static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
 {
     a->word[at >> 6].routers |= 1ULL << (at & 63);
-    a->block[at >> a->shift] = true;
 }
 static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
 {
     a->word[at >> 6].pes |= 1ULL << (at & 63);
-    a->block[at >> a->shift] = true;
 }
 /* The list of visits of a cycle; MESH_AHEAD of them are used in turn. */
 static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
@@ -54,8 +52,9 @@ static inline bool mesh_is_own(const struct mesh_pe *pe)
 static inline struct mesh_thread *mesh_thread_at(const struct mesh_region *r, int64_t at,
                                                  int thread)
 {
-    if (!thread) return &r->main[at];
-    return &r->micro[thread - 1][at / MESH_MICRO_BLOCK][at % MESH_MICRO_BLOCK];
+    const uint64_t place = (uint64_t)at;
+    if (!thread) return &r->main[place];
+    return &r->micro[thread - 1][place / MESH_MICRO_BLOCK][place % MESH_MICRO_BLOCK];
 }
 static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
                                                  const struct mesh_pe *pe, int thread)

@@ -25,7 +25,6 @@ struct passage {
     struct mesh_router *router;
     int64_t at;
     unsigned used; /* set of outputs */
-    bool again;    /* something may move in the next cycle without being woken */
 };
 
 static bool is_here(const struct mesh_region *r, int64_t at)
@@ -34,17 +33,17 @@ static bool is_here(const struct mesh_region *r, int64_t at)
 }
 
 /* Whoever may send from side @p d from now on: the PE or a neighbour. */
-static void wake_sender(const struct passage *p, int d)
+static void wake_sender(struct mesh_region *r, const struct mesh_router *router, int64_t at, int d)
 {
-    int64_t sender = p->at + p->r->step[d];
+    const int64_t sender = at + r->step[d];
     if (d == 0)
-        mesh_visit_pe(p->r->next, p->at);
-    else if (!(p->router->neighbours >> d & 1U))
+        mesh_visit_pe(r->next, at);
+    else if (!(router->neighbours >> d & 1U))
         return; /* edge sources look by themselves */
-    else if (is_here(p->r, sender))
-        mesh_visit_router(p->r->next, sender);
+    else if (is_here(r, sender))
+        mesh_visit_router(r->next, sender);
     else
-        mesh_send_mail(p->r, sender, MESH_MAIL_WAKE);
+        mesh_send_mail(r, sender, MESH_MAIL_WAKE);
 }
 
 /* ---- filters --------------------------------------------------------------------------------- */
@@ -92,9 +91,8 @@ static bool turns_here(uint64_t entry)
 static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, uint64_t entry)
 {
     if (entry & MESH_CONTROL_BIT && (uint32_t)entry & not_for_pe) return true;
-    if (ch->extra < 0) return false;
-    const struct mesh_switch *s = &m->extra[ch->extra];
-    return s->has_filter && !filter_passes(s, entry);
+    const struct mesh_switch *s = mesh_switch_of(m, ch);
+    return s && s->has_filter && !filter_passes(s, entry);
 }
 
 /* ---- one wavelet ----------------------------------------------------------------------------- */
@@ -213,7 +211,8 @@ static uint32_t pop_command(const struct mesh_switch *s, uint32_t payload, bool 
 /* Executes the first command of a control wavelet; it leaves by the old position. */
 static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 {
-    struct mesh_switch *s = &m->extra[ch->extra];
+    struct mesh_switch *s = mesh_switch_of(m, ch);
+    if (!s) return false;
     if (s->has_filter && !turns_here(*entry)) filter_count(s, *entry);
     if (!(*entry & MESH_CONTROL_BIT) || s->n < 2) return false;
     uint32_t payload = (uint32_t)*entry;
@@ -240,14 +239,14 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
     int n = mesh_channel_count(ch, gate);
     if (turn_with_last(p, ch, gate)) moved = true;
     if (moved) {
-        const struct mesh_switch *s = &p->r->m->extra[ch->extra];
+        const struct mesh_switch *s = mesh_switch_of(p->r->m, ch);
         rx = s->pos[s->at].rx;
         ch->tx = s->pos[s->at].tx;
     }
     gate = mesh_gate(p->r->now + 1, before, rx, (unsigned)gate + 1);
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
     if (n == 1) p->router->waiting &= ~(1U << ch->colour);
-    if (moved || n == MESH_FIFO) wake_sender(p, mesh_direction((int)rx));
+    if (moved || n == MESH_FIFO) wake_sender(p->r, p->router, p->at, mesh_direction((int)rx));
 }
 
 /* The wavelet at the head goes to all its outputs. The PE gets it with its commands; the next
@@ -256,9 +255,8 @@ static enum wsc_err leave(struct passage *p, struct mesh_channel *ch, uint64_t e
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     unsigned set = turns_here(entry) ? 0 : ch->tx;
-    bool moved = false;
     if (set & MESH_RAMP && !kept) to_ramp(p, ch, entry);
-    if (ch->extra >= 0) moved = execute(p->r->m, ch, &entry);
+    const bool moved = execute(p->r->m, ch, &entry);
     for (set &= ~(unsigned)MESH_RAMP; set; set &= set - 1)
         TRY(to_side(p, ch, mesh_direction((int)set), entry));
     mesh_see_left(p->r->m, p->r->now, p->r->first + p->at, ch->colour);
@@ -279,98 +277,128 @@ static enum wsc_err raise_lost(const struct passage *p, const struct mesh_channe
                      pe->x, pe->y, ch->colour, mesh_direction_name(d));
 }
 
-/* ---- data on a fixed route: most of what moves ------------------------------------------------
+/* ---- data on a standing route: most of what moves ---------------------------------------------
  */
 
-/* Can the wavelet of @p ch leave by all outputs to links and queues of this region at once? */
-static inline bool plain_goes(const struct passage *p, const struct mesh_channel *ch)
+/* What a visit has come to: the outputs used so far, and whether the router is to be visited again
+ * without being woken. */
+struct progress {
+    unsigned used;
+    bool again;
+    enum wsc_err rc;
+};
+
+/* Can the wavelet go to the ramp, and over the one side of @p sides?  LOST also where an edge or
+ * another region is in the way. */
+static inline enum outcome look_out(const struct mesh_region *r, int64_t at,
+                                    const struct mesh_channel *ch, unsigned sides)
 {
-    const struct mesh_region *r = p->r;
-    if (ch->tx & p->used) return false;
+    bool open = true;
     if (ch->tx & MESH_RAMP) {
-        if (ch->queue == MESH_NONE) return false;
-        const struct mesh_queue *q = mesh_queue_of(&r->pe[p->at], ch->queue);
-        if (q->n >= q->depth) return false;
+        if (ch->queue == MESH_NONE) return LOST;
+        const struct mesh_queue *q = mesh_queue_of(&r->pe[at], ch->queue);
+        open = q->n < q->depth;
     }
-    for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
-        const int d = mesh_direction((int)set);
+    if (sides) {
+        const int d = mesh_direction((int)sides);
         const int32_t to = ch->to[d - 1];
-        if (to < 0 || !is_here(r, p->at + r->step[d]) ||
-            !mesh_channel_open(&r->channel[to], r->now, 1U << mesh_opposite[d]))
-            return false;
+        if (to < 0 || !is_here(r, at + r->step[d])) return LOST;
+        open = open && mesh_channel_open(&r->channel[to], r->now, 1U << mesh_opposite[d]);
     }
-    return true;
+    return open ? GOES : BLOCKED;
 }
 
-/* What leave() does, where no switch, filter, edge or other region has a part in it. */
-static inline void plain_leaves(struct passage *p, struct mesh_channel *ch, uint64_t gate, int n)
+/* What leave() and pop() do, where a wavelet of data goes to the ramp, over one side or both, and
+ * no filter, command, edge or other region has a part in it. @p n: wavelets in the channel. */
+static inline void pass(struct mesh_region *r, struct mesh_router *router, int64_t at,
+                        struct mesh_channel *ch, uint64_t gate, int n)
 {
-    struct mesh_region *r = p->r;
+    const unsigned sides = ch->tx & ~(unsigned)MESH_RAMP, rx = mesh_gate_rx(gate);
     const uint64_t data = (uint32_t)ch->entry[gate % MESH_FIFO];
-    const unsigned rx = mesh_gate_rx(gate);
-    p->used |= ch->tx;
     if (ch->tx & MESH_RAMP) {
-        struct mesh_pe *pe = &r->pe[p->at];
+        struct mesh_pe *pe = &r->pe[at];
         mesh_queue_push(mesh_queue_of(pe, ch->queue), data | r->ready_down);
         pe->in_used |= (uint8_t)(1U << ch->queue);
-        if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(r->arrival, p->at);
+        if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(r->arrival, at);
     }
-    for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
-        const int d = mesh_direction((int)set);
-        mesh_channel_push(r, p->at + r->step[d], &r->channel[ch->to[d - 1]], data | r->ready_hop);
+    if (sides) {
+        const int d = mesh_direction((int)sides);
+        mesh_channel_push(r, at + r->step[d], &r->channel[ch->to[d - 1]], data | r->ready_hop);
         r->stats.wavelet_hops++;
     }
     gate = mesh_gate(r->now + 1, rx, rx, (unsigned)gate + 1);
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
-    if (n == 1)
-        p->router->waiting &= ~(1U << ch->colour);
-    else
-        p->again = true;
-    if (n == MESH_FIFO) wake_sender(p, mesh_direction((int)rx));
+    if (n == 1) router->waiting &= ~(1U << ch->colour);
+    if (n == MESH_FIFO) wake_sender(r, router, at, mesh_direction((int)rx));
+}
+
+/* Data that leave by the outputs which the channel has now, one side at most; a turn behind them is
+ * executed with them. */
+static inline bool is_plain(const struct mesh_channel *ch, uint64_t gate, int n)
+{
+    const unsigned sides = ch->tx & ~(unsigned)MESH_RAMP;
+    uint64_t entries = ch->entry[gate % MESH_FIFO];
+    if (ch->extra >= 0 && n > 1) entries |= ch->entry[(gate + 1) % MESH_FIFO];
+    return !(entries & MESH_CONTROL_BIT) && ch->extra < MESH_FILTERED && !(sides & (sides - 1U));
+}
+
+/* Any wavelet, observed or not. */
+__attribute__((noinline)) static struct progress
+any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct progress so_far)
+{
+    struct passage p = {.r = r, .router = &r->router[at], .at = at, .used = so_far.used};
+    const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    const uint64_t entry = ch->entry[gate % MESH_FIFO];
+    int lost = 0;
+    mesh_see_channel(r->m, r->now, r->first + at, ch);
+    if (mesh_entry_ready(entry) > r->now) return (struct progress){p.used, true, WSC_OK};
+    const bool kept = kept_from_pe(r->m, ch, entry);
+    const enum outcome o = check_outputs(&p, ch, turns_here(entry) ? 0 : ch->tx, kept, &lost);
+    if (o == LOST) return (struct progress){p.used, false, raise_lost(&p, ch, lost)};
+    if (o == GOES) {
+        const bool more = mesh_channel_count(ch, gate) > 1;
+        const enum wsc_err rc = leave(&p, ch, entry, kept);
+        return (struct progress){p.used, so_far.again || more, rc};
+    }
+    mesh_see_held(r->m, r->now, r->first + at, ch->colour);
+    return (struct progress){p.used, so_far.again || o == WAITS_FOR_LINK, WSC_OK};
 }
 
 /* One colour at one router. */
-static enum wsc_err channel_cycle(struct passage *p, struct mesh_channel *ch)
+static inline struct progress channel_cycle(struct mesh_region *r, struct mesh_router *router,
+                                            int64_t at, struct mesh_channel *ch, struct progress p)
 {
-    uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
-    int n = mesh_channel_count(ch, gate), lost = 0;
-    uint64_t entry = ch->entry[gate % MESH_FIFO];
-    mesh_see_channel(p->r->m, p->r->now, p->r->first + p->at, ch);
-    if (mesh_entry_ready(entry) > p->r->now) {
-        p->again = true;
-        return WSC_OK;
+    const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    const int n = mesh_channel_count(ch, gate);
+    if (r->m->watch || !is_plain(ch, gate, n) || ch->tx & p.used) return any_passes(r, at, ch, p);
+    if (mesh_entry_ready(ch->entry[gate % MESH_FIFO]) > r->now) {
+        p.again = true;
+        return p;
     }
-    bool is_plain = !(entry & MESH_CONTROL_BIT) && ch->extra < 0;
-    if (is_plain && !p->r->m->watch && plain_goes(p, ch)) {
-        plain_leaves(p, ch, gate, n);
-        return WSC_OK;
-    }
-    bool kept = !is_plain && kept_from_pe(p->r->m, ch, entry);
-    enum outcome o = check_outputs(p, ch, turns_here(entry) ? 0 : ch->tx, kept, &lost);
-    if (o == GOES) {
-        p->again = p->again || n > 1;
-        return leave(p, ch, entry, kept);
-    }
-    if (o == LOST) return raise_lost(p, ch, lost);
-    p->again = p->again || o == WAITS_FOR_LINK;
-    mesh_see_held(p->r->m, p->r->now, p->r->first + p->at, ch->colour);
-    return WSC_OK;
+    const enum outcome o = look_out(r, at, ch, ch->tx & ~(unsigned)MESH_RAMP);
+    if (o == LOST) return any_passes(r, at, ch, p);
+    if (o == BLOCKED) return p;
+    p.used |= ch->tx;
+    p.again |= n > 1;
+    pass(r, router, at, ch, gate, n);
+    return p;
 }
 
 /* Colours take turns: the first one to choose changes every cycle. */
 enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
 {
     struct mesh_router *router = &r->router[at];
-    struct passage p = {.r = r, .router = router, .at = at};
-    uint32_t before = (1U << r->colour_turn) - 1U;
+    struct progress p = {0};
+    const uint32_t before = (1U << r->colour_turn) - 1U;
     uint32_t set = router->waiting & ~before, rest = router->waiting & before;
     for (; set | rest; set &= set - 1) {
         if (!set) {
             set = rest;
             rest = 0;
         }
-        int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
-        TRY(channel_cycle(&p, &r->channel[router->first + slot]));
+        const int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
+        p = channel_cycle(r, router, at, &r->channel[router->first + slot], p);
+        if (p.rc) return p.rc;
     }
     if (p.again) mesh_visit_router(r->next, at);
     return WSC_OK;

@@ -47,7 +47,7 @@ static void channel_state(struct mesh *m, struct mesh_stream *s, struct mesh_cha
     MESH_STREAM(s, gate);
     MESH_STREAM(s, tail);
     MESH_STREAM(s, ch->tx);
-    if (ch->extra >= 0) switch_state(s, &m->extra[ch->extra]);
+    if (ch->extra >= 0) switch_state(s, mesh_switch_of(m, ch));
     if (!mesh_stream_reads(s)) return;
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
     atomic_store_explicit(&ch->tail, tail, memory_order_relaxed);
