@@ -124,11 +124,24 @@ static double busiest_row(const struct cycles_layout *l)
     return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
 }
 
-/** Relative positions: the element of the head's table by distance to each score, and backward the
- *  score's gradient to that of the table. */
-static double relative(const struct cycles_layout *l)
+/** What is done to the scaled scores of a row of @p q before their softmax: the soft cap, its key's
+ *  position times the head's slope (what depends on the query alone no softmax sees), the element
+ *  of the head's table by distance. */
+static double shaping(const struct cycles_layout *l, double q)
 {
-    return l->relative ? score_rows(l) * (l->setup_add + busiest_row(l) / l->add) : 0;
+    const double add = l->setup_add + q / l->add;
+    const double cap =
+        l->setup_copy + q * (l->exp + l->divide + CYCLES_POLYNOMIAL) + l->setup_add + q / l->mul;
+    return (l->capped ? cap : 0) + (l->sloped ? CYCLES_SLOPE + add : 0) + (l->relative ? add : 0);
+}
+
+/** Backward: the derivative of the cap; slopes that train get the row's sum times the position, the
+ *  table each score's gradient. */
+static double shaping_gradient(const struct cycles_layout *l, double q)
+{
+    const double add = l->setup_add + q / l->add;
+    return (l->capped ? l->setup_copy + q * CYCLES_CAP_SLOPE : 0) +
+           (l->model->slopes && l->sloped ? CYCLES_SLOPE + add : 0) + (l->relative ? add : 0);
 }
 
 /** Two sums over the keys for each query, over the columns of a head. */
@@ -146,7 +159,7 @@ static double probabilities(const struct cycles_layout *l)
     const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
                        (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
     const bool rounds = l->on_mesh && l->model->softmax_16;
-    return score_rows(l) * (row + (rounds ? 2 * cycles_convert(l, q) : 0)) + relative(l) +
+    return score_rows(l) * (row + shaping(l, q) + (rounds ? 2 * cycles_convert(l, q) : 0)) +
            key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
 }
 
@@ -164,8 +177,8 @@ double cycles_attention_gradient(const struct cycles_layout *l, bool again)
     const double row = (l->setup_add + 2 * q / l->mul) + (l->setup_add + q / l->add) +
                        (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
                        (l->setup_add + q / l->mul) + 2;
-    double sum = contract_features(l) + score_rows(l) * row + relative(l) + key_sums(l, 1) +
-                 contract_keys(l) + 2 * contract_queries(l) +
+    double sum = contract_features(l) + score_rows(l) * (row + shaping_gradient(l, q)) +
+                 key_sums(l, 1) + contract_keys(l) + 2 * contract_queries(l) +
                  l->seqs * cycles_copy(l, l->heads.k * l->q);
     if (again) sum += contract_features(l) + probabilities(l);
     return sum;

@@ -176,6 +176,12 @@ static int n_norms(const struct model_head *head)
     return (head->input_norm != 0) + (head->norm != 0);
 }
 
+/** Logits of the vocabulary may have a soft cap, those of classes have none. */
+static bool caps(const struct cycles_layout *l, const struct model_head *head)
+{
+    return head->outputs == l->model->V;
+}
+
 static void one_head_forward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
     const struct model_head *head = &l->model->head[i];
@@ -185,6 +191,7 @@ static void one_head_forward(const struct cycles_layout *l, int i, struct cycles
     c->elementwise +=
         head_move(l, &h) +
         (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss(&h, out.k) : cycles_loss(&h, out.k));
+    if (caps(l, head)) c->elementwise += cycles_logit_cap(&h, out.k);
     if (head->bias) c->elementwise += cycles_bias(&h, out.k);
     c->elementwise += n_norms(head) * cycles_norm(&h);
     if (!head->dense) return;
@@ -309,6 +316,8 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->elementwise += head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) +
                       (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(&h, out.k)
                                                         : cycles_loss_gradient(&h, out.k));
+    if (caps(l, head))
+        c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
     if (head->bias)
         c->elementwise += trained_bias(l, head->output + 1, cycles_bias_gradient(&h, out.k, 1));
     c->elementwise += n_norms(head) * cycles_norm_gradient(&h);

@@ -172,6 +172,35 @@ double cycles_nonlinearity(const struct cycles_layout *l, double features)
                       plain ? RELU_CYCLES : l->exp + l->divide + CYCLES_POLYNOMIAL);
 }
 
+double cycles_cap(const struct cycles_layout *l, double n)
+{
+    return cycles_map(l, n, l->exp + l->divide + CYCLES_POLYNOMIAL) +
+           cycles_op(l->setup_add, n, l->mul);
+}
+
+double cycles_cap_gradient(const struct cycles_layout *l, double n)
+{
+    return cycles_map(l, n, CYCLES_CAP_SLOPE);
+}
+
+/** True where the model's logits have a soft cap. */
+static bool caps_logits(const struct cycles_layout *l)
+{
+    return l->model->zoo.final_logit_softcapping > 0;
+}
+
+/** Their scale over the cap is one product more. */
+double cycles_logit_cap(const struct cycles_layout *l, double logits)
+{
+    const double n = logits * l->t;
+    return caps_logits(l) ? cycles_op(l->setup_add, n, l->mul) + cycles_cap(l, n) : 0;
+}
+
+double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits)
+{
+    return caps_logits(l) ? cycles_cap_gradient(l, logits * l->t) : 0;
+}
+
 /** Four products and two sums of halves of the features. */
 double cycles_rotary(const struct cycles_layout *l, double features)
 {
