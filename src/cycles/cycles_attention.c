@@ -25,13 +25,25 @@ static double collisions(const struct cycles_layout *l)
     return odd && l->head_cols < 2 ? floor(l->seqs / 2) / l->seqs : 0;
 }
 
+/** Share of a cycle that the last one of an AXPY over the queries of a key leaves unused, on
+ * average over keys, of which as many are seen by one query of a PE as by each other number;
+ * without a mask all see all. */
+static double unused(const struct cycles_layout *l)
+{
+    double sum = 0;
+    if (!l->causal) return ceil(l->q / l->mac) - l->q / l->mac;
+    for (double n = 1; n <= l->q; n++)
+        sum += ceil(n / l->mac) - n / l->mac;
+    return sum / fmax(1, l->q);
+}
+
 /** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of
- * each, of which the last one is not full for every second number of queries. */
+ *  each. */
 static double key_axpy(const struct cycles_layout *l)
 {
     if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
     return fmax(l->start, cycles_fit.key_start) + (1 + collisions(l)) * l->q_mean / l->mac +
-           (1 - 1 / l->mac) / 2;
+           unused(l);
 }
 
 /** Per key one AXPY for each feature of the PE. */
@@ -69,12 +81,20 @@ static double contract_features(const struct cycles_layout *l)
     return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
 }
 
+/** Where a head is one column, its PEs round each row of their own scores to 16 bits before it is
+ *  used; plans leave conversions out. */
+static double own_rows(const struct cycles_layout *l)
+{
+    const bool rounds = l->on_mesh && l->value < 1;
+    return rounds ? l->heads_per_pe * cycles_convert(l, l->q_mean) : 0;
+}
+
 /** What a PE waits for until it has a key's row of scores.  In a loop of AXPYs the first column
  *  passes the next row on, in their gaps and beyond.  On the mesh by arriving data there are no
  *  gaps: the column that keeps the row sends it, in 16 bits rounds it, while it computes. */
 static double key_row(const struct cycles_layout *l)
 {
-    if (l->head_cols < 2) return 0;
+    if (l->head_cols < 2) return own_rows(l);
     if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
     if (!l->on_mesh) return l->q_mean + l->relay;
     const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
@@ -95,19 +115,40 @@ static struct cycles_side sent_scores(const struct cycles_layout *l)
         .n = l->tokens, .k = ceil(l->tokens / l->head_cols), .wide = l->head_cols > 1};
 }
 
-/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
-static double contract_queries(const struct cycles_layout *l)
-{
-    const struct cycles_side sent = sent_scores(l);
-    const double held = l->heads.k / l->heads_per_pe;
-    const double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
-    return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
-}
-
 bool cycles_keys_arrive(const struct cycles_layout *l)
 {
     const struct cycles_side sent = sent_scores(l);
     return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
+}
+
+/** Sums of keys on the mesh by arriving data: each ends at the row that owns its key, and that row
+ *  passes on those of the next key only then.  It adds what comes from either side and in 16 bits
+ *  rounds the result; AXPYs that run meanwhile take every second cycle of the datapath.  Keys of a
+ *  row follow each other; the first one of the next row waits for that before it, its way and its
+ *  rounding, while AXPYs have ended. */
+static double key_sums_end(const struct cycles_layout *l, double held)
+{
+    const double rows = fmin(l->seq_rows, l->tokens), sides = 2 - 2 / l->seq_rows;
+    const double rounds = l->value < 1 ? cycles_convert(l, held) : 0;
+    const double beside = l->value < 1 ? rounds - l->setup_copy : 0;
+    const double same = sides * held + rounds + beside + cycles_fit.key_same;
+    const double next = l->relay + held + rounds + cycles_fit.key_next;
+    return l->seq_rows > 1 ? (l->tokens - rows) * same + rows * next : 0;
+}
+
+/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys.  On the mesh the
+ *  AXPYs of a PE, with the rounding of its own keys, or the ends of the sums decide. */
+static double contract_queries(const struct cycles_layout *l)
+{
+    const struct cycles_side sent = sent_scores(l);
+    const double held = l->heads.k / l->heads_per_pe;
+    double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
+    if (l->on_mesh && cycles_keys_arrive(l)) {
+        const double own = l->tokens / l->seq_rows;
+        if (l->value < 1) one += own * (cycles_convert(l, held) - l->setup_copy);
+        one = fmax(one, key_sums_end(l, held));
+    }
+    return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
 }
 
 /** Rows of scores on a PE. */
