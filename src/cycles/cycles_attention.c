@@ -145,7 +145,7 @@ static double contract_queries(const struct cycles_layout *l)
     double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
     if (l->on_mesh && cycles_keys_arrive(l)) {
         const double own = l->tokens / l->seq_rows;
-        if (l->value < 1) one += own * (cycles_convert(l, held) - l->setup_copy);
+        if (l->value < 1) one += own * (cycles_convert(l, held) - l->setup_copy) + l->setup_copy;
         one = fmax(one, key_sums_end(l, held));
     }
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
@@ -204,11 +204,18 @@ static double probabilities(const struct cycles_layout *l)
            key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
 }
 
+/** The sums of the output begin at 0; in 16 bits they are rounded at the end, which plans leave
+ *  out. */
+static double output_sums(const struct cycles_layout *l)
+{
+    const double n = l->heads.k * l->q;
+    return l->seqs * (cycles_copy(l, n) + (l->on_mesh && l->value < 1 ? cycles_convert(l, n) : 0));
+}
+
 /** O = softmax(Q K') V. */
 double cycles_attention(const struct cycles_layout *l)
 {
-    return contract_features(l) + probabilities(l) + contract_keys(l) +
-           l->seqs * cycles_copy(l, l->heads.k * l->q);
+    return contract_features(l) + probabilities(l) + contract_keys(l) + output_sums(l);
 }
 
 /** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
@@ -219,8 +226,7 @@ double cycles_attention_gradient(const struct cycles_layout *l, bool again)
                        (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
                        (l->setup_add + q / l->mul) + 2;
     double sum = contract_features(l) + score_rows(l) * (row + shaping_gradient(l, q)) +
-                 key_sums(l, 1) + contract_keys(l) + 2 * contract_queries(l) +
-                 l->seqs * cycles_copy(l, l->heads.k * l->q);
+                 key_sums(l, 1) + contract_keys(l) + 2 * contract_queries(l) + output_sums(l);
     if (again) sum += contract_features(l) + probabilities(l);
     return sum;
 }
