@@ -86,7 +86,8 @@ static double contract_features(const struct cycles_layout *l)
 static double own_rows(const struct cycles_layout *l)
 {
     const bool rounds = l->on_mesh && l->value < 1;
-    return rounds ? l->heads_per_pe * cycles_convert(l, l->q_mean) : 0;
+    const double times = l->by_data ? l->heads_per_pe : l->heads.k; /* each AXPY of a loop */
+    return rounds ? times * cycles_convert(l, l->q_mean) : 0;
 }
 
 /** What a PE waits for until it has a key's row of scores.  In a loop of AXPYs the first column
@@ -143,6 +144,8 @@ static double contract_queries(const struct cycles_layout *l)
     const struct cycles_side sent = sent_scores(l);
     const double held = l->heads.k / l->heads_per_pe;
     double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
+    if (l->on_mesh && l->value < 1 && !l->by_data && l->head_cols < 2)
+        one += l->q * cycles_convert(l, l->tokens); /* a PE's own scores, query by query */
     if (l->on_mesh && cycles_keys_arrive(l)) {
         const double own = l->tokens / l->seq_rows;
         if (l->value < 1) one += own * (cycles_convert(l, held) - l->setup_copy) + l->setup_copy;
