@@ -67,6 +67,8 @@ struct cycles_layout {
     double q;            /**< tokens of a PE of one sequence */
     int stack;           /**< of the model, whose tokens these are */
     bool causal;         /**< its queries see the keys up to their own place, else all */
+    bool capped;         /**< its scores s become c tanh(s / c) */
+    bool sloped;         /**< its scores fall with the distance, by a slope for each head */
     bool relative;       /**< relative positions are added to its scores */
     double q_mean;       /**< queries of a PE that see a key, on average over keys */
     double qkv;          /**< features of queries, keys and values for each of queries */
@@ -152,6 +154,14 @@ double cycles_norm_input_gradient(const struct cycles_layout *l);
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
 /** The model's nonlinearity of @p features features a PE, or its derivative. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features);
+/** Soft cap of @p n 32-bit numbers of a PE that are divided by the cap already: tanh, times the
+ *  cap. */
+double cycles_cap(const struct cycles_layout *l, double n);
+/** Gradients of @p n of them, from the tanh that was kept. */
+double cycles_cap_gradient(const struct cycles_layout *l, double n);
+/** Soft cap of @p logits logits a PE, or backward its gradient; 0 where the model has none. */
+double cycles_logit_cap(const struct cycles_layout *l, double logits);
+double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits);
 /** Softmax over the row, @p features features a PE. */
 double cycles_softmax(const struct cycles_layout *l, double features);
 /** Gradient of a softmax over the row from its output. */

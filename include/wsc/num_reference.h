@@ -62,14 +62,18 @@ struct num_ref_attention {
     int64_t T, heads, d;
     double scale;   /**< of the scores */
     bool both_ways; /**< a query sees all keys; otherwise those up to its own place */
+    double cap;     /**< c of c tanh(scaled score / c); 0: none */
+    /** Of each head: times the key's position less the query's, added to the score (Press et al.
+     *  2022); NULL: none. */
+    const float *slope;
     const double *q, *k, *v;
 };
-/** out = softmax(scale Q K') V (Vaswani et al. 2017, eq. 1); @p p keeps the probabilities, of which
- *  those of keys that a query does not see are not written. */
+/** out = softmax(scale Q K', capped and raised) V (Vaswani et al. 2017, eq. 1); @p p keeps the
+ * probabilities, of which those of keys that a query does not see are not written. */
 void num_ref_attend(const struct num_ref_attention *a, double *p, double *out);
 /** dQ +=, dK +=, dV += from the gradient @p dout of the output and the probabilities @p p of
- *  num_ref_attend(): dP = dout V', dS = P (dP - sum P dP), dQ = scale dS K, dK = scale dS' Q, dV =
- *  P' dout. */
+ *  num_ref_attend(): dP = dout V', dS = P (dP - sum P dP) times the derivative of the cap, dQ =
+ *  scale dS K, dK = scale dS' Q, dV = P' dout. */
 void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p, const double *dout,
                              double *dq, double *dk, double *dv);
 

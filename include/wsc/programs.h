@@ -47,6 +47,8 @@ struct programs_case {
     int64_t tokens, samples, features, heads, head_dim, vocab; /**< of a transformer's operations */
     bool backward;                                             /**< the gradient instead */
     bool both_ways;      /**< attention without a causal mask, as encoders have it */
+    double softcap;      /**< c of c tanh(score / c) of attention's scores; 0: none */
+    bool alibi;          /**< scores fall with the distance by slopes of ALiBi; not both ways */
     int64_t room;        /**< 32-bit sums that fit a PE beside its tiles, for sums over tokens; 0:
                               by the features of the case */
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */

@@ -48,16 +48,17 @@ static void describe_case(const struct app_mesh *o, char text[CASE_BYTES])
         text, CASE_BYTES,
         "%s%s%s --fabric %dx%d --arch %s --half %s --format %s --pass %s --words %lld --m %lld "
         "--n %lld --k %lld --length %lld --calls %lld --tokens %lld --samples %lld --features %lld "
-        "--heads %lld --head_dim %lld --vocab %lld --groups %lld --both_ways %d --density %.17g "
+        "--heads %lld --head_dim %lld --vocab %lld --groups %lld --both_ways %d --softcap %.17g "
+        "--alibi %d --density %.17g "
         "--seed %lld --explain %s --heatmap %s --trace %s --trace_pe %s --trace_events %lld",
         o->what, c->algo ? " --algo " : "", c->algo ? c->algo : "", c->w, c->h, arch[o->arch],
         half[o->half], format[o->format], pass[o->pass], (long long)c->words, (long long)c->m,
         (long long)c->n, (long long)c->k, (long long)c->length, (long long)c->calls,
         (long long)c->tokens, (long long)c->samples, (long long)c->features, (long long)c->heads,
-        (long long)c->head_dim, (long long)c->vocab, (long long)c->groups, c->both_ways, c->density,
-        (long long)o->seed, yes(o->show.explain), yes(o->show.heatmap != NULL),
-        yes(o->show.trace != NULL), o->show.trace_pe ? o->show.trace_pe : "-",
-        (long long)o->show.trace_events);
+        (long long)c->head_dim, (long long)c->vocab, (long long)c->groups, c->both_ways, c->softcap,
+        c->alibi, c->density, (long long)o->seed, yes(o->show.explain),
+        yes(o->show.heatmap != NULL), yes(o->show.trace != NULL),
+        o->show.trace_pe ? o->show.trace_pe : "-", (long long)o->show.trace_events);
 }
 
 /* The executable, by its bytes: tasks are called by their place in it. */

@@ -420,6 +420,12 @@ const struct app_option app_options[] = {
      .preset_why = "the divisor of the width below its square root"},
     {APP_ON_MESH, "both_ways", APP_FLAG, NULL, SHAPES, AT(mesh, c.both_ways), .needs = KERNEL_ONLY,
      .help = "attention without a causal mask, as encoders have it"},
+    {APP_ON_MESH, "softcap", APP_REAL, "C", SHAPES, AT(mesh, c.softcap), .low = 0.001, .high = 1e6,
+     .needs = KERNEL_ONLY, .help = "scores of attention s become C tanh(s / C)",
+     .preset_why = "none"},
+    {APP_ON_MESH, "alibi", APP_FLAG, NULL, SHAPES, AT(mesh, c.alibi),
+     .needs = KERNEL_ONLY " !both_ways",
+     .help = "scores of attention fall with the distance, by a slope for each head (ALiBi)"},
     {APP_ON_MESH, "density", APP_REAL, "D", SHAPES, AT(mesh, c.density), .low = 0.001, .high = 1,
      .preset = "1", .needs = KERNEL_ONLY,
      .help =

@@ -25,13 +25,25 @@ static double collisions(const struct cycles_layout *l)
     return odd && l->head_cols < 2 ? floor(l->seqs / 2) / l->seqs : 0;
 }
 
+/** Share of a cycle that the last one of an AXPY over the queries of a key leaves unused, on
+ * average over keys, of which as many are seen by one query of a PE as by each other number;
+ * without a mask all see all. */
+static double unused(const struct cycles_layout *l)
+{
+    double sum = 0;
+    if (!l->causal) return ceil(l->q / l->mac) - l->q / l->mac;
+    for (double n = 1; n <= l->q; n++)
+        sum += ceil(n / l->mac) - n / l->mac;
+    return sum / fmax(1, l->q);
+}
+
 /** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of
- * each, of which the last one is not full for every second number of queries. */
+ *  each. */
 static double key_axpy(const struct cycles_layout *l)
 {
     if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
     return fmax(l->start, cycles_fit.key_start) + (1 + collisions(l)) * l->q_mean / l->mac +
-           (1 - 1 / l->mac) / 2;
+           unused(l);
 }
 
 /** Per key one AXPY for each feature of the PE. */
@@ -69,12 +81,21 @@ static double contract_features(const struct cycles_layout *l)
     return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
 }
 
+/** Where a head is one column, its PEs round each row of their own scores to 16 bits before it is
+ *  used; plans leave conversions out. */
+static double own_rows(const struct cycles_layout *l)
+{
+    const bool rounds = l->on_mesh && l->value < 1;
+    const double times = l->by_data ? l->heads_per_pe : l->heads.k; /* each AXPY of a loop */
+    return rounds ? times * cycles_convert(l, l->q_mean) : 0;
+}
+
 /** What a PE waits for until it has a key's row of scores.  In a loop of AXPYs the first column
  *  passes the next row on, in their gaps and beyond.  On the mesh by arriving data there are no
  *  gaps: the column that keeps the row sends it, in 16 bits rounds it, while it computes. */
 static double key_row(const struct cycles_layout *l)
 {
-    if (l->head_cols < 2) return 0;
+    if (l->head_cols < 2) return own_rows(l);
     if (!l->by_data) return l->q_mean + fmax(0, l->q_mean - l->start / cycles_fit.pass_hidden);
     if (!l->on_mesh) return l->q_mean + l->relay;
     const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
@@ -95,19 +116,42 @@ static struct cycles_side sent_scores(const struct cycles_layout *l)
         .n = l->tokens, .k = ceil(l->tokens / l->head_cols), .wide = l->head_cols > 1};
 }
 
-/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. */
-static double contract_queries(const struct cycles_layout *l)
-{
-    const struct cycles_side sent = sent_scores(l);
-    const double held = l->heads.k / l->heads_per_pe;
-    const double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
-    return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
-}
-
 bool cycles_keys_arrive(const struct cycles_layout *l)
 {
     const struct cycles_side sent = sent_scores(l);
     return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
+}
+
+/** Sums of keys on the mesh by arriving data: each ends at the row that owns its key, and that row
+ *  passes on those of the next key only then.  It adds what comes from either side and in 16 bits
+ *  rounds the result; AXPYs that run meanwhile take every second cycle of the datapath.  Keys of a
+ *  row follow each other; the first one of the next row waits for that before it, its way and its
+ *  rounding, while AXPYs have ended. */
+static double key_sums_end(const struct cycles_layout *l, double held)
+{
+    const double rows = fmin(l->seq_rows, l->tokens), sides = 2 - 2 / l->seq_rows;
+    const double rounds = l->value < 1 ? cycles_convert(l, held) : 0;
+    const double beside = l->value < 1 ? rounds - l->setup_copy : 0;
+    const double same = sides * held + rounds + beside + cycles_fit.key_same;
+    const double next = l->relay + held + rounds + cycles_fit.key_next;
+    return l->seq_rows > 1 ? (l->tokens - rows) * same + rows * next : 0;
+}
+
+/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys.  On the mesh the
+ *  AXPYs of a PE, with the rounding of its own keys, or the ends of the sums decide. */
+static double contract_queries(const struct cycles_layout *l)
+{
+    const struct cycles_side sent = sent_scores(l);
+    const double held = l->heads.k / l->heads_per_pe;
+    double one = cycles_outer(l, l->q, held, &sent, l->head_cols);
+    if (l->on_mesh && l->value < 1 && !l->by_data && l->head_cols < 2)
+        one += l->q * cycles_convert(l, l->tokens); /* a PE's own scores, query by query */
+    if (l->on_mesh && cycles_keys_arrive(l)) {
+        const double own = l->tokens / l->seq_rows;
+        if (l->value < 1) one += own * (cycles_convert(l, held) - l->setup_copy) + l->setup_copy;
+        one = fmax(one, key_sums_end(l, held));
+    }
+    return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
 }
 
 /** Rows of scores on a PE. */
@@ -124,11 +168,24 @@ static double busiest_row(const struct cycles_layout *l)
     return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
 }
 
-/** Relative positions: the element of the head's table by distance to each score, and backward the
- *  score's gradient to that of the table. */
-static double relative(const struct cycles_layout *l)
+/** What is done to the scaled scores of a row of @p q before their softmax: the soft cap, its key's
+ *  position times the head's slope (what depends on the query alone no softmax sees), the element
+ *  of the head's table by distance. */
+static double shaping(const struct cycles_layout *l, double q)
 {
-    return l->relative ? score_rows(l) * (l->setup_add + busiest_row(l) / l->add) : 0;
+    const double add = l->setup_add + q / l->add;
+    const double cap =
+        l->setup_copy + q * (l->exp + l->divide + CYCLES_POLYNOMIAL) + l->setup_add + q / l->mul;
+    return (l->capped ? cap : 0) + (l->sloped ? CYCLES_SLOPE + add : 0) + (l->relative ? add : 0);
+}
+
+/** Backward: the derivative of the cap; slopes that train get the row's sum times the position, the
+ *  table each score's gradient. */
+static double shaping_gradient(const struct cycles_layout *l, double q)
+{
+    const double add = l->setup_add + q / l->add;
+    return (l->capped ? l->setup_copy + q * CYCLES_CAP_SLOPE : 0) +
+           (l->model->slopes && l->sloped ? CYCLES_SLOPE + add : 0) + (l->relative ? add : 0);
 }
 
 /** Two sums over the keys for each query, over the columns of a head. */
@@ -146,15 +203,22 @@ static double probabilities(const struct cycles_layout *l)
     const double row = 2 * (l->setup_add + q / l->mul) + (l->setup_copy + q * l->exp) +
                        (l->setup_add + q / l->add) + (l->setup_add + q / l->mul) + 3;
     const bool rounds = l->on_mesh && l->model->softmax_16;
-    return score_rows(l) * (row + (rounds ? 2 * cycles_convert(l, q) : 0)) + relative(l) +
+    return score_rows(l) * (row + shaping(l, q) + (rounds ? 2 * cycles_convert(l, q) : 0)) +
            key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
+}
+
+/** The sums of the output begin at 0; in 16 bits they are rounded at the end, which plans leave
+ *  out. */
+static double output_sums(const struct cycles_layout *l)
+{
+    const double n = l->heads.k * l->q;
+    return l->seqs * (cycles_copy(l, n) + (l->on_mesh && l->value < 1 ? cycles_convert(l, n) : 0));
 }
 
 /** O = softmax(Q K') V. */
 double cycles_attention(const struct cycles_layout *l)
 {
-    return contract_features(l) + probabilities(l) + contract_keys(l) +
-           l->seqs * cycles_copy(l, l->heads.k * l->q);
+    return contract_features(l) + probabilities(l) + contract_keys(l) + output_sums(l);
 }
 
 /** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
@@ -164,9 +228,8 @@ double cycles_attention_gradient(const struct cycles_layout *l, bool again)
     const double row = (l->setup_add + 2 * q / l->mul) + (l->setup_add + q / l->add) +
                        (l->setup_add + q / l->mul) + (l->setup_add + 2 * q / l->add) +
                        (l->setup_add + q / l->mul) + 2;
-    double sum = contract_features(l) + score_rows(l) * row + relative(l) + key_sums(l, 1) +
-                 contract_keys(l) + 2 * contract_queries(l) +
-                 l->seqs * cycles_copy(l, l->heads.k * l->q);
+    double sum = contract_features(l) + score_rows(l) * (row + shaping_gradient(l, q)) +
+                 key_sums(l, 1) + contract_keys(l) + 2 * contract_queries(l) + output_sums(l);
     if (again) sum += contract_features(l) + probabilities(l);
     return sum;
 }

@@ -44,13 +44,24 @@ static double cached_scores(const struct cycles_layout *l, double held)
            cycles_row_sum(l, l->head_cols, l->heads_per_pe * held);
 }
 
+/** What is done to the scores of a PE before their softmax: the soft cap, the vector of the keys'
+ *  positions times the head's slope, the elements of the head's table by distance. */
+static double cached_shaping(const struct cycles_layout *l, double held)
+{
+    const double words = l->heads_per_pe * held;
+    return (l->capped ? cycles_cap(l, words) : 0) +
+           (l->sloped ? l->heads_per_pe * cycles_axpy(l, held) : 0) +
+           (l->relative ? cycles_sum(l, words) : 0);
+}
+
 /** Maximum and sum over all keys of the text, which lie on @p rows rows. */
 static double cached_probabilities(const struct cycles_layout *l, double held, double rows)
 {
     const double words = l->heads_per_pe * held;
     const double across = cycles_row_sum(l, rows, l->heads_per_pe);
-    return 2 * (cycles_sum(l, words) + across) + 2 * cycles_mul(l, words) +
-           cycles_map(l, words, l->exp) + cycles_map(l, l->heads_per_pe, l->divide);
+    return cached_shaping(l, held) + 2 * (cycles_sum(l, words) + across) +
+           2 * cycles_mul(l, words) + cycles_map(l, words, l->exp) +
+           cycles_map(l, l->heads_per_pe, l->divide);
 }
 
 /** Values of a PE times their probabilities, added up over the rows. */
@@ -87,10 +98,13 @@ double cycles_cached_attention(const struct cycles_layout *l)
     return attend(l, &k) + exchange(l, &k);
 }
 
+/* Scores towards the encoder's output are only scaled. */
 double cycles_cached_cross(const struct cycles_layout *l)
 {
+    struct cycles_layout plain = *l;
+    plain.capped = plain.sloped = plain.relative = false;
     const double beams = fmax(1, (double)l->generated.n_beams);
     const struct keys k =
         keys_of(l, (double)l->generated.n_memory, l->of_stack[l->stack - 1], beams * l->tokens);
-    return attend(l, &k);
+    return attend(&plain, &k);
 }

@@ -27,6 +27,7 @@ struct cycles_layout cycles_cross_layout(const struct cycles_layout *l)
     x.tokens = (double)l->model->stack[l->stack - 1].T;
     x.causal = false;
     x.q_mean = x.q;
+    x.capped = x.sloped = x.relative = false;
     return x;
 }
 

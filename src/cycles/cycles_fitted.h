@@ -31,6 +31,8 @@
     XX(key_start, 0.5, "max(start, key_start), keys that the first row passes on",                 \
        "contract_features, contract_keys")                                                         \
     XX(row_ahead, 4, "row_relays k / rows - row_ahead - start, on the mesh", "contract_keys")      \
+    XX(key_same, 1, "key_same cycles of each key of one row, on the mesh", "contract_queries")     \
+    XX(key_next, 2, "key_next cycles of the first key of a row, on the mesh", "contract_queries")  \
     XX(turn_hidden, 0.35, "turns - 1 - turn_hidden, on the mesh", "waits")                         \
     XX(value_relay, 0.4, "value_relay (t - 1), AXPYs of two cycles, on the mesh",                  \
        "grad by columns")                                                                          \

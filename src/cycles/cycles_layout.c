@@ -188,7 +188,9 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
                                 .lanes = lanes,
                                 .rows = (double)w->pe_rows,
                                 .slices = 1,
-                                .relative = model->buckets > 0};
+                                .capped = model->zoo.attention_logit_softcapping > 0,
+                                .sloped = model->zoo.position_embedding_type == ZOO_POSITION_ALIBI,
+                                .relative = model->buckets > 0 && !model->slopes};
     set_rates(l, w, model->format);
     l->cols = floor((double)w->pe_cols / lanes);
     l->hidden = cycles_side_of(l, model->C);

@@ -8,6 +8,7 @@
 #include "cycles_adapter.h"
 #include "cycles_cached.h"
 #include "cycles_cross.h"
+#include "cycles_experts.h"
 #include "cycles_layout.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"
@@ -48,21 +49,12 @@ static double embedding(const struct cycles_layout *l)
 
 /* ---- feed-forward networks ------------------------------------------------------------------- */
 
-/** The layout for an expert: the tokens that choose it, spread evenly. */
-static struct cycles_layout expert_layout(const struct cycles_layout *l)
-{
-    const struct model *m = l->model;
-    struct cycles_layout e = *l;
-    if (m->experts) e.t = ceil(l->t * (double)m->active_experts / (double)m->experts);
-    return e;
-}
-
 /** @p one of every network: those that are chosen with the tokens of @p e, shared ones with all. */
 static double all_networks(const struct cycles_layout *l,
                            double (*one)(const struct cycles_layout *l))
 {
     const struct model *m = l->model;
-    const struct cycles_layout e = expert_layout(l);
+    const struct cycles_layout e = cycles_expert_layout(l);
     if (!m->experts) return one(l);
     return (double)m->experts * one(&e) + (double)m->shared_experts * one(l);
 }
@@ -113,45 +105,6 @@ static double activation_gradient(const struct cycles_layout *l)
     return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? 2 * cycles_mul_tiles(l, n) : 0);
 }
 
-/** What a router makes of @p k logits a PE of each token, with two functions where the weights have
- *  one of their own. Hash routing has the logits and their softmax too, of which nothing depends.
- */
-static double router_maps(const struct cycles_layout *l, double k,
-                          double map(const struct cycles_layout *l, enum zoo_router_map which,
-                                     double k))
-{
-    const struct zoo_moe *moe = &l->model->zoo.moe;
-    if (moe->routing_algorithm == ZOO_ROUTING_HASH) return map(l, ZOO_ROUTER_SOFTMAX, k);
-    return map(l, moe->router_selection_nonlinearity, k) +
-           (moe->expert_weighting_nonlinearity != moe->router_selection_nonlinearity
-                ? map(l, moe->expert_weighting_nonlinearity, k)
-                : 0);
-}
-
-/** Scores of the experts, what chooses and weighs them; adding up what the chosen ones give. */
-static double routing(const struct cycles_layout *l)
-{
-    const struct model *m = l->model;
-    const struct cycles_side experts = cycles_side_of(l, m->experts);
-    const double active = (double)model_active_ffns(m), n = l->hidden.k * l->t;
-    if (!m->experts) return 0;
-    return cycles_product(l, &l->hidden, experts.n, cycles_density_of(l, MODEL_ROUTER_W)) +
-           router_maps(l, experts.k, cycles_router_map) + active * cycles_op(l->setup, n, l->mac) +
-           (m->zoo.moe.probability_before_ffn ? active * cycles_mul(l, n) : 0);
-}
-
-static double routing_gradient(const struct cycles_layout *l)
-{
-    const struct model *m = l->model;
-    const struct cycles_side experts = cycles_side_of(l, m->experts);
-    const double active = (double)model_active_ffns(m), n = l->hidden.k * l->t;
-    if (!m->experts) return 0;
-    return cycles_product(l, &experts, l->hidden.n, cycles_density_of(l, MODEL_ROUTER_W)) +
-           router_maps(l, experts.k, cycles_router_map_gradient) +
-           (m->zoo.moe.probability_before_ffn ? active * cycles_mul(l, n) : 0) +
-           cycles_kind_gradient(l, &l->hidden, &experts, MODEL_ROUTER_W);
-}
-
 /* ---- head ------------------------------------------------------------------------------------ */
 
 /** The layout of the tokens that go through head @p i, spread evenly over the rows. */
@@ -176,6 +129,12 @@ static int n_norms(const struct model_head *head)
     return (head->input_norm != 0) + (head->norm != 0);
 }
 
+/** Logits of the vocabulary may have a soft cap, those of classes have none. */
+static bool caps(const struct cycles_layout *l, const struct model_head *head)
+{
+    return head->outputs == l->model->V;
+}
+
 static void one_head_forward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
     const struct model_head *head = &l->model->head[i];
@@ -185,6 +144,7 @@ static void one_head_forward(const struct cycles_layout *l, int i, struct cycles
     c->elementwise +=
         head_move(l, &h) +
         (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss(&h, out.k) : cycles_loss(&h, out.k));
+    if (caps(l, head)) c->elementwise += cycles_logit_cap(&h, out.k);
     if (head->bias) c->elementwise += cycles_bias(&h, out.k);
     c->elementwise += n_norms(head) * cycles_norm(&h);
     if (!head->dense) return;
@@ -269,15 +229,16 @@ static void attn_forward(const struct cycles_layout *l, struct cycles_breakdown 
 
 static void ffn0_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->products = all_networks(l, ffn0_product) + routing(l);
-    c->elementwise = norm_before_ffn(l, cycles_norm) + all_networks(l, activation) +
+    c->products = all_networks(l, ffn0_product) + cycles_router_product(l);
+    c->elementwise = norm_before_ffn(l, cycles_norm) + cycles_dispatch(l) +
+                     all_networks(l, activation) +
                      (l->model->zoo.use_ffn_bias ? cycles_bias(l, l->filter.k) : 0);
 }
 
 static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_product);
-    c->elementwise = after_half(l, l->model->zoo.use_ffn_bias);
+    c->elementwise = cycles_combine(l) + after_half(l, l->model->zoo.use_ffn_bias);
 }
 
 /** Cycles of the gradient of a bias, for the share of it that trains. */
@@ -309,6 +270,8 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->elementwise += head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) +
                       (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(&h, out.k)
                                                         : cycles_loss_gradient(&h, out.k));
+    if (caps(l, head))
+        c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
     if (head->bias)
         c->elementwise += trained_bias(l, head->output + 1, cycles_bias_gradient(&h, out.k, 1));
     c->elementwise += n_norms(head) * cycles_norm_gradient(&h);
@@ -391,8 +354,8 @@ static void attn_backward(const struct cycles_layout *l, struct cycles_breakdown
 
 static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->products = all_networks(l, ffn0_gradients) + routing_gradient(l);
-    c->elementwise = norm_before_ffn(l, cycles_norm_gradient) +
+    c->products = all_networks(l, ffn0_gradients) + cycles_router_product_gradient(l);
+    c->elementwise = norm_before_ffn(l, cycles_norm_gradient) + cycles_dispatch_gradient(l) +
                      all_networks(l, activation_gradient) +
                      (l->model->zoo.use_ffn_bias
                           ? trained_bias(l, MODEL_FFN0_B, cycles_bias_gradient(l, l->filter.k, 1))
@@ -402,8 +365,8 @@ static void ffn0_backward(const struct cycles_layout *l, struct cycles_breakdown
 static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     c->products = all_networks(l, ffn1_gradients);
-    c->elementwise =
-        all_networks(l, activation) + half_gradient(l, l->model->zoo.use_ffn_bias, MODEL_FFN1_B);
+    c->elementwise = cycles_combine_gradient(l) + all_networks(l, activation) +
+                     half_gradient(l, l->model->zoo.use_ffn_bias, MODEL_FFN1_B);
 }
 
 /* ---- cycles until the first row of a part's gradient leaves ---------------------------------- */

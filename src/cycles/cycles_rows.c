@@ -10,8 +10,8 @@
 
 #include <math.h>
 
-/** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
-enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, RELU_CYCLES = 2 };
+/** Scalar code (FABRICA). */
+enum { RELU_CYCLES = 2 };
 
 /* ---- bias and residual ----------------------------------------------------------------------- */
 
@@ -172,6 +172,35 @@ double cycles_nonlinearity(const struct cycles_layout *l, double features)
                       plain ? RELU_CYCLES : l->exp + l->divide + CYCLES_POLYNOMIAL);
 }
 
+double cycles_cap(const struct cycles_layout *l, double n)
+{
+    return cycles_map(l, n, l->exp + l->divide + CYCLES_POLYNOMIAL) +
+           cycles_op(l->setup_add, n, l->mul);
+}
+
+double cycles_cap_gradient(const struct cycles_layout *l, double n)
+{
+    return cycles_map(l, n, CYCLES_CAP_SLOPE);
+}
+
+/** True where the model's logits have a soft cap. */
+static bool caps_logits(const struct cycles_layout *l)
+{
+    return l->model->zoo.final_logit_softcapping > 0;
+}
+
+/** Their scale over the cap is one product more. */
+double cycles_logit_cap(const struct cycles_layout *l, double logits)
+{
+    const double n = logits * l->t;
+    return caps_logits(l) ? cycles_op(l->setup_add, n, l->mul) + cycles_cap(l, n) : 0;
+}
+
+double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits)
+{
+    return caps_logits(l) ? cycles_cap_gradient(l, logits * l->t) : 0;
+}
+
 /** Four products and two sums of halves of the features. */
 double cycles_rotary(const struct cycles_layout *l, double features)
 {
@@ -203,7 +232,7 @@ double cycles_softmax_gradient(const struct cycles_layout *l, double features)
 static double sinkhorn(const struct cycles_layout *l, double features)
 {
     const double n = features * l->t, words = features * l->texts;
-    const double tokens = cycles_map(l, n, COMPARE_CYCLES) + 2 * cycles_row_sum(l, l->rows, words) +
+    const double tokens = cycles_map(l, n, CYCLES_COMPARE) + 2 * cycles_row_sum(l, l->rows, words) +
                           cycles_map(l, n, l->exp) + cycles_sum(l, n) +
                           cycles_map(l, words, l->exp) + cycles_add(l, n);
     return (double)l->model->zoo.moe.sinkhorn_n_iters * (cycles_softmax(l, features) + tokens) +
@@ -227,23 +256,27 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
     return 2 * cycles_mul_tiles(l, n) + cycles_add(l, n);
 }
 
+double cycles_largest(const struct cycles_layout *l, double n)
+{
+    const double first = cycles_map(l, n, CYCLES_COMPARE) + cycles_add(l, n) + cycles_mul(l, n) +
+                         cycles_row_sum(l, l->cols, l->t);
+    return cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) + first;
+}
+
 /** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the
  * lowest number of a largest logit, sum of exponentials. */
 double cycles_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t;
-    const double largest = cycles_map(l, n, COMPARE_CYCLES) + cycles_add(l, n) + cycles_mul(l, n) +
-                           cycles_row_sum(l, l->cols, l->t);
-    return 4 * cycles_copy(l, l->t) + cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) +
-           l->t * LABEL_CYCLES + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
-           cycles_row_sum(l, l->cols, 2 * l->t) + cycles_map(l, l->t, l->exp) +
-           cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
+    return 4 * cycles_copy(l, l->t) + cycles_largest(l, n) + l->t * CYCLES_VISIT +
+           cycles_map(l, n, l->exp) + cycles_sum(l, n) + cycles_row_sum(l, l->cols, 2 * l->t) +
+           cycles_map(l, l->t, l->exp) + cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
 }
 
 /** From the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 {
-    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * LABEL_CYCLES +
+    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_VISIT +
            cycles_mul(l, logits * l->t);
 }
 
@@ -253,15 +286,15 @@ double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 double cycles_span_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t, words = logits * l->texts;
-    return cycles_map(l, n, COMPARE_CYCLES) + 3 * cycles_row_sum(l, l->rows, words) +
-           words * LABEL_CYCLES + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+    return cycles_map(l, n, CYCLES_COMPARE) + 3 * cycles_row_sum(l, l->rows, words) +
+           words * CYCLES_VISIT + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
            cycles_map(l, words, l->exp);
 }
 
 double cycles_span_loss_gradient(const struct cycles_layout *l, double logits)
 {
     const double words = logits * l->texts;
-    return cycles_map(l, words, l->divide) + 2 * words * LABEL_CYCLES +
+    return cycles_map(l, words, l->divide) + 2 * words * CYCLES_VISIT +
            cycles_mul(l, logits * l->t);
 }
 

@@ -59,6 +59,19 @@ static double attention_cycles(const struct cycles_layout *l, const struct progr
     return cycles_attention(l) + (c->backward ? cycles_attention_gradient(l, false) : 0);
 }
 
+/* Slope h of H heads, H a power of two, is 2^(-8 (h + 1) / H); of other numbers the first ones are
+ * those of the next smaller power of two, then every other one of the next larger (Press et al.
+ * 2022, and its code). */
+static void slopes_of(const struct programs_case *c, float *slope)
+{
+    int64_t whole = 1;
+    while (2 * whole <= c->heads)
+        whole *= 2;
+    for (int64_t h = 0; h < c->heads; h++)
+        slope[h] = (float)exp2(h < whole ? -8.0 * (double)(h + 1) / (double)whole
+                                         : -4.0 * (double)(2 * (h - whole) + 1) / (double)whole);
+}
+
 /* Sample by sample, with the probabilities of one sample in memory. */
 static void attention_reference(const struct programs_case *c, const struct kernels_reference *o,
                                 double *want)
@@ -66,13 +79,18 @@ static void attention_reference(const struct programs_case *c, const struct kern
     const int64_t n = sample_size(c), all = c->samples * n;
     double *p = wsc_alloc(WSC_MEM_KERNELS, (size_t)(c->heads * c->tokens * c->tokens), sizeof *p);
     double *out = wsc_alloc(WSC_MEM_KERNELS, (size_t)n, sizeof *out);
-    WSC_CHECK(p && out, "no memory for the reference of %lld tokens", (long long)c->tokens);
+    float *slope = wsc_alloc(WSC_MEM_KERNELS, (size_t)c->heads, sizeof *slope);
+    WSC_CHECK(p && out && slope, "no memory for the reference of %lld tokens",
+              (long long)c->tokens);
+    slopes_of(c, slope);
     for (int64_t at = 0; at < all; at += n) {
         const struct num_ref_attention a = {.T = c->tokens,
                                             .heads = c->heads,
                                             .d = c->head_dim,
                                             .scale = 1 / sqrt((double)c->head_dim),
                                             .both_ways = c->both_ways,
+                                            .cap = c->softcap,
+                                            .slope = c->alibi ? slope : NULL,
                                             .q = o->x[0] + at,
                                             .k = o->x[1] + at,
                                             .v = o->x[2] + at};
@@ -83,6 +101,7 @@ static void attention_reference(const struct programs_case *c, const struct kern
     }
     wsc_free(p);
     wsc_free(out);
+    wsc_free(slope);
 }
 
 static const struct kernels_strip rotary_strips[] = {
@@ -115,8 +134,8 @@ const struct kernels_row kernels_attention_rows[] = {
      .reference = rotary_reference},
     {.name = "attention",
      .summary = "causal or both ways, head by head",
-     KERNELS_OPERATION("--heads --head_dim --both_ways --pass", 1 << MODEL_PART_ATTN,
-                       kernels_attention_shapes),
+     KERNELS_OPERATION("--heads --head_dim --both_ways --softcap --alibi --pass",
+                       1 << MODEL_PART_ATTN, kernels_attention_shapes),
      .gradient = true,
      .sizes = attention_sizes,
      .strips = attention_strips,

@@ -49,7 +49,7 @@ enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw,
                                   .cycles = r.stats.cycles,
                                   .form = r.form,
                                   .max_error = r.max_error,
-                                  .tolerance = row->tolerance};
+                                  .tolerance = kernels_row_tolerance(row, &c)};
     row->shapes->describe(&c, pair->shape, sizeof pair->shape);
     return WSC_OK;
 }

@@ -72,19 +72,25 @@ static void sample_heads(struct kernels_sampler *s, struct programs_case *c)
     c->tokens = kernels_pick(s, INT64_C(2) * c->h, (int64_t)MOST_TOKENS * c->h);
 }
 
-/* Every fourth without a causal mask. */
+/* Every fourth without a causal mask, every third with capped scores, every third of the causal
+ * ones with slopes, every other in bfloat16. */
 static void sample_attention(struct kernels_sampler *s, struct programs_case *c)
 {
-    enum { BOTH_WAYS_OF = 4 };
+    enum { BOTH_WAYS_OF = 4, CAPPED_OF = 3, SLOPES_OF = 3, LEAST_CAP = 2, MOST_CAP = 50 };
     sample_heads(s, c);
     c->both_ways = kernels_pick(s, 1, BOTH_WAYS_OF) == 1;
+    if (kernels_pick(s, 1, CAPPED_OF) == 1)
+        c->softcap = (double)kernels_pick(s, LEAST_CAP, MOST_CAP);
+    c->alibi = kernels_pick(s, 1, SLOPES_OF) == 1 && !c->both_ways;
+    c->format = kernels_pick(s, 0, 1) ? NUM_BF16 : NUM_FP32;
 }
 
 static void describe_attention(const struct programs_case *c, char *text, size_t size)
 {
-    (void)snprintf(text, size, "B %lld T %lld, %lld heads of %lld%s", (long long)c->samples,
+    (void)snprintf(text, size, "B %lld T %lld, %lld heads of %lld%s%s%s%s", (long long)c->samples,
                    (long long)c->tokens, (long long)c->heads, (long long)c->head_dim,
-                   c->both_ways ? ", both ways" : "");
+                   c->both_ways ? ", both ways" : "", c->softcap > 0 ? ", capped" : "",
+                   c->alibi ? ", slopes" : "", c->format == NUM_BF16 ? ", bf16" : "");
 }
 
 static void describe_heads(const struct programs_case *c, char *text, size_t size)

@@ -144,6 +144,13 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
+/* tanh(score / cap) of the query at @p at and the key at @p key, or without a cap the score. */
+static double capped(const struct num_ref_attention *a, int64_t at, int64_t key)
+{
+    const double score = a->scale * dot(a->q + at, a->k + key, a->d);
+    return a->cap > 0 ? tanh(score / a->cap) : score;
+}
+
 /* Vaswani et al. 2017, eq. 1, for query t = ht mod T of head ht / T over keys 0 .. t. */
 void num_ref_attend(const struct num_ref_attention *a, double *p, double *out)
 {
@@ -151,9 +158,11 @@ void num_ref_attend(const struct num_ref_attention *a, double *p, double *out)
     for (int64_t ht = 0; ht < a->heads * a->T; ht++) {
         const int64_t t = ht % a->T, at = t * n + ht / a->T * a->d;
         const int64_t seen = a->both_ways ? a->T : t + 1;
+        const double slope = a->slope ? (double)a->slope[ht / a->T] : 0;
         double *row = p + ht * a->T;
         for (int64_t s = 0; s < seen; s++)
-            row[s] = a->scale * dot(a->q + at, a->k + at + (s - t) * n, a->d);
+            row[s] = (a->cap > 0 ? a->cap : 1) * capped(a, at, at + (s - t) * n) +
+                     slope * (double)(s - t);
         num_ref_softmax(row, seen);
         for (int64_t i = at; i < at + a->d; i++) {
             out[i] = 0;
@@ -189,8 +198,9 @@ void num_ref_attend_gradient(const struct num_ref_attention *a, const double *p,
             mean += row[s] * dot(dout + at, a->v + at + (s - t) * n, a->d);
         for (int64_t s = 0; s < seen; s++) {
             const int64_t key = at + (s - t) * n;
+            const double x = a->cap > 0 ? capped(a, at, key) : 0;
             const double ds = a->scale * row[s] * (dot(dout + at, a->v + key, a->d) - mean);
-            add_key(a, at, key, ds, row[s], dout, grad);
+            add_key(a, at, key, ds * (1 - x * x), row[s], dout, grad);
         }
     }
 }

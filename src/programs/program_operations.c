@@ -353,6 +353,9 @@ static enum wsc_err attention_tiles(struct programs_trial *t, const struct progr
     TRY(programs_reserve_words(g, words, PROGRAMS_BANK_SCORES, "probabilities", &p->scores));
     TRY(programs_reserve_words(g, 2 * (int64_t)f->heads_per_pe * g->tokens, PROGRAMS_BANK_TILES,
                                "sums", &p->tokens));
+    if (t->c->softcap > 0)
+        TRY(programs_reserve_words(g, words, PROGRAMS_BANK_SCORES, "capped scores",
+                                   &p->shaping.capped));
     if (!t->c->backward) return WSC_OK;
     TRY(tile_with(t, &p->dout, f, o->x[3]));
     TRY(programs_reserve_words(g, words, PROGRAMS_BANK_SCORES, "their gradient", &p->dscores));
@@ -362,12 +365,13 @@ static enum wsc_err attention_tiles(struct programs_trial *t, const struct progr
 }
 
 static enum wsc_err attention(struct programs_trial *t, struct programs_features *f,
-                              const struct programs_operands *o)
+                              const float *slope, const struct programs_operands *o)
 {
     const struct programs_case *c = t->c;
     struct programs_attention p = {.room = (int64_t)t->lay.layout.room,
                                    .arrives = cycles_keys_arrive(&t->lay.layout),
-                                   .scale = 1 / sqrtf((float)c->head_dim)};
+                                   .scale = 1 / sqrtf((float)c->head_dim),
+                                   .shaping = {.cap = (float)c->softcap, .slope = slope}};
     TRY(programs_features_init_heads(f, (int)c->heads, (int)c->head_dim, t->grid.w,
                                      PROGRAMS_NO_PAIRS));
     programs_order_keys(&t->grid, f);
@@ -385,7 +389,12 @@ static enum wsc_err attention(struct programs_trial *t, struct programs_features
 enum wsc_err programs_attend(struct programs_trial *t, const struct programs_operands *o)
 {
     struct programs_features f = {0};
-    enum wsc_err rc = attention(t, &f, o);
+    float *slope = NULL;
+    if (t->c->alibi) TRY_NEW(slope, WSC_MEM_KERNELS, t->c->heads);
+    for (int64_t h = 0; slope && h < t->c->heads; h++)
+        slope[h] = model_alibi_slope(&t->lay.model, h);
+    enum wsc_err rc = attention(t, &f, slope, o);
+    wsc_free(slope);
     programs_features_fini(&f);
     return rc;
 }
@@ -487,7 +496,10 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
                               .T = c->tokens,
                               .head_dim = c->head_dim,
                               .nonlinearity = ZOO_GELU,
+                              .position_scale = 1,
                               .format = c->format};
+    l->model.zoo.attention_logit_softcapping = c->softcap;
+    if (c->alibi) l->model.zoo.position_embedding_type = ZOO_POSITION_ALIBI;
     cycles_layout_init(&l->layout, &machine, &l->model, 1, c->samples);
     cycles_layout_round_robin(&l->layout, c->samples);
     if (c->room) l->layout.room = (double)c->room;

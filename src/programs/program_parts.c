@@ -482,7 +482,9 @@ static enum wsc_err head(struct programs_model *k)
     TRY(copy_wanted(k));
     TRY(programs_run_loss(&k->grid, &loss, &out));
     programs_stage_book(k, PROGRAMS_ROW_LOSS, k->grid.stats.cycles);
-    programs_stage_expect(k, PROGRAMS_ROW_LOSS, cycles_loss(&k->layout, k->vocab.slots));
+    programs_stage_expect(k, PROGRAMS_ROW_LOSS,
+                          cycles_loss(&k->layout, k->vocab.slots) +
+                              cycles_logit_cap(&k->layout, k->vocab.slots));
     return WSC_OK;
 }
 
@@ -505,7 +507,8 @@ static enum wsc_err loss_backward(struct programs_model *k)
     TRY(programs_run_loss_backward(&k->grid, &loss));
     programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
     programs_stage_expect(k, PROGRAMS_ROW_LOSS_BACKWARD,
-                          cycles_loss_gradient(&k->layout, k->vocab.slots));
+                          cycles_loss_gradient(&k->layout, k->vocab.slots) +
+                              cycles_logit_cap_gradient(&k->layout, k->vocab.slots));
     return round_dlogits(k);
 }
 

@@ -106,6 +106,30 @@ TEST(kernel_rows, mesh_and_host_over_random_grids)
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 
+/* Scores with a cap that they reach, with slopes, with both: values, and what the caps and slopes
+ * add to the cycles, against the same without. */
+TEST(kernel_rows, caps_and_slopes_of_scores)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct kernels_row *k;
+    T_OK(kernels_row_find("attention", &k));
+    for (uint64_t seed = 1; seed <= 24; seed++) {
+        struct programs_case c = random_case(seed, &hw, 7);
+        struct programs_result plain, shaped;
+        c.backward = seed % 4 < 2;
+        c.format = seed % 3 ? NUM_FP32 : NUM_BF16;
+        T_OK(kernels_row_run(k, &c, &plain));
+        c.softcap = seed % 5 ? 0.4 : 0;
+        c.alibi = seed % 5 == 0 || seed % 7 < 4;
+        T_OK(kernels_row_run(k, &c, &shaped));
+        CU_ASSERT(shaped.max_error <= kernels_row_tolerance(k, &c));
+        const double more = (double)(shaped.stats.cycles - plain.stats.cycles);
+        CU_ASSERT(more > 0);
+        T_NEAR(shaped.form - plain.form, more, 0.11 * more + 8);
+    }
+}
+
 static bool takes_density(const struct kernels_row *k)
 {
     const struct programs_case any = {
@@ -195,8 +219,13 @@ enum { MOST = 4096 };
 static const struct gradient {
     const char *name;
     int dy, n_inputs;
-} gradients[] = {{"layernorm", 1, 1}, {"rmsnorm", 1, 1},   {"softmax", 1, 1},       {"gelu", 1, 1},
-                 {"silu", 1, 1},      {"attention", 3, 3}, {"cross_entropy", -1, 1}};
+    double softcap;
+    bool alibi;
+} gradients[] = {{"layernorm", 1, 1, 0, false},     {"rmsnorm", 1, 1, 0, false},
+                 {"softmax", 1, 1, 0, false},       {"gelu", 1, 1, 0, false},
+                 {"silu", 1, 1, 0, false},          {"attention", 3, 3, 0, false},
+                 {"attention", 3, 3, 0.5, false},   {"attention", 3, 3, 0.3, true},
+                 {"cross_entropy", -1, 1, 0, false}};
 
 struct numbers {
     double x[PROGRAMS_MAX_INPUTS][MOST], want[MOST], trial[MOST];
@@ -248,6 +277,8 @@ static void check_gradient(const struct gradient *g, const struct hw *hw, struct
     c.backward = true;
     c.tokens = 5;
     c.samples = 2;
+    c.softcap = g->softcap;
+    c.alibi = g->alibi;
     T_OK(kernels_row_find(g->name, &k));
     const struct kernels_sizes n = k->sizes(&c);
     CU_ASSERT_FATAL(n.out <= MOST && n.in[0] <= MOST && n.ids <= MOST);
