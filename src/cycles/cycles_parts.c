@@ -48,8 +48,7 @@ static double embedding(const struct cycles_layout *l)
 
 /* ---- feed-forward networks ------------------------------------------------------------------- */
 
-/** The layout for an expert: the tokens that choose it, spread evenly. */
-static struct cycles_layout expert_layout(const struct cycles_layout *l)
+struct cycles_layout cycles_expert_layout(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     struct cycles_layout e = *l;
@@ -62,7 +61,7 @@ static double all_networks(const struct cycles_layout *l,
                            double (*one)(const struct cycles_layout *l))
 {
     const struct model *m = l->model;
-    const struct cycles_layout e = expert_layout(l);
+    const struct cycles_layout e = cycles_expert_layout(l);
     if (!m->experts) return one(l);
     return (double)m->experts * one(&e) + (double)m->shared_experts * one(l);
 }

@@ -11,7 +11,7 @@
 #include <math.h>
 
 /** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
-enum { LABEL_CYCLES = 20, COMPARE_CYCLES = 8, RELU_CYCLES = 2 };
+enum { RELU_CYCLES = 2 };
 
 /* ---- bias and residual ----------------------------------------------------------------------- */
 
@@ -203,7 +203,7 @@ double cycles_softmax_gradient(const struct cycles_layout *l, double features)
 static double sinkhorn(const struct cycles_layout *l, double features)
 {
     const double n = features * l->t, words = features * l->texts;
-    const double tokens = cycles_map(l, n, COMPARE_CYCLES) + 2 * cycles_row_sum(l, l->rows, words) +
+    const double tokens = cycles_map(l, n, CYCLES_COMPARE) + 2 * cycles_row_sum(l, l->rows, words) +
                           cycles_map(l, n, l->exp) + cycles_sum(l, n) +
                           cycles_map(l, words, l->exp) + cycles_add(l, n);
     return (double)l->model->zoo.moe.sinkhorn_n_iters * (cycles_softmax(l, features) + tokens) +
@@ -232,10 +232,10 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
 double cycles_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t;
-    const double largest = cycles_map(l, n, COMPARE_CYCLES) + cycles_add(l, n) + cycles_mul(l, n) +
+    const double largest = cycles_map(l, n, CYCLES_COMPARE) + cycles_add(l, n) + cycles_mul(l, n) +
                            cycles_row_sum(l, l->cols, l->t);
     return 4 * cycles_copy(l, l->t) + cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) +
-           l->t * LABEL_CYCLES + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+           l->t * CYCLES_LABEL + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
            cycles_row_sum(l, l->cols, 2 * l->t) + cycles_map(l, l->t, l->exp) +
            cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
 }
@@ -243,7 +243,7 @@ double cycles_loss(const struct cycles_layout *l, double logits)
 /** From the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 {
-    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * LABEL_CYCLES +
+    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_LABEL +
            cycles_mul(l, logits * l->t);
 }
 
@@ -253,15 +253,15 @@ double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 double cycles_span_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t, words = logits * l->texts;
-    return cycles_map(l, n, COMPARE_CYCLES) + 3 * cycles_row_sum(l, l->rows, words) +
-           words * LABEL_CYCLES + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+    return cycles_map(l, n, CYCLES_COMPARE) + 3 * cycles_row_sum(l, l->rows, words) +
+           words * CYCLES_LABEL + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
            cycles_map(l, words, l->exp);
 }
 
 double cycles_span_loss_gradient(const struct cycles_layout *l, double logits)
 {
     const double words = logits * l->texts;
-    return cycles_map(l, words, l->divide) + 2 * words * LABEL_CYCLES +
+    return cycles_map(l, words, l->divide) + 2 * words * CYCLES_LABEL +
            cycles_mul(l, logits * l->t);
 }
 
