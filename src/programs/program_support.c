@@ -25,7 +25,7 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {model_norms_heads(m), "attention_qk_norm_layer"},
         {m->slopes, "alibi_trainable_slopes"},
         {m->buckets > 0, "position_embedding_type"},
-        {moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN,
+        {zoo_moe_has_sinkhorn(moe) && moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN,
          "moe.router_selection_nonlinearity"},
         {zoo_moe_has_sinkhorn(moe), "moe.expert_weighting_nonlinearity"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
