@@ -166,7 +166,7 @@ double cycles_softmax_gradient(const struct cycles_layout *l, double features);
 /** What the router of a mixture of experts does on the mesh after its product: functions of the
  *  logits, choice, weights; with @p balances the sums of the load-balancing loss. */
 double cycles_route(const struct cycles_layout *l, bool balances);
-/** Its gradient, before the products. */
+/** Its gradient, before the products; hash routing has none. */
 double cycles_route_gradient(const struct cycles_layout *l, bool balances);
 /** Gradients of the weights of places from @p features features a PE: sums over the row. */
 double cycles_place_weights_gradient(const struct cycles_layout *l, double features);

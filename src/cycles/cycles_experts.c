@@ -93,7 +93,6 @@ double cycles_route_gradient(const struct cycles_layout *l, bool balances)
     const double n = values(l) * l->t, q = l->t / l->seqs;
     const double cleared = (1 + weighs_apart(l)) * move(l, n);
     const double division = 4 * chosen(l) * cycles_sum(l, l->t);
-    if (is_hash(l)) return cleared;
     return cleared + 2 * chosen(l) * l->t * CYCLES_LABEL + move(l, l->t) +
            l->model->zoo.moe.expert_weighting_normalization * division +
            maps(l, cycles_router_map_gradient) + weighs_apart(l) * cycles_sum(l, n) +

@@ -11,10 +11,11 @@ enum wsc_err programs_experts_ffn0(struct programs_model *k);
 /** to = residual + the weighted sum of a token's networks. */
 enum wsc_err programs_experts_ffn1(struct programs_model *k, const struct programs_tile *to,
                                    const struct programs_tile *residual);
-/** From the gradient @p dy of that sum: of second linear layers, weights of places, filter. */
+/** Gradients of second linear layers, weights of places and filter, from @p dy, that of the sum. */
 enum wsc_err programs_experts_ffn1_backward(struct programs_model *k,
                                             const struct programs_tile *dy);
-/** Of first linear layers and router; *@p dx: of what the networks take, which is there again. */
+/** Gradients of first linear layers and router; *@p dx: that of what the networks take, which is
+ *  there again. */
 enum wsc_err programs_experts_ffn0_backward(struct programs_model *k,
                                             const struct programs_tile *dx);
 #endif

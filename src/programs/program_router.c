@@ -6,6 +6,7 @@
  * network: tokens never leave their row.  The sums of the load-balancing loss leave at the north
  * edge. */
 #include "program_router.h"
+#include "program_branch.h"
 #include "program_choice.h"
 #include "program_norm.h"
 #include "program_softmax.h"
@@ -557,10 +558,10 @@ enum wsc_err programs_route_backward(struct programs_model *k, const struct prog
 {
     struct programs_tile d = k->experts.d;
     d.half = k->grid.half;
+    if (is_hash(k)) return programs_clear(k, dx);
     programs_stage_expect(k, PROGRAMS_ROW_ROUTER_BACKWARD,
                           cycles_route_gradient(&k->layout, balances(k)));
     TRY(begin_gradients(k));
-    if (is_hash(k)) return programs_stage_linear_back(k, MODEL_ROUTER_W, &d, dx);
     TRY(through_division(k));
     TRY(logits_backward(k));
     TRY(programs_stage_linear_back(k, MODEL_ROUTER_W, &d, dx));

@@ -60,7 +60,7 @@ struct programs_choice {
  *  (its number), or of all networks. */
 enum { PROGRAMS_ALL_TOKENS = -1, PROGRAMS_ALL_PLACES = -2 };
 
-/** Of a mixture of experts, shared by its layers; unused otherwise. */
+/** What the layers of a mixture of experts share; unused otherwise. */
 struct programs_experts {
     struct programs_features f;      /* the experts on the columns */
     struct programs_tile x, dx;      /* places: what networks take or give, gradients of it */
@@ -72,7 +72,7 @@ struct programs_experts {
     int network;  /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
     int *columns; /* owned, of the two spans */
     struct programs_span span, leaf; /* of the network at hand, of a leaf in it */
-    float *balance; /* owned (layers, samples, 2, experts): means of what selects, choices */
+    float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
     struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
 };
 
