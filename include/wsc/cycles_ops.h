@@ -90,6 +90,9 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
  *  mask hides are skipped. */
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences);
 
+/** The layout for an expert of a mixture: the tokens that choose it, spread evenly. */
+struct cycles_layout cycles_expert_layout(const struct cycles_layout *l);
+
 /** Columns that collect in turns what they send, and as many such groups: a control wavelet has
  *  eight commands, the first one for its sender's own router. */
 enum { CYCLES_RING_GROUP = 9 };
@@ -98,6 +101,10 @@ enum { CYCLES_RING_GROUP = 9 };
  *  slope; of an element of a soft cap's derivative, 1 - x^2; two dependent operations of two cycles
  *  each (FABRICA). */
 enum { CYCLES_SLOPE = 4, CYCLES_CAP_SLOPE = 4 };
+/** Scalar cycles of a number that code looks up by an index: loop, load and comparison, 10 + 4 + 6
+ *  (loop back edge, load to use, taken branch: FABRICA); of a comparison of two numbers: a load, a
+ *  branch, a store. */
+enum { CYCLES_LABEL = 20, CYCLES_COMPARE = 8 };
 /** Scalar operations around the exponential and the division of a nonlinearity. */
 enum { CYCLES_POLYNOMIAL = 8 };
 
@@ -166,6 +173,19 @@ double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits);
 double cycles_softmax(const struct cycles_layout *l, double features);
 /** Gradient of a softmax over the row from its output. */
 double cycles_softmax_gradient(const struct cycles_layout *l, double features);
+/** What the router of a mixture of experts does on the mesh after its product: functions of the
+ *  logits, choice, weights; with @p balances the sums of the load-balancing loss. */
+double cycles_route(const struct cycles_layout *l, bool balances);
+/** Its gradient, before the products; hash routing has none. */
+double cycles_route_gradient(const struct cycles_layout *l, bool balances);
+/** Gradients of the weights of places from @p features features a PE: sums over the row. */
+double cycles_place_weights_gradient(const struct cycles_layout *l, double features);
+/** Each PE sorts its tokens by network. */
+double cycles_sort_places(const struct cycles_layout *l);
+/** Hidden features go from tokens to their places, or places are added to their tokens. */
+double cycles_move_places(const struct cycles_layout *l, bool adds);
+/** The weights of places come to them and multiply @p features features a PE. */
+double cycles_weigh_places(const struct cycles_layout *l, double features);
 /** Rotary positions: pairs of @p features features a PE are rotated. */
 double cycles_rotary(const struct cycles_layout *l, double features);
 /** Each token takes its row of a table of @p rows rows that streams past. */

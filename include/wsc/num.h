@@ -89,8 +89,9 @@ void num_gemm_rows(enum num_format format, const struct num_product *p, const vo
                    const void *b, float *c);
 /** A second operand B that many products have in common can be written once in an order of its own,
  *  which spares each product the turning and packing; the results have the bits of num_gemm() and
- *  num_gemm_16() wherever the library adds in the same order, as oneDNN 2.6 does.  Whoever uses it
- *  decides by shapes alone, so that nothing rests on that.
+ *  num_gemm_16() wherever the library adds in the same order, as oneDNN 2.6 does with 64, 256 and
+ *  1024 terms, and not with some other numbers of bfloat16 terms.  Whoever uses it decides by
+ * shapes alone, so that nothing rests on that.
  *
  *  True where products of this format, shape and strides gain from it on this processor. */
 bool num_arranges(enum num_format format, const struct num_product *p);

@@ -211,9 +211,9 @@ bool programs_point_scheduled(const struct programs_point *point);
  *  model's format; sums, scores, logits and gradients of weights 32 bits.  Called like struct host,
  *  through <wsc/kernels.h>. */
 struct programs_model;
-/** WSC_CONFIG, naming the key, when @p model is no decoder, has experts or adapters, or is trained
- *  with dropout or smoothed labels: the programs of the mesh have none of these.
- *  programs_model_create() calls it before it reserves anything. */
+/** WSC_CONFIG, naming the key, when @p model is no decoder, has adapters, a router by Sinkhorn's
+ *  normalisation or more than 16 networks a token, or is trained with dropout or smoothed labels:
+ *  the mesh has no programs for these.  programs_model_create() calls it first. */
 enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
  *  micro-batches of at most @p max_samples.  Memory that does not fit a PE is WSC_CAPACITY, said
@@ -264,7 +264,7 @@ struct programs_row {
     /** Cycles of the same shapes by the analytical model. */
     double form;
 };
-enum { PROGRAMS_ROWS = 17 }; /**< kinds of operations that a model books */
+enum { PROGRAMS_ROWS = 21 }; /**< kinds of operations that a model books */
 /** Simulated cycles by kind of operation, PROGRAMS_ROWS rows; borrowed. */
 const struct programs_row *programs_model_rows(const struct programs_model *k);
 /** Name of row @p i, and its pass. */

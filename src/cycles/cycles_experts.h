@@ -4,14 +4,11 @@
 #define WSC_CYCLES_EXPERTS_H
 #include <wsc/cycles_ops.h>
 
-/** The layout of one expert: the tokens that choose it, spread evenly; that of all tokens in models
- *  without experts, whose other functions here are 0. */
-struct cycles_layout cycles_expert_layout(const struct cycles_layout *l);
 /** The router's logits, forward. */
 double cycles_router_product(const struct cycles_layout *l);
 /** Gradients of their input and of the router's weights. */
 double cycles_router_product_gradient(const struct cycles_layout *l);
-/** From logits to chosen experts and their weights, and the tokens of each expert collected. */
+/** From logits to chosen experts and their weights, and the inputs of all networks. */
 double cycles_dispatch(const struct cycles_layout *l);
 /** Collected again, their gradients added up by token, those of the chosen weights and of the
  *  load-balancing loss to the logits. */

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/** Scalar code (FABRICA). */
+/** Scalar code: a loop's end, a load and a taken branch (FABRICA). */
 enum { RELU_CYCLES = 2 };
 
 /* ---- bias and residual ----------------------------------------------------------------------- */
@@ -256,27 +256,23 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
     return 2 * cycles_mul_tiles(l, n) + cycles_add(l, n);
 }
 
-double cycles_largest(const struct cycles_layout *l, double n)
-{
-    const double first = cycles_map(l, n, CYCLES_COMPARE) + cycles_add(l, n) + cycles_mul(l, n) +
-                         cycles_row_sum(l, l->cols, l->t);
-    return cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) + first;
-}
-
 /** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the
  * lowest number of a largest logit, sum of exponentials. */
 double cycles_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t;
-    return 4 * cycles_copy(l, l->t) + cycles_largest(l, n) + l->t * CYCLES_VISIT +
-           cycles_map(l, n, l->exp) + cycles_sum(l, n) + cycles_row_sum(l, l->cols, 2 * l->t) +
-           cycles_map(l, l->t, l->exp) + cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
+    const double largest = cycles_map(l, n, CYCLES_COMPARE) + cycles_add(l, n) + cycles_mul(l, n) +
+                           cycles_row_sum(l, l->cols, l->t);
+    return 4 * cycles_copy(l, l->t) + cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) +
+           l->t * CYCLES_LABEL + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+           cycles_row_sum(l, l->cols, 2 * l->t) + cycles_map(l, l->t, l->exp) +
+           cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
 }
 
 /** From the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 {
-    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_VISIT +
+    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_LABEL +
            cycles_mul(l, logits * l->t);
 }
 
@@ -287,14 +283,14 @@ double cycles_span_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t, words = logits * l->texts;
     return cycles_map(l, n, CYCLES_COMPARE) + 3 * cycles_row_sum(l, l->rows, words) +
-           words * CYCLES_VISIT + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
+           words * CYCLES_LABEL + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
            cycles_map(l, words, l->exp);
 }
 
 double cycles_span_loss_gradient(const struct cycles_layout *l, double logits)
 {
     const double words = logits * l->texts;
-    return cycles_map(l, words, l->divide) + 2 * words * CYCLES_VISIT +
+    return cycles_map(l, words, l->divide) + 2 * words * CYCLES_LABEL +
            cycles_mul(l, logits * l->t);
 }
 

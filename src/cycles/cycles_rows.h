@@ -9,12 +9,6 @@ double cycles_norm_gradient(const struct cycles_layout *l);
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
 double cycles_head_norms_gradient(const struct cycles_layout *l);
-/** Scalar code: a loop's end, a load and a taken branch of one visited element; a load, a branch
- * and a store of one compared element (FABRICA). */
-enum { CYCLES_VISIT = 20, CYCLES_COMPARE = 8 };
-/** The largest of @p n numbers a PE for each token, and the lowest place of one that is as large,
- *  along the row, for all its PEs. */
-double cycles_largest(const struct cycles_layout *l, double n);
 /** What a mixture's router makes of @p features logits a PE of each token, and its gradient. */
 double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map, double features);
 double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,

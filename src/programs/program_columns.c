@@ -43,13 +43,14 @@ static const struct columns *columns_of(const struct mesh_pe *pe)
 
 static int first_token(const struct columns *c, int y)
 {
-    return programs_tokens(c->g, y) * (c->w ? c->w->first_sample : c->k->sample);
+    if (c->w) return programs_gradient_first(c->g, c->w, y);
+    return programs_tokens(c->g, y) * c->k->sample;
 }
 
 /* Tokens of row @p y, which are the numbers of a value that its PEs send. */
 static int tokens_of(const struct columns *c, int y)
 {
-    return programs_tokens(c->g, y) * (c->w ? c->w->n_samples : 1);
+    return c->w ? programs_gradient_tokens(c->g, c->w, y) : programs_tokens(c->g, y);
 }
 
 /* Heads of a PE follow each other, each with all its keys. */
@@ -88,8 +89,8 @@ static bool item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
     t->colour = value_gather.colour;
     t->n = tokens;
     t->sums = mesh_mem(c->acc[i % c->n_acc], held);
-    t->vectors =
-        mesh_mem_strided(programs_at(c->g, &c->held, slot, first_token(c, y)), held, c->g->pitch);
+    t->vectors = mesh_mem_strided(programs_at(c->g, &c->held, slot, first_token(c, y)), held,
+                                  programs_pitch(c->g, &c->held));
     t->vectors_step = 1;
     return true;
 }
@@ -130,7 +131,7 @@ static struct mesh_dsd own_values(const struct columns *c, int x, int y)
     const int tokens = tokens_of(c, y);
     if (c->w)
         return programs_matrix(programs_at(g, &c->sent, 0, first_token(c, y)), c->sent.f->count[x],
-                               tokens, g->pitch);
+                               tokens, programs_pitch(g, &c->sent));
     const struct programs_features *f = c->held.f;
     const int heads = f->heads_per_pe, position = x % f->group_cols;
     struct mesh_dsd d = programs_matrix(c->k->scores, heads_of(c, x), tokens, g->tokens);

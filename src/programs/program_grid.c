@@ -261,7 +261,8 @@ enum wsc_err programs_reserve_words(struct programs_grid *g, int64_t words, enum
 static enum wsc_err reserve_tile(struct programs_grid *g, struct programs_tile *t, const char *what)
 {
     const int64_t slots = t->f ? t->f->slots : 1;
-    return mesh_reserve(g->m, programs_all(g), slots * g->pitch * programs_bytes(t->half), 0, what,
+    return mesh_reserve(g->m, programs_all(g),
+                        slots * programs_pitch(g, t) * programs_bytes(t->half), 0, what,
                         &t->address);
 }
 
@@ -270,6 +271,16 @@ enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile
 {
     t->f = f;
     t->half = g->half;
+    t->pitch = 0;
+    return reserve_tile(g, t, what);
+}
+
+enum wsc_err programs_reserve_wide(struct programs_grid *g, struct programs_tile *t,
+                                   const struct programs_features *f, int columns, const char *what)
+{
+    t->f = f;
+    t->half = g->half;
+    t->pitch = pitch_of(columns, g->half);
     return reserve_tile(g, t, what);
 }
 
@@ -278,6 +289,7 @@ enum wsc_err programs_reserve_sums(struct programs_grid *g, struct programs_tile
 {
     t->f = f;
     t->half = false;
+    t->pitch = 0;
     return reserve_tile(g, t, what);
 }
 

@@ -41,6 +41,13 @@ struct programs_tile {
     int address;
     const struct programs_features *f;
     bool half; /**< of 16-bit numbers */
+    int pitch; /**< elements between slots; 0: the grid's */
+};
+
+/** Columns of a tile that a program takes on each row of PEs, in place of the tokens of some
+ *  samples. */
+struct programs_span {
+    const int *first, *n; /**< borrowed, of each row */
 };
 
 /** Features of a side of a matrix that come more than once: @c width at a time, @c times times
@@ -177,14 +184,22 @@ enum mesh_code programs_code(bool half, enum mesh_code code);
 struct mesh_dsd programs_scalar(const struct programs_grid *g, bool half, float value);
 /** @p value as a wavelet carries it. */
 uint32_t programs_word(const struct programs_grid *g, bool half, float value);
+static inline int programs_pitch(const struct programs_grid *g, const struct programs_tile *t)
+{
+    return t->pitch ? t->pitch : g->pitch;
+}
 static inline int programs_at(const struct programs_grid *g, const struct programs_tile *t,
                               int slot, int token)
 {
-    return t->address + programs_bytes(t->half) * (slot * g->pitch + token);
+    return t->address + programs_bytes(t->half) * (slot * programs_pitch(g, t) + token);
 }
 /** A tile of the grid's numbers. */
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what);
+/** A tile of the grid's numbers with @p columns columns, or a few more. */
+enum wsc_err programs_reserve_wide(struct programs_grid *g, struct programs_tile *t,
+                                   const struct programs_features *f, int columns,
+                                   const char *what);
 /** A tile of 32-bit numbers in any case. */
 enum wsc_err programs_reserve_sums(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what);

@@ -8,6 +8,7 @@
 #include "program_softmax.h"
 #include "program_vector_ops.h"
 
+#include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
 
 #include <math.h>
@@ -34,12 +35,6 @@ static struct views views_of(const struct programs_grid *g, const struct program
     return v;
 }
 
-/* 0 where the logit is the largest one, otherwise -infinity. */
-static float is_largest(float x, float max)
-{
-    return x >= max ? 0 : -INFINITY;
-}
-
 static float log_of(float sum, float max)
 {
     return logf(sum) + max;
@@ -56,10 +51,6 @@ static bool label_here(const struct programs_grid *g, const struct programs_loss
     return true;
 }
 
-/* Scalar code: loop, load and comparison of a label are 10 + 4 + 6 cycles a token (loop back edge,
- * load to use, taken branch: FABRICA). */
-enum { LABEL_CYCLES = 20 };
-
 /* The PE that holds the label's logit stores it, all others leave 0: a sum along the row gives it
  * to all. */
 static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script *s,
@@ -75,7 +66,7 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
         TRY(mesh_load(pe, programs_at(g, &l->logits, slot, i), &bits));
         TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), bits));
     }
-    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+    return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
 /* Logits scaled, then c tanh(logit / c). */
@@ -104,13 +95,9 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
     programs_op(s, tile, MESH_FMAXS, v.row[MAX], v.row[MAX], v.logits);
     programs_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
     programs_call(s, pick_labels);
-    /* The comparison: a load, a branch, a store. */
-    const struct programs_map largest = {is_largest, 8},
-                              to_exp = {programs_exp_of_difference, g->exp_cycles};
-    programs_map(s, tile, largest, v.tmp, v.logits, v.row[MAX]);
-    programs_op(s, tile, MESH_FADDS, v.tmp, v.tmp, v.number);
-    programs_op(s, tile, MESH_FMAXS, v.row[BEST], v.row[BEST], v.tmp);
-    programs_row_sum(s, MESH_FMAXS, v.row[BEST], 1);
+    const struct programs_map to_exp = {programs_exp_of_difference, g->exp_cycles};
+    const struct programs_largest largest = {v.logits, v.tmp, v.number, v.row[MAX], v.row[BEST]};
+    programs_row_first(s, &largest);
     programs_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
     programs_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
     programs_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
@@ -164,7 +151,7 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script
         const int64_t token = programs_token_at(g, y, i);
         if (!l->mask[token]) TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
     }
-    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+    return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
 /* Minus one at the label, times the scale: the gradient of -log softmax. */
@@ -186,7 +173,7 @@ static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_sc
         x.value -= l->scale;
         TRY(mesh_store(pe, address, x.bits));
     }
-    return n ? mesh_wait(pe, (int64_t)n * LABEL_CYCLES) : WSC_OK;
+    return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
 enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct programs_loss *l)

@@ -3,9 +3,11 @@
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
 #include "program_chain.h"
+#include "program_choice.h"
 #include "program_grid.h"
 #include "program_loss.h"
 #include "program_parts.h"
+#include "program_router.h"
 #include "program_scores.h"
 #include "program_stage.h"
 #include "program_state.h"
@@ -29,6 +31,7 @@ static enum wsc_err make_features(struct programs_model *k)
                                      m->rotary_dim ? PROGRAMS_PAIRS_ADJACENT : PROGRAMS_NO_PAIRS));
     programs_order_keys(&k->grid, &k->heads);
     TRY(programs_features_init(&k->filter, (int)m->F, w));
+    if (m->experts) TRY(programs_features_init(&k->experts.f, (int)m->experts, w));
     return programs_features_init(&k->vocab, (int)m->V, w);
 }
 
@@ -38,7 +41,8 @@ static enum wsc_err reserve_features(struct programs_model *k, struct programs_l
     struct programs_grid *g = &k->grid;
     const struct model *m = k->model;
     const int64_t scores = programs_score_words(g, &k->heads) * g->max_samples;
-    if (m->gated) TRY(programs_reserve_tile(g, &l->gate, &k->filter, "the gate"));
+    if (m->experts) TRY(programs_reserve_choice(k, &l->choice));
+    if (m->gated) TRY(programs_reserve_filter(k, &l->gate, "the gate"));
     if (!m->norm3) TRY(programs_reserve_tile(g, &l->normed, &k->hidden, "the output of a norm"));
     if (m->zoo.attention_logit_softcapping > 0)
         TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "capped scores", &l->capped));
@@ -61,7 +65,7 @@ static enum wsc_err reserve_layer(struct programs_model *k, struct programs_laye
     TRY(programs_reserve_tile(g, &l->k, &k->heads, "keys"));
     TRY(programs_reserve_tile(g, &l->v, &k->heads, "values"));
     TRY(programs_reserve_tile(g, &l->ctx, &k->heads, "the attention output"));
-    TRY(programs_reserve_tile(g, &l->pre, &k->filter, "the filter"));
+    TRY(programs_reserve_filter(k, &l->pre, "the filter"));
     TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "attention probabilities",
                                &l->scores));
     TRY(reserve_features(k, l));
@@ -97,11 +101,12 @@ static enum wsc_err reserve_once(struct programs_model *k)
 static enum wsc_err reserve_common(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
-    const int slots =
-        larger(larger(k->hidden.slots, k->vocab.slots), larger(k->heads.slots, k->filter.slots));
+    const int slots = larger(larger(larger(k->hidden.slots, k->vocab.slots), k->experts.f.slots),
+                             larger(k->heads.slots, k->filter.slots));
     const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
+    if (k->model->experts) TRY(programs_reserve_experts(k));
     TRY(programs_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
-    TRY(programs_reserve_tile(g, &k->act, &k->filter, "the activated filter"));
+    TRY(programs_reserve_filter(k, &k->act, "the activated filter"));
     TRY(programs_reserve_sums(g, &k->logits, &k->vocab, "logits"));
     k->tmp = (struct programs_tile){.f = &k->hidden, .half = g->half};
     TRY(reserve_once(k));
@@ -133,9 +138,8 @@ static enum wsc_err reserve_backward(struct programs_model *k)
     k->dlogits.half = g->half;
     TRY(programs_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
     TRY(programs_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
-    TRY(programs_reserve_tile(g, &k->dpre, &k->filter, "the gradient of the filter"));
-    if (k->model->gated)
-        TRY(programs_reserve_tile(g, &k->dgate, &k->filter, "the gradient of the gate"));
+    TRY(programs_reserve_filter(k, &k->dpre, "the gradient of the filter"));
+    if (k->model->gated) TRY(programs_reserve_filter(k, &k->dgate, "the gradient of the gate"));
     if (k->model->zoo.parallel_block || k->model->zoo.norm_first_sandwich)
         TRY(programs_reserve_tile(g, &k->dside, &k->hidden, "the gradient of a branch"));
     TRY(programs_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
@@ -146,19 +150,19 @@ static enum wsc_err reserve_backward(struct programs_model *k)
                                   "the gradient of probabilities", &k->dscores);
 }
 
-/* Minus the number of each feature of the vocabulary, for the lowest largest logit. */
-static enum wsc_err write_numbers(struct programs_model *k)
+/* Minus the number of each feature, for the lowest of the largest ones, to @p address. */
+static enum wsc_err write_numbers(struct programs_grid *g, const struct programs_features *f,
+                                  int address)
 {
-    struct programs_grid *g = &k->grid;
     float *number;
     enum wsc_err rc = WSC_OK;
-    TRY_NEW(number, WSC_MEM_KERNELS, k->vocab.slots);
+    TRY_NEW(number, WSC_MEM_KERNELS, f->slots);
     for (int x = 0; x < g->w && !rc; x++) {
-        for (int i = 0; i < k->vocab.n; i++)
-            if (k->vocab.column[i] == x) number[k->vocab.slot[i]] = (float)-i;
+        for (int i = 0; i < f->n; i++)
+            if (f->column[i] == x) number[f->slot[i]] = (float)-i;
         for (int y = 0; y < g->h && !rc; y++)
-            rc = mesh_copy_in(g->m, (struct mesh_rect){x, y, 1, 1}, k->number, number,
-                              4 * (int64_t)k->vocab.slots);
+            rc = mesh_copy_in(g->m, (struct mesh_rect){x, y, 1, 1}, address, number,
+                              4 * (int64_t)f->slots);
     }
     wsc_free(number);
     return rc;
@@ -226,7 +230,8 @@ static enum wsc_err create(struct programs_model *k)
     if (k->training) TRY(reserve_backward(k));
     for (int64_t l = 0; l < (k->training ? k->model->L : 1); l++)
         TRY(reserve_layer(k, &k->layer[l]));
-    TRY(write_numbers(k));
+    TRY(write_numbers(&k->grid, &k->vocab, k->number));
+    if (k->model->experts) TRY(write_numbers(&k->grid, &k->experts.f, k->experts.number));
     return allocate_host(k);
 }
 
@@ -324,6 +329,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->heads);
     programs_features_fini(&k->filter);
     programs_features_fini(&k->vocab);
+    programs_experts_fini(k);
     void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
                            k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
                            k->leaf_grads, k->slope,    k->shared,        k->wide};
@@ -352,6 +358,7 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
     cycles_layout_round_robin(&k->layout, batch->n);
     cycles_layout_init(&k->leaf_layout, &k->hw, k->model, 1, leaf_samples);
     cycles_layout_round_robin(&k->leaf_layout, leaf_samples);
+    programs_experts_begin(k);
 }
 
 void programs_model_scale_gradients(struct programs_model *k, double scale)
@@ -362,17 +369,6 @@ void programs_model_scale_gradients(struct programs_model *k, double scale)
 void programs_model_mask(struct programs_model *k, const struct model_weights *masks)
 {
     k->masks = k->grid.by_data ? masks : NULL;
-}
-
-/* Which elements of a tensor stream, and of which a gradient is wanted. */
-static void enter_mask(struct programs_model *k, const struct model_tensor *t,
-                       const struct model_weights *mask)
-{
-    const bool sparse = mask && mask->bits;
-    const double density = sparse ? (double)mask->n_kept / (double)t->n_elems : 1;
-    k->kept[t->kind] = sparse ? mask->bits : NULL;
-    k->density[t->kind] = density;
-    k->gradient_density[t->kind] = sparse && mask->dense_gradient ? 1 : density;
 }
 
 /* The stage's vector as floats: 16-bit numbers are widened, which is exact, and become the same
@@ -389,21 +385,21 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
 {
     const struct model *m = k->model;
     const struct model_stage *s = &m->stage[stage];
-    const float *vector = floats_of(k, weights, s->n_elems);
+    k->stage = s;
+    k->elements = floats_of(k, weights, s->n_elems);
     for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
         k->offset[i] = -1;
-    for (int i = 0; i < s->n_views; i++) {
-        const struct model_tensor *t = &m->tensor[s->view[i].tensor];
-        k->offset[t->kind] = s->view[i].offset;
-        k->weight[t->kind] = vector + s->view[i].offset;
-        k->rows[t->kind] = t->shape[0];
-        enter_mask(k, t, k->masks ? &k->masks[i] : NULL);
-    }
-    k->masks = NULL;
+    programs_stage_enter(k, -1);
     k->n_elems = s->n_elems;
     k->l = s->layer;
     k->cycles = 0;
     k->first_gradient = -1;
+}
+
+/* The stage has ended: its masks are no longer borrowed. */
+static void leave_stage(struct programs_model *k)
+{
+    k->masks = NULL;
 }
 
 /* Losses of each leaf, token by token in their order, in double precision. */
@@ -421,6 +417,7 @@ static void sum_losses(struct programs_model *k)
             sum.n_correct += k->best[i] == k->batch->labels[i];
         }
         sum.nats = sum.loss_sum;
+        if (k->training) sum.loss_sum += programs_balance_loss(k, first, n);
         k->loss[leaf] = sum;
     }
 }
@@ -442,6 +439,7 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
         TRY(explained(programs_forward_part(k, s->part[i])));
         if (s->part[i] == MODEL_PART_HEAD) sum_losses(k);
     }
+    leave_stage(k);
     *cycles = k->cycles;
     return WSC_OK;
 }
@@ -465,6 +463,7 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
         TRY(explained(programs_backward_part(k, s->part[i])));
+    leave_stage(k);
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
     for (int i = 0; i < nodes.n; i++)
         memcpy(grads + i * k->n_elems, sum_node(k, nodes.node[i].level, nodes.node[i].index),

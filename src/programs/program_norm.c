@@ -210,10 +210,11 @@ void programs_activate_backward(struct programs_grid *g, struct programs_script 
 /* Even and odd slots are the two features of the pairs: (e cos - o sin, o cos + e sin). */
 void programs_rotate(struct programs_script *s, const struct programs_rotary *r)
 {
-    const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0, r->x.half};
-    const struct programs_view odd = {PROGRAMS_VIEW_TILE, r->x.address, 1, 2, 0, r->x.half};
-    const struct programs_view cosine = {PROGRAMS_VIEW_TILE, r->cosine.address, 0, 2, 0, r->x.half};
-    const struct programs_view sine = {PROGRAMS_VIEW_TILE, r->sine.address, 0, 2, 0, r->x.half};
+    const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0, r->x.half, 0};
+    const struct programs_view odd = {PROGRAMS_VIEW_TILE, r->x.address, 1, 2, 0, r->x.half, 0};
+    const struct programs_view cosine = {
+        PROGRAMS_VIEW_TILE, r->cosine.address, 0, 2, 0, r->x.half, 0};
+    const struct programs_view sine = {PROGRAMS_VIEW_TILE, r->sine.address, 0, 2, 0, r->x.half, 0};
     const struct programs_view t = programs_tile_view(&r->tmp);
     struct programs_view u = t; /* the other half of tmp */
     u.row0 = r->x.f->slots / 2;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of a stage (embedding, q k v, attention, feed-forward, head) on the mesh, forward and
  * backward, of every decoder family: which operations run on which tiles.  The operations are in
- * program_stage.c, positions and windows in program_positions.c. */
+ * program_stage.c, positions and windows in program_positions.c, mixtures of experts in
+ * program_experts.c. */
 #include "program_parts.h"
+#include "program_branch.h"
 #include "program_embedding.h"
+#include "program_experts.h"
 #include "program_grid.h"
 #include "program_loss.h"
-#include "program_norm.h"
 #include "program_positions.h"
 #include "program_softmax.h"
 #include "program_stage.h"
@@ -15,30 +17,6 @@
 #include <wsc/num_math.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
-
-/* ---- hidden features ------------------------------------------------------------------------- */
-
-/* One operation on tiles of hidden features: to = a (code) b. */
-static enum wsc_err on_hidden(struct programs_model *k, enum mesh_code code,
-                              const struct programs_tile *to, struct programs_view a,
-                              struct programs_view b)
-{
-    struct programs_script s = programs_stage_script(k, &k->hidden);
-    programs_op(&s, PROGRAMS_SHAPE_TILE, code, programs_tile_view(to), a, b);
-    programs_stage_expect(k, PROGRAMS_ROW_POINTWISE, cycles_residual(&k->layout, k->hidden.slots));
-    return programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE);
-}
-
-static enum wsc_err add_to(struct programs_model *k, const struct programs_tile *to,
-                           const struct programs_tile *what)
-{
-    return on_hidden(k, MESH_FADDS, to, programs_tile_view(to), programs_tile_view(what));
-}
-
-static enum wsc_err clear(struct programs_model *k, const struct programs_tile *tile)
-{
-    return on_hidden(k, MESH_FMOVS, tile, programs_number(0), none);
-}
 
 /* ---- embedding ------------------------------------------------------------------------------- */
 
@@ -68,7 +46,8 @@ static enum wsc_err norm_embeddings(struct programs_model *k)
     const double scale = k->model->zoo.embeddings_scale;
     TRY(programs_stage_norm(k, &norm, x));
     if (scale >= 1 && scale <= 1) return WSC_OK;
-    return on_hidden(k, MESH_FMULS, x, programs_tile_view(x), programs_number((float)scale));
+    return programs_on_hidden(k, MESH_FMULS, x, programs_tile_view(x),
+                              programs_number((float)scale));
 }
 
 /* The rows of the token table, then those of the position table are added. */
@@ -94,8 +73,8 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 {
     const struct programs_stage_norm norm = norm_of_embeddings(k);
     const struct programs_view scale = programs_number((float)k->model->zoo.embeddings_scale);
-    TRY(on_hidden(k, MESH_FMULS, &k->dxn, programs_tile_view(&k->dres), scale));
-    TRY(clear(k, &k->dres));
+    TRY(programs_on_hidden(k, MESH_FMULS, &k->dxn, programs_tile_view(&k->dres), scale));
+    TRY(programs_clear(k, &k->dres));
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }
 
@@ -120,82 +99,6 @@ static enum wsc_err embed_backward(struct programs_model *k)
     return WSC_OK;
 }
 
-/* ---- norms of a block ------------------------------------------------------------------------ */
-
-static struct programs_stage_norm norm1(struct programs_model *k)
-{
-    const int stats = programs_layer_of(k, k->l)->stats1;
-    return (struct programs_stage_norm){MODEL_NORM1_W, programs_x(k, k->l), stats};
-}
-
-/* In a parallel block the feed-forward network reads what attention does. */
-static struct programs_stage_norm norm3(struct programs_model *k)
-{
-    const struct programs_layer *layer = programs_layer_of(k, k->l);
-    const struct programs_tile *x =
-        k->model->zoo.parallel_block ? programs_x(k, k->l) : &layer->mid;
-    return (struct programs_stage_norm){MODEL_NORM3_W, x, layer->stats3};
-}
-
-/* Norm1's output is kept where the feed-forward network takes it too. */
-static const struct programs_tile *normed(struct programs_model *k)
-{
-    return k->model->norm3 ? &k->xn : &programs_layer_of(k, k->l)->normed;
-}
-
-/* ---- branches -------------------------------------------------------------------------------- */
-
-/* Attention and feed-forward network, as what is added to the residual stream. */
-static const struct branch {
-    int number;
-    enum model_tensor_kind weight, bias, norm;
-} attention_branch = {0, MODEL_O_W, MODEL_O_B, MODEL_NORM1_POST_W},
-  ffn_branch = {1, MODEL_FFN1_W, MODEL_FFN1_B, MODEL_NORM3_POST_W};
-
-static struct programs_stage_norm norm_after(struct programs_model *k, const struct branch *b)
-{
-    const struct programs_layer *layer = programs_layer_of(k, k->l);
-    return (struct programs_stage_norm){b->norm, &layer->branch[b->number],
-                                        layer->stats_post[b->number]};
-}
-
-/* to = residual + the linear layer of @p in, in sandwich blocks after a norm. */
-static enum wsc_err add_branch(struct programs_model *k, const struct branch *b,
-                               const struct programs_tile *in, const struct programs_tile *to,
-                               const struct programs_tile *residual)
-{
-    const struct programs_stage_norm norm = norm_after(k, b);
-    if (!k->model->zoo.norm_first_sandwich) {
-        TRY(programs_stage_linear(k, b->weight, in, to));
-        return programs_stage_bias(k, b->bias, to, residual);
-    }
-    TRY(programs_stage_linear(k, b->weight, in, norm.x));
-    TRY(programs_stage_bias(k, b->bias, norm.x, NULL));
-    TRY(programs_stage_norm(k, &norm, to));
-    return add_to(k, to, residual);
-}
-
-/* *@p dy: the gradient of the linear layer's output, that of the sum or in sandwich blocks through
- * the norm. */
-static enum wsc_err branch_gradient(struct programs_model *k, const struct branch *b,
-                                    const struct programs_tile **dy)
-{
-    const struct programs_stage_norm norm = norm_after(k, b);
-    *dy = k->model->zoo.norm_first_sandwich ? &k->dside : &k->dres;
-    if (!k->model->zoo.norm_first_sandwich) return WSC_OK;
-    TRY(on_hidden(k, MESH_FMOVS, &k->dxn, programs_tile_view(&k->dres), none));
-    TRY(clear(k, &k->dside));
-    return programs_stage_norm_backward(k, &norm, &k->dside);
-}
-
-/* Gradients of the linear layer whose input was @p in, and @p din of that input. */
-static enum wsc_err branch_weights(struct programs_model *k, const struct branch *b,
-                                   const struct programs_tile *dy, const struct programs_tile *in)
-{
-    TRY(programs_stage_weight_gradient(k, b->weight, dy, in));
-    return programs_stage_bias_gradients(k, &b->bias, &dy, 1);
-}
-
 /* ---- attention ------------------------------------------------------------------------------- */
 
 static const enum model_tensor_kind qkv_weight[3] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
@@ -205,10 +108,10 @@ static const enum model_tensor_kind qkv_bias[3] = {MODEL_Q_B, MODEL_K_B, MODEL_V
 static enum wsc_err qkv(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
-    const struct programs_stage_norm norm = norm1(k);
+    const struct programs_stage_norm norm = programs_norm1(k);
     const struct programs_tile *const out[3] = {&layer->q, &layer->k, &layer->v};
-    struct programs_product p = {.n_parts = 3, .in = {*normed(k)}};
-    TRY(programs_stage_norm(k, &norm, normed(k)));
+    struct programs_product p = {.n_parts = 3, .in = {*programs_normed(k)}};
+    TRY(programs_stage_norm(k, &norm, programs_normed(k)));
     for (int i = 0; i < 3; i++) {
         p.out[i] = *out[i];
         p.w[i] = programs_stage_matrix(k, qkv_weight[i], k->hidden.n, false);
@@ -234,20 +137,20 @@ static enum wsc_err qkv_input_gradient(struct programs_model *k)
         p.w[i] = programs_stage_matrix(k, qkv_weight[i], k->hidden.n, true);
     }
     TRY(programs_stage_product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT));
-    return k->model->norm3 ? WSC_OK : add_to(k, &k->dxn, &k->dside);
+    return k->model->norm3 ? WSC_OK : programs_add_to(k, &k->dxn, &k->dside);
 }
 
 static enum wsc_err qkv_backward(struct programs_model *k)
 {
     const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};
-    const struct programs_stage_norm norm = norm1(k);
+    const struct programs_stage_norm norm = programs_norm1(k);
     TRY(qkv_input_gradient(k));
     if (k->model->norm3) TRY(programs_stage_norm_again(k, &norm, &k->xn));
     for (int i = 0; i < 3; i++)
-        TRY(programs_stage_weight_gradient(k, qkv_weight[i], dy[i], normed(k)));
+        TRY(programs_stage_weight_gradient(k, qkv_weight[i], dy[i], programs_normed(k)));
     TRY(programs_stage_bias_gradients(k, qkv_bias, dy, 3));
     TRY(programs_stage_norm_backward(k, &norm, &k->dres));
-    return k->model->zoo.parallel_block && k->model->norm3 ? add_to(k, &k->dres, &k->dside)
+    return k->model->zoo.parallel_block && k->model->norm3 ? programs_add_to(k, &k->dres, &k->dside)
                                                            : WSC_OK;
 }
 
@@ -287,7 +190,8 @@ static enum wsc_err attend(struct programs_model *k)
         programs_stage_book(k, PROGRAMS_ROW_ATTENTION, k->grid.total.cycles - before);
     }
     programs_stage_expect(k, PROGRAMS_ROW_ATTENTION, cycles_attention(&k->layout));
-    return add_branch(k, &attention_branch, &layer->ctx, &layer->mid, programs_x(k, k->l));
+    return programs_add_branch(k, &programs_attention_branch, &layer->ctx, &layer->mid,
+                               programs_x(k, k->l));
 }
 
 /* dctx from the output projection first; probabilities were kept from the forward pass and are
@@ -295,9 +199,10 @@ static enum wsc_err attend(struct programs_model *k)
 static enum wsc_err attend_backward(struct programs_model *k)
 {
     const struct programs_tile *dy;
-    TRY(branch_gradient(k, &attention_branch, &dy));
+    TRY(programs_branch_gradient(k, &programs_attention_branch, &dy));
     TRY(programs_stage_linear_back(k, MODEL_O_W, dy, &k->dctx));
-    TRY(branch_weights(k, &attention_branch, dy, &programs_layer_of(k, k->l)->ctx));
+    TRY(programs_branch_weights(k, &programs_attention_branch, dy,
+                                &programs_layer_of(k, k->l)->ctx));
     for (int i = 0; i < k->grid.n_samples; i++) {
         const struct programs_attention a = attention_of(k, i);
         const int64_t before = k->grid.total.cycles;
@@ -311,120 +216,43 @@ static enum wsc_err attend_backward(struct programs_model *k)
 
 /* ---- feed-forward ---------------------------------------------------------------------------- */
 
-static const enum model_tensor_kind ffn0_weight[2] = {MODEL_FFN0_W, MODEL_GLU_W};
-static const enum model_tensor_kind ffn0_bias[2] = {MODEL_FFN0_B, MODEL_GLU_B};
-
-/* act = nonlinearity of the kept filter, times the filter where a gate goes through the
- * nonlinearity; the backward pass computes it again for the weight gradient. */
-static enum wsc_err activate(struct programs_model *k)
-{
-    const struct programs_layer *layer = programs_layer_of(k, k->l);
-    const bool gated = k->model->gated;
-    const struct programs_view act = programs_tile_view(&k->act);
-    struct programs_script s = programs_stage_script(k, &k->filter);
-    programs_activate(&k->grid, &s, k->model->nonlinearity, &k->act,
-                      gated ? &layer->gate : &layer->pre);
-    if (gated)
-        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, act, act, programs_tile_view(&layer->pre));
-    programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY,
-                          cycles_nonlinearity(&k->layout, k->layout.filter.k) +
-                              (gated ? cycles_residual(&k->layout, k->filter.slots) : 0));
-    return programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY);
-}
-
-/* From dact in dpre, in place, since the steps of a map read an element before they write it; act
- * again.  With a gate g and a filter p: dg = dact p f'(g), dp = dact f(g), act = f(g) p. */
-static enum wsc_err activate_backward(struct programs_model *k)
-{
-    const struct programs_layer *layer = programs_layer_of(k, k->l);
-    const enum programs_shape tile = PROGRAMS_SHAPE_TILE;
-    const enum zoo_nonlinearity f = k->model->nonlinearity;
-    const bool gated = k->model->gated;
-    const struct programs_tile *in = gated ? &layer->gate : &layer->pre;
-    const struct programs_view act = programs_tile_view(&k->act),
-                               pre = programs_tile_view(&layer->pre),
-                               dpre = programs_tile_view(&k->dpre);
-    struct programs_script s = programs_stage_script(k, &k->filter);
-    if (gated) {
-        programs_op(&s, tile, MESH_FMULS, programs_tile_view(&k->dgate), dpre, pre);
-        programs_activate_backward(&k->grid, &s, f, &k->dgate, in, &k->dgate);
-    }
-    programs_activate(&k->grid, &s, f, &k->act, in);
-    if (gated) {
-        programs_op(&s, tile, MESH_FMULS, dpre, dpre, act);
-        programs_op(&s, tile, MESH_FMULS, act, act, pre);
-    } else {
-        programs_activate_backward(&k->grid, &s, f, &k->dpre, in, &k->dpre);
-    }
-    programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY_BACKWARD,
-                          2 * cycles_nonlinearity(&k->layout, k->layout.filter.k) +
-                              (gated ? 3 * cycles_residual(&k->layout, k->filter.slots) : 0));
-    return programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY_BACKWARD);
-}
-
-/* Norm, one product with the filter and the gate as outputs, biases. */
+/* Norm, first linear layers. */
 static enum wsc_err ffn0(struct programs_model *k)
 {
-    struct programs_layer *layer = programs_layer_of(k, k->l);
-    const struct programs_stage_norm norm = norm3(k);
-    const struct programs_tile *const out[2] = {&layer->pre, &layer->gate};
-    struct programs_product p = {.n_parts = k->model->gated ? 2 : 1, .in = {*normed(k)}};
+    const struct programs_stage_norm norm = programs_norm3(k);
     if (k->model->norm3) TRY(programs_stage_norm(k, &norm, &k->xn));
-    for (int i = 0; i < p.n_parts; i++) {
-        p.out[i] = *out[i];
-        p.w[i] = programs_stage_matrix(k, ffn0_weight[i], k->hidden.n, false);
-    }
-    TRY(programs_stage_product(k, &p, PROGRAMS_ROW_PRODUCT));
-    for (int i = 0; i < p.n_parts; i++)
-        TRY(programs_stage_bias(k, ffn0_bias[i], out[i], NULL));
-    return WSC_OK;
-}
-
-/* Through the norm into the residual stream's gradient; in a parallel block attention still takes
- * that as the gradient of its own branch, so the result waits in dside. */
-static enum wsc_err ffn0_norm_backward(struct programs_model *k)
-{
-    const struct programs_stage_norm norm = norm3(k);
-    if (!k->model->norm3) return WSC_OK;
-    if (!k->model->zoo.parallel_block) return programs_stage_norm_backward(k, &norm, &k->dres);
-    TRY(clear(k, &k->dside));
-    return programs_stage_norm_backward(k, &norm, &k->dside);
+    return k->model->experts ? programs_experts_ffn0(k) : programs_filter(k, programs_normed(k));
 }
 
 static enum wsc_err ffn0_backward(struct programs_model *k)
 {
-    const struct programs_stage_norm norm = norm3(k);
-    const struct programs_tile *const dy[2] = {&k->dpre, &k->dgate};
-    struct programs_product p = {.n_parts = k->model->gated ? 2 : 1,
-                                 .sums = k->model->gated,
-                                 .out = {k->model->norm3 ? k->dxn : k->dside}};
-    for (int i = 0; i < p.n_parts; i++) {
-        p.in[i] = *dy[i];
-        p.w[i] = programs_stage_matrix(k, ffn0_weight[i], k->hidden.n, true);
-    }
-    TRY(programs_stage_product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT));
+    const struct programs_stage_norm norm = programs_norm3(k);
+    const struct programs_tile *dx = k->model->norm3 ? &k->dxn : &k->dside;
+    if (!k->model->experts) TRY(programs_filter_back(k, dx));
     if (k->model->norm3) TRY(programs_stage_norm_again(k, &norm, &k->xn));
-    for (int i = 0; i < p.n_parts; i++)
-        TRY(programs_stage_weight_gradient(k, ffn0_weight[i], dy[i], normed(k)));
-    TRY(programs_stage_bias_gradients(k, ffn0_bias, dy, p.n_parts));
-    return ffn0_norm_backward(k);
+    TRY(k->model->experts ? programs_experts_ffn0_backward(k, dx)
+                          : programs_filter_gradients(k, programs_normed(k)));
+    return programs_ffn_norm_backward(k);
 }
 
 /* Outside training x and the next x are the same tile; mid is another one. */
 static enum wsc_err ffn1(struct programs_model *k)
 {
-    TRY(activate(k));
-    return add_branch(k, &ffn_branch, &k->act, programs_x(k, k->l + 1),
-                      &programs_layer_of(k, k->l)->mid);
+    const struct programs_tile *to = programs_x(k, k->l + 1),
+                               *mid = &programs_layer_of(k, k->l)->mid;
+    if (k->model->experts) return programs_experts_ffn1(k, to, mid);
+    TRY(programs_activate_filter(k));
+    return programs_add_branch(k, &programs_ffn_branch, &k->act, to, mid);
 }
 
 static enum wsc_err ffn1_backward(struct programs_model *k)
 {
     const struct programs_tile *dy;
-    TRY(branch_gradient(k, &ffn_branch, &dy));
+    TRY(programs_branch_gradient(k, &programs_ffn_branch, &dy));
+    if (k->model->experts) return programs_experts_ffn1_backward(k, dy);
     TRY(programs_stage_linear_back(k, MODEL_FFN1_W, dy, &k->dpre));
-    TRY(activate_backward(k));
-    return branch_weights(k, &ffn_branch, dy, &k->act);
+    TRY(programs_activate_filter_backward(k));
+    return programs_branch_weights(k, &programs_ffn_branch, dy, &k->act);
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -519,7 +347,7 @@ static enum wsc_err head_backward(struct programs_model *k)
     const struct programs_tile *const dy[1] = {&k->dlogits};
     const struct programs_stage_norm norm = norm_last(k);
     TRY(loss_backward(k));
-    TRY(clear(k, &k->dres));
+    TRY(programs_clear(k, &k->dres));
     TRY(programs_stage_linear_back(k, head_weight(k), &k->dlogits, &k->dxn));
     TRY(programs_stage_norm_again(k, &norm, &k->xn));
     TRY(programs_stage_weight_gradient(k, head_weight(k), &k->dlogits, &k->xn));

@@ -59,11 +59,13 @@ static struct item product_item(const struct contract *c, int x, int y, int i)
     const struct programs_product *p = c->product;
     const struct programs_tile *out = &p->out[i / c->n_out];
     const int feature = out->f->by_turns[i % c->n_out];
-    return (struct item){.n = programs_row_tokens(c->g, y),
+    const int first = p->span ? p->span->first[y] : 0;
+    return (struct item){.first = first,
+                         .n = p->span ? p->span->n[y] : programs_row_tokens(c->g, y),
                          .position = x,
                          .line = c->g->w,
                          .root = out->f->column[feature],
-                         .result = programs_at(c->g, out, out->f->slot[feature], 0),
+                         .result = programs_at(c->g, out, out->f->slot[feature], first),
                          .scalars = product_scalars(p, x),
                          .narrow = out->half};
 }
@@ -228,7 +230,7 @@ static bool trigger_item(const struct mesh_pe *pe, int i, struct mesh_trigger *t
     t->sums = mesh_mem(accumulator(c, &it, i / parts), it.n);
     t->vectors =
         scalars ? mesh_mem(vector_at(c, x, i / parts, &it, part * scalars), it.n) : t->sums;
-    t->vectors_step = g->pitch;
+    t->vectors_step = programs_pitch(g, c->product ? &c->product->in[0] : &c->scores->queries);
     if (!c->product || !matrix_of(c, i)->kept) return true;
     t->indexed = true;
     t->wait += (uint16_t)g->index_eighths;
@@ -347,12 +349,14 @@ static enum wsc_err product_edges(struct contract *c)
     return WSC_OK;
 }
 
-/* So many that the sum of an output travels while the next one is accumulated; loops take two. */
+/* So many that the sum of an output travels while the next one is accumulated; loops take two.
+ * Sums of places from an odd one on begin a word later. */
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
+    const int words = c->g->pitch + (c->product && c->product->span);
     c->n_acc = c->g->by_data ? c->g->accumulators : 2;
     for (int i = 0; i < c->n_acc; i++)
-        TRY(programs_reserve_words(c->g, c->g->pitch, PROGRAMS_BANK_TOKENS, "an accumulator",
+        TRY(programs_reserve_words(c->g, words, PROGRAMS_BANK_TOKENS, "an accumulator",
                                    &c->acc[i]));
     return WSC_OK;
 }

@@ -14,6 +14,7 @@ struct programs_product {
     int n_parts;
     bool sums; /**< the parts are inputs of one output */
     struct programs_tile in[3], out[3];
+    const struct programs_span *span; /**< borrowed: columns of all tiles; NULL: all tokens */
     struct programs_weights w[3];
 };
 enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p);

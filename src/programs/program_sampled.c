@@ -54,12 +54,12 @@ static struct progress *progress_of(const struct mesh_pe *pe)
 
 static int first_token(const struct sampled *s, int y)
 {
-    return programs_tokens(s->g, y) * s->w->first_sample;
+    return programs_gradient_first(s->g, s->w, y);
 }
 
 static int tokens_of(const struct sampled *s, int y)
 {
-    return programs_tokens(s->g, y) * s->w->n_samples;
+    return programs_gradient_tokens(s->g, s->w, y);
 }
 
 /* A buffer for the next value, when one is free, takes the words that come along the row. */
@@ -238,7 +238,7 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
         .n = s->g->w,
         .task = PROGRAMS_TASK_SEND,
         .own = {programs_matrix(programs_at(s->g, &s->sent, 0, first_token(s, mesh_y(pe))), own, n,
-                                s->g->pitch)},
+                                programs_pitch(s->g, &s->sent))},
         .others = programs_matrix(0, s->sent.f->n - own, n, 1),
         .own_move = code,
         .move = code};

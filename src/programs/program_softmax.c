@@ -35,6 +35,13 @@ static float reciprocal(float x, float unused)
 
 /* ---- over features --------------------------------------------------------------------------- */
 
+/* Values of tokens as an operation on tile @p x takes them. */
+static struct programs_view as_tile(const struct programs_grid *g, struct programs_script *s,
+                                    const struct programs_tile *x, struct programs_view tokens)
+{
+    return x->half ? programs_narrow(g, s, tokens) : tokens;
+}
+
 void programs_softmax(struct programs_grid *g, struct programs_script *s,
                       const struct programs_tile *x, int tokens)
 {
@@ -52,7 +59,7 @@ void programs_softmax(struct programs_grid *g, struct programs_script *s,
     programs_row_sum(s, MESH_FADDS, sum, 1);
     programs_map(s, PROGRAMS_SHAPE_TOKENS, (struct programs_map){reciprocal, g->divide_cycles}, sum,
                  sum, none);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, tile, tile, programs_narrow(g, s, sum));
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, tile, tile, as_tile(g, s, x, sum));
 }
 
 /* dx = y (dy - sum(y dy)). */
@@ -67,7 +74,7 @@ void programs_softmax_backward(struct programs_grid *g, struct programs_script *
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, d);
     programs_row_sum(s, MESH_FADDS, sum, 1);
     /* y dy - y sum: dy itself is gone, and not needed. */
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, p, p, programs_narrow(g, s, sum));
+    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, p, p, as_tile(g, s, y, sum));
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, d, d, p);
 }
 

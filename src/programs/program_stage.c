@@ -72,6 +72,90 @@ static const float *bias_on_tile(const struct programs_model *k, enum model_tens
     return all;
 }
 
+/* ---- tensors of the stage -------------------------------------------------------------------- */
+
+/* Which elements of a tensor stream, and of which a gradient is wanted. */
+static void enter_mask(struct programs_model *k, const struct model_tensor *t,
+                       const struct model_weights *mask)
+{
+    const bool sparse = mask && mask->bits;
+    const double density = sparse ? (double)mask->n_kept / (double)t->n_elems : 1;
+    k->kept[t->kind] = sparse ? mask->bits : NULL;
+    k->density[t->kind] = density;
+    k->gradient_density[t->kind] = sparse && mask->dense_gradient ? 1 : density;
+}
+
+void programs_stage_enter(struct programs_model *k, int expert)
+{
+    for (int i = 0; i < k->stage->n_views; i++) {
+        const struct model_view *view = &k->stage->view[i];
+        const struct model_tensor *t = &k->model->tensor[view->tensor];
+        if (t->expert != expert) continue;
+        k->offset[t->kind] = view->offset;
+        k->weight[t->kind] = k->elements + view->offset;
+        k->rows[t->kind] = t->shape[0];
+        enter_mask(k, t, k->masks ? &k->masks[i] : NULL);
+    }
+}
+
+/* ---- networks of a mixture of experts -------------------------------------------------------- */
+
+/* First place on row @p y of tokens of sample @p sample or later ones in network @p e. */
+static int start_of(struct programs_model *k, int y, int e, int sample)
+{
+    const int *start = programs_layer_of(k, k->l)->choice.start;
+    const int networks = (int)model_n_ffns(k->model), samples = k->grid.max_samples + 1;
+    return start[(y * networks + e) * samples + sample];
+}
+
+/* The places of the samples first .. end - 1 in the network at hand; of all networks those of all
+ * samples. */
+static void span_of_samples(struct programs_model *k, struct programs_span *span, int *columns,
+                            int first, int end)
+{
+    const struct programs_grid *g = &k->grid;
+    const int e = k->experts.network;
+    *span = (struct programs_span){columns, columns + g->h};
+    for (int y = 0; y < g->h; y++) {
+        columns[y] = e < 0 ? 0 : start_of(k, y, e, first);
+        columns[g->h + y] = e < 0 ? (int)model_active_ffns(k->model) * programs_row_tokens(g, y)
+                                  : start_of(k, y, e, end) - columns[y];
+    }
+}
+
+void programs_stage_network(struct programs_model *k, int network)
+{
+    struct programs_experts *e = &k->experts;
+    e->network = network;
+    if (network == PROGRAMS_ALL_TOKENS) return;
+    span_of_samples(k, &e->span, e->columns, 0, k->grid.n_samples);
+    if (network >= 0) programs_stage_enter(k, network);
+}
+
+static bool has_places(const struct programs_model *k)
+{
+    return k->model->experts && k->experts.network != PROGRAMS_ALL_TOKENS;
+}
+
+const struct cycles_layout *programs_stage_layout(const struct programs_model *k, bool leaf)
+{
+    const struct programs_experts *e = &k->experts;
+    if (has_places(k) && e->network == PROGRAMS_ALL_PLACES) return &e->places;
+    if (has_places(k) && e->network < k->model->experts) return leaf ? &e->one_leaf : &e->one;
+    return leaf ? &k->leaf_layout : &k->layout;
+}
+
+/* What an operation takes of leaf @p leaf: tokens of samples, or places of its network. */
+static const struct programs_span *leaf_span(struct programs_model *k, int leaf)
+{
+    struct programs_experts *e = &k->experts;
+    int first, n;
+    if (!has_places(k)) return NULL;
+    programs_leaf_samples(k, leaf, &first, &n);
+    span_of_samples(k, &e->leaf, e->columns + (ptrdiff_t)2 * k->grid.h, first, first + n);
+    return &e->leaf;
+}
+
 /* ---- booking --------------------------------------------------------------------------------- */
 
 void programs_stage_book(struct programs_model *k, enum programs_row_kind row, int64_t cycles)
@@ -100,7 +184,9 @@ enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script
 struct programs_script programs_stage_script(const struct programs_model *k,
                                              const struct programs_features *f)
 {
-    return (struct programs_script){.features = f, .n_samples = k->grid.n_samples};
+    return (struct programs_script){.features = f,
+                                    .n_samples = k->grid.n_samples,
+                                    .span = has_places(k) ? &k->experts.span : NULL};
 }
 
 /* ---- vectors of a stage ---------------------------------------------------------------------- */
@@ -127,20 +213,30 @@ static struct programs_view vector_view(const struct programs_model *k, int i)
     return programs_view(PROGRAMS_VIEW_FEATURES, k->vector[i]);
 }
 
+struct programs_view programs_stage_vector(const struct programs_model *k,
+                                           struct programs_script *s, enum model_tensor_kind kind,
+                                           const struct programs_tile *tile)
+{
+    (void)take_vector(k, s, 0, kind, tile);
+    programs_vectors_in(s);
+    return vector_view(k, 0);
+}
+
 enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kind bias,
                                  const struct programs_tile *out,
                                  const struct programs_tile *residual)
 {
     struct programs_script s = programs_stage_script(k, out->f);
     const struct programs_view to = programs_tile_view(out);
+    const struct cycles_layout *l = programs_stage_layout(k, false);
     const bool has = take_vector(k, &s, 0, bias, out);
     programs_vectors_in(&s);
     if (has) programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, vector_view(k, 0));
     if (residual)
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, programs_tile_view(residual));
     programs_stage_expect(k, PROGRAMS_ROW_POINTWISE,
-                          (has ? cycles_bias(&k->layout, out->f->slots) : 0) +
-                              (residual ? cycles_residual(&k->layout, out->f->slots) : 0));
+                          (has ? cycles_bias(l, out->f->slots) : 0) +
+                              (residual ? cycles_residual(l, out->f->slots) : 0));
     return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
@@ -150,6 +246,7 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
 {
     struct programs_script s = programs_stage_script(k, dy[0]->f);
     programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+    s.span = leaf_span(k, leaf);
     for (int i = 0; i < n; i++) {
         const struct programs_view sum = vector_view(k, i);
         if (!vector_of(k, bias[i])) continue;
@@ -161,8 +258,9 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
             .out = gradient_taken(k, bias[i], leaf, (int64_t)i * k->heads.n)};
     }
     if (!s.n_out) return WSC_OK;
-    programs_stage_expect(k, PROGRAMS_ROW_POINTWISE_BACKWARD,
-                          cycles_bias_gradient(&k->leaf_layout, dy[0]->f->slots, s.n_out));
+    programs_stage_expect(
+        k, PROGRAMS_ROW_POINTWISE_BACKWARD,
+        cycles_bias_gradient(programs_stage_layout(k, true), dy[0]->f->slots, s.n_out));
     programs_vectors_out(&s);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
     for (int i = 0; i < n; i++)
@@ -291,10 +389,13 @@ enum wsc_err programs_stage_product(struct programs_model *k, const struct progr
     double density = 0;
     for (int i = 0; i < p->n_parts; i++)
         density += p->w[i].density / p->n_parts;
-    TRY(programs_run_product(&k->grid, p));
+    struct programs_product taken = *p;
+    taken.span = has_places(k) ? &k->experts.span : NULL;
+    TRY(programs_run_product(&k->grid, &taken));
     programs_stage_book(k, row, k->grid.stats.cycles);
-    programs_stage_expect(k, row,
-                          cycles_product(&k->layout, &in, outputs * p->out[0].f->n, density));
+    programs_stage_expect(
+        k, row,
+        cycles_product(programs_stage_layout(k, false), &in, outputs * p->out[0].f->n, density));
     return WSC_OK;
 }
 
@@ -326,12 +427,13 @@ enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model
     const struct cycles_side in = {.n = x->f->n, .k = x->f->slots};
     const struct cycles_side out = {.n = dy->f->n, .k = dy->f->slots};
     const double density = k->gradient_density[weight];
+    const struct cycles_layout *l = programs_stage_layout(k, true);
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct programs_weight_gradient w = {.dy = *dy,
                                              .x = *x,
-                                             .how =
-                                                 cycles_gradient_way(&k->leaf_layout, &in, &out, 1),
-                                             .room = (int64_t)k->leaf_layout.room,
+                                             .how = cycles_gradient_way(l, &in, &out, 1),
+                                             .room = (int64_t)l->room,
+                                             .span = leaf_span(k, leaf),
                                              .host = gradient_taken(k, weight, leaf, 0),
                                              .ld = x->f->n};
         programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
@@ -340,7 +442,7 @@ enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
         programs_stage_expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,
-                              cycles_weight_gradient(&k->leaf_layout, &in, &out, density));
+                              cycles_weight_gradient(l, &in, &out, density));
     }
     return WSC_OK;
 }

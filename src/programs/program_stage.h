@@ -14,6 +14,14 @@ void programs_leaf_samples(const struct programs_model *k, int i, int *first, in
 /** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
 float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i);
 
+/** Let the kinds of tensors that expert @p expert has (-1: no expert's) be its own. */
+void programs_stage_enter(struct programs_model *k, int expert);
+/** Let the operations that follow take the places of network @p network and its tensors, in tiles
+ *  of places; PROGRAMS_ALL_PLACES: those of all networks; PROGRAMS_ALL_TOKENS: tokens again. */
+void programs_stage_network(struct programs_model *k, int network);
+/** The layout of what operations take, of all samples or of a leaf, for the analytical model. */
+const struct cycles_layout *programs_stage_layout(const struct programs_model *k, bool leaf);
+
 /** The program that has just run was (a part of) kernel @p row. */
 void programs_stage_book(struct programs_model *k, enum programs_row_kind row, int64_t cycles);
 /** The analytical model's cycles for the call, beside those that are booked; the two columns of the
@@ -28,6 +36,10 @@ struct programs_script programs_stage_script(const struct programs_model *k,
 enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script *s,
                                 enum programs_row_kind row);
 
+/** A vector of the stage, which it has, comes in for operations on tiles such as @p tile. */
+struct programs_view programs_stage_vector(const struct programs_model *k,
+                                           struct programs_script *s, enum model_tensor_kind kind,
+                                           const struct programs_tile *tile);
 /** out (+ residual) += bias; NULL: no residual. */
 enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kind bias,
                                  const struct programs_tile *out,

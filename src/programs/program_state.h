@@ -30,6 +30,10 @@
     XX(POINTWISE_BACKWARD, "bias", "backward")                                                     \
     XX(NONLINEARITY, "nonlinearity", "forward")                                                    \
     XX(NONLINEARITY_BACKWARD, "nonlinearity", "backward")                                          \
+    XX(ROUTER, "router", "forward")                                                                \
+    XX(ROUTER_BACKWARD, "router", "backward")                                                      \
+    XX(DISPATCH, "dispatch", "forward")                                                            \
+    XX(DISPATCH_BACKWARD, "dispatch", "backward")                                                  \
     XX(LOSS, "loss", "forward")                                                                    \
     XX(LOSS_BACKWARD, "loss", "backward")
 enum programs_row_kind {
@@ -41,6 +45,37 @@ _Static_assert(PROGRAMS_ROW_LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for eac
 
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
+/** Which networks the tokens of a layer go through.  A token and one of its networks are a place:
+ *  the places of a row of PEs are sorted by network, then by token, and are columns of tiles. */
+struct programs_choice {
+    struct programs_tile routed, weighing; /* of experts: what chooses, what weighs; 32 bits */
+    int vectors; /* address, 2 A + 1 vectors of tokens: minus the numbers of the A chosen experts,
+                    their weights, 1 over the sum of the weights before it divided them */
+    int places;  /* address, a vector of tokens for each network of a token: their places */
+    int *start;  /* owned, registers of a row (rows, networks, samples + 1): first place of the
+                    tokens of a sample or later ones */
+};
+
+/** What operations of a stage take in place of the tokens of all samples: the places of a network
+ *  (its number), or of all networks. */
+enum { PROGRAMS_ALL_TOKENS = -1, PROGRAMS_ALL_PLACES = -2 };
+
+/** What the layers of a mixture of experts share; unused otherwise. */
+struct programs_experts {
+    struct programs_features f;      /* the experts on the columns */
+    struct programs_tile x, dx;      /* places: what networks take or give, gradients of it */
+    struct programs_tile tmp, marks; /* of experts: scratch */
+    struct programs_tile d, apart;   /* gradients of what selects, of what weighs */
+    int number;                      /* address: minus the numbers of the experts */
+    int weights, dweights;           /* addresses, a vector of places: their weights, gradients */
+    int tokens;   /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
+    int network;  /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
+    int *columns; /* owned, of the two spans */
+    struct programs_span span, leaf; /* of the network at hand, of a leaf in it */
+    float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
+    struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
+};
+
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
@@ -51,6 +86,7 @@ struct programs_layer {
     int capped;                     /* their tanh, with soft caps */
     int stats1, stats3;             /* of its norms: 2 vectors of tokens each */
     int stats_post[2];              /* of the norms after the branches */
+    struct programs_choice choice;
 };
 
 struct programs_model {
@@ -89,8 +125,11 @@ struct programs_model {
     int64_t *wanted;                   /* owned, position per sample; -1 = none */
     float *wanted_logits, *all_logits; /* owned; made on first use */
     bool any_wanted;
+    struct programs_experts experts;
     /* the stage at hand */
-    int l; /* its layer */
+    const struct model_stage *stage;
+    const float *elements; /* of its vector */
+    int l;                 /* its layer */
     const float *weight[MODEL_N_TENSOR_KINDS];
     const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
     const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */

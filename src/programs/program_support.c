@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family, without experts,
- * adapters, weights by distance, dropout and smoothed labels.  Everything else is refused by the
- * name of its key before anything is reserved. */
+/* Which models the programs of the mesh compute: decoders of every family, without adapters,
+ * weights by distance, dropout, smoothed labels and Sinkhorn's normalisation.  Everything else is
+ * refused by the name of its key before anything is reserved. */
+#include "program_vector_ops.h"
+
 #include <wsc/programs.h>
+
+/* A script has a step or two for each network of a token, a task one or two operations. */
+enum { PROGRAMS_MOST_CHOSEN = 16 };
+_Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
 enum wsc_err programs_model_check(const struct model *m, bool training)
 {
+    const struct zoo_moe *moe = &m->zoo.moe;
     int64_t adapters = 0;
     for (int kind = 0; kind < MODEL_N_KINDS; kind++)
         adapters += m->adapter[kind].r;
@@ -18,7 +25,10 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {model_norms_heads(m), "attention_qk_norm_layer"},
         {m->slopes, "alibi_trainable_slopes"},
         {m->buckets > 0, "position_embedding_type"},
-        {m->experts > 0, "moe.num_experts"},
+        {zoo_moe_has_sinkhorn(moe) && moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN,
+         "moe.router_selection_nonlinearity"},
+        {zoo_moe_has_sinkhorn(moe), "moe.expert_weighting_nonlinearity"},
+        {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
         {adapters > 0, "lora_params"},
         {training && m->head[0].smoothing > 0, "label_smoothing"},
         {training && m->zoo.dropout_rate > 0, "dropout_rate"},
@@ -30,10 +40,11 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "experts, adapters, weights by distance, norms of "
-                                          "queries, dropout and smoothed labels, and turns "
-                                          "positions of heads of an even width",
-                                          features[i].key),
+                                          "adapters, weights by distance, norms of queries, "
+                                          "dropout, smoothed labels, Sinkhorn's normalisation and "
+                                          "more than %d networks a token, and turns positions of "
+                                          "heads of an even width",
+                                          features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;
 }

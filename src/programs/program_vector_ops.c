@@ -13,6 +13,7 @@
 #include <wsc/mem.h>
 #include <wsc/num_math.h>
 
+#include <math.h>
 #include <string.h>
 
 /* ---- operands -------------------------------------------------------------------------------- */
@@ -55,14 +56,23 @@ static struct extent hidden_extent(const struct programs_grid *g, const struct p
     return e;
 }
 
+/* Columns of tiles that the script takes on row @p y, and the first of them. */
+static int columns_of(const struct programs_grid *g, const struct programs_script *s, int y,
+                      int *first)
+{
+    const int tokens = programs_tokens(g, y);
+    *first = s->span ? s->span->first[y] : s->first_sample * tokens;
+    return s->span ? s->span->n[y] : s->n_samples * tokens;
+}
+
 /* Rows and columns of a step's shape on this PE; empty where the PE has no such elements. */
 static struct extent extent_of(const struct programs_grid *g, const struct programs_script *s,
                                const struct programs_step *step, const struct mesh_pe *pe)
 {
     const int x = mesh_x(pe), y = mesh_y(pe), tokens = programs_tokens(g, y);
     const int count = s->features ? s->features->count[x] : 0;
-    struct extent e = {
-        .rows = count, .cols = s->n_samples * tokens, .first = s->first_sample * tokens};
+    struct extent e = {.rows = count};
+    e.cols = columns_of(g, s, y, &e.first);
     switch (step->shape) {
     case PROGRAMS_SHAPE_TILE:
         break;
@@ -98,7 +108,8 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
                                const struct programs_view *v, const struct extent *e, bool half)
 {
     const int step = v->row_step ? v->row_step : 1;
-    const int tile = v->address + programs_bytes(v->half) * (v->row0 * g->pitch + e->first);
+    const int pitch = v->pitch ? v->pitch : g->pitch;
+    const int tile = v->address + programs_bytes(v->half) * (v->row0 * pitch + e->first);
     const int head = s->heads ? e->row % s->heads->heads_per_pe : 0;
     struct mesh_dsd d = programs_matrix(v->address, e->rows, e->cols, 0);
     switch (v->kind) {
@@ -109,7 +120,7 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
     case PROGRAMS_VIEW_SLOPE:
         return mesh_float(s->shaping->slope[e->head] * (float)g->key_token[e->key]);
     case PROGRAMS_VIEW_TILE:
-        return programs_matrix(tile, e->rows, e->cols, step * g->pitch);
+        return programs_matrix(tile, e->rows, e->cols, step * pitch);
     case PROGRAMS_VIEW_TOKENS:
         return programs_matrix(tile, e->rows, e->cols, 0);
     case PROGRAMS_VIEW_FEATURES:
@@ -178,7 +189,8 @@ static int score_steps(const struct programs_script *s, int first)
     return n;
 }
 
-/* One step a task, steps on a row of scores together; each task activates the next. */
+/* One step a task, steps on a row of scores together, a call for each token one after the other;
+ * each task activates the next. */
 static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -187,14 +199,23 @@ static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
     (void)data;
     if (i == s->n_steps) return WSC_OK;
     const int n = score_steps(s, i);
+    const int times = n                      ? score_rows(g, s)
+                      : s->step[i].by_tokens ? programs_row_tokens(g, mesh_y(pe))
+                                             : 1;
     for (int k = 0; k < n; k++)
         TRY(issue(pe, g, s, &s->step[i + k]));
-    if (n && ++g->sub[at] < score_rows(g, s)) return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+    if (!n && times)
+        TRY(s->step[i].call ? s->step[i].call(pe, s, &s->step[i]) : issue(pe, g, s, &s->step[i]));
+    if (++g->sub[at] < times) return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     g->sub[at] = 0;
     g->item[at] += n ? n : 1;
-    if (!n)
-        TRY(s->step[i].call ? s->step[i].call(pe, s, &s->step[i]) : issue(pe, g, s, &s->step[i]));
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
+}
+
+int programs_script_token(const struct mesh_pe *pe)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    return g->sub[programs_index(g, pe)];
 }
 
 static struct programs_step *append(struct programs_script *s)
@@ -266,6 +287,14 @@ void programs_call(struct programs_script *s,
     *append(s) = (struct programs_step){.call = call};
 }
 
+void programs_call_by_tokens(struct programs_script *s,
+                             enum wsc_err (*call)(struct mesh_pe *pe,
+                                                  const struct programs_script *s,
+                                                  const struct programs_step *step))
+{
+    *append(s) = (struct programs_step){.call = call, .by_tokens = true};
+}
+
 /* ---- sums over a row ------------------------------------------------------------------------- */
 
 /* The line of the PE and its position; false when it has none. */
@@ -282,8 +311,9 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
     const struct programs_grid *g = programs_grid_of(pe);
-    const int tokens = programs_tokens(g, mesh_y(pe)) * (s->heads ? 1 : s->n_samples);
-    const int first = s->heads ? 0 : s->first_sample * programs_tokens(g, mesh_y(pe));
+    int first = 0;
+    const int tokens =
+        s->heads ? programs_tokens(g, mesh_y(pe)) : columns_of(g, s, mesh_y(pe), &first);
     const bool half = step->dst.half;
     const struct mesh_dsd words =
         programs_matrix(step->dst.address + programs_bytes(half) * first, step->n, tokens,
@@ -309,6 +339,22 @@ void programs_row_sum(struct programs_script *s, enum mesh_code code, struct pro
                       int n)
 {
     *append(s) = (struct programs_step){.call = row_sum, .code = code, .dst = tokens, .n = n};
+}
+
+/* 0 where the value is the largest one, otherwise -infinity. */
+static float is_largest(float x, float max)
+{
+    return x >= max ? 0 : -INFINITY;
+}
+
+void programs_row_first(struct programs_script *s, const struct programs_largest *l)
+{
+    const enum programs_shape tile = PROGRAMS_SHAPE_TILE;
+    const struct programs_map largest = {is_largest, CYCLES_COMPARE};
+    programs_map(s, tile, largest, l->tmp, l->tile, l->max);
+    programs_op(s, tile, MESH_FADDS, l->tmp, l->tmp, l->number);
+    programs_op(s, tile, MESH_FMAXS, l->first, l->first, l->tmp);
+    programs_row_sum(s, MESH_FMAXS, l->first, 1);
 }
 
 /* From the middle of a line to both sides, on one colour. */

@@ -27,6 +27,7 @@ struct programs_view {
     int row0, row_step; /**< tiles: slots row0 + i row_step; row_step 0 means 1 */
     float number;
     bool half; /**< TILE, TOKENS: 16-bit numbers; FEATURES are read as the result has them */
+    int pitch; /**< TILE: elements between slots; 0: the grid's */
 };
 enum programs_shape {
     PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
@@ -48,7 +49,8 @@ struct programs_step {
     /** Instead of an operation: row sums, what crosses the edge, scalar code. */
     enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
                          const struct programs_step *step);
-    int n; /**< of call: vectors; SHAPE_WORDS: words */
+    int n;          /**< of call: vectors; SHAPE_WORDS: words */
+    bool by_tokens; /**< call: once for each token of the PE's row */
 };
 /** One value per feature that comes from or goes to the host. */
 struct programs_vector {
@@ -63,6 +65,7 @@ struct programs_script {
     const struct programs_features *features; /**< of tiles; may be NULL */
     const struct programs_features *heads;    /**< row sums stay within a head's columns */
     int first_sample, n_samples;              /**< tokens of TILE and TOKENS; SCORES: one sample */
+    const struct programs_span *span;         /**< borrowed: of TILE and TOKENS instead, or NULL */
     int n_steps, n_in, n_out;
     struct programs_step step[PROGRAMS_MAX_STEPS];
     struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];
@@ -82,7 +85,7 @@ void programs_script_fini(struct programs_script *s);
 static inline struct programs_view programs_tile_view(const struct programs_tile *t)
 {
     return (struct programs_view){
-        .kind = PROGRAMS_VIEW_TILE, .address = t->address, .half = t->half};
+        .kind = PROGRAMS_VIEW_TILE, .address = t->address, .half = t->half, .pitch = t->pitch};
 }
 static inline struct programs_view programs_view(enum programs_view_kind kind, int address)
 {
@@ -122,6 +125,13 @@ void programs_cap_backward(struct programs_script *s, enum programs_shape shape,
 /** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, to all its PEs. */
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
                       int n);
+/** Minus the number of the first of the largest features of each token, over the row: @c first from
+ *  the largest values @c max, which the row knows; -infinity stands in @c first before.  @c tmp is
+ * a tile of scratch, @c number minus the number of each feature. */
+struct programs_largest {
+    struct programs_view tile, tmp, number, max, first;
+};
+void programs_row_first(struct programs_script *s, const struct programs_largest *l);
 /** The vectors of the script come in, go out. */
 void programs_vectors_in(struct programs_script *s);
 void programs_vectors_out(struct programs_script *s);
@@ -130,4 +140,11 @@ void programs_row_out(struct programs_script *s, struct programs_view tokens, in
 void programs_call(struct programs_script *s,
                    enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
                                         const struct programs_step *step));
+/** Call it for each token of the PE's row in a task of its own, which issues some operations. */
+void programs_call_by_tokens(struct programs_script *s,
+                             enum wsc_err (*call)(struct mesh_pe *pe,
+                                                  const struct programs_script *s,
+                                                  const struct programs_step *step));
+/** The token slot at hand. */
+int programs_script_token(const struct mesh_pe *pe);
 #endif

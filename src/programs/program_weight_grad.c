@@ -67,7 +67,8 @@ static int n_blocks(const struct outer *o, int x)
 
 static int first_token(const struct outer *o, int y)
 {
-    return programs_tokens(o->g, y) * (o->w ? o->w->first_sample : o->k->sample);
+    if (o->w) return programs_gradient_first(o->g, o->w, y);
+    return programs_tokens(o->g, y) * o->k->sample;
 }
 
 /* Block @p i of PE (x, y): which values it has, and whether a step is one AXPY for each held
@@ -75,10 +76,11 @@ static int first_token(const struct outer *o, int y)
 static struct part part_of(const struct outer *o, int x, int y, int i)
 {
     const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
-    const int heads = heads_of(o, x), tokens = programs_tokens(o->g, y);
+    const int heads = heads_of(o, x);
     struct part p = {.n = b->words,
                      .held = o->held.f->count[x] / heads,
-                     .tokens = tokens * (o->w ? o->w->n_samples : 1)};
+                     .tokens =
+                         o->w ? programs_gradient_tokens(o->g, o->w, y) : programs_tokens(o->g, y)};
     p.slot = i / o->ring.n_blocks * p.held;
     p.first = b->before + (b->part ? b->slot : 0);
     p.over_values = p.held <= p.n;
@@ -115,7 +117,8 @@ static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct
                          int token, int at)
 {
     const int address = programs_at(o->g, &o->held, p->slot, first_token(o, mesh_y(pe)) + token);
-    const struct mesh_dsd features = mesh_mem_strided(address, p->held, o->g->pitch);
+    const struct mesh_dsd features =
+        mesh_mem_strided(address, p->held, programs_pitch(o->g, &o->held));
     const struct mesh_dsd values = values_of(o, p, i, token);
     const struct mesh_dsd sum =
         mesh_mem(o->acc + 4 * at * p->pitch, p->over_values ? p->n : p->held);
@@ -277,7 +280,7 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
     (void)data;
     if (o->w) {
         s.address = programs_at(g, &o->sent, 0, first);
-        s.stride = g->pitch;
+        s.stride = programs_pitch(g, &o->sent);
         return programs_ring_step(pe, &s, mesh_x(pe));
     }
     s.address = o->k->scores;

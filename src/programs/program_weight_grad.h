@@ -13,6 +13,7 @@
 /** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
 struct programs_weight_gradient {
     int first_sample, n_samples;
+    const struct programs_span *span; /**< borrowed: columns of both tiles instead; NULL: none */
     struct programs_tile dy, x;
     struct cycles_gradient_way how;
     const uint64_t *kept; /**< elements that are wanted, the others become 0; as of a matrix */
@@ -23,6 +24,17 @@ struct programs_weight_gradient {
 };
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w);
+/** First column of its tiles on row @p y, and how many there are. */
+static inline int programs_gradient_first(const struct programs_grid *g,
+                                          const struct programs_weight_gradient *w, int y)
+{
+    return w->span ? w->span->first[y] : programs_tokens(g, y) * w->first_sample;
+}
+static inline int programs_gradient_tokens(const struct programs_grid *g,
+                                           const struct programs_weight_gradient *w, int y)
+{
+    return w->span ? w->span->n[y] : programs_tokens(g, y) * w->n_samples;
+}
 /** out (keys) = sum over queries of scores (key, query) rows (query), one sequence; scores of
  *  queries before their key are 0. */
 struct programs_key_gradient {

@@ -121,6 +121,83 @@ TEST(numerics, mesh_tells_the_cycles_of_each_kernel)
     json_decref(json);
 }
 
+static bool train_mixture(const char *before, const char *how, const char *routing,
+                          struct job_metrics *m)
+{
+    char options[512];
+    (void)snprintf(options, sizeof options,
+                   "--numerics %s --set model.moe.num_experts=5 --set model.moe.top_k=2 %s", how,
+                   routing);
+    return train(before, options, m) != NULL;
+}
+
+/* Mixtures of experts: losses beside the host's, the same bits whoever computes.  Where the router
+ * begins with zeros, all experts are equal and the first ones are chosen.  In 16 bits the
+ * tolerances are half of the last place of 1, and 16 times that for the norm of a gradient. */
+TEST(numerics, mesh_trains_mixtures_of_experts)
+{
+    static const struct {
+        double loss, norm; /* tolerances */
+        const char *options;
+    } routing[] = {
+        {1e-5, 1e-4, "--set model.moe.load_balancing_loss_coef=0.3"},
+        {1e-5, 1e-4,
+         "--set model.moe.gate_initializer=zeros --set cluster.wafer.data_triggered=false"},
+        {1.0 / 256, 1.0 / 16,
+         "--set model.moe.load_balancing_loss_coef=0.3 --set model.mixed_precision=true "
+         "--set model.fp16_type=bfloat16"},
+        {1e-5, 1e-4,
+         "--set model.moe.router_selection_nonlinearity=sigmoid "
+         "--set model.moe.num_shared_experts=1 --set model.moe.probability_before_ffn=true "
+         "--set model.nonlinearity=swiglu --set cluster.wafer.pe_rows=8"}};
+    for (int i = 0; i < (int)(sizeof routing / sizeof *routing); i++) {
+        struct job_metrics host, mesh, m;
+        CU_ASSERT_FATAL(train_mixture("", "host --num_csx 2", routing[i].options, &host));
+        CU_ASSERT_FATAL(train_mixture("", "mesh --num_csx 2", routing[i].options, &mesh));
+        for (int s = 0; s < STEPS; s++) {
+            T_NEAR(strtod(mesh.step[s].loss, NULL), strtod(host.step[s].loss, NULL),
+                   routing[i].loss);
+            T_NEAR(strtod(mesh.step[s].grad_norm, NULL), strtod(host.step[s].grad_norm, NULL),
+                   routing[i].norm);
+        }
+        CU_ASSERT_FATAL(
+            train_mixture("mpirun --quiet -n 3", "mesh --num_csx 2", routing[i].options, &m));
+        CU_ASSERT(job_same_values(&m, &mesh) && job_same_times(&m, &mesh));
+        CU_ASSERT_FATAL(
+            train_mixture("OMP_NUM_THREADS=2", "mesh --num_csx 1", routing[i].options, &m));
+        CU_ASSERT(job_same_values(&m, &mesh));
+    }
+}
+
+/* What a router does beside products is what the analytical model says of it, and is counted. */
+TEST(numerics, mesh_counts_the_cycles_of_routing)
+{
+    struct job_metrics m;
+    char path[512];
+    int found = 0;
+    const char *dir = train("",
+                            "--numerics mesh --num_csx 1 --set model.moe.num_experts=5 "
+                            "--set model.moe.top_k=2 --set model.moe.load_balancing_loss_coef=0.3",
+                            &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
+    json_t *json = json_load_file(path, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    const json_t *kernels = json_object_get(json, "kernels");
+    T_EQ(json_array_size(kernels), KERNELS + 4);
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *k = json_array_get(kernels, i);
+        const char *name = json_string_value(json_object_get(k, "kernel"));
+        if (strcmp(name, "router") != 0 && strcmp(name, "dispatch") != 0) continue;
+        const double simulated = (double)json_integer_value(json_object_get(k, "cycles"));
+        T_NEAR(simulated / (double)json_integer_value(json_object_get(k, "analytical_cycles")), 1,
+               0.1);
+        found++;
+    }
+    T_EQ(found, 4);
+    json_decref(json);
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

@@ -185,11 +185,17 @@ static void refuse(const struct model *m, bool training, const char *key)
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), key));
 }
 
+enum { REFUSED_NETWORKS = 17 };
+
 TEST(mesh_features, are_those_of_decoders)
 {
     struct fixture f;
     create(&f, 0.1, 0.1, 0.1);
     const struct model gpt2 = f.model;
+    const struct zoo_moe sinkhorn_weighs = {.num_experts = 4,
+                                            .expert_weighting_nonlinearity = ZOO_ROUTER_SINKHORN},
+                         sinkhorn_chooses = {.num_experts = 4,
+                                             .router_selection_nonlinearity = ZOO_ROUTER_SINKHORN};
     T_OK(programs_model_check(&gpt2, false));
     refuse(&gpt2, true, "model.dropout_rate");
 #define REFUSE(change, key)                                                                        \
@@ -201,6 +207,8 @@ TEST(mesh_features, are_those_of_decoders)
     REFUSE(causal = false, "objective");
     REFUSE(norm_last = true, "objective");
     REFUSE(adapter[MODEL_Q_W].r = 4, "lora_params");
-    REFUSE(experts = 4, "moe.num_experts");
+    REFUSE(zoo.moe = sinkhorn_weighs, "moe.expert_weighting_nonlinearity");
+    REFUSE(zoo.moe = sinkhorn_chooses, "moe.router_selection_nonlinearity");
+    REFUSE(experts = m.active_experts = REFUSED_NETWORKS, "moe.top_k");
     fixture_destroy(&f);
 }

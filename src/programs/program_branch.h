@@ -1,0 +1,69 @@
+/** What attention and feed-forward network, as parts of a block on the mesh, have in common: norms
+ *  before them and after them, the sum with the residual stream, the nonlinearity of the filter.
+ *  program_parts.c and program_experts.c call it. */
+#ifndef WSC_PROGRAMS_BRANCH_H
+#define WSC_PROGRAMS_BRANCH_H
+#include "program_stage.h"
+
+#include <wsc/err.h>
+
+/** One operation on tiles of hidden features: to = a (code) b. */
+enum wsc_err programs_on_hidden(struct programs_model *k, enum mesh_code code,
+                                const struct programs_tile *to, struct programs_view a,
+                                struct programs_view b);
+/** to += what. */
+enum wsc_err programs_add_to(struct programs_model *k, const struct programs_tile *to,
+                             const struct programs_tile *what);
+/** tile = 0. */
+enum wsc_err programs_clear(struct programs_model *k, const struct programs_tile *tile);
+
+/** The norm before attention, of the layer at hand. */
+struct programs_stage_norm programs_norm1(struct programs_model *k);
+/** That before the feed-forward network; in a parallel block it takes what attention does. */
+struct programs_stage_norm programs_norm3(struct programs_model *k);
+/** What the feed-forward network takes: norm1's output is kept where it is that. */
+const struct programs_tile *programs_normed(struct programs_model *k);
+
+/** Attention or feed-forward network, as what is added to the residual stream. */
+struct programs_branch {
+    int number;
+    enum model_tensor_kind weight, bias, norm;
+};
+extern const struct programs_branch programs_attention_branch, programs_ffn_branch;
+/** Where the result of a branch goes: to @p to, or in sandwich blocks to what a norm takes. */
+const struct programs_tile *programs_branch_output(struct programs_model *k,
+                                                   const struct programs_branch *b,
+                                                   const struct programs_tile *to);
+/** to = residual + programs_branch_output(), in sandwich blocks after the norm. */
+enum wsc_err programs_end_branch(struct programs_model *k, const struct programs_branch *b,
+                                 const struct programs_tile *to,
+                                 const struct programs_tile *residual);
+/** to = residual + the linear layer of @p in, in sandwich blocks after a norm. */
+enum wsc_err programs_add_branch(struct programs_model *k, const struct programs_branch *b,
+                                 const struct programs_tile *in, const struct programs_tile *to,
+                                 const struct programs_tile *residual);
+/** *@p dy: the gradient of the branch's result, that of the sum or in sandwich blocks through the
+ *  norm. */
+enum wsc_err programs_branch_gradient(struct programs_model *k, const struct programs_branch *b,
+                                      const struct programs_tile **dy);
+/** Gradients of the weights of the linear layer whose input was @p in. */
+enum wsc_err programs_branch_weights(struct programs_model *k, const struct programs_branch *b,
+                                     const struct programs_tile *dy,
+                                     const struct programs_tile *in);
+
+/** First linear layers of a feed-forward network, with their biases: one product of @p x with the
+ *  filter and the gate as outputs. */
+enum wsc_err programs_filter(struct programs_model *k, const struct programs_tile *x);
+/** dx from the gradients of filter and gate: one product that sums over its inputs. */
+enum wsc_err programs_filter_back(struct programs_model *k, const struct programs_tile *dx);
+/** Gradients of their weights and biases. */
+enum wsc_err programs_filter_gradients(struct programs_model *k, const struct programs_tile *x);
+/** act = nonlinearity of the kept filter, times the filter where a gate goes through the
+ *  nonlinearity; the backward pass computes it again for the weight gradient. */
+enum wsc_err programs_activate_filter(struct programs_model *k);
+/** From dact in dpre, in place; act again. */
+enum wsc_err programs_activate_filter_backward(struct programs_model *k);
+/** From dxn through the norm into the residual stream's gradient; in a parallel block attention
+ *  still takes that as the gradient of its own branch, so the result waits in dside. */
+enum wsc_err programs_ffn_norm_backward(struct programs_model *k);
+#endif

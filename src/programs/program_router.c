@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The router of a mixture of experts (Jiang et al. 2024) on the mesh.  The experts' logits of a
+ * token lie along its row; a softmax or a sigmoid makes of them what chooses experts and what
+ * weighs them.  The largest one is found as often as a token has experts, each time by two maxima
+ * along the row, after which all PEs of the row know its number.  Each PE then sorts its tokens by
+ * network: tokens never leave their row.  The sums of the load-balancing loss leave at the north
+ * edge. */
+#include "program_router.h"
+#include "program_branch.h"
+#include "program_choice.h"
+#include "program_norm.h"
+#include "program_softmax.h"
+#include "program_stage.h"
+
+#include <math.h>
+
+static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
+
+/* What the scalar code of a script reads. */
+struct routing {
+    struct programs_model *k;
+    const struct programs_choice *choice;
+    int slot; /* of the networks of a token */
+};
+
+static struct routing routing_of(struct programs_model *k, int slot)
+{
+    return (struct routing){k, &programs_layer_of(k, k->l)->choice, slot};
+}
+
+static struct programs_script script_of(const struct routing *r)
+{
+    struct programs_script s = programs_stage_script(r->k, &r->k->experts.f);
+    s.data = r;
+    return s;
+}
+
+static struct programs_view tokens_at(int address)
+{
+    return programs_view(PROGRAMS_VIEW_TOKENS, address);
+}
+
+static float load(const struct mesh_pe *pe, int address, enum wsc_err *rc)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } x = {0};
+    if (!*rc) *rc = mesh_load(pe, address, &x.bits);
+    return x.value;
+}
+
+static enum wsc_err store(struct mesh_pe *pe, int address, float value)
+{
+    const union {
+        float value;
+        uint32_t bits;
+    } x = {value};
+    return mesh_store(pe, address, x.bits);
+}
+
+/* The expert that token slot @p i chose as number @p slot. */
+static int expert_of(const struct mesh_pe *pe, const struct routing *r, int slot, int i,
+                     enum wsc_err *rc)
+{
+    return (int)-load(pe, programs_chosen_at(r->k, r->choice, slot) + 4 * i, rc);
+}
+
+/* Address of the value of expert @p e for token slot @p i in @p tile; -1: another PE's. */
+static int value_at(const struct mesh_pe *pe, const struct programs_model *k,
+                    const struct programs_tile *tile, int e, int i)
+{
+    const struct programs_features *f = &k->experts.f;
+    return f->column[e] == mesh_x(pe) ? programs_at(&k->grid, tile, f->slot[e], i) : -1;
+}
+
+/* A loop over the tokens of the PE's row: cycles of @p each a token. */
+static enum wsc_err tokens_took(struct mesh_pe *pe, const struct programs_model *k, int each)
+{
+    return mesh_wait(pe, (int64_t)each * CYCLES_LABEL * programs_row_tokens(&k->grid, mesh_y(pe)));
+}
+
+/* Scalar code for each token of the PE's row and each expert that it chose. */
+static enum wsc_err each_choice(struct mesh_pe *pe, const struct routing *r,
+                                enum wsc_err (*one)(struct mesh_pe *pe, const struct routing *r,
+                                                    int slot, int i))
+{
+    const int chosen = programs_n_chosen(r->k);
+    const int n = chosen * programs_row_tokens(&r->k->grid, mesh_y(pe));
+    for (int j = 0; j < n; j++)
+        TRY(one(pe, r, j % chosen, j / chosen));
+    return tokens_took(pe, r->k, chosen);
+}
+
+/* ---- what chooses and what weighs ------------------------------------------------------------ */
+
+/* Hash routing: 1 at the expert of a token's id. */
+static enum wsc_err mark_hash(struct mesh_pe *pe, const struct programs_script *s,
+                              const struct programs_step *step)
+{
+    const struct routing *r = s->data;
+    const struct programs_grid *g = &r->k->grid;
+    const int y = mesh_y(pe);
+    (void)step;
+    for (int i = 0; i < programs_row_tokens(g, y); i++) {
+        const int32_t id = r->k->batch->input_ids[programs_token_at(g, y, i)];
+        const int at = value_at(pe, r->k, &r->choice->routed, id % (int)r->k->experts.f.n, i);
+        if (at >= 0) TRY(store(pe, at, 1));
+    }
+    return tokens_took(pe, r->k, 1);
+}
+
+static void map(struct programs_model *k, struct programs_script *s, enum zoo_router_map which,
+                const struct programs_tile *tile)
+{
+    if (which == ZOO_ROUTER_SOFTMAX)
+        programs_softmax(&k->grid, s, tile, programs_scratch_at(k, PROGRAMS_SCRATCH_MAX));
+    else
+        programs_activate(&k->grid, s, ZOO_SIGMOID, tile, tile);
+}
+
+static bool weighs_apart(const struct programs_model *k)
+{
+    return zoo_moe_weighs_apart(&k->model->zoo.moe);
+}
+
+static bool is_hash(const struct programs_model *k)
+{
+    return k->model->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH;
+}
+
+static enum wsc_err hash(struct programs_model *k)
+{
+    const struct routing r = routing_of(k, 0);
+    struct programs_script s = script_of(&r);
+    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&r.choice->routed),
+                programs_number(0), none);
+    programs_call(&s, mark_hash);
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
+}
+
+/* Logits, and what the functions of the params file make of them. */
+static enum wsc_err values(struct programs_model *k, const struct programs_tile *x)
+{
+    const struct zoo_moe *moe = &k->model->zoo.moe;
+    const struct routing r = routing_of(k, 0);
+    const struct programs_choice *c = r.choice;
+    struct programs_script s = script_of(&r);
+    TRY(programs_stage_linear(k, MODEL_ROUTER_W, x, &c->routed));
+    if (weighs_apart(k)) {
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&c->weighing),
+                    programs_tile_view(&c->routed), none);
+        map(k, &s, moe->expert_weighting_nonlinearity, &c->weighing);
+    }
+    map(k, &s, moe->router_selection_nonlinearity, &c->routed);
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
+}
+
+/* ---- choice ---------------------------------------------------------------------------------- */
+
+/* The PE that holds the value of the expert that was chosen takes it out of the running, and says
+ * what weighs it. */
+static enum wsc_err take(struct mesh_pe *pe, const struct programs_script *s,
+                         const struct programs_step *step)
+{
+    const struct routing *r = s->data;
+    const struct programs_model *k = r->k;
+    const int weight = programs_weight_at(k, r->choice, r->slot);
+    enum wsc_err rc = WSC_OK;
+    (void)step;
+    for (int i = 0; i < programs_row_tokens(&k->grid, mesh_y(pe)) && !rc; i++) {
+        const int e = expert_of(pe, r, r->slot, i, &rc);
+        const int at = rc ? -1 : value_at(pe, k, &k->experts.tmp, e, i);
+        if (at < 0) continue;
+        const float value = load(pe, value_at(pe, k, &r->choice->weighing, e, i), &rc);
+        TRY(store(pe, at, -INFINITY));
+        if (weighs_apart(k)) TRY(store(pe, weight + 4 * i, value));
+    }
+    TRY(rc);
+    return tokens_took(pe, k, 1);
+}
+
+/* Largest value of those not taken yet, of equals the first; what is left lies in tmp. */
+static enum wsc_err choose(struct programs_model *k, int slot)
+{
+    const enum programs_shape tile = PROGRAMS_SHAPE_TILE, tokens = PROGRAMS_SHAPE_TOKENS;
+    const struct routing r = routing_of(k, slot);
+    const struct programs_view left = programs_tile_view(&k->experts.tmp);
+    const struct programs_view max = tokens_at(programs_scratch_at(k, PROGRAMS_SCRATCH_MAX));
+    const struct programs_view weight = tokens_at(programs_weight_at(k, r.choice, slot));
+    const struct programs_largest largest = {
+        left, programs_tile_view(&k->experts.marks),
+        programs_view(PROGRAMS_VIEW_FEATURES, k->experts.number), max,
+        tokens_at(programs_chosen_at(k, r.choice, slot))};
+    struct programs_script s = script_of(&r);
+    if (!slot) programs_op(&s, tile, MESH_FMOVS, left, programs_tile_view(&r.choice->routed), none);
+    programs_op(&s, tokens, MESH_FMOVS, max, programs_number(-INFINITY), none);
+    programs_op(&s, tokens, MESH_FMOVS, largest.first, programs_number(-INFINITY), none);
+    programs_op(&s, tile, MESH_FMAXS, max, max, left);
+    programs_row_sum(&s, MESH_FMAXS, max, 1);
+    programs_row_first(&s, &largest);
+    programs_op(&s, tokens, MESH_FMOVS, weight, weighs_apart(k) ? programs_number(0) : max, none);
+    programs_call(&s, take);
+    if (weighs_apart(k)) programs_row_sum(&s, MESH_FADDS, weight, 1);
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
+}
+
+static float reciprocal(float x, float unused)
+{
+    (void)unused;
+    return 1.0F / x;
+}
+
+/* Weights divided by their sum and what the null expert takes. */
+static enum wsc_err normalise(struct programs_model *k)
+{
+    const enum programs_shape tokens = PROGRAMS_SHAPE_TOKENS;
+    const struct programs_map divide = {reciprocal, k->grid.divide_cycles};
+    const struct routing r = routing_of(k, 0);
+    const struct programs_view inverse = tokens_at(programs_inverse_at(k, r.choice));
+    struct programs_script s = script_of(&r);
+    if (!k->model->zoo.moe.expert_weighting_normalization) return WSC_OK;
+    programs_op(&s, tokens, MESH_FMOVS, inverse,
+                programs_number((float)k->model->zoo.moe.null_expert_bias), none);
+    for (int i = 0; i < programs_n_chosen(k); i++)
+        programs_op(&s, tokens, MESH_FADDS, inverse, inverse,
+                    tokens_at(programs_weight_at(k, r.choice, i)));
+    programs_map(&s, tokens, divide, inverse, inverse, none);
+    for (int i = 0; i < programs_n_chosen(k); i++) {
+        const struct programs_view weight = tokens_at(programs_weight_at(k, r.choice, i));
+        programs_op(&s, tokens, MESH_FMULS, weight, weight, inverse);
+    }
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* Number of the network of token slot @p i and slot @p slot. */
+static int network_of(const struct mesh_pe *pe, const struct routing *r, int slot, int i,
+                      enum wsc_err *rc)
+{
+    const int chosen = programs_n_chosen(r->k);
+    return slot < chosen ? expert_of(pe, r, slot, i, rc)
+                         : (int)r->k->model->experts + slot - chosen;
+}
+
+/* Give places to the tokens of sample @p sample that go through network @p e, from @p at on;
+ * returns the next one. */
+static int place_sample(struct mesh_pe *pe, const struct routing *r, int e, int sample, int at,
+                        enum wsc_err *rc)
+{
+    const int tokens = programs_tokens(&r->k->grid, mesh_y(pe)), first = sample * tokens;
+    for (int i = first; i < first + tokens; i++)
+        for (int slot = 0; slot < programs_n_slots(r->k) && !*rc; slot++)
+            if (network_of(pe, r, slot, i, rc) == e)
+                *rc = mesh_store(pe, programs_place_at(r->k, r->choice, slot, i), (uint32_t)at++);
+    return at;
+}
+
+/* Sort the tokens of the row by network, in order; two passes over the choices: to count, and to
+ * place.  The first PE of a row stands for the others in noting where networks begin. */
+static enum wsc_err sort(struct mesh_pe *pe, const struct programs_script *s,
+                         const struct programs_step *step)
+{
+    enum { PASSES = 2 };
+    const struct routing *r = s->data;
+    const int networks = (int)model_n_ffns(r->k->model), samples = r->k->grid.max_samples + 1;
+    int *start = r->choice->start + (ptrdiff_t)mesh_y(pe) * networks * samples;
+    enum wsc_err rc = WSC_OK;
+    (void)step;
+    for (int e = 0, at = 0; e < networks; e++) {
+        for (int sample = 0; sample <= r->k->grid.n_samples; sample++) {
+            if (!mesh_x(pe)) start[e * samples + sample] = at;
+            if (sample < r->k->grid.n_samples) at = place_sample(pe, r, e, sample, at, &rc);
+        }
+    }
+    TRY(rc);
+    return tokens_took(pe, r->k, PASSES * programs_n_slots(r->k));
+}
+
+static enum wsc_err place(struct programs_model *k)
+{
+    const struct routing r = routing_of(k, 0);
+    struct programs_script s = script_of(&r);
+    programs_call(&s, sort);
+    programs_stage_expect(k, PROGRAMS_ROW_DISPATCH, cycles_sort_places(&k->layout));
+    return programs_stage_run(k, &s, PROGRAMS_ROW_DISPATCH);
+}
+
+/* ---- load balancing: Fedus et al. 2022 (Switch), eq. 4, per sample, over the layers and the
+ * tokens of the loss mask */
+
+static bool balances(const struct programs_model *k)
+{
+    return k->training && k->model->load_balance > 0;
+}
+
+/* 1 for each token of the loss mask, 0 for the others. */
+static enum wsc_err write_mask(struct mesh_pe *pe, const struct programs_script *s,
+                               const struct programs_step *step)
+{
+    const struct routing *r = s->data;
+    const struct programs_grid *g = &r->k->grid;
+    const int mask = programs_scratch_at(r->k, PROGRAMS_SCRATCH_MASK), y = mesh_y(pe);
+    (void)step;
+    for (int i = 0; i < programs_row_tokens(g, y); i++)
+        TRY(store(pe, mask + 4 * i, r->k->batch->mask[programs_token_at(g, y, i)] ? 1 : 0));
+    return tokens_took(pe, r->k, 1);
+}
+
+static enum wsc_err mark_one(struct mesh_pe *pe, const struct routing *r, int slot, int i)
+{
+    enum wsc_err rc = WSC_OK;
+    const int e = expert_of(pe, r, slot, i, &rc);
+    const int at = rc ? -1 : value_at(pe, r->k, &r->k->experts.marks, e, i);
+    return at < 0 ? rc : store(pe, at, 1);
+}
+
+/* 1 at the chosen experts of each token. */
+static enum wsc_err mark_chosen(struct mesh_pe *pe, const struct programs_script *s,
+                                const struct programs_step *step)
+{
+    (void)step;
+    return each_choice(pe, s->data, mark_one);
+}
+
+/* Sums of sample @p sample leave. */
+static enum wsc_err sum_sample(struct programs_model *k, const struct routing *r, int sample)
+{
+    struct programs_script s = script_of(r);
+    const struct programs_tile *const from[2] = {&k->experts.tmp, &k->experts.marks};
+    s.first_sample = sample;
+    s.n_samples = 1;
+    for (int i = 0; i < 2; i++) {
+        const struct programs_view sum = programs_view(PROGRAMS_VIEW_FEATURES, k->vector[i]);
+        programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(from[i]));
+        s.out[s.n_out++] = (struct programs_vector){.f = &k->experts.f,
+                                                    .address = k->vector[i],
+                                                    .out = programs_balance_of(k, k->l, sample, i)};
+    }
+    programs_vectors_out(&s);
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
+}
+
+/* Values and choices of the tokens that count, then their sums. */
+static enum wsc_err sum_balance(struct programs_model *k)
+{
+    const enum programs_shape tile = PROGRAMS_SHAPE_TILE;
+    const struct routing r = routing_of(k, 0);
+    const struct programs_view mask = tokens_at(programs_scratch_at(k, PROGRAMS_SCRATCH_MASK));
+    const struct programs_view marks = programs_tile_view(&k->experts.marks);
+    struct programs_script s = script_of(&r);
+    if (!balances(k)) return WSC_OK;
+    programs_call(&s, write_mask);
+    programs_op(&s, tile, MESH_FMOVS, marks, programs_number(0), none);
+    programs_call(&s, mark_chosen);
+    programs_op(&s, tile, MESH_FMULS, marks, marks, mask);
+    programs_op(&s, tile, MESH_FMULS, programs_tile_view(&k->experts.tmp),
+                programs_tile_view(&r.choice->routed), mask);
+    TRY(programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER));
+    for (int i = 0; i < k->grid.n_samples; i++)
+        TRY(sum_sample(k, &r, i));
+    return WSC_OK;
+}
+
+/* Tokens of a sample that count. */
+static int64_t count_mask(const struct programs_model *k, int sample)
+{
+    const int64_t T = k->model->T;
+    int64_t n = 0;
+    for (int64_t t = 0; t < T; t++)
+        n += k->batch->mask[sample * T + t] != 0;
+    return n;
+}
+
+/* Sum over the layers of what programs_balance_of() has. */
+static double over_layers(const struct programs_model *k, int sample, int which, int64_t e)
+{
+    double sum = 0;
+    for (int64_t l = 0; l < k->model->L; l++)
+        sum += (double)programs_balance_of(k, l, sample, which)[e];
+    return sum;
+}
+
+double programs_balance_loss(const struct programs_model *k, int first, int n)
+{
+    const struct model *m = k->model;
+    double sum = 0;
+    for (int i = first; i < first + n && m->experts && balances(k); i++) {
+        const int64_t tokens = count_mask(k, i);
+        const double each = (double)(tokens * m->L);
+        double product = 0;
+        for (int64_t e = 0; tokens && e < m->experts; e++)
+            product += over_layers(k, i, 0, e) / each * (over_layers(k, i, 1, e) / each);
+        sum += product * (m->balance_by_tokens ? (double)tokens : 1);
+    }
+    return sum * m->load_balance * (double)m->experts;
+}
+
+/* d of a sample = gradient of its load-balancing loss towards what selects its tokens' experts: one
+ * number for each expert, which comes in from the edge. */
+static enum wsc_err balance_sample(struct programs_model *k, const struct routing *r, int sample)
+{
+    const struct model *m = k->model;
+    const int64_t tokens = count_mask(k, sample), E = m->experts;
+    float *edge = programs_balance_of(k, m->L, 0, 0); /* after those of the layers */
+    struct programs_script s = script_of(r);
+    const struct programs_view d = programs_tile_view(&k->experts.d);
+    if (!tokens) return WSC_OK;
+    for (int64_t e = 0; e < E; e++)
+        edge[e] = (float)(k->gradient_scale * m->load_balance * (double)E *
+                          over_layers(k, sample, 1, e) / (double)(tokens * m->L) /
+                          ((double)m->L * (m->balance_by_tokens ? 1 : (double)tokens)));
+    s.first_sample = sample;
+    s.n_samples = 1;
+    s.in[s.n_in++] =
+        (struct programs_vector){.f = &k->experts.f, .address = k->vector[0], .in = edge};
+    programs_vectors_in(&s);
+    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, d,
+                programs_view(PROGRAMS_VIEW_FEATURES, k->vector[0]), none);
+    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, d, d,
+                tokens_at(programs_scratch_at(k, PROGRAMS_SCRATCH_MASK)));
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER_BACKWARD);
+}
+
+/* d = gradient of the load-balancing loss, or 0. */
+static enum wsc_err begin_gradients(struct programs_model *k)
+{
+    const struct routing r = routing_of(k, 0);
+    struct programs_script s = script_of(&r);
+    const struct programs_tile *const tile[2] = {&k->experts.d, &k->experts.apart};
+    for (int i = 0; i < 1 + weighs_apart(k); i++)
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(tile[i]),
+                    programs_number(0), none);
+    if (balances(k)) programs_call(&s, write_mask);
+    TRY(programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER_BACKWARD));
+    for (int i = 0; i < k->grid.n_samples && balances(k); i++)
+        TRY(balance_sample(k, &r, i));
+    return WSC_OK;
+}
+
+/* ---- gradients of the weights ---------------------------------------------------------------- */
+
+static enum wsc_err collect_one(struct mesh_pe *pe, const struct routing *r, int slot, int i)
+{
+    const struct programs_model *k = r->k;
+    uint32_t at, bits;
+    TRY(mesh_load(pe, programs_place_at(k, r->choice, slot, i), &at));
+    TRY(mesh_load(pe, k->experts.dweights + 4 * (int)at, &bits));
+    return mesh_store(pe, programs_dweight_at(k, slot) + 4 * i, bits);
+}
+
+/* Gradients of the weights of places become vectors of tokens. */
+static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
+                            const struct programs_step *step)
+{
+    (void)step;
+    return each_choice(pe, s->data, collect_one);
+}
+
+/* Through the division by the sum: (dw - sum of dw w) / sum. */
+static enum wsc_err through_division(struct programs_model *k)
+{
+    const enum programs_shape tokens = PROGRAMS_SHAPE_TOKENS;
+    const struct routing r = routing_of(k, 0);
+    const struct programs_view mixed = tokens_at(programs_scratch_at(k, PROGRAMS_SCRATCH_SUM));
+    const struct programs_view tmp = tokens_at(programs_scratch_at(k, PROGRAMS_SCRATCH));
+    const bool divided = k->model->zoo.moe.expert_weighting_normalization;
+    struct programs_script s = script_of(&r), t = s;
+    programs_call(&s, collect);
+    programs_op(&s, tokens, MESH_FMOVS, mixed, programs_number(0), none);
+    for (int i = 0; i < programs_n_chosen(k) && divided; i++) {
+        const struct programs_view dw = tokens_at(programs_dweight_at(k, i));
+        programs_op(&s, tokens, MESH_FMULS, tmp, dw, tokens_at(programs_weight_at(k, r.choice, i)));
+        programs_op(&s, tokens, MESH_FADDS, mixed, mixed, tmp);
+        programs_op(&t, tokens, MESH_FSUBS, dw, dw, mixed);
+        programs_op(&t, tokens, MESH_FMULS, dw, dw, tokens_at(programs_inverse_at(k, r.choice)));
+    }
+    TRY(programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER_BACKWARD));
+    return divided ? programs_stage_run(k, &t, PROGRAMS_ROW_ROUTER_BACKWARD) : WSC_OK;
+}
+
+/* The PE that holds the value of a chosen expert adds the gradient of its weight. */
+static enum wsc_err give_one(struct mesh_pe *pe, const struct routing *r, int slot, int i)
+{
+    const struct programs_model *k = r->k;
+    const struct programs_tile *to = weighs_apart(k) ? &k->experts.apart : &k->experts.d;
+    enum wsc_err rc = WSC_OK;
+    const int e = expert_of(pe, r, slot, i, &rc);
+    const int at = rc ? -1 : value_at(pe, k, to, e, i);
+    if (at < 0) return rc;
+    const float dw = load(pe, programs_dweight_at(k, slot) + 4 * i, &rc);
+    const float before = load(pe, at, &rc);
+    return rc ? rc : store(pe, at, before + dw);
+}
+
+static enum wsc_err give(struct mesh_pe *pe, const struct programs_script *s,
+                         const struct programs_step *step)
+{
+    (void)step;
+    return each_choice(pe, s->data, give_one);
+}
+
+/* d of values becomes that of logits, from the values @p y, which are used up. */
+static void map_backward(struct programs_model *k, struct programs_script *s,
+                         enum zoo_router_map which, const struct programs_tile *y,
+                         const struct programs_tile *d)
+{
+    const enum programs_shape tile = PROGRAMS_SHAPE_TILE;
+    const struct programs_view p = programs_tile_view(y), dp = programs_tile_view(d),
+                               tmp = programs_tile_view(&k->experts.tmp);
+    if (which == ZOO_ROUTER_SOFTMAX) {
+        programs_softmax_backward(&k->grid, s, y, d, programs_scratch_at(k, PROGRAMS_SCRATCH_MAX));
+        return;
+    }
+    programs_op(s, tile, MESH_FMULS, tmp, p, p); /* p (1 - p) */
+    programs_op(s, tile, MESH_FSUBS, p, p, tmp);
+    programs_op(s, tile, MESH_FMULS, dp, dp, p);
+}
+
+/* Gradients of the logits, in the format of tiles. */
+static enum wsc_err logits_backward(struct programs_model *k)
+{
+    const struct zoo_moe *moe = &k->model->zoo.moe;
+    const struct routing r = routing_of(k, 0);
+    const struct programs_view d = programs_tile_view(&k->experts.d);
+    struct programs_view narrow = d;
+    struct programs_script s = script_of(&r);
+    narrow.half = k->grid.half;
+    programs_call(&s, give);
+    map_backward(k, &s, moe->router_selection_nonlinearity, &r.choice->routed, &k->experts.d);
+    if (weighs_apart(k)) {
+        map_backward(k, &s, moe->expert_weighting_nonlinearity, &r.choice->weighing,
+                     &k->experts.apart);
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, d, d,
+                    programs_tile_view(&k->experts.apart));
+    }
+    if (k->grid.half) programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, narrow, d, none);
+    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER_BACKWARD);
+}
+
+/* ---- router ---------------------------------------------------------------------------------- */
+
+enum wsc_err programs_route(struct programs_model *k, const struct programs_tile *x)
+{
+    TRY(is_hash(k) ? hash(k) : values(k, x));
+    for (int slot = 0; slot < programs_n_chosen(k); slot++)
+        TRY(choose(k, slot));
+    TRY(normalise(k));
+    TRY(place(k));
+    programs_stage_expect(k, PROGRAMS_ROW_ROUTER, cycles_route(&k->layout, balances(k)));
+    return sum_balance(k);
+}
+
+enum wsc_err programs_route_backward(struct programs_model *k, const struct programs_tile *x,
+                                     const struct programs_tile *dx)
+{
+    struct programs_tile d = k->experts.d;
+    d.half = k->grid.half;
+    if (is_hash(k)) return programs_clear(k, dx);
+    programs_stage_expect(k, PROGRAMS_ROW_ROUTER_BACKWARD,
+                          cycles_route_gradient(&k->layout, balances(k)));
+    TRY(begin_gradients(k));
+    TRY(through_division(k));
+    TRY(logits_backward(k));
+    TRY(programs_stage_linear_back(k, MODEL_ROUTER_W, &d, dx));
+    return programs_stage_weight_gradient(k, MODEL_ROUTER_W, &d, x);
+}
