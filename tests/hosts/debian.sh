@@ -110,7 +110,7 @@ emulated() { # COMMAND
         mount -t binfmt_misc formats /proc/sys/fs/binfmt_misc
         printf "%s" ":aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$FOLDER/usr/bin/qemu-aarch64-static:F" \
             >/proc/sys/fs/binfmt_misc/register
-        exec chroot "$FOLDER" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin OMP_WAIT_POLICY=passive \
+        exec chroot "$FOLDER" /usr/bin/env -i HOME=/root PATH=/usr/bin:/bin OMP_WAIT_POLICY=passive WSC_TEST_PATIENCE=30 \
             OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 sh -euc "$COMMAND"'
 }
 

@@ -90,6 +90,16 @@ int spawn_signal(const struct spawn *s, int signal_number)
     return for_processes(s, signal_number);
 }
 
+bool spawn_has(const char *program)
+{
+    struct spawn_result r;
+    spawn_run(&r, "command -v %s", program);
+    const bool has = r.status == 0;
+    if (!has) test_skip(program, "is not installed");
+    spawn_free(&r);
+    return has;
+}
+
 bool spawn_ended(const struct spawn *s)
 {
     siginfo_t info = {0};

@@ -22,6 +22,8 @@ struct spawn_result {
 };
 /** Start `sh -c command`; $WSC is the program. */
 bool spawn_start(struct spawn *s, const char *command);
+/** Is it on the PATH?  If not, the test says that it is skipped. */
+bool spawn_has(const char *program);
 /** Wait, on an idle host at most @p seconds: a limit against hangs, and five times that is waited
  *  for, since a busy host takes as much longer. */
 void spawn_wait(struct spawn *s, double seconds, struct spawn_result *r);

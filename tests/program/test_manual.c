@@ -14,8 +14,7 @@
 
 TEST(manual, mandoc_has_nothing_to_say)
 {
-    if (!spawn_ok("command -v mandoc >/dev/null || ! echo 'skipped: mandoc is not installed' >&2"))
-        return;
+    if (!spawn_has("mandoc")) return;
     const char *page = job_path("page");
     CU_ASSERT(spawn_ok(EACH_PAGE "\"$WSC\" help --man $page >%s && "
                                  "mandoc -T lint <%s || exit 1; done",

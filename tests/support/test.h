@@ -50,7 +50,7 @@ unsigned test_n_skipped(void);
 bool test_agree(bool ok);
 /** End this process by SIGPROF after so much processor time of all its threads, on which the load
  *  of the host has no effect, or by SIGALRM after 15 times as much elapsed time, which is for what
- *  waits for ever; 0: no limit. */
+ *  waits for ever; 0: no limit.  WSC_TEST_PATIENCE in the environment multiplies both. */
 void test_limit(int processor_s);
 /** Unit tests: the time that a case may take begins again, for cases of many small parts that wait
  *  for other processes. */
