@@ -32,8 +32,8 @@ static double unused(const struct cycles_layout *l)
 {
     double sum = 0;
     if (!l->causal) return ceil(l->q / l->mac) - l->q / l->mac;
-    for (double n = 1; n <= l->q; n++)
-        sum += ceil(n / l->mac) - n / l->mac;
+    for (int64_t n = 1; (double)n <= l->q; n++)
+        sum += ceil((double)n / l->mac) - (double)n / l->mac;
     return sum / fmax(1, l->q);
 }
 

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 /* The file that says who made a folder. */
-#define MARK "data_params.json"
+#define MARK            "data_params.json"
+#define UNFINISHED_MARK "data_params.json.tmp"
 
 static bool is_dot(const char *name)
 {
@@ -25,8 +26,8 @@ static bool is_dot(const char *name)
  * of its folder of work. */
 static bool is_our_name(const char *name)
 {
-    static const char *const fixed[] = {MARK,    MARK ".tmp", "tokens",   "samples",
-                                        "state", "state.tmp", "meta.dat", "meta.dat.tmp"};
+    static const char *const fixed[] = {MARK,    UNFINISHED_MARK, "tokens",   "samples",
+                                        "state", "state.tmp",     "meta.dat", "meta.dat.tmp"};
     static const char prefix[] = "data-";
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (!strcmp(name, fixed[i])) return true;

@@ -39,21 +39,32 @@ static int64_t bytes_of(const struct model *m, int64_t out, int64_t in)
     return aligned(forward > backward ? forward : backward);
 }
 
+static bool has_kind(const struct matrices *part, enum model_tensor_kind kind)
+{
+    for (int i = 0; i < part->n; i++)
+        if (part->kind[i] == kind) return true;
+    return false;
+}
+
+/* Bytes of the matrices of a part in a stage. */
+static int64_t bytes_of_part(const struct model *m, int stage, const struct matrices *part)
+{
+    int64_t sum = 0;
+    for (int v = 0; v < m->stage[stage].n_views; v++) {
+        const struct model_tensor *t = &m->tensor[m->stage[stage].view[v].tensor];
+        if (has_kind(part, t->kind)) sum += bytes_of(m, t->shape[0], t->shape[1]);
+    }
+    return sum;
+}
+
 int64_t host_arranged_bytes(const struct model *m)
 {
     int64_t most = 0;
-    for (int s = 0; s < m->n_stages; s++) {
-        int64_t of_part[N_PARTS] = {0};
-        for (int v = 0; v < m->stage[s].n_views; v++) {
-            const struct model_tensor *t = &m->tensor[m->stage[s].view[v].tensor];
-            for (int p = 0; p < N_PARTS; p++)
-                for (int i = 0; i < part_matrices[p].n; i++)
-                    if (t->kind == part_matrices[p].kind[i] && !m->experts)
-                        of_part[p] += bytes_of(m, t->shape[0], t->shape[1]);
+    for (int s = 0; s < m->n_stages && !m->experts; s++)
+        for (int p = 0; p < N_PARTS; p++) {
+            const int64_t bytes = bytes_of_part(m, s, &part_matrices[p]);
+            most = bytes > most ? bytes : most;
         }
-        for (int p = 0; p < N_PARTS; p++)
-            most = of_part[p] > most ? of_part[p] : most;
-    }
     return most;
 }
 

@@ -82,7 +82,7 @@ NUM_CLONES static void pair_rows(uint16_t *restrict out, const uint16_t *restric
 /* The same of an operand that is stored transposed: a pair is one word there. */
 static void pair_columns(uint16_t *out, const uint16_t *b, int64_t ldb, int64_t k, int64_t n)
 {
-    turn((char *)out, COLS * 4, (const char *)b, ldb * 2, n, k / 2);
+    turn((char *)out, (int64_t)COLS * 4, (const char *)b, ldb * 2, n, k / 2);
     for (int64_t c = 0; k % 2 && c < n; c++)
         out[(k - 1) * COLS + 2 * c] = b[c * ldb + k - 1];
 }
@@ -98,21 +98,25 @@ NUM_CLONES static void split(uint16_t *restrict even, uint16_t *restrict odd,
     }
 }
 
+/* At most SOME rows of @p n_words pairs of columns. */
+enum { SOME = 256 };
+static void turn_pairs(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in,
+                       int64_t ld, int64_t rows, int64_t n_words)
+{
+    uint32_t words[TILE][SOME];
+    turn((char *)words, sizeof *words, (const char *)in, ld * 2, rows, n_words);
+    for (int64_t i = 0; i < n_words; i++)
+        split(out + 2 * i * ld_out, out + (2 * i + 1) * ld_out, words[i], rows);
+}
+
 void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
                  int64_t rows, int64_t cols)
 {
-    enum { SOME = 256 };
-    uint32_t words[TILE][SOME];
-    for (int64_t c = 0; c + 1 < cols; c += 2 * TILE) {
+    for (int64_t c = 0; c + 1 < cols; c += (int64_t)2 * TILE) {
         const int64_t left = (cols - c) / 2, n_words = left < TILE ? left : TILE;
-        for (int64_t r = 0; r < rows; r += SOME) {
-            const int64_t n = rows - r < SOME ? rows - r : SOME;
-            turn((char *)words, sizeof *words, (const char *)(in + r * ld + c), ld * 2, n, n_words);
-            for (int64_t i = 0; i < n_words; i++) {
-                uint16_t *even = out + (c + 2 * i) * ld_out + r;
-                split(even, even + ld_out, words[i], n);
-            }
-        }
+        for (int64_t r = 0; r < rows; r += SOME)
+            turn_pairs(out + c * ld_out + r, ld_out, in + r * ld + c, ld,
+                       rows - r < SOME ? rows - r : SOME, n_words);
     }
     for (int64_t r = 0; cols % 2 && r < rows; r++)
         out[(cols - 1) * ld_out + r] = in[r * ld + cols - 1];

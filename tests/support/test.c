@@ -57,8 +57,8 @@ void test_limit(int processor_s)
 {
     enum { BUSY_HOST = 15 };
     const char *text = getenv("WSC_TEST_PATIENCE");
-    const int patience = text && atoi(text) > 0 ? atoi(text) : 1;
-    const struct itimerval processor = {.it_value.tv_sec = (time_t)patience * processor_s};
+    const long said = text ? strtol(text, NULL, 10) : 1, patience = said > 0 ? said : 1;
+    const struct itimerval processor = {.it_value.tv_sec = patience * processor_s};
     (void)setitimer(ITIMER_PROF, &processor, NULL);
     (void)alarm((unsigned)(BUSY_HOST * patience * processor_s));
 }

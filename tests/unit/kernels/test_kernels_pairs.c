@@ -76,7 +76,7 @@ TEST(kernels_pairs, few_queries_in_16_bits)
         const struct programs_case c = {.hw = &hw,
                                         .w = 8,
                                         .h = 8,
-                                        .tokens = 8 * (1 + i % 3),
+                                        .tokens = 8 * (int64_t)(1 + i % 3),
                                         .samples = 1 + i % 2,
                                         .heads = i < 6 ? 2 : 8,
                                         .head_dim = 8,

@@ -123,7 +123,7 @@ TEST(num_format, an_array_is_rounded_as_its_numbers_are)
         uint16_t out[N + 1];
         const int n = round % (N + 1);
         for (int i = 0; i < n; i++) {
-            uint32_t bits = (uint32_t)wsc_rng_u64(1, 2, (uint64_t)(round * N + i));
+            uint32_t bits = (uint32_t)wsc_rng_u64(1, 2, (uint64_t)round * N + (uint64_t)i);
             if (i % 37 == round % 37) bits &= 0x807FFFFFU; /* subnormal */
             if (i % 41 == round % 41) bits |= 0x7F800000U; /* NaN or infinity */
             in[i] = from_bits(bits);
