@@ -161,13 +161,9 @@ double cycles_norm_input_gradient(const struct cycles_layout *l);
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
 /** The model's nonlinearity of @p features features a PE, or its derivative. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features);
-/** Soft cap of @p n 32-bit numbers of a PE that are divided by the cap already: tanh, times the
- *  cap. */
-double cycles_cap(const struct cycles_layout *l, double n);
-/** Gradients of @p n of them, from the tanh that was kept. */
-double cycles_cap_gradient(const struct cycles_layout *l, double n);
-/** Soft cap of @p logits logits a PE, or backward its gradient; 0 where the model has none. */
+/** Soft cap of @p logits logits a PE; 0 where the model has none. */
 double cycles_logit_cap(const struct cycles_layout *l, double logits);
+/** Its gradient, from the tanh that was kept. */
 double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits);
 /** Softmax over the row, @p features features a PE. */
 double cycles_softmax(const struct cycles_layout *l, double features);

@@ -63,8 +63,8 @@ struct num_ref_attention {
     double scale;   /**< of the scores */
     bool both_ways; /**< a query sees all keys; otherwise those up to its own place */
     double cap;     /**< c of c tanh(scaled score / c); 0: none */
-    /** Of each head: times the key's position less the query's, added to the score (Press et al.
-     *  2022); NULL: none. */
+    /** A head's, which times the key's position less the query's is added to the score (Press et
+     *  al. 2022); NULL: none. */
     const float *slope;
     const double *q, *k, *v;
 };

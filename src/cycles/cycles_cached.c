@@ -7,6 +7,7 @@
  * the keys where there are queries there; no program of the mesh does it, so this formula is not
  * compared with simulated cycles. */
 #include "cycles_cached.h"
+#include "cycles_rows.h"
 
 #include "cycles_vector.h"
 

@@ -190,7 +190,7 @@ double cycles_combine(const struct cycles_layout *l)
            cycles_move_places(l, true);
 }
 
-/** Of every network dy times its bias, added up over features. */
+/** Products of dy and the bias of every network, added up over features. */
 static double bias_products(const struct cycles_layout *l)
 {
     const struct model *m = l->model;

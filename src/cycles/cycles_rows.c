@@ -178,11 +178,6 @@ double cycles_cap(const struct cycles_layout *l, double n)
            cycles_op(l->setup_add, n, l->mul);
 }
 
-double cycles_cap_gradient(const struct cycles_layout *l, double n)
-{
-    return cycles_map(l, n, CYCLES_CAP_SLOPE);
-}
-
 /** True where the model's logits have a soft cap. */
 static bool caps_logits(const struct cycles_layout *l)
 {
@@ -198,7 +193,7 @@ double cycles_logit_cap(const struct cycles_layout *l, double logits)
 
 double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits)
 {
-    return caps_logits(l) ? cycles_cap_gradient(l, logits * l->t) : 0;
+    return caps_logits(l) ? cycles_map(l, logits * l->t, CYCLES_CAP_SLOPE) : 0;
 }
 
 /** Four products and two sums of halves of the features. */

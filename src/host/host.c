@@ -8,6 +8,7 @@
 #include "host_buffers.h"
 #include "host_cache.h"
 #include "host_cross.h"
+#include "host_grad_blocks.h"
 #include "host_head.h"
 #include "host_head_input.h"
 #include "host_layout.h"

@@ -4,7 +4,7 @@
  * from the model and the leaf alone, so that a product is computed the same way in every share. */
 #include "host_arranged.h"
 #include "host_buffers.h"
-#include "host_layout.h"
+#include "host_grad_blocks.h"
 #include "host_operands.h"
 
 enum { MOST = 3 };

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sizes of all buffers of the host from the model and the number of samples: what is kept once per
- * layer in training, what one thread needs, and how the blocks of logits and gradients are cut.
+ * layer in training, what one thread needs, and how the blocks of logits are cut.
  * host.c allocates them; host_act_bytes() reports them. */
 #include "host_layout.h"
 #include "host_adapter.h"
 #include "host_arranged.h"
 #include "host_buffers.h"
+#include "host_grad_blocks.h"
 #include "host_state.h"
 
 #include <stddef.h>
-
-/* A block of a weight gradient: rows enough for the product library, few enough that several
- * threads find work in one matrix, small enough that the tree's partial sums stay in the cache. */
-enum { GRAD_ROWS = 96, GRAD_ROWS_MIN = 16, GRAD_VECTOR = 512, GRAD_ELEMS = 1 << 18 };
 
 const struct host_limits host_default_limits = {
     .vocab_cols = 8192,
@@ -46,26 +43,6 @@ static int64_t plus(int64_t a, int64_t b)
 {
     int64_t sum;
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
-}
-
-/* Even blocks of a gradient (rows, cols), by its shape alone, because each block is one product. */
-int64_t host_grad_block_rows(int64_t rows, int64_t cols)
-{
-    int64_t most = GRAD_VECTOR;
-    if (cols > 1) most = max64(GRAD_ROWS_MIN, min64(GRAD_ROWS, GRAD_ELEMS / cols));
-    int64_t n_blocks = ceil_div(rows, most);
-    return n_blocks > 0 ? ceil_div(rows, n_blocks) : 1;
-}
-
-int64_t host_grad_block_max(const struct model *m)
-{
-    int64_t most = GRAD_VECTOR;
-    for (int i = 0; i < m->n_tensors; i++) {
-        const struct model_tensor *t = &m->tensor[i];
-        int64_t cols = t->n_dims == 2 ? t->shape[1] : 1;
-        most = max64(most, times(min64(t->shape[0], GRAD_ROWS), cols));
-    }
-    return most;
 }
 
 /* Even blocks of columns, padded to whole vectors. */

@@ -1,6 +1,5 @@
-/** Sizes of the buffers of a host, and how logits and gradients are cut into blocks. The cuts
- *  depend on the model alone, never on the share, so that each product has the same shape
- *  everywhere. */
+/** Sizes of the buffers of a host, and how logits are cut into blocks. The cuts depend on the model
+ *  alone, never on the share, so that each product has the same shape everywhere. */
 #ifndef WSC_HOST_LAYOUT_H
 #define WSC_HOST_LAYOUT_H
 #include "host_state.h"
@@ -22,9 +21,6 @@ void host_thread_layout(int64_t bytes[HOST_N_THREAD_BUFFERS], const struct model
 int64_t host_vocab_block(const struct model *model, const struct host_limits *limits);
 bool host_keeps_logits(const struct model *model, int64_t n_samples,
                        const struct host_limits *limits);
-/** Rows of a gradient's blocks, and the most elements of any block of the model. */
-int64_t host_grad_block_rows(int64_t rows, int64_t cols);
-int64_t host_grad_block_max(const struct model *model);
 /** Levels of partial sums that a share of @p n_leaves leaves needs. */
 int64_t host_tree_levels(int64_t n_leaves);
 #endif

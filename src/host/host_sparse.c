@@ -8,6 +8,7 @@
  * Nothing here stays from one stage to the next but memory.  Called by host.c and host_grad.c. */
 #include "host_sparse.h"
 #include "host_arranged.h"
+#include "host_grad_blocks.h"
 
 #include "host_layout.h"
 

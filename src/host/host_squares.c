@@ -3,6 +3,7 @@
  * which blocks there are depends on the shapes of the tensors alone, so the sum over them has the
  * same bits whoever computes the leaf. */
 #include "host_squares.h"
+#include "host_grad_blocks.h"
 #include "host_gradient.h"
 #include "host_layout.h"
 #include "host_positions.h"

@@ -190,7 +190,7 @@ _Static_assert(offsetof(struct mesh_dsd, len) == sizeof(uint32_t) &&
                    offsetof(struct mesh_op, dst) == sizeof(uint32_t),
                "four bytes come before");
 
-/* The form that @p op would have, by the hash of its key; the top bit tells a key from none. */
+/* The form that @p op would have, by the hash of its key, whose top bit is set in every key. */
 static struct mesh_form *form_of(const struct mesh_pe *pe, const struct mesh_op *op,
                                  uint64_t key[MESH_OPERANDS + 1])
 {

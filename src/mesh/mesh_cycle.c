@@ -90,8 +90,8 @@ static struct mesh_visit *list(const struct mesh_region *r, const struct mesh_ac
     return v;
 }
 
-/* Takes the places of a block in cycle @p now; @return how many.  Behind them, for those who look
- * ahead, stand some of the block that comes next along the wave, as far as they are known. */
+/* Takes the places of a block in cycle @p now; @return how many.  For those who look ahead, some of
+ * the block that comes next along the wave follow them, as far as they are known. */
 static int take_visits(struct mesh_region *r, int64_t now, int64_t block)
 {
     const int64_t words = (int64_t)1 << (r->block_shift - 6), first = block * words;

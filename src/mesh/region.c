@@ -162,7 +162,7 @@ void mesh_region_clear(struct mesh_region *r)
     r->error_in = INT64_MAX;
     wsc_free(r->message);
     r->message = NULL;
-    memset(r->form, 0, sizeof r->form); /* bindings are numbered anew */
+    memset(r->form, 0, sizeof r->form); /* bindings get new numbers */
     mesh_pool_reset(&r->program);
 }
 

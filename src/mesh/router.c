@@ -332,8 +332,8 @@ static inline void pass(struct mesh_region *r, struct mesh_router *router, int64
     if (n == MESH_FIFO) wake_sender(r, router, at, mesh_direction((int)rx));
 }
 
-/* Data that leave by the outputs which the channel has now, one side at most; a turn behind them is
- * executed with them. */
+/* Data that leave by the outputs which the channel has now, one side at most; a turn that follows
+ * them is executed with them. */
 static inline bool is_plain(const struct mesh_channel *ch, uint64_t gate, int n)
 {
     const unsigned sides = ch->tx & ~(unsigned)MESH_RAMP;

@@ -79,7 +79,7 @@ NUM_CLONES static void pair_rows(uint16_t *restrict out, const uint16_t *restric
         out[(k - 1) * COLS + 2 * c] = b[(k - 1) * ldb + c];
 }
 
-/* The same of an operand that is stored transposed: a pair is one word there. */
+/* An operand that is stored transposed has a pair in one word. */
 static void pair_columns(uint16_t *out, const uint16_t *b, int64_t ldb, int64_t k, int64_t n)
 {
     turn((char *)out, (int64_t)COLS * 4, (const char *)b, ldb * 2, n, k / 2);

@@ -4,6 +4,7 @@
 #include "../../../src/cycles/cycles_cached.h"
 #include "../../../src/cycles/cycles_cross.h"
 #include "../../../src/cycles/cycles_layout.h"
+#include "../../../src/cycles/cycles_rows.h"
 #include "../../../src/cycles/cycles_vector.h"
 #include "cycles_case.h"
 
