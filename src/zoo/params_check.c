@@ -494,9 +494,13 @@ static void check_targets(struct conf_parse *p, const struct zoo_input *in, cons
                         in->data_processor);
 }
 
-/* Samples of encoders are at most as long as there are positions. */
+/* Samples of encoders are at most as long as there are positions; what the mode does not read may
+ * stay as it is. */
 static void check_length(struct conf_parse *p, const struct zoo_params *params)
 {
+    const enum zoo_mode mode = params->runconfig.mode;
+    const bool both = mode == ZOO_TRAIN_AND_EVAL,
+               reads[] = {both || mode == ZOO_TRAIN, both || mode == ZOO_EVAL};
     const struct zoo_input *const in[] = {&params->train_input, &params->eval_input};
     const char *const length[] = {"train_input.max_sequence_length",
                                   "eval_input.max_sequence_length"},
@@ -504,7 +508,8 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
     const enum zoo_objective objective = params->model.objective;
     if (objective == ZOO_CAUSAL_LM || objective == ZOO_SEQ2SEQ) return;
     for (int i = 0; i < 2; i++)
-        if (in[i]->present && in[i]->max_sequence_length > params->model.max_position_embeddings)
+        if (reads[i] && in[i]->present &&
+            in[i]->max_sequence_length > params->model.max_position_embeddings)
             conf_diag_error(p->diag, where(p, length[i], positions), length[i],
                             "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
                             positions, (long long)params->model.max_position_embeddings);

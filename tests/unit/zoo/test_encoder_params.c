@@ -51,6 +51,19 @@ TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
     zoo_params_fini(&p);
 }
 
+/* An input that the mode does not read may be longer than the positions; one that it reads may not
+ * (golden: encoder_positions, encoder_positions_eval). */
+TEST(encoder_params, lengths_of_what_is_not_read)
+{
+    struct zoo_params p =
+        parsed(LOADER("SST2DataProcessor", ", max_sequence_length: 32")
+                   ENCODER(", max_position_embeddings: 32") OPTIM
+               "eval_input: {data_processor: SST2DataProcessor, data_dir: ./d, vocab_file: v, "
+               "batch_size: 4, max_sequence_length: 48}\n");
+    T_EQ(p.eval_input.max_sequence_length, 48);
+    zoo_params_fini(&p);
+}
+
 /* ESM-2's classifier of proteins reads CSV files with the loader of masked tokens: its own keys say
  * what it is.  It has no token types, and no dropout unless the file says so. */
 TEST(encoder_params, a_classifier_of_proteins)
