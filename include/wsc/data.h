@@ -42,6 +42,8 @@ struct data_batch {
 /** Make room for @p n_max samples of @p T tokens; n is 0.  The two arrays of variable-length
  *  sequences are made by the first read that has them.  WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err data_batch_create(struct data_batch **out, int64_t n_max, int64_t T) WSC_CHECKED;
+/** Tokens of sample @p i that the loss counts. */
+int64_t data_batch_counted(const struct data_batch *batch, int64_t i);
 /** Release *@p batch and null it; NULL inside allowed. */
 void data_batch_destroy(struct data_batch **batch);
 

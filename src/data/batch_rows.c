@@ -65,6 +65,14 @@ static enum wsc_err add_spans(struct data_batch *b)
     return b->position_ids ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "positions");
 }
 
+int64_t data_batch_counted(const struct data_batch *batch, int64_t i)
+{
+    int64_t n = 0;
+    for (int64_t t = 0; t < batch->T; t++)
+        n += batch->mask[i * batch->T + t] != 0;
+    return n;
+}
+
 void data_batch_destroy(struct data_batch **batch)
 {
     if (!*batch) return;

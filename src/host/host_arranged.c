@@ -31,9 +31,12 @@ static int64_t aligned(int64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Bytes of a matrix (out, in) in either pass. */
+/* Bytes of a matrix (out, in) in either pass; INT64_MAX for an absurd one. */
 static int64_t bytes_of(const struct model *m, int64_t out, int64_t in)
 {
+    enum { PADDING = 64, ELEMENT = 4 };
+    int64_t most;
+    if (__builtin_mul_overflow(out + PADDING, (in + PADDING) * ELEMENT, &most)) return INT64_MAX;
     const int64_t forward = num_arranged_bytes(m->format, in, out);
     const int64_t backward = num_arranged_bytes(m->format, out, in);
     return aligned(forward > backward ? forward : backward);
@@ -46,13 +49,15 @@ static bool has_kind(const struct matrices *part, enum model_tensor_kind kind)
     return false;
 }
 
-/* Bytes of the matrices of a part in a stage. */
+/* Bytes of the matrices of a part in a stage, which saturate. */
 static int64_t bytes_of_part(const struct model *m, int stage, const struct matrices *part)
 {
     int64_t sum = 0;
     for (int v = 0; v < m->stage[stage].n_views; v++) {
         const struct model_tensor *t = &m->tensor[m->stage[stage].view[v].tensor];
-        if (has_kind(part, t->kind)) sum += bytes_of(m, t->shape[0], t->shape[1]);
+        if (has_kind(part, t->kind) &&
+            __builtin_add_overflow(sum, bytes_of(m, t->shape[0], t->shape[1]), &sum))
+            return INT64_MAX;
     }
     return sum;
 }

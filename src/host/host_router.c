@@ -216,16 +216,6 @@ static double *load_of(const struct host *k, int64_t sample)
     return (double *)k->buffer[HOST_LOAD] + sample * k->model->experts;
 }
 
-/* Tokens of the sample that count. */
-static int64_t count_mask(const struct host *k, int64_t sample)
-{
-    const int64_t T = k->model->T;
-    int64_t n = 0;
-    for (int64_t t = 0; t < T; t++)
-        n += k->batch->mask[sample * T + t] != 0;
-    return n;
-}
-
 /* Mean probability of expert @p e, and the share of tokens that it gets, which is kept. */
 static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_t n)
 {
@@ -254,7 +244,7 @@ double host_balance_loss(const struct host *k, const struct host_span *leaf)
     double sum = 0;
     if (!m->experts || !(m->load_balance > 0)) return 0;
     for (int64_t row = leaf->row; row < leaf->row + leaf->n; row += m->T) {
-        const int64_t sample = row / m->T, n = count_mask(k, sample);
+        const int64_t sample = row / m->T, n = data_batch_counted(k->batch, sample);
         double product = 0;
         for (int64_t e = 0; n && e < m->experts; e++)
             product += balance_of(k, sample, e, n);
@@ -269,7 +259,7 @@ static float balance_gradient(const struct host *k, int64_t row, int64_t e)
     const struct model *m = k->model;
     const int64_t sample = row / m->T;
     if (!(m->load_balance > 0) || !k->batch->mask[row]) return 0;
-    const double n = m->balance_by_tokens ? 1 : (double)count_mask(k, sample);
+    const double n = m->balance_by_tokens ? 1 : (double)data_batch_counted(k->batch, sample);
     return (float)(k->gradient_scale * m->load_balance * (double)m->experts *
                    load_of(k, sample)[e] / ((double)m->L * n));
 }

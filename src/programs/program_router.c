@@ -59,11 +59,13 @@ static enum wsc_err store(struct mesh_pe *pe, int address, float value)
     return mesh_store(pe, address, x.bits);
 }
 
-/* The expert that token slot @p i chose as number @p slot. */
+/* The expert that token slot @p i chose as number @p slot; the first one where no value is the
+ * largest, as values that are NaN have none. */
 static int expert_of(const struct mesh_pe *pe, const struct routing *r, int slot, int i,
                      enum wsc_err *rc)
 {
-    return (int)-load(pe, programs_chosen_at(r->k, r->choice, slot) + 4 * i, rc);
+    const float number = -load(pe, programs_chosen_at(r->k, r->choice, slot) + 4 * i, rc);
+    return number >= 0 && number < (float)r->k->model->experts ? (int)number : 0;
 }
 
 /* Address of the value of expert @p e for token slot @p i in @p tile; -1: another PE's. */
@@ -364,16 +366,6 @@ static enum wsc_err sum_balance(struct programs_model *k)
     return WSC_OK;
 }
 
-/* Tokens of a sample that count. */
-static int64_t count_mask(const struct programs_model *k, int sample)
-{
-    const int64_t T = k->model->T;
-    int64_t n = 0;
-    for (int64_t t = 0; t < T; t++)
-        n += k->batch->mask[sample * T + t] != 0;
-    return n;
-}
-
 /* Sum over the layers of what programs_balance_of() has. */
 static double over_layers(const struct programs_model *k, int sample, int which, int64_t e)
 {
@@ -388,7 +380,7 @@ double programs_balance_loss(const struct programs_model *k, int first, int n)
     const struct model *m = k->model;
     double sum = 0;
     for (int i = first; i < first + n && m->experts && balances(k); i++) {
-        const int64_t tokens = count_mask(k, i);
+        const int64_t tokens = data_batch_counted(k->batch, i);
         const double each = (double)(tokens * m->L);
         double product = 0;
         for (int64_t e = 0; tokens && e < m->experts; e++)
@@ -403,7 +395,7 @@ double programs_balance_loss(const struct programs_model *k, int first, int n)
 static enum wsc_err balance_sample(struct programs_model *k, const struct routing *r, int sample)
 {
     const struct model *m = k->model;
-    const int64_t tokens = count_mask(k, sample), E = m->experts;
+    const int64_t tokens = data_batch_counted(k->batch, sample), E = m->experts;
     float *edge = programs_balance_of(k, m->L, 0, 0); /* after those of the layers */
     struct programs_script s = script_of(r);
     const struct programs_view d = programs_tile_view(&k->experts.d);

@@ -169,6 +169,20 @@ TEST(numerics, mesh_trains_mixtures_of_experts)
     }
 }
 
+/* Logits that are no numbers choose some expert of those that there are, and the loss ends the
+ * run. */
+TEST(numerics, mesh_ends_a_mixture_that_diverges)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s %s --numerics mesh --set model.moe.num_experts=5 --set model.moe.top_k=2 "
+              "--set optimizer.learning_rate=1e30 --max_steps 6 --model_dir %s",
+              job_tiny(), model, job_path("numerics"));
+    T_EQ(r.status, 4);
+    CU_ASSERT(strstr(r.err, "NaN loss detected") != NULL);
+    spawn_free(&r);
+}
+
 /* What a router does beside products is what the analytical model says of it, and is counted. */
 TEST(numerics, mesh_counts_the_cycles_of_routing)
 {
