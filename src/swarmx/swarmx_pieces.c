@@ -109,14 +109,15 @@ static float *element(const struct passage *x, int slot, int64_t first)
 }
 
 /* Until the children's parts of elements [first, end) of result @p i are there. */
-static void wait_for_children(const struct passage *x, int i, int64_t end)
+static void wait_for_children(const struct passage *x, int i, int64_t first, int64_t end)
 {
     for (int k = 0; k < x->plan.n_slots; k++) {
         const struct slot *s = &x->plan.slot[k];
-        const int64_t elems = s->vector * x->n_elems + end;
+        const int64_t vector = s->vector * x->n_elems;
         if (s->result == i)
             comm_buf_wait(x->sx->ports->down.data[s->child], x->in[s->child],
-                          elems * (int64_t)sizeof(float));
+                          (vector + first) * (int64_t)sizeof(float),
+                          (vector + end) * (int64_t)sizeof(float));
     }
 }
 
@@ -126,7 +127,7 @@ static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int
     const struct plan *p = &x->plan;
     const int64_t done = i * x->n_elems + end;
     float *out = (float *)comm_buf_data(x->out) + i * x->n_elems + first;
-    wait_for_children(x, i, end);
+    wait_for_children(x, i, first, end);
     for (int k = 0; k < p->n_steps; k++)
         if (p->slot[p->step[k].into].result == i)
             num_add(element(x, p->step[k].into, first), element(x, p->step[k].from, first),
@@ -170,7 +171,8 @@ static enum wsc_err pass_through(struct passage *x, const struct stream_at *at)
     TRY(take_headers(x, at, child));
     TRY(make_plan(x, at));
     const int n_sums = x->plan.result.n;
-    TRY(comm_buf_create_open(net->comm, &x->out, n_sums * x->n_elems * (int64_t)sizeof(float)));
+    TRY(comm_buf_create_open(net->comm, &x->out, n_sums * x->n_elems * (int64_t)sizeof(float),
+                             false));
     TRY(stream_send_gradients(x->sx->ports, at, swarmx_reduce_span(x->sx, child, bytes),
                               comm_buf_ref(x->out), n_sums));
     return add_all(x);

@@ -241,8 +241,9 @@ TEST(run_mpi, kept_weights_travel_once)
     (void)unsetenv("WSC_AHEAD");
 }
 
-/* SwarmX nodes pass on pieces while they arrive, and add those of gradients: nothing shows, with
- * one shard and several, one level of nodes and three, sparse tensors or none. */
+/* SwarmX nodes pass on pieces while they arrive, and add those of gradients, and wafers compute
+ * with what has come, also of weights that come again for the backward pass: nothing shows, with
+ * one shard and several, one level of nodes and three, one vector of gradients and several. */
 TEST(run_mpi, pieces_through_nodes_change_nothing)
 {
     static const struct shape shape[] = {
@@ -250,8 +251,10 @@ TEST(run_mpi, pieces_through_nodes_change_nothing)
          "cluster.memoryx.shards=1"},
         {7, "cluster.stream.chunk=1000 B", "cluster.swarmx.fanout=2", "cluster.memoryx.shards=1"},
         {6, "cluster.stream.chunk=3 KiB", "cluster.swarmx.fanout=2", "cluster.memoryx.shards=3"},
-        {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even",
-         "cluster.memoryx.shards=1"}};
+        {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even", "cluster.memoryx.shards=1"},
+        {1, "cluster.stream.chunk=1 KiB", "cluster.stream.keep=0 B", "cluster.memoryx.shards=1"},
+        {3, "cluster.stream.chunk=500 B", "cluster.stream.keep=0 B", "cluster.memoryx.shards=1"},
+        {4, "cluster.stream.chunk=1 KiB", "train_input.batch_size=7", "cluster.memoryx.shards=1"}};
     (void)setenv("WSC_AHEAD", "1", 1);
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
         CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], data_dir())));
