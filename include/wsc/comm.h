@@ -197,6 +197,8 @@ bool comm_is_local(const struct comm *comm, int role);
 
 /** True when comm_recv() returns with the header of a message of @p link. */
 bool comm_link_is_early(const struct comm_link *link);
+/** True when what is written of a payload leaves over @p link before the rest is. */
+bool comm_link_sends_pieces(const struct comm_link *link);
 /** Properties of a link beside its ends. */
 struct comm_link_spec {
     /** Rate of the emulated link, bytes/s (0: no limit), and its latency, ps. */

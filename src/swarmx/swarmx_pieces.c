@@ -125,7 +125,7 @@ static void wait_for_children(const struct passage *x, int i, int64_t first, int
 static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int64_t end)
 {
     const struct plan *p = &x->plan;
-    const int64_t done = i * x->n_elems + end;
+    const int64_t done = p->result.n * x->n_elems - (i * x->n_elems + first);
     float *out = (float *)comm_buf_data(x->out) + i * x->n_elems + first;
     wait_for_children(x, i, first, end);
     for (int k = 0; k < p->n_steps; k++)
@@ -136,13 +136,12 @@ static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int
     return comm_buf_fill(x->out, done * (int64_t)sizeof(float));
 }
 
+/* From the last element on, as gradients come. */
 static enum wsc_err add_all(const struct passage *x)
 {
-    for (int i = 0; i < x->plan.result.n; i++)
-        for (int64_t first = 0; first < x->n_elems; first += PIECE_ELEMS) {
-            const int64_t end = first + PIECE_ELEMS;
-            TRY(add_piece(x, i, first, end < x->n_elems ? end : x->n_elems));
-        }
+    for (int i = x->plan.result.n - 1; i >= 0; i--)
+        for (int64_t end = x->n_elems; end > 0; end -= PIECE_ELEMS)
+            TRY(add_piece(x, i, end > PIECE_ELEMS ? end - PIECE_ELEMS : 0, end));
     return WSC_OK;
 }
 
@@ -172,7 +171,7 @@ static enum wsc_err pass_through(struct passage *x, const struct stream_at *at)
     TRY(make_plan(x, at));
     const int n_sums = x->plan.result.n;
     TRY(comm_buf_create_open(net->comm, &x->out, n_sums * x->n_elems * (int64_t)sizeof(float),
-                             false));
+                             true));
     TRY(stream_send_gradients(x->sx->ports, at, swarmx_reduce_span(x->sx, child, bytes),
                               comm_buf_ref(x->out), n_sums));
     return add_all(x);

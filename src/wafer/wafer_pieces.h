@@ -1,4 +1,4 @@
-/** A stage that is computed while its weights come.
+/** A stage that is computed while its weights come and its gradients leave.
  *  wafer_stage.c asks once a stage, and then calls the pass; see wafer_pieces.c.
  */
 #ifndef WSC_WAFER_PIECES_H
@@ -11,7 +11,7 @@ void wafer_pieces_choose(const struct wafer *w, const struct stream_at *at, stru
 /* The stage's forward pass; its time is in @p s. */
 enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
                                   struct wafer_stage *s);
-/* The stage's backward pass: its gradients, s->n_sums vectors, are in @p s. */
+/* The stage's backward pass: its gradients, s->n_sums vectors, leave as they are made. */
 enum wsc_err wafer_pieces_backward(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s);
 #endif

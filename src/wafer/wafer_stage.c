@@ -132,10 +132,7 @@ enum wsc_err wafer_run_backward(struct wafer *w, const struct stream_at *at, str
 {
     struct work work = {.w = w, .at = at, .s = s};
     if (s->weights.payload) s->n_sums = count_sums(w);
-    if (s->in_pieces) {
-        TRY(wafer_pieces_backward(w, at, s));
-        return send_gradients(w, at, s);
-    }
+    if (s->in_pieces) return wafer_pieces_backward(w, at, s);
     if (s->weights.payload) {
         if (w->micro.n_own) wait_for_turn(w);
         TRY(take_gradients(w, at, s, &work.grads));
