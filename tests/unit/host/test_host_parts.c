@@ -4,6 +4,7 @@
  * called final do not change any more. */
 #include "../../support/test.h"
 
+#include <wsc/check.h>
 #include <wsc/host.h>
 #include <wsc/mem.h>
 
@@ -58,6 +59,13 @@ struct step {
     char *weights[64]; /* of each stage */
 };
 
+static void *new_block(int64_t n, int64_t size)
+{
+    void *block = wsc_alloc(WSC_MEM_TEST, (size_t)n, (size_t)size);
+    WSC_CHECK(block, "no memory for a test");
+    return block;
+}
+
 static int32_t draw(uint64_t i, int64_t below)
 {
     float x;
@@ -72,7 +80,7 @@ static void fill_batch(struct step *s)
     struct data_batch *b = s->batch;
     b->n = SAMPLES;
     b->attends = wsc_alloc(WSC_MEM_DATA, (size_t)(SAMPLES * m->T), sizeof *b->attends);
-    CU_ASSERT_FATAL(b->attends != NULL);
+    WSC_CHECK(b->attends, "no memory for a test");
     for (int64_t i = 0; i < SAMPLES * m->T; i++) {
         b->input_ids[i] = draw((uint64_t)(3 * i), m->V);
         b->labels[i] = draw((uint64_t)(3 * i + 1), m->V);
@@ -86,9 +94,8 @@ static void fill_weights(struct step *s)
     const struct model *m = s->model;
     for (int k = 0; k < m->n_stages; k++) {
         const int64_t n = m->stage[k].n_elems, bytes = num_format_bytes(m->format);
-        float *w = wsc_alloc(WSC_MEM_TEST, (size_t)n, sizeof *w);
-        s->weights[k] = wsc_alloc(WSC_MEM_TEST, (size_t)n, (size_t)bytes);
-        CU_ASSERT_FATAL(w && s->weights[k]);
+        float *w = new_block(n, sizeof *w);
+        s->weights[k] = new_block(n, bytes);
         test_fill(w, n, (uint64_t)k + 40);
         for (int64_t i = 0; i < n; i++)
             w[i] *= 0.3F;
@@ -135,8 +142,7 @@ static void begin(struct step *s)
 static char *none(const struct step *s, int k)
 {
     const size_t bytes = (size_t)(s->model->stage[k].n_elems * num_format_bytes(s->model->format));
-    char *to = wsc_alloc(WSC_MEM_TEST, bytes, 1);
-    CU_ASSERT_FATAL(to != NULL);
+    char *to = new_block((int64_t)bytes, 1);
     memset(to, 0xFF, bytes); /* NaN in every format */
     return to;
 }
@@ -182,9 +188,8 @@ static void check_final(const struct step *s, int k, int part, const float *grad
 static void backward_by_parts(struct step *s, int k, float *grads)
 {
     char *w = none(s, k);
-    float *seen = wsc_alloc(WSC_MEM_TEST, (size_t)s->model->stage[k].n_grads + 1, sizeof *seen);
+    float *seen = new_block(s->model->stage[k].n_grads + 1, sizeof *seen);
     int64_t n_seen = 0;
-    CU_ASSERT_FATAL(seen != NULL);
     for (int part = s->model->stage[k].n_parts - 1; part >= 0; part--) {
         come(s, k, part, w);
         host_backward_part(s->host, k, part, w, grads);
@@ -202,8 +207,7 @@ static float *run(struct step *s, bool by_parts, struct model_loss loss[2], int6
     *n = 0;
     for (int k = 0; k < s->model->n_stages; k++)
         *n += s->model->stage[k].n_grads;
-    float *grads = wsc_alloc(WSC_MEM_TEST, (size_t)*n, sizeof *grads), *to = grads;
-    CU_ASSERT_FATAL(grads != NULL);
+    float *grads = new_block(*n, sizeof *grads), *to = grads;
     memset(grads, 0xFF, (size_t)*n * sizeof *grads);
     begin(s);
     for (int k = 0; k < s->model->n_stages; k++)
