@@ -12,18 +12,28 @@ SwarmX node of several wafers, at most four, is on the host of the first one.  N
 
 In every round, one after the other, and for each rate:
   computing  a step of one wafer with its share in one process on one thread: kernels and update
+  forward    of which the forward pass, as a batch of an evaluation of the same wafer takes it
   moving     the bytes of a step through a bare TCP connection on the same ports: the weights of the
              forward pass, then the rest, both directions at once, since no gradient can leave
              before the last weights have come; bytes come from the counters of the ports.  Of
-             several wafers those of the busiest host, in and out at once
+             several wafers those of the busiest host, in and out at once, half of them in each
+             phase
   step       a step of the run over the hosts, of each program: median after the warm-up
   DDP        with --ddp a step of PyTorch's DistributedDataParallel over gloo (ddp.py) on the same
              ports, from the same weights and batches: a process on the host of each wafer, or of
              one wafer on both hosts, so that two processors compute where wsc has one
-The bound of a step is max(computing, moving), both of the same round; printed are medians over the
-rounds, and DIR/network.json has all of them.  Values of all runs must be equal.
+The bound of a step is max(computing, moving), both of the same round.  Where gradients are clipped by
+their norm a step has two phases, neither of which begins before the other has ended: the head takes
+the last weights and the backward pass begins with it, and new weights need the norm of all
+gradients.  So beside it stands
+
+  phases     max(forward, weights) + max(computing - forward, gradients)
+
+with the seconds of moving weights and gradients, and the ratio of the step to it.  Printed are
+medians over the rounds, and DIR/network.json has all of them.  Values of all runs must be equal.
 """
 import argparse
+import datetime
 import itertools
 import json
 import os
@@ -37,6 +47,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WARM_UP = 3
 LOSS_TOLERANCE = 1e-4  # of train.py, fp32
 EQUAL = ("loss", "grad_norm", "virtual_time_ps", "step_time_ps")
+
+
+HEAD = "Gbit/s  step s  computing  forward  moving  weights  bound  ratio  phases  ratio"
+
+
+def line_of(row):
+    """The figures of a round, or their medians, under HEAD."""
+    return (f"{row['rate_gbit_s'] or 'none':>6}  {row['step_s']:6.3f}  {row['computing_s']:9.3f}  "
+            f"{row['forward_s']:7.3f}  {row['moving_s']:6.3f}  {row['weights_s']:7.3f}  "
+            f"{row['bound_s']:5.3f}  {row['ratio']:5.2f}  {row['phases_s']:6.3f}  "
+            f"{row['of_phases']:5.2f}")
 
 
 def shell(command):
@@ -111,8 +132,8 @@ class Hosts:
             process.wait()
 
 
-# One end of the bare transfer, in phases of OUT:IN bytes: sends OUT while it receives IN; prints the
-# seconds of each of ROUNDS rounds of all phases, which ends when both ends have everything.
+# One end of the bare transfer, in phases of OUT:IN bytes: sends OUT while it receives IN; prints for
+# each of ROUNDS rounds the seconds of each phase, which ends when both ends have everything.
 WIRE = """
 import socket, sys, threading, time
 listen, address, rounds = sys.argv[1] == "1", sys.argv[2], int(sys.argv[3])
@@ -135,11 +156,13 @@ def phase(out, into):
     while into: into -= s.recv_into(room, min(into, 1 << 20))
     thread.join()
 for r in range(rounds):
-    barrier()
-    since = time.monotonic()
-    for pair in sys.argv[4:]: phase(*map(int, pair.split(":")))
-    barrier()
-    print(time.monotonic() - since, flush=True)
+    for pair in sys.argv[4:]:
+        barrier()
+        since = time.monotonic()
+        phase(*map(int, pair.split(":")))
+        barrier()
+        print(time.monotonic() - since, end=" ")
+    print(flush=True)
 """
 
 
@@ -156,18 +179,40 @@ class Bench:
                                  "glibc.malloc.trim_threshold=68719476736")
         return env
 
+    def command(self, wsc, wafers, batch):
+        """The program with its model, of which nothing is left from the run before."""
+        model_dir = os.path.join(self.dir, "model_dir")
+        shutil.rmtree(model_dir, ignore_errors=True)
+        return [wsc, "run", "--params", os.path.join(HERE, "train_384.yaml"),
+                "--model_dir", model_dir, "--num_csx", str(wafers),
+                "--set", "cluster.memoryx.shards=1",
+                "--set", "train_input.data_dir=" + os.path.join(self.dir, "data/train"),
+                "--set", f"reduction_leaf={min(4, self.args.batch // self.args.wafers)}",
+                "--set", f"train_input.batch_size={batch}", *self.args.option], model_dir
+
+    def forward(self, batches):
+        """Seconds of the forward pass of one wafer with its share in one process: between the log
+        lines of the batches of an evaluation."""
+        batch = self.args.batch // self.args.wafers
+        command, model_dir = self.command(self.args.wsc[0], 1, batch)
+        command += ["--mode", "eval", "--set", f"runconfig.eval_steps={batches}"]
+        for key, value in (("data_processor", "GptHDF5MapDataProcessor"), ("batch_size", batch),
+                           ("data_dir", os.path.join(self.dir, "data/train")),
+                           ("shuffle", "false")):
+            command += ["--set", f"eval_input.{key}={value}"]
+        with open(os.path.join(self.dir, "network.log"), "w", encoding="utf-8") as log:
+            subprocess.run(command, env=self.environment(), stdout=log, stderr=log, check=True)
+        with open(os.path.join(model_dir, "run.log"), encoding="utf-8") as lines:
+            ends = [datetime.datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f")
+                    for line in lines if "Eval Device" in line]
+        return [(b - a).total_seconds() for a, b in zip(ends, ends[1:])]
+
     def run(self, over_hosts, steps, wsc=None):
         """Seconds of each step after the warm-up; not over hosts: of one wafer with its share."""
         wafers = self.args.wafers if over_hosts else 1
         batch = self.args.batch if over_hosts else self.args.batch // self.args.wafers
-        model_dir = os.path.join(self.dir, "model_dir")
-        shutil.rmtree(model_dir, ignore_errors=True)
-        command = [wsc or self.args.wsc[0], "run", "--params", os.path.join(HERE, "train_384.yaml"),
-                   "--model_dir", model_dir, "--num_steps", str(steps),
-                   "--num_csx", str(wafers), "--set", "cluster.memoryx.shards=1",
-                   "--set", "train_input.data_dir=" + os.path.join(self.dir, "data/train"),
-                   "--set", f"reduction_leaf={min(4, self.args.batch // self.args.wafers)}",
-                   "--set", f"train_input.batch_size={batch}", *self.args.option]
+        command, model_dir = self.command(wsc or self.args.wsc[0], wafers, batch)
+        command += ["--num_steps", str(steps)]
         if self.args.ddp:
             command += ["--checkpoint_path", self.weights()]
         if over_hosts:
@@ -241,21 +286,22 @@ class Bench:
         return [[(many - one) // 2 for one, many in zip(*pair)] for pair in zip(*moved)]
 
     def move(self, sent):
-        """Seconds to move what the first host, which has the weights, exchanges with the wafer; of
-        several wafers, what the busiest host does."""
+        """Seconds to move weights and gradients that the first host, which has the weights,
+        exchanges with the wafer; of several wafers, what the busiest host does."""
         out, into = sent[0] if self.args.wafers == 1 else max(sent, key=max)
         forward = min(out, into)  # fp32: as many bytes of weights as of gradients
         phases = ((forward, 0), (out - forward, into))
         if self.args.wafers > 1:
-            phases = ((out, into),)
+            phases = ((out // 2, into // 2), (out - out // 2, into - into // 2))
         ends = []
         for listen, i, pairs in ((1, 0, phases), (0, 1, [(b, a) for a, b in phases])):
             ends.append(subprocess.Popen(
                 self.hosts.inside(i) + [sys.executable, "-c", WIRE, str(listen), "10.78.0.1", "4",
                                         *(f"{a}:{b}" for a, b in pairs)],
                 stdout=subprocess.PIPE, text=True))
-        seconds = [[float(x) for x in end.communicate()[0].split()] for end in ends]
-        return statistics.median(seconds[0][1:])  # the first one warms up
+        said = [end.communicate()[0] for end in ends]
+        rounds = [[float(x) for x in line.split()] for line in said[0].splitlines()]
+        return [statistics.median(phase) for phase in zip(*rounds[1:])]  # the first one warms up
 
     def measure(self):
         sent = [self.bytes_per_step(wsc) for wsc in self.args.wsc]
@@ -264,25 +310,29 @@ class Bench:
                 f"{name} {s / 1e6:.1f} / {r / 1e6:.1f}"
                 for name, (s, r) in zip(self.hosts.names, hosts)), flush=True)
         rows = []
-        print("round  Gbit/s  step s  computing  moving  bound  ratio", flush=True)
+        print("round  " + HEAD, flush=True)
         for number in range(self.args.rounds):
             for rate in self.args.rates:
                 self.hosts.limit(0)
                 computing = statistics.median(self.run(False, self.args.steps))
+                forward = statistics.median(self.forward(self.args.steps))
                 self.hosts.limit(rate)
                 ddp = None
                 for which, wsc in enumerate(self.args.wsc):
-                    moving = self.move(sent[which])
-                    bound = max(computing, moving)
+                    weights, gradients = self.move(sent[which])
+                    bound = max(computing, weights + gradients)
+                    phases = max(forward, weights) + max(computing - forward, gradients)
                     step = statistics.median(self.run(True, self.args.steps, wsc))
                     rows.append({"round": number, "rate_gbit_s": rate, "program": which,
-                                 "step_s": step, "computing_s": computing, "moving_s": moving,
-                                 "bound_s": bound, "ratio": step / bound})
+                                 "step_s": step, "computing_s": computing, "forward_s": forward,
+                                 "moving_s": weights + gradients, "weights_s": weights,
+                                 "gradients_s": gradients, "bound_s": bound,
+                                 "ratio": step / bound, "phases_s": phases,
+                                 "of_phases": step / phases})
                     if self.args.ddp:
                         ddp = ddp or self.run_ddp()
                         rows[-1].update({"ddp_s": ddp, "of_ddp": ddp / step})
-                    print(f"{number:5}  {rate or 'none':>6}  {step:6.3f}  {computing:9.3f}  "
-                          f"{moving:6.3f}  {bound:5.3f}  {step / bound:5.2f}"
+                    print(f"{number:5}  {line_of(rows[-1])}"
                           f"{f'  DDP {ddp:.3f} s' if ddp else ''}"
                           f"{'  ' + wsc if which else ''}", flush=True)
         return {"bytes_per_step": sent, "rows": rows}
@@ -297,15 +347,14 @@ class Bench:
                 "times its rate")
 
     def summary(self, result):
-        print("Gbit/s  step s  computing  moving  bound  ratio [min, max]")
+        print(HEAD + "  [min, max] of both ratios")
         for rate, which in itertools.product(self.args.rates, range(len(self.args.wsc))):
             mine = [row for row in result["rows"]
                     if (row["rate_gbit_s"], row["program"]) == (rate, which)]
             of = {key: statistics.median(row[key] for row in mine) for key in mine[0]}
-            ratios = [row["ratio"] for row in mine]
-            print(f"{rate or 'none':>6}  {of['step_s']:6.3f}  {of['computing_s']:9.3f}  "
-                  f"{of['moving_s']:6.3f}  {of['bound_s']:5.3f}  {of['ratio']:5.2f} "
-                  f"[{min(ratios):.2f}, {max(ratios):.2f}]"
+            spread = [f"[{min(values):.2f}, {max(values):.2f}]" for values in
+                      ([row[key] for row in mine] for key in ("ratio", "of_phases"))]
+            print(f"{line_of(of)}  {' '.join(spread)}"
                   f"{self.beside_ddp(mine)}{'  ' + self.args.wsc[which] if which else ''}")
 
 

@@ -121,15 +121,22 @@ void *comm_buf_data(struct comm_buf *buf);
 /** The number of bytes of a payload. */
 int64_t comm_buf_bytes(const struct comm_buf *buf);
 /** Take memory for a payload that may be sent before it is written, otherwise as
- *  comm_buf_create(): comm_buf_fill() says how far it is, and what is there leaves. */
-enum wsc_err comm_buf_create_open(struct comm *comm, struct comm_buf **out,
-                                  int64_t bytes) WSC_CHECKED;
-/** The first @p bytes of a payload of comm_buf_create_open() are written; at least as many as the
- *  last time.  Whole pieces of comm_set_chunks() leave.  WSC_NOMEM, WSC_MPI. */
+ *  comm_buf_create(): comm_buf_fill() says how far it is, and what is there leaves.  @p last_first:
+ *  it is written, sent and received from its last byte on. */
+enum wsc_err comm_buf_create_open(struct comm *comm, struct comm_buf **out, int64_t bytes,
+                                  bool last_first) WSC_CHECKED;
+/** The first @p bytes of a payload of comm_buf_create_open() are written, or its last ones where it
+ *  is written from there on; at least as many as the last time.  Whole pieces of comm_set_chunks()
+ *  leave.  WSC_NOMEM, WSC_MPI. */
 enum wsc_err comm_buf_fill(struct comm_buf *buf, int64_t bytes) WSC_CHECKED;
-/** Wait until the first @p bytes of a payload are there, which came over @p link; blocks the fiber.
- *  One fiber waits for a payload at a time. */
-void comm_buf_wait(struct comm_link *link, struct comm_buf *buf, int64_t bytes);
+/** The order in which a payload, all of which is there, travels from its next message on; from the
+ *  first byte on until it is called. */
+void comm_buf_set_order(struct comm_buf *buf, bool last_first);
+/** True when all bytes of a payload are there. */
+bool comm_buf_is_there(struct comm_buf *buf);
+/** Wait until bytes [first, end) of a payload are there, which came over @p link, and with them all
+ *  that travel before them; blocks the fiber. */
+void comm_buf_wait(struct comm_link *link, struct comm_buf *buf, int64_t first, int64_t end);
 /** Take one more reference; returns @p buf. */
 struct comm_buf *comm_buf_ref(struct comm_buf *buf);
 /** Give back one reference and null the pointer; the last one releases the payload.  NULL allowed.
@@ -190,6 +197,8 @@ bool comm_is_local(const struct comm *comm, int role);
 
 /** True when comm_recv() returns with the header of a message of @p link. */
 bool comm_link_is_early(const struct comm_link *link);
+/** True when what is written of a payload leaves over @p link before the rest is. */
+bool comm_link_sends_pieces(const struct comm_link *link);
 /** Properties of a link beside its ends. */
 struct comm_link_spec {
     /** Rate of the emulated link, bytes/s (0: no limit), and its latency, ps. */
@@ -280,6 +289,8 @@ void comm_compute_turn(struct comm *comm);
  *  their turn, each on one thread; one alone has all threads for the loops inside.  Returns what
  *  @p fn returned, with its message.  Outside fibers it is called at once. */
 enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg) WSC_CHECKED;
+/** Let the other fibers that are ready run before the running one goes on. */
+void comm_yield(struct comm *comm);
 /** Messages that local fibers have received so far: the event count of the emulation, for host
  *  rates. */
 int64_t comm_n_messages(const struct comm *comm);

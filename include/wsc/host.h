@@ -67,6 +67,17 @@ void host_forward(struct host *k, int stage, const void *weights);
  *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
  */
 void host_backward(struct host *k, int stage, const void *weights, float *grads);
+/** One part of a stage's forward pass, while the others' weights still come: call it for each of
+ *  the stage's parts, from 0 on, with the same @p weights.  Read are views of the parts up to
+ *  @p part alone, those before first_view[part + 1]. */
+void host_forward_part(struct host *k, int stage, int part, const void *weights);
+/** One part of a stage's backward pass: call it for each part, from the last one to 0, with the
+ *  same pointers.  Of @p weights views of the parts from @p part on are read, those from
+ *  first_view[part] on.  Both passes have the bits of host_forward() and host_backward(). */
+void host_backward_part(struct host *k, int stage, int part, const void *weights, float *grads);
+/** After a part of a dense stage's backward pass: as many elements at the end of each vector of
+ *  gradients will not change any more. */
+int64_t host_final_gradients(const struct host *k);
 /** Forward of a stage some of whose tensors have arrived with a mask.  @p weights: one for each
  * view of the stage, in order, borrowed until the return.  Products with a matrix of few non-zeros
  *  leave the zeros out (<wsc/num_sparse.h>): which ones is a rule on tensor, format and n_kept

@@ -70,6 +70,16 @@ enum wsc_err kernels_forward(struct kernels *k, int stage, const void *weights,
  *  Bit-identical for any division of the batch over wafers, ranks and threads. */
 enum wsc_err kernels_backward(struct kernels *k, int stage, const void *weights, float *grads,
                               struct kernels_simulated *simulated) WSC_CHECKED;
+/** True where dense stages may be computed part by part, while their weights come and their
+ *  gradients leave: on the host.  False for NULL. */
+bool kernels_has_parts(const struct kernels *k);
+/** Part @p part of a stage's forward pass, as host_forward_part(). */
+void kernels_forward_part(struct kernels *k, int stage, int part, const void *weights);
+/** Part @p part of a stage's backward pass, as host_backward_part(). */
+void kernels_backward_part(struct kernels *k, int stage, int part, const void *weights,
+                           float *grads);
+/** Elements at the end of each vector of gradients that are final, as host_final_gradients(). */
+int64_t kernels_final_gradients(const struct kernels *k);
 /** Forward of a stage whose tensors have masks: @p weights as host_forward_sparse() takes them. On
  *  the mesh zeros do not stream where arriving data start multiply-adds. */
 enum wsc_err kernels_forward_sparse(struct kernels *k, int stage,

@@ -188,9 +188,12 @@ struct model_stage {
     int n_views;
     struct model_view *view; /**< owned by the model, n_views.  The views of a part's experts are
                                   alike and follow each other, expert by expert */
-    int64_t n_elems;         /**< length of the streamed vector */
-    int64_t n_grads;         /**< length of its gradient: of the tensors that are not frozen */
-    char name[48];           /**< for traces and tables, e.g. "layers.3" */
+    /** The views of part i are [first_view[i], first_view[i + 1]); those of a part follow each
+     *  other. */
+    int first_view[MODEL_MAX_PARTS + 1];
+    int64_t n_elems; /**< length of the streamed vector */
+    int64_t n_grads; /**< length of its gradient: of the tensors that are not frozen */
+    char name[48];   /**< for traces and tables, e.g. "layers.3" */
 };
 
 /** Adapter of the matrices of one kind, the same in all layers (Hu et al. 2021): y = W x + scale B

@@ -36,8 +36,8 @@ enum wsc_err comm_buf_take(struct comm *comm, struct comm_buf **out, int64_t byt
         }
     }
     b->bytes = b->filled = bytes;
-    b->passed_on = false;
-    b->waiter = NULL;
+    b->passed_on = b->last_first = false;
+    b->waiters = NULL;
     b->refs = 1;
     b->next = NULL;
     *out = b;

@@ -60,6 +60,15 @@ enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg)
     return c.rc ? WSC_RAISE(c.rc, "%s", c.text) : WSC_OK;
 }
 
+void comm_yield(struct comm *comm)
+{
+    if (!comm->running) return;
+    comm_enter(comm);
+    comm_fiber_make_ready(comm, comm->running);
+    comm_fiber_block(comm);
+    comm_leave(comm);
+}
+
 static void run_one(void *ctx, int64_t i, int thread)
 {
     struct comm_computation *c = ctx;

@@ -56,10 +56,17 @@ const struct vtime_link *comm_link_time(const struct comm_link *link)
     return &link->time;
 }
 
-/* Payloads that nobody took yet are bounded, so that a fast sender cannot fill the host. */
-static void wait_for_room(struct comm_link *link)
+bool comm_link_sends_pieces(const struct comm_link *link)
 {
-    while (link->max_waiting && link->n_waiting >= link->max_waiting) {
+    return link->comm->ahead && (link->early || !link->dst_local);
+}
+
+/* Payloads that nobody took yet are bounded, so that a fast sender cannot fill the host.  One that
+ * is still being written does not wait yet. */
+static void wait_for_room(struct comm_link *link, const struct comm_buf *payload)
+{
+    const int most = link->max_waiting + (payload->filled < payload->bytes);
+    while (link->max_waiting && link->n_waiting >= most) {
         struct comm_fiber *self = link->comm->running;
         link->sender = self;
         self->state = FIBER_SENDING;
@@ -109,7 +116,7 @@ __attribute__((noinline)) static uint64_t number_of(const struct comm_msg *msg)
  * delivers it. */
 static enum wsc_err send_message(struct comm_link *link, const struct comm_msg *msg)
 {
-    if (msg->payload) wait_for_room(link);
+    if (msg->payload) wait_for_room(link, msg->payload);
     struct vtime_recorder *r = comm_running_recorder(link->comm);
     struct comm_node *node = comm_node_take(link->comm);
     if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");

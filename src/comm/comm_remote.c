@@ -46,6 +46,14 @@ static enum wsc_err new_request(struct comm_link *link, enum comm_request_kind k
     return WSC_OK;
 }
 
+/* The next piece of a payload whose first @p posted bytes, or last ones, are posted. */
+static char *piece_at(const struct comm_node *node, int64_t posted, int64_t bytes)
+{
+    const int64_t first =
+        node->wire.last_first ? node->wire.payload_bytes - posted - bytes : posted;
+    return (char *)node->msg.payload->data + first;
+}
+
 /* Bytes of the next piece of a payload. */
 static int64_t next_chunk(const struct comm *comm, int64_t posted, int64_t total)
 {
@@ -83,7 +91,7 @@ static enum wsc_err post_send(struct comm_link *link)
     while (link->send_posted_bytes < total && link->send_in_flight <= comm->chunks_in_flight) {
         int64_t bytes = next_chunk(comm, link->send_posted_bytes, total);
         if (link->send_posted_bytes + bytes > node->msg.payload->filled) break;
-        char *from = (char *)node->msg.payload->data + link->send_posted_bytes;
+        char *from = piece_at(node, link->send_posted_bytes, bytes);
         TRY(new_request(link, REQUEST_SEND_CHUNK, &request));
         TRY_MPI(MPI_Isend(from, (int)bytes, MPI_BYTE, peer, link->id, comm->world, request));
         link->send_posted_bytes += bytes;
@@ -120,7 +128,8 @@ enum wsc_err comm_remote_send(struct comm_link *link, struct comm_node *node)
                                            .span = m->span,
                                            .bytes = m->bytes,
                                            .payload_bytes = m->payload ? m->payload->bytes : -1,
-                                           .kept = -1};
+                                           .kept = -1,
+                                           .last_first = m->payload && m->payload->last_first};
     memcpy(node->wire.field, m->field, sizeof m->field);
     TRY(keep_sent(link, node));
     link->comm->sent_bytes += (int64_t)sizeof node->wire;
@@ -159,16 +168,28 @@ static enum wsc_err pass_on(struct comm_buf *buf)
     return WSC_OK;
 }
 
-/* The first @p bytes of @p buf are there: wake who waits for them, send them on. */
+/* Those that wait for no more bytes than are there. */
+static void wake_waiters(struct comm_buf *buf)
+{
+    struct comm_fiber **at = &buf->waiters;
+    while (*at) {
+        struct comm_fiber *fiber = *at;
+        if (fiber->waited > buf->filled) {
+            at = &fiber->next;
+            continue;
+        }
+        *at = fiber->next;
+        comm_fiber_make_ready(buf->comm, fiber);
+    }
+}
+
+/* The first @p bytes of @p buf are there, or the last: wake who waits for them, send them on. */
 enum wsc_err comm_remote_filled(struct comm_buf *buf, int64_t bytes)
 {
     WSC_CHECK(bytes >= buf->filled && bytes <= buf->bytes, "%lld of %lld bytes after %lld",
               (long long)bytes, (long long)buf->bytes, (long long)buf->filled);
     buf->filled = bytes;
-    if (buf->waiter && bytes >= buf->waited) {
-        comm_fiber_make_ready(buf->comm, buf->waiter);
-        buf->waiter = NULL;
-    }
+    wake_waiters(buf);
     return buf->passed_on ? pass_on(buf) : WSC_OK;
 }
 
@@ -187,6 +208,7 @@ static enum wsc_err begin_pieces(struct comm_link *link)
     if (!link->early) return WSC_OK;
     if (!link->piece_there) TRY_NEW(link->piece_there, WSC_MEM_COMM, link->comm->chunks_in_flight);
     link->incoming->msg.payload->filled = 0;
+    link->incoming->msg.payload->last_first = link->incoming->wire.last_first;
     return WSC_OK;
 }
 
@@ -235,7 +257,7 @@ static enum wsc_err post_recv(struct comm_link *link)
     while (link->recv_posted_bytes < total && link->recv_in_flight < comm->chunks_in_flight &&
            link->piece_posted - link->piece_next < comm->chunks_in_flight) {
         int64_t bytes = next_chunk(comm, link->recv_posted_bytes, total);
-        char *to = (char *)node->msg.payload->data + link->recv_posted_bytes;
+        char *to = piece_at(node, link->recv_posted_bytes, bytes);
         MPI_Request *request = NULL;
         TRY(new_request(link, REQUEST_RECV_CHUNK, &request));
         comm->request_of[comm->n_requests - 1].piece = link->piece_posted++;

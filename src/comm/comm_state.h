@@ -17,13 +17,13 @@ enum { COMM_HOST_BYTES = 64 };
 struct comm_buf {
     struct comm *comm; /* borrowed: where a released buffer waits for its next use */
     int64_t bytes, capacity;
-    int64_t filled; /* of bytes, from the first on: there, so that they may be read or sent */
-    bool passed_on; /* sent before it was filled: who fills it looks after those who wait */
+    int64_t filled;  /* of bytes, from the first on: there, so that they may be read or sent */
+    bool last_first; /* ... from the last one on, and so they are sent */
+    bool passed_on;  /* sent before it was filled: who fills it looks after those who wait */
     int refs;
     struct comm_buf *next;
-    struct comm_fiber *waiter; /* until `waited` bytes are there, or NULL */
-    int64_t waited;
-    void *data; /* owned */
+    struct comm_fiber *waiters; /* each until its `waited` bytes are there; by `next` */
+    void *data;                 /* owned */
 };
 
 /* The part of a message that travels. */
@@ -37,6 +37,7 @@ struct comm_wire_header {
     int64_t payload_bytes; /* -1: no payload, or one that the receiver keeps */
     int32_t kept;          /* its index among those, or -1 */
     int32_t forgets;       /* the receiver drops what it keeps, before this message */
+    int32_t last_first;    /* the payload's bytes come from the last one on */
 };
 
 /* A message in a queue: on its way out over MPI, or arrived. */
@@ -78,8 +79,10 @@ struct comm_fiber {
     struct vtime_recorder *recorder;    /* borrowed; NULL outside the steps to be recorded */
     struct vtime_recorder *of_the_pass; /* borrowed; NULL: the pass is not recorded */
     enum wsc_err rc;
-    struct comm_fiber *next; /* in the ready list, or among those that wait for a turn */
-    void *fake_stack;        /* of AddressSanitizer */
+    int64_t waited; /* bytes of a payload */
+    /* In the ready list, or among those that wait for a turn, or for the same payload. */
+    struct comm_fiber *next;
+    void *fake_stack; /* of AddressSanitizer */
 };
 
 /* A link and its ends.  Members of the sending end are used on the sender's rank, those of the

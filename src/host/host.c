@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* One wafer's values on the CPU: buffers created, a micro-batch of leaves cut into blocks of rows,
- * the stage's weights bound, and the parts of a stage called in order. Next: host_block.c (a
- * block), host_attention.c, host_head.c; host_layout.c sizes the buffers. */
+ * losses and logits asked for. Next: host_stage.c (weights bound, the parts of a stage called in
+ * order); host_layout.c sizes the buffers. */
 #include "host_arranged.h"
 #include "host_attention.h"
 #include "host_block.h"
@@ -64,6 +64,7 @@ static enum wsc_err allocate_all(struct host *k)
     for (int s = 0; s < m->n_stages; s++)
         if (m->stage[s].n_views > n_views) n_views = m->stage[s].n_views;
     TRY_NEW(k->first_grad, WSC_MEM_KERNELS, n_views);
+    TRY_NEW(k->grads_left, WSC_MEM_KERNELS, n_views);
     TRY(host_stacks_create(k));
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
     TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
@@ -145,6 +146,7 @@ void host_destroy(struct host **handle)
     host_squares_destroy(k);
     host_sparse_destroy(k);
     wsc_free(k->first_grad);
+    wsc_free(k->grads_left);
     wsc_free(k);
     *handle = NULL;
 }
@@ -230,143 +232,6 @@ void host_begin(struct host *k, const struct data_share *share, const struct dat
     for (int64_t i = 0; i < k->n_samples; i++)
         k->wanted[i] = -1;
     k->any_wanted = false;
-}
-
-/* A 16-bit vector is widened once per stage. */
-static const float *vector_of(struct host *k, const void *weights, int64_t n, int64_t *used)
-{
-    if (k->fp32) return weights;
-    float *wide = (float *)k->buffer[HOST_VECTORS] + *used;
-    num_widen(k->model->format, wide, weights, n);
-    *used += n;
-    return wide;
-}
-
-/* What a stage is bound to: its dense vector, or what has arrived of each view. */
-struct arrived {
-    const void *vector;
-    const struct model_weights *weights;
-};
-
-/* The first tensor of a kind is bound to the stage; experts of a kind follow each other at one
- * distance, which the second one shows. */
-static void bind_tensor(struct host *k, const struct model_tensor *t, int view, const void *at,
-                        const float *vector)
-{
-    struct host_stage *s = &k->stage;
-    if (s->view[t->kind] < 0) {
-        s->view[t->kind] = view;
-        s->rows[t->kind] = t->shape[0];
-        s->cols[t->kind] = t->n_dims == 2 ? t->shape[1] : 1;
-        s->weight[t->kind] = at;
-        s->vector[t->kind] = vector;
-        if (s->weights) s->sparse[t->kind] = host_sparse_matrix(k, t->kind);
-    } else if (t->expert == 1) {
-        s->next_view[t->kind] = view - s->view[t->kind];
-        s->next_expert[t->kind] = vector ? vector - s->vector[t->kind]
-                                         : ((const char *)at - (const char *)s->weight[t->kind]) /
-                                               num_format_bytes(k->model->format);
-    }
-}
-
-/* Bind the tensors of the stage to what has arrived; a kind that the stage does not have keeps view
- * -1 and NULL. */
-static void enter_stage(struct host *k, int stage, const struct arrived *a, float *grads)
-{
-    const struct model *m = k->model;
-    const struct model_stage *plan = &m->stage[stage];
-    struct host_stage *s = &k->stage;
-    int64_t used = 0;
-    host_use_stack(k, plan->stack);
-    *s = (struct host_stage){.plan = plan,
-                             .reference = stage < m->first_policy,
-                             .layer = plan->layer < 0 ? -1 : plan->layer + plan->stack,
-                             .weights = a->weights,
-                             .grads = grads};
-    for (int i = 0; i < MODEL_N_TENSOR_KINDS; i++)
-        s->view[i] = -1;
-    for (int i = 0; i < plan->n_views; i++) {
-        const struct model_tensor *t = &m->tensor[plan->view[i].tensor];
-        const void *at = a->weights ? host_sparse_dense(k, i)
-                                    : host_const_at(k, a->vector, plan->view[i].offset);
-        const float *vector = t->n_dims == 1 ? vector_of(k, at, t->n_elems, &used) : NULL;
-        bind_tensor(k, t, i, at, vector);
-        k->first_grad[i] = s->n_grads;
-        s->n_grads += model_gradient_elems(t, a->weights ? &a->weights[i] : NULL);
-    }
-}
-
-/* The parts of a stage, one row each; a new part of a model is one more row. */
-struct part_row {
-    void (*forward)(struct host *k);
-    void (*backward)(struct host *k);
-};
-static const struct part_row part_rows[] = {
-    [MODEL_PART_EMBED] = {host_embed_forward, host_embed_backward},
-    [MODEL_PART_QKV] = {host_qkv_forward, host_qkv_backward},
-    [MODEL_PART_ATTN] = {host_attn_forward, host_attn_backward},
-    [MODEL_PART_CROSS_QKV] = {host_cross_qkv_forward, host_cross_qkv_backward},
-    [MODEL_PART_CROSS_ATTN] = {host_cross_attn_forward, host_cross_attn_backward},
-    [MODEL_PART_MEMORY] = {host_memory_forward, host_memory_backward},
-    [MODEL_PART_FFN0] = {host_ffn0_forward, host_ffn0_backward},
-    [MODEL_PART_FFN1] = {host_ffn1_forward, host_ffn1_backward},
-    [MODEL_PART_HEAD] = {host_head_forward, host_head_backward},
-};
-
-static void check_stage(const struct host *k, int stage)
-{
-    WSC_CHECK(stage >= 0 && stage < k->model->n_stages, "stage %d of %d", stage,
-              k->model->n_stages);
-}
-
-static void forward(struct host *k, int stage, const struct arrived *a)
-{
-    const struct model_stage *plan = &k->model->stage[stage];
-    enter_stage(k, stage, a, NULL);
-    for (int i = 0; i < plan->n_parts; i++) {
-        host_arrange(k, plan->part[i], false);
-        part_rows[plan->part[i]].forward(k);
-    }
-}
-
-static void backward(struct host *k, int stage, const struct arrived *a, float *grads)
-{
-    const struct model_stage *plan = &k->model->stage[stage];
-    WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
-    enter_stage(k, stage, a, grads);
-    for (int i = plan->n_parts - 1; i >= 0; i--) {
-        host_arrange(k, plan->part[i], true);
-        part_rows[plan->part[i]].backward(k);
-    }
-}
-
-void host_forward(struct host *k, int stage, const void *weights)
-{
-    check_stage(k, stage);
-    forward(k, stage, &(struct arrived){.vector = weights});
-}
-
-void host_backward(struct host *k, int stage, const void *weights, float *grads)
-{
-    check_stage(k, stage);
-    backward(k, stage, &(struct arrived){.vector = weights}, grads);
-}
-
-enum wsc_err host_forward_sparse(struct host *k, int stage, const struct model_weights *weights)
-{
-    check_stage(k, stage);
-    TRY(host_sparse_load(k, stage, weights, false));
-    forward(k, stage, &(struct arrived){.weights = weights});
-    return WSC_OK;
-}
-
-enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_weights *weights,
-                                  float *grads)
-{
-    check_stage(k, stage);
-    TRY(host_sparse_load(k, stage, weights, true));
-    backward(k, stage, &(struct arrived){.weights = weights}, grads);
-    return WSC_OK;
 }
 
 void host_scale_gradients(struct host *k, double scale)

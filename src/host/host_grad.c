@@ -58,6 +58,12 @@ static void sum_node(const struct block_sum *s, int level, int64_t index, float 
     num_add(dst, right, s->n_elems);
 }
 
+/* Of a tensor that the stage has. */
+static int view_of(const struct host *k, const struct host_grad *g)
+{
+    return k->stage.view[g->kind] + (int)g->expert * k->stage.next_view[g->kind];
+}
+
 /* The work of a list of gradients: item i is one block of one gradient. */
 struct work {
     const struct host *k;
@@ -80,7 +86,7 @@ static void sum_block(void *ctx, int64_t item, int thread)
     int64_t r0 = (item - w->first_item[i]) * rows;
     int64_t n = g->rows - r0 < rows ? g->rows - r0 : rows;
     int64_t at = host_sparse_first(k, g, g->first_row + r0);
-    int view = k->stage.view[g->kind] + (int)g->expert * k->stage.next_view[g->kind];
+    int view = view_of(k, g);
     struct block_sum s = {.k = k,
                           .grad = g,
                           .r0 = r0,
@@ -99,8 +105,13 @@ static bool has_no_gradient(const struct host *k, const struct host_grad *g)
 {
     const struct host_stage *s = &k->stage;
     if (s->view[g->kind] < 0) return true;
-    const int view = s->view[g->kind] + (int)g->expert * s->next_view[g->kind];
-    return k->model->tensor[s->plan->view[view].tensor].frozen;
+    return k->model->tensor[s->plan->view[view_of(k, g)].tensor].frozen;
+}
+
+/* Elements of a gradient, or of some rows of it, as they travel. */
+static int64_t elems_of(const struct host *k, const struct host_grad *g)
+{
+    return host_sparse_first(k, g, g->first_row + g->rows) - host_sparse_first(k, g, g->first_row);
 }
 
 /* Blocks of all gradients of the list go to threads together, so that small tensors do not wait
@@ -125,6 +136,8 @@ void host_sum_grads(struct host *k, const struct host_grad *list, int n_list)
     }
     if (k->squares) host_squares_expect(k, w.first_item[n]);
     num_parallel(w.first_item[n], sum_block, &w);
+    for (int i = 0; i < n; i++)
+        k->grads_left[view_of(k, &grad[i])] -= elems_of(k, &grad[i]);
     if (k->squares) host_squares_add(k, w.first_item[n]);
 }
 

@@ -244,6 +244,7 @@ struct host {
     struct host_leaf_squares *squares; /**< owned; NULL unless leaves are measured */
     struct host_sparse *sparse;        /**< owned; NULL unless a stage had a mask */
     int64_t *first_grad; /**< owned (views): where each view's gradients start in a vector */
+    int64_t *grads_left; /**< owned (views): elements of its gradient that are still to be summed */
     struct host_stage stage;
     bool crosses; /**< the attention at hand is that to the encoder's output */
     struct host_head_rows head_rows[MODEL_MAX_HEADS];

@@ -201,6 +201,27 @@ enum wsc_err kernels_backward_sparse(struct kernels *k, int stage,
                    : mesh_backward_sparse(k, stage, weights, grads, simulated);
 }
 
+bool kernels_has_parts(const struct kernels *k)
+{
+    return k && k->host;
+}
+
+void kernels_forward_part(struct kernels *k, int stage, int part, const void *weights)
+{
+    host_forward_part(k->host, stage, part, weights);
+}
+
+void kernels_backward_part(struct kernels *k, int stage, int part, const void *weights,
+                           float *grads)
+{
+    host_backward_part(k->host, stage, part, weights, grads);
+}
+
+int64_t kernels_final_gradients(const struct kernels *k)
+{
+    return host_final_gradients(k->host);
+}
+
 bool kernels_share_threads(const struct kernels *k)
 {
     return k && k->host;

@@ -11,6 +11,7 @@ enum { MEMORYX_MAX_STATE = 3 };
 struct memoryx_rule {
     const struct zoo_optimizer *o;
     double t;                   /* number of this update, from 1 */
+    int64_t schedule;           /* updates before it that the schedules count */
     double lr_exact, lr_before; /* of this update and the one before, for the tensor at hand */
     double mu_product;          /* NAdam: of the momenta so far, this one included */
     float lr, weight_decay;     /* for the tensor at hand */

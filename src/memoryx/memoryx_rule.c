@@ -26,6 +26,7 @@ struct memoryx_rule memoryx_rule_of_step(struct memoryx *mx)
     const int64_t before = mx->schedule ? mx->schedule - 1 : 0;
     struct memoryx_rule rule = {.o = o,
                                 .t = (double)(mx->updates + 1),
+                                .schedule = mx->schedule,
                                 .lr_exact = mx->batch.learning_rate,
                                 .lr_before = model_schedule_value(&o->learning_rate, before),
                                 .weight_decay =
@@ -49,12 +50,12 @@ struct memoryx_rule memoryx_rule_of_tensor(const struct memoryx *mx,
     struct memoryx_rule own = *rule;
     if (t->tagged_rate) {
         const struct zoo_schedule *rate = &groups->tagged[t->tagged_rate - 1].learning_rate;
-        own.lr_exact = model_schedule_value(rate, mx->schedule);
-        own.lr_before = model_schedule_value(rate, mx->schedule ? mx->schedule - 1 : 0);
+        own.lr_exact = model_schedule_value(rate, rule->schedule);
+        own.lr_before = model_schedule_value(rate, rule->schedule ? rule->schedule - 1 : 0);
     }
     if (t->tagged_decay)
         own.weight_decay = (float)model_schedule_value(
-            &groups->tagged[t->tagged_decay - 1].weight_decay, mx->schedule);
+            &groups->tagged[t->tagged_decay - 1].weight_decay, rule->schedule);
     own.lr_exact *= t->lr_scale;
     own.lr_before *= t->lr_scale;
     own.lr = (float)own.lr_exact;

@@ -6,6 +6,7 @@
 
 #include "memoryx_loss_scale.h"
 #include "memoryx_mask.h"
+#include "memoryx_update.h"
 
 #include <wsc/mem.h>
 #include <wsc/num_sparse.h>
@@ -141,6 +142,7 @@ static enum wsc_err packed_weights(struct memoryx *mx, int stage, struct comm_bu
 {
     *out = comm_keep_find(mx->net->comm, &mx->packed, stage);
     if (*out) return WSC_OK;
+    memoryx_update_due(mx, stage);
     TRY(pack_weights(mx, stage, out));
     return comm_keep(mx->net->comm, &mx->packed, stage, *out);
 }

@@ -35,6 +35,7 @@ struct memoryx_part {
     float *dense;     /* owned (n), in an update before a mask that needs it: g before masking */
     bool g_started;   /* a stage has contributed to g in this step */
     bool updated;     /* already, in this step: see memoryx_update_stage() */
+    bool update_due;  /* not yet, after it: see memoryx_update_due() */
 };
 
 /* Virtual times between steps: all that a restart needs to resume exactly. */
@@ -67,6 +68,7 @@ struct memoryx {
     int64_t mask_step; /* updates that the schedules of masks count */
     double mu_product; /* NAdam: of the momenta up to mu_updates */
     int64_t mu_updates;
+    struct memoryx_rule rule;       /* of the last update, for the tensors where it is due */
     const struct stream_pass *pass; /* borrowed, of the run in progress */
     struct stream_window *window;   /* owned, of the run in progress */
     struct stream_sums *sums;       /* owned (n_stages): micro-batches so far */

@@ -3,7 +3,8 @@
  * optimizer on this shard's elements, and when each stage's weights are ready on the emulated
  * machine.  The time of an update never depends on values.
  * Where nothing of the whole gradient is needed, the elements of a stage are updated as soon as its
- * gradient is complete, while others still come.
+ * gradient is complete, while others still come; between hosts otherwise as it is sent for the next
+ * step, while others move (docs/decisions/0050).
  * Called by memoryx_step.c; memoryx_rule.c and memoryx_optimizer.c have the mathematics. */
 #include "memoryx_update.h"
 
@@ -145,11 +146,41 @@ static void update_tensor(struct memoryx *mx, const struct memoryx_rule *rule, i
     mx->part[i].updated = true;
 }
 
-/* Those that are not yet. */
-static void update_elements(struct memoryx *mx, const struct memoryx_rule *rule)
+/* True when each stage is updated as it is sent for the next step, while those before it move:
+ * between hosts, where nothing else looks at the weights before. */
+static bool updates_as_sent(const struct memoryx *mx, int64_t step)
 {
-    for (int i = 0; i < mx->net->model->n_tensors; i++)
-        if (!mx->part[i].updated) update_tensor(mx, rule, i);
+    const struct model *model = mx->net->model;
+    const struct zoo_params *params = mx->config.params;
+    int64_t bytes[MEMORYX_MAX_ROUNDS];
+    bool selects = false;
+    for (int i = 0; i < model->n_tensors; i++)
+        selects = selects || model->tensor[i].selected;
+    return step + 1 < stream_end_step(mx->pass) && !params->trace_hash && !selects &&
+           !model_has_masks(model) && !memoryx_rounds(&params->optimizer, model, bytes) &&
+           comm_link_sends_pieces(mx->ports->down.weights[0]);
+}
+
+/* Those that are not yet, now or as they are sent. */
+static void update_elements(struct memoryx *mx, const struct memoryx_rule *rule, int64_t step)
+{
+    const bool as_sent = updates_as_sent(mx, step);
+    mx->rule = *rule;
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        mx->part[i].update_due = as_sent && !mx->part[i].updated;
+        if (!as_sent && !mx->part[i].updated) update_tensor(mx, rule, i);
+    }
+}
+
+void memoryx_update_due(struct memoryx *mx, int stage)
+{
+    const struct model_stage *st = &mx->net->model->stage[stage];
+    for (int v = 0; v < st->n_views; v++) {
+        struct memoryx_part *s = &mx->part[st->view[v].tensor];
+        if (!s->update_due) continue;
+        update_tensor(mx, &mx->rule, st->view[v].tensor);
+        s->update_due = s->updated = false;
+    }
 }
 
 /* The whole update; without values, or for a step that is skipped, its messages alone. */
@@ -158,7 +189,7 @@ static enum wsc_err update_values(struct memoryx *mx, int64_t step, bool applies
     if (!applies) return memoryx_update_tensorwise(mx, NULL, step, at);
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
     memoryx_hold_unselected(mx);
-    update_elements(mx, &rule);
+    update_elements(mx, &rule, step);
     TRY(memoryx_update_tensorwise(mx, &rule, step, at));
     memoryx_release_unselected(mx);
     if (model_is_sparse(mx->net->model)) TRY(memoryx_update_masks(mx, step));

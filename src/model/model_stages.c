@@ -133,6 +133,7 @@ static void add_part(struct model *model, const struct where *where, struct mode
     for (int e = 0; e < (int)model_n_ffns(model); e++)
         add_views(model, where, s, row->ffn_kind, row->n_ffn_kinds, e);
     add_views(model, where, s, row->last_kind, row->n_last_kinds, 0);
+    s->first_view[s->n_parts] = s->n_views;
 }
 
 /* The next stage, whose views begin where those of the last one end; its name is that of the stack,

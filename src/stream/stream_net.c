@@ -36,15 +36,13 @@ static int64_t rate_of(const struct stream_net *net, const struct edge *j, enum 
     return left > 0 ? left : 1;
 }
 
-/* SwarmX nodes pass on what has come of a message; the root puts parts of several shards together
- * first. */
+/* SwarmX nodes pass on what has come of a message, and wafers compute with it; the root puts parts
+ * of several shards together first. */
 static bool is_early(const struct stream_net *net, const struct edge *j, enum link_of_edge link)
 {
-    const struct stream_topology *t = net->topology;
-    const int end_of_nodes = t->n_shards + t->n_machine_nodes;
-    if (link == DATA) return j->parent >= t->n_shards;
-    return link == WEIGHTS && j->child < end_of_nodes &&
-           (t->n_shards == 1 || j->parent >= t->n_shards);
+    const int n_shards = net->topology->n_shards;
+    if (link == DATA) return j->parent >= n_shards;
+    return link == WEIGHTS && (n_shards == 1 || j->parent >= n_shards);
 }
 
 /* The rate and latency of the edge; upwards only where the reduction takes time. */

@@ -111,6 +111,8 @@ enum wsc_err stream_send_weights(const struct stream_ports *ports, const struct 
                                  struct stream_msg *msg)
 {
     enum wsc_err rc = WSC_OK;
+    if (msg->payload && comm_buf_is_there(msg->payload))
+        comm_buf_set_order(msg->payload, at->backward);
     for (int i = 0; i < ports->down.n && !rc; i++) {
         count_weights(ports, at->stage, i, msg->payload);
         (void)comm_buf_ref(msg->payload);
@@ -193,6 +195,7 @@ enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struc
                              .payload = take_sums};
     enum wsc_err rc = WSC_OK;
     if (n == 1) {
+        if (take_sums && comm_buf_is_there(take_sums)) comm_buf_set_order(take_sums, true);
         count_gradients(ports, at->stage, 0, take_sums, n_sums);
         return stream_send(ports->up.data[0], &msg);
     }

@@ -109,14 +109,15 @@ static float *element(const struct passage *x, int slot, int64_t first)
 }
 
 /* Until the children's parts of elements [first, end) of result @p i are there. */
-static void wait_for_children(const struct passage *x, int i, int64_t end)
+static void wait_for_children(const struct passage *x, int i, int64_t first, int64_t end)
 {
     for (int k = 0; k < x->plan.n_slots; k++) {
         const struct slot *s = &x->plan.slot[k];
-        const int64_t elems = s->vector * x->n_elems + end;
+        const int64_t vector = s->vector * x->n_elems;
         if (s->result == i)
             comm_buf_wait(x->sx->ports->down.data[s->child], x->in[s->child],
-                          elems * (int64_t)sizeof(float));
+                          (vector + first) * (int64_t)sizeof(float),
+                          (vector + end) * (int64_t)sizeof(float));
     }
 }
 
@@ -124,9 +125,9 @@ static void wait_for_children(const struct passage *x, int i, int64_t end)
 static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int64_t end)
 {
     const struct plan *p = &x->plan;
-    const int64_t done = i * x->n_elems + end;
+    const int64_t done = p->result.n * x->n_elems - (i * x->n_elems + first);
     float *out = (float *)comm_buf_data(x->out) + i * x->n_elems + first;
-    wait_for_children(x, i, end);
+    wait_for_children(x, i, first, end);
     for (int k = 0; k < p->n_steps; k++)
         if (p->slot[p->step[k].into].result == i)
             num_add(element(x, p->step[k].into, first), element(x, p->step[k].from, first),
@@ -135,13 +136,12 @@ static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int
     return comm_buf_fill(x->out, done * (int64_t)sizeof(float));
 }
 
+/* From the last element on, as gradients come. */
 static enum wsc_err add_all(const struct passage *x)
 {
-    for (int i = 0; i < x->plan.result.n; i++)
-        for (int64_t first = 0; first < x->n_elems; first += PIECE_ELEMS) {
-            const int64_t end = first + PIECE_ELEMS;
-            TRY(add_piece(x, i, first, end < x->n_elems ? end : x->n_elems));
-        }
+    for (int i = x->plan.result.n - 1; i >= 0; i--)
+        for (int64_t end = x->n_elems; end > 0; end -= PIECE_ELEMS)
+            TRY(add_piece(x, i, end > PIECE_ELEMS ? end - PIECE_ELEMS : 0, end));
     return WSC_OK;
 }
 
@@ -170,7 +170,8 @@ static enum wsc_err pass_through(struct passage *x, const struct stream_at *at)
     TRY(take_headers(x, at, child));
     TRY(make_plan(x, at));
     const int n_sums = x->plan.result.n;
-    TRY(comm_buf_create_open(net->comm, &x->out, n_sums * x->n_elems * (int64_t)sizeof(float)));
+    TRY(comm_buf_create_open(net->comm, &x->out, n_sums * x->n_elems * (int64_t)sizeof(float),
+                             true));
     TRY(stream_send_gradients(x->sx->ports, at, swarmx_reduce_span(x->sx, child, bytes),
                               comm_buf_ref(x->out), n_sums));
     return add_all(x);

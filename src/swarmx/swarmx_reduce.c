@@ -58,7 +58,7 @@ static enum wsc_err recv_child(struct swarmx *sx, int c, enum stream_msg_kind ki
 {
     struct comm_link *link = sx->ports->down.data[c];
     TRY(stream_recv(sx->ports, link, kind, step, index, msg));
-    if (msg->payload) comm_buf_wait(link, msg->payload, comm_buf_bytes(msg->payload));
+    if (msg->payload) comm_buf_wait(link, msg->payload, 0, comm_buf_bytes(msg->payload));
     return WSC_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "wafer_stage.h"
 
 #include "wafer_clock.h"
+#include "wafer_pieces.h"
 
 #include <wsc/mem.h>
 
@@ -28,6 +29,7 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     w->recorder = comm_recorder(w->net->comm);
     s->begin = wafer_clock_begin(w, at, weights);
     enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
+    wafer_pieces_choose(w, at, s);
     if (!rc) rc = open_weights(w, at->stage, s);
     if (rc) comm_buf_unref(&s->weights.payload);
     if (weights->payload && w->pass->mode == STREAM_TRAIN)
@@ -37,7 +39,7 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
 
 /* ---- computing: at the same time as other wafers of the process, see comm_compute() ---- */
 
-/* The kernels of one stage. */
+/* The kernels of a whole stage; wafer_pieces.c has those of its parts. */
 struct work {
     struct wafer *w;
     const struct stream_at *at;
@@ -75,10 +77,10 @@ static enum wsc_err compute(struct work *k, comm_compute_fn fn)
     return kernels_share_threads(k->w->values) ? comm_compute(k->w->net->comm, fn, k) : fn(k);
 }
 
-enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
-                                   struct wafer_stage *s)
+enum wsc_err wafer_run_forward(struct wafer *w, const struct stream_at *at, struct wafer_stage *s)
 {
     struct work work = {.w = w, .at = at, .s = s};
+    if (s->in_pieces) return wafer_pieces_forward(w, at, s);
     if (s->weights.payload && w->micro.n_own) {
         wait_for_turn(w);
         TRY(compute(&work, run_forward));
@@ -87,17 +89,22 @@ enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
     return WSC_OK;
 }
 
-/* Memory for the gradients, one vector for each subtree; @p grads: the first of them. */
+/* Vectors of gradients: one for each subtree. */
+static int count_sums(const struct wafer *w)
+{
+    const struct data_share *share = &w->micro.share;
+    struct num_nodes subtrees;
+    num_nodes_of_range(&subtrees, share->first_leaf, share->end_leaf, share->n_leaves);
+    return subtrees.n;
+}
+
+/* Memory for the gradients; @p grads: the first vector. */
 static enum wsc_err take_gradients(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s, float **grads)
 {
-    const struct data_share *share = &w->micro.share;
     const struct model *model = w->net->model;
     const int n_shards = w->net->topology->n_shards;
-    struct num_nodes subtrees;
     int64_t head = 0, n_elems = 0;
-    num_nodes_of_range(&subtrees, share->first_leaf, share->end_leaf, share->n_leaves);
-    s->n_sums = subtrees.n;
     if (s->tensor) head = stream_packed_grad_head(model, at->stage, n_shards);
     for (int v = 0; v < model->stage[at->stage].n_views; v++) {
         const struct model_tensor *t = &model->tensor[model->stage[at->stage].view[v].tensor];
@@ -111,27 +118,28 @@ static enum wsc_err take_gradients(struct wafer *w, const struct stream_at *at,
     return WSC_OK;
 }
 
-enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
-                                    struct wafer_stage *s)
-{
-    struct work work = {.w = w, .at = at, .s = s};
-    if (s->weights.payload) {
-        if (w->micro.n_own) wait_for_turn(w);
-        TRY(take_gradients(w, at, s, &work.grads));
-        if (s->n_sums) TRY(compute(&work, run_backward));
-    }
-    s->ready = wafer_clock_end(w, at, &s->weights, &work.counted);
-    return WSC_OK;
-}
-
-enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
-                                  struct wafer_stage *s)
+static enum wsc_err send_gradients(struct wafer *w, const struct stream_at *at,
+                                   struct wafer_stage *s)
 {
     struct comm_buf *sums = s->sums;
     s->sums = NULL;
     TRY(stream_send_gradients(w->ports, at, s->ready, sums, s->n_sums));
     wafer_clock_leave(w);
     return WSC_OK;
+}
+
+enum wsc_err wafer_run_backward(struct wafer *w, const struct stream_at *at, struct wafer_stage *s)
+{
+    struct work work = {.w = w, .at = at, .s = s};
+    if (s->weights.payload) s->n_sums = count_sums(w);
+    if (s->in_pieces) return wafer_pieces_backward(w, at, s);
+    if (s->weights.payload) {
+        if (w->micro.n_own) wait_for_turn(w);
+        TRY(take_gradients(w, at, s, &work.grads));
+        if (s->n_sums) TRY(compute(&work, run_backward));
+    }
+    s->ready = wafer_clock_end(w, at, &s->weights, &work.counted);
+    return send_gradients(w, at, s);
 }
 
 void wafer_stage_fini(struct wafer *w, struct wafer_stage *s)

@@ -10,6 +10,7 @@ struct wafer_stage {
     struct stream_msg weights; /* owns its payload; no payload without values */
     struct comm_buf *sums;     /* owned, or NULL: gradients, one vector for each subtree */
     int n_sums;
+    bool in_pieces;               /* computed part by part, see wafer_pieces.c */
     struct model_weights *tensor; /* owned, of each view in the payload; NULL: they have no masks */
     struct vtime begin;
     struct vtime_span ready; /* first and last row of the gradients */
@@ -18,14 +19,9 @@ struct wafer_stage {
  * @p s is empty after an error. */
 enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, struct wafer_stage *s);
 /* Run the kernels forward; activations stay on the wafer. */
-enum wsc_err wafer_compute_forward(struct wafer *w, const struct stream_at *at,
-                                   struct wafer_stage *s);
-/* Run the kernels backward; the gradients are in @p s. */
-enum wsc_err wafer_compute_backward(struct wafer *w, const struct stream_at *at,
-                                    struct wafer_stage *s);
-/* Send the gradients, which takes them out of @p s, and wait until they have left. */
-enum wsc_err wafer_send_gradients(struct wafer *w, const struct stream_at *at,
-                                  struct wafer_stage *s);
+enum wsc_err wafer_run_forward(struct wafer *w, const struct stream_at *at, struct wafer_stage *s);
+/* Run the kernels backward and send the gradients; the stage ends when they have left. */
+enum wsc_err wafer_run_backward(struct wafer *w, const struct stream_at *at, struct wafer_stage *s);
 /* The stage is over: record it and release what it holds. */
 void wafer_stage_fini(struct wafer *w, struct wafer_stage *s);
 #endif

@@ -16,7 +16,7 @@ enum wsc_err wafer_forward(struct wafer *w, const struct stream_at *at)
 {
     struct wafer_stage s;
     TRY(wafer_recv_weights(w, at, &s));
-    enum wsc_err rc = wafer_compute_forward(w, at, &s);
+    enum wsc_err rc = wafer_run_forward(w, at, &s);
     wafer_stage_fini(w, &s);
     return rc;
 }
@@ -25,8 +25,7 @@ static enum wsc_err backward(struct wafer *w, const struct stream_at *at)
 {
     struct wafer_stage s;
     TRY(wafer_recv_weights(w, at, &s));
-    enum wsc_err rc = wafer_compute_backward(w, at, &s);
-    if (!rc) rc = wafer_send_gradients(w, at, &s);
+    enum wsc_err rc = wafer_run_backward(w, at, &s);
     wafer_stage_fini(w, &s);
     return rc;
 }

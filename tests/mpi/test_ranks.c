@@ -287,6 +287,7 @@ enum { PASS_ROLES = 3, PASS_BYTES = 1 << 20 };
 /* Role 0 writes a payload, role 1 passes it on, role 2 reads it and answers role 0. */
 struct passing {
     struct comm *comm;
+    bool last_first;
     struct comm_link *first, *second, *answer;
     bool right;
 };
@@ -305,11 +306,11 @@ static enum wsc_err write_halves(void *arg)
     struct passing *p = arg;
     struct comm_msg answer, msg = {.kind = 6, .bytes = PASS_BYTES};
     struct comm_buf *buf;
-    TRY(comm_buf_create_open(p->comm, &buf, PASS_BYTES));
+    TRY(comm_buf_create_open(p->comm, &buf, PASS_BYTES, p->last_first));
     msg.payload = comm_buf_ref(buf);
     enum wsc_err rc = comm_send(p->first, &msg);
     for (int half = 0; half < 2 && !rc; half++) {
-        fill_half(buf, half);
+        fill_half(buf, p->last_first ? 1 - half : half);
         rc = comm_buf_fill(buf, (half + 1) * PASS_BYTES / 2);
         if (!rc) rc = comm_recv(p->answer, &answer);
     }
@@ -332,8 +333,10 @@ static enum wsc_err read_halves(void *arg)
     TRY(comm_recv(p->second, &msg));
     enum wsc_err rc = WSC_OK;
     p->right = comm_buf_bytes(msg.payload) == PASS_BYTES;
-    for (int half = 0; half < 2 && !rc; half++) {
-        comm_buf_wait(p->second, msg.payload, (half + 1) * PASS_BYTES / 2);
+    for (int n = 0; n < 2 && !rc; n++) {
+        const int half = p->last_first ? 1 - n : n;
+        comm_buf_wait(p->second, msg.payload, half * PASS_BYTES / 2, (half + 1) * PASS_BYTES / 2);
+        p->right = p->right && comm_buf_is_there(msg.payload) == (n == 1);
         const unsigned char *from = comm_buf_data(msg.payload);
         for (int i = half * PASS_BYTES / 2; i < (half + 1) * PASS_BYTES / 2; i++)
             p->right = p->right && from[i] == i % 251;
@@ -354,11 +357,11 @@ static enum wsc_err spawn_passing(struct passing *p)
 }
 
 /* The roles on ranks of their own as far as there are. */
-static bool passes_pieces(void)
+static bool passes_pieces(bool last_first)
 {
     const struct comm_link_spec early = {.name = "pieces", .early = true},
                                 back = {.name = "answer"};
-    struct passing p = {.right = true};
+    struct passing p = {.last_first = last_first, .right = true};
     int rank_of[PASS_ROLES];
     if (comm_create(&p.comm, true)) return false;
     comm_set_chunks(p.comm, 4096, 3);
@@ -378,7 +381,8 @@ static bool passes_pieces(void)
 TEST(comm_mpi, a_payload_is_read_and_passed_on_while_it_is_written)
 {
     (void)setenv("WSC_AHEAD", "1", 1);
-    CU_ASSERT_FATAL(test_agree(passes_pieces()));
+    CU_ASSERT_FATAL(test_agree(passes_pieces(false)));
+    CU_ASSERT_FATAL(test_agree(passes_pieces(true)));
     (void)unsetenv("WSC_AHEAD");
     CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
 }

@@ -60,6 +60,7 @@ static void add_part(struct fixture *f, enum model_part part, int layer, bool jo
     s->layer = layer;
     s->view = f->view[f->model.n_stages - 1];
     s->part[s->n_parts++] = part;
+    s->first_view[s->n_parts] = s->n_views;
 }
 
 static void add_view(struct fixture *f, int tensor)
@@ -67,6 +68,7 @@ static void add_view(struct fixture *f, int tensor)
     struct model_stage *s = &f->stage[f->model.n_stages - 1];
     s->view[s->n_views++] = (struct model_view){.tensor = tensor, .offset = s->n_elems};
     s->n_elems += f->tensor[tensor].n_elems;
+    s->first_view[s->n_parts] = s->n_views;
 }
 
 static void add(struct fixture *f, enum model_tensor_kind kind, int layer, int64_t rows,

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A stage that a wafer computes while its weights come and its gradients leave
+ * (docs/decisions/0050): part by part, each as soon as the bytes of its matrices are there. Forward
+ * weights come from the first byte on; in the backward pass, whose parts are in reverse order,
+ * weights come and gradients leave from the last byte on, and a gradient leaves when it is final.
+ *
+ * Times follow from headers and sizes alone, so the message of the gradients is sent before the
+ * kernels run, with the times that they will have.  Called by wafer_stage.c, which has whole
+ * stages: those with masks, the mesh, and where messages move within one host. */
+#include "wafer_pieces.h"
+
+#include "wafer_clock.h"
+
+/* One part of a stage. */
+struct part {
+    struct kernels *values;
+    const void *weights;
+    float *grads;
+    int stage, part;
+};
+
+static enum wsc_err run_forward(void *arg)
+{
+    const struct part *p = arg;
+    kernels_forward_part(p->values, p->stage, p->part, p->weights);
+    return WSC_OK;
+}
+
+static enum wsc_err run_backward(void *arg)
+{
+    const struct part *p = arg;
+    kernels_backward_part(p->values, p->stage, p->part, p->weights, p->grads);
+    return WSC_OK;
+}
+
+/* Gradients leave in pieces to the one parent that a wafer has below nodes and below one shard. */
+static bool sends_pieces(const struct wafer *w, const struct stream_at *at)
+{
+    return at->backward && w->ports->up.n == 1 && comm_link_sends_pieces(w->ports->up.data[0]);
+}
+
+void wafer_pieces_choose(const struct wafer *w, const struct stream_at *at, struct wafer_stage *s)
+{
+    struct comm_buf *weights = s->weights.payload;
+    if (!weights) return;
+    const bool coming = !comm_buf_is_there(weights);
+    s->in_pieces = (coming || sends_pieces(w, at)) && w->micro.n_own && w->ports->up.n == 1 &&
+                   kernels_has_parts(w->values) && !stream_is_packed(w->net->model, at->stage);
+    if (coming && !s->in_pieces)
+        comm_buf_wait(w->ports->up.weights[0], weights, 0, comm_buf_bytes(weights));
+}
+
+/* Until the weights that part @p part reads are there. */
+static void wait_for_part(const struct wafer *w, const struct stream_at *at,
+                          const struct wafer_stage *s, int part)
+{
+    const struct model *model = w->net->model;
+    const struct model_stage *plan = &model->stage[at->stage];
+    const int view = plan->first_view[at->backward ? part : part + 1];
+    const int64_t elems = view < plan->n_views ? plan->view[view].offset : plan->n_elems;
+    const int64_t bytes = elems * num_format_bytes(model->format);
+    comm_buf_wait(w->ports->up.weights[0], s->weights.payload, at->backward ? bytes : 0,
+                  at->backward ? comm_buf_bytes(s->weights.payload) : bytes);
+}
+
+enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
+                                  struct wafer_stage *s)
+{
+    const struct kernels_simulated counted = {0};
+    struct part p = {
+        .values = w->values, .weights = comm_buf_data(s->weights.payload), .stage = at->stage};
+    s->ready = wafer_clock_end(w, at, &s->weights, &counted);
+    for (; p.part < w->net->model->stage[at->stage].n_parts; p.part++) {
+        wait_for_part(w, at, s, p.part);
+        if (!p.part) comm_compute_turn(w->net->comm);
+        TRY(comm_compute(w->net->comm, run_forward, &p));
+        comm_yield(w->net->comm);
+    }
+    return WSC_OK;
+}
+
+/* Send what will be the gradients; the stage keeps a reference to write them. */
+static enum wsc_err open_gradients(struct wafer *w, const struct stream_at *at,
+                                   struct wafer_stage *s)
+{
+    const int64_t n_elems = w->net->model->stage[at->stage].n_grads;
+    TRY(comm_buf_create_open(w->net->comm, &s->sums, s->n_sums * n_elems * (int64_t)sizeof(float),
+                             true));
+    TRY(stream_send_gradients(w->ports, at, s->ready, comm_buf_ref(s->sums), s->n_sums));
+    wafer_clock_leave(w);
+    return WSC_OK;
+}
+
+/* What is final at the end of the last vector, or with the first part all of them. */
+static enum wsc_err let_leave(const struct wafer *w, const struct wafer_stage *s, int part)
+{
+    const int64_t final = kernels_final_gradients(w->values) * (int64_t)sizeof(float);
+    return comm_buf_fill(s->sums, part ? final : comm_buf_bytes(s->sums));
+}
+
+enum wsc_err wafer_pieces_backward(struct wafer *w, const struct stream_at *at,
+                                   struct wafer_stage *s)
+{
+    const struct kernels_simulated counted = {0};
+    struct part p = {.values = w->values,
+                     .weights = comm_buf_data(s->weights.payload),
+                     .stage = at->stage,
+                     .part = w->net->model->stage[at->stage].n_parts - 1};
+    s->ready = wafer_clock_end(w, at, &s->weights, &counted);
+    wait_for_part(w, at, s, p.part);
+    comm_compute_turn(w->net->comm);
+    TRY(open_gradients(w, at, s));
+    p.grads = comm_buf_data(s->sums);
+    for (; p.part >= 0; p.part--) {
+        wait_for_part(w, at, s, p.part);
+        TRY(comm_compute(w->net->comm, run_backward, &p));
+        TRY(let_leave(w, s, p.part));
+        comm_yield(w->net->comm);
+    }
+    return WSC_OK;
+}
