@@ -56,7 +56,8 @@ NUM_CLONES void host_row_norm_gradient(const struct host_row_norm *r, const floa
         sum_g += at_dy;
         sum_gx += at_dy * ((at_x - mean) * rstd);
     }
-    float mean_g = num_lanes_total(&sum_g) / (float)n, mean_gx = num_lanes_total(&sum_gx) / (float)n;
+    float mean_g = num_lanes_total(&sum_g) / (float)n,
+          mean_gx = num_lanes_total(&sum_gx) / (float)n;
     if (r->rms) mean_g = 0;
     for (c = 0; c < n; c++)
         dx[c] += rstd * (dy[c] * w[c] - mean_g - (x[c] - mean) * rstd * mean_gx);

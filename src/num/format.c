@@ -149,17 +149,12 @@ static inline float widen_bf16(uint16_t x)
     {                                                                                              \
         const type *restrict x = rows_of;                                                          \
         int64_t r = 0;                                                                             \
-        for (; r + 8 <= rows; r += 8) {                                                            \
+        for (; r + 4 <= rows; r += 4) {                                                            \
             const type *restrict a = x + r * ld, *restrict b = a + ld, *restrict c = b + ld;       \
-            const type *restrict d = c + ld, *restrict e = d + ld, *restrict f = e + ld;           \
-            const type *restrict g = f + ld, *restrict h = g + ld;                                 \
-            for (int64_t i = 0; i < n; i++) {                                                      \
-                const float four = (((y[i] + widen_##name(a[i])) + widen_##name(b[i])) +           \
-                                    widen_##name(c[i])) +                                          \
-                                   widen_##name(d[i]);                                             \
-                y[i] = (((four + widen_##name(e[i])) + widen_##name(f[i])) + widen_##name(g[i])) + \
-                       widen_##name(h[i]);                                                         \
-            }                                                                                      \
+            const type *restrict d = c + ld;                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[i] = (((y[i] + widen_##name(a[i])) + widen_##name(b[i])) + widen_##name(c[i])) + \
+                       widen_##name(d[i]);                                                         \
         }                                                                                          \
         for (; r < rows; r++) {                                                                    \
             for (int64_t i = 0; i < n; i++)                                                        \

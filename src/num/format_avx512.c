@@ -32,7 +32,8 @@ UNIT static inline __m256i narrow(__m512 x)
 {
     const __mmask16 subnormal = _mm512_fpclass_ps_mask(x, SUBNORMAL);
     const __m256i rounded = (__m256i)_mm512_cvtneps_pbh(x);
-    return subnormal ? _mm256_mask_blend_epi16(subnormal, rounded, round_subnormal(x)) : rounded;
+    if (!__builtin_expect(subnormal, 0)) return rounded;
+    return _mm256_mask_blend_epi16(subnormal, rounded, round_subnormal(x));
 }
 
 UNIT void num_narrow_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
