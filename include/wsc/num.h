@@ -177,6 +177,10 @@ void num_add_rows(enum num_format format, float *restrict y, const void *x, int6
 float num_dot_of(enum num_format format, const void *x, const void *y, int64_t n);
 /** y *= s, elementwise, fp32. */
 void num_scale(float *restrict y, float s, int64_t n);
+/** out = s x, elementwise, fp32; the arrays do not overlap. */
+void num_scaled(float *restrict out, const float *restrict x, float s, int64_t n);
+/** y += s x, elementwise, fp32, the product rounded before the sum; the arrays do not overlap. */
+void num_add_scaled(float *restrict y, const float *restrict x, float s, int64_t n);
 /** Sum of squares of one block of @p n numbers in double, in a fixed order (16 lanes, then a tree):
  *  the same bits on every call. */
 double num_sum_squares(const float *x, int64_t n);

@@ -209,92 +209,160 @@ static inline struct num_activation num_linear(float x)
     return (struct num_activation){x, 1};
 }
 
-/** Sum of the 16 lanes along a fixed tree: lane j += lane j + 8, then 4, 2, 1.  Overwrites them. */
-static inline float num_lanes_sum(float lane[NUM_LANES])
+/** The partial sums of a reduction side by side, in the registers of the processor.  As a type,
+ *  because a compiler that is given loops over arrays of 16 may take the loop around them for the
+ *  one to vectorise, and turns every element.  Passed by address: how a vector is passed by value
+ *  depends on the vector unit. */
+typedef float num_lanes __attribute__((vector_size(NUM_LANES * sizeof(float))));
+/** Bits of the same lanes. */
+typedef int32_t num_lane_bits __attribute__((vector_size(NUM_LANES * sizeof(int32_t))));
+
+/** Sixteen elements from @p x on, which need not be aligned. */
+static inline void num_lanes_load(num_lanes *lanes, const float *x)
 {
-    for (int width = NUM_LANES / 2; width > 0; width /= 2) {
-        for (int j = 0; j < width; j++)
-            lane[j] += lane[j + width];
-    }
+    memcpy(lanes, x, sizeof *lanes);
+}
+
+/** The first @p n elements (n < 16) from @p x on, @p fill in the other lanes. */
+static inline void num_lanes_load_some(num_lanes *lanes, const float *x, int64_t n, float fill)
+{
+    float some[NUM_LANES];
+    for (int j = 0; j < NUM_LANES; j++)
+        some[j] = j < n ? x[j] : fill;
+    memcpy(lanes, some, sizeof *lanes);
+}
+
+/** Write the lanes to @p x, which need not be aligned. */
+static inline void num_lanes_store(float *x, const num_lanes *lanes)
+{
+    memcpy(x, lanes, sizeof *lanes);
+}
+
+/** The larger of two numbers in each lane of @p most; NaNs of @p x are passed over. */
+static inline void num_lanes_max(num_lanes *most, const num_lanes *x)
+{
+    const num_lane_bits larger = *x > *most;
+    num_lane_bits a, b;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, most, sizeof b);
+    a = (a & larger) | (b & ~larger);
+    memcpy(most, &a, sizeof a);
+}
+
+/** Sum of the 16 lanes along a fixed tree: lane j += lane j + 8, then 4, 2, 1. */
+static inline float num_lanes_sum(const float lane[NUM_LANES])
+{
+    typedef float eight __attribute__((vector_size(NUM_LANES / 2 * sizeof(float))));
+    typedef float four __attribute__((vector_size(NUM_LANES / 4 * sizeof(float))));
+    eight low8, high8;
+    four low4, high4;
+    memcpy(&low8, lane, sizeof low8);
+    memcpy(&high8, lane + NUM_LANES / 2, sizeof high8);
+    low8 += high8;
+    memcpy(&low4, &low8, sizeof low4);
+    memcpy(&high4, (const char *)&low8 + sizeof low4, sizeof high4);
+    low4 += high4;
+    return (low4[0] + low4[2]) + (low4[1] + low4[3]);
+}
+
+/** The same of lanes in registers. */
+static inline float num_lanes_total(const num_lanes *lanes)
+{
+    float lane[NUM_LANES];
+    num_lanes_store(lane, lanes);
+    return num_lanes_sum(lane);
+}
+
+/** Largest of the 16 lanes, none of which is NaN, along the same tree. */
+static inline float num_lanes_largest(const num_lanes *lanes)
+{
+    float lane[NUM_LANES];
+    num_lanes_store(lane, lanes);
+    for (int j = 0; j < NUM_LANES / 2; j++)
+        lane[j] = num_pick(lane[j + NUM_LANES / 2] > lane[j], lane[j + NUM_LANES / 2], lane[j]);
+    for (int j = 1; j < NUM_LANES / 2; j++)
+        lane[0] = num_pick(lane[j] > lane[0], lane[j], lane[0]);
     return lane[0];
 }
+
+/* What a sum adds for the lanes that the last elements leave free is +0, which changes no sum: one
+ * that begins with +0 is never -0. */
 
 /** Sum of @p n elements: lanes first, then their tree. */
 static inline float num_sum(const float *x, int64_t n)
 {
-    float lane[NUM_LANES] = {0};
+    num_lanes sum = {0}, at;
     int64_t i = 0;
     for (; i + NUM_LANES <= n; i += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++)
-            lane[j] += x[i + j];
+        num_lanes_load(&at, x + i);
+        sum += at;
     }
-    for (int j = 0; i < n; i++, j++)
-        lane[j] += x[i];
-    return num_lanes_sum(lane);
+    if (i < n) {
+        num_lanes_load_some(&at, x + i, n - i, 0);
+        sum += at;
+    }
+    return num_lanes_total(&sum);
 }
 
 /** Sum of x[i] y[i] over @p n elements: lanes first, then their tree. */
 static inline float num_dot(const float *x, const float *y, int64_t n)
 {
-    float lane[NUM_LANES] = {0};
+    num_lanes sum = {0}, at, by;
     int64_t i = 0;
     for (; i + NUM_LANES <= n; i += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++)
-            lane[j] += x[i + j] * y[i + j];
+        num_lanes_load(&at, x + i);
+        num_lanes_load(&by, y + i);
+        sum += at * by;
     }
-    for (int j = 0; i < n; i++, j++)
-        lane[j] += x[i] * y[i];
-    return num_lanes_sum(lane);
+    if (i < n) {
+        num_lanes_load_some(&at, x + i, n - i, 0);
+        num_lanes_load_some(&by, y + i, n - i, 0);
+        sum += at * by;
+    }
+    return num_lanes_total(&sum);
 }
 
 /** Sum of (x - mean)^2 over @p n elements: lanes first, then their tree. */
 static inline float num_sum_deviations(const float *x, float mean, int64_t n)
 {
-    float lane[NUM_LANES] = {0};
+    num_lanes sum = {0}, at;
     int64_t i = 0;
     for (; i + NUM_LANES <= n; i += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++)
-            lane[j] += (x[i + j] - mean) * (x[i + j] - mean);
+        num_lanes_load(&at, x + i);
+        at -= mean;
+        sum += at * at;
     }
-    for (int j = 0; i < n; i++, j++)
-        lane[j] += (x[i] - mean) * (x[i] - mean);
-    return num_lanes_sum(lane);
+    if (i < n) {
+        num_lanes_load_some(&at, x + i, n - i, mean);
+        at -= mean;
+        sum += at * at;
+    }
+    return num_lanes_total(&sum);
 }
 
 /** Largest element; -inf for none; NaNs are passed over (they show in the sum of exponentials). */
 static inline float num_max(const float *x, int64_t n)
 {
-    float lane[NUM_LANES];
-    for (int j = 0; j < NUM_LANES; j++)
-        lane[j] = -INFINITY;
+    num_lanes most, at;
     int64_t i = 0;
+    num_lanes_load_some(&most, x, 0, -INFINITY);
     for (; i + NUM_LANES <= n; i += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++)
-            lane[j] = num_pick(x[i + j] > lane[j], x[i + j], lane[j]);
+        num_lanes_load(&at, x + i);
+        num_lanes_max(&most, &at);
     }
-    for (int j = 0; i < n; i++, j++)
-        lane[j] = x[i] > lane[j] ? x[i] : lane[j];
-    for (int j = 1; j < NUM_LANES; j++)
-        lane[0] = lane[j] > lane[0] ? lane[j] : lane[0];
-    return lane[0];
+    if (i < n) {
+        num_lanes_load_some(&at, x + i, n - i, -INFINITY);
+        num_lanes_max(&most, &at);
+    }
+    return num_lanes_largest(&most);
 }
 
 /** out = exp(x - max) over @p n elements, returns their sum; out may be x.  The numerator and
  *  denominator of a softmax; @p max is that of num_max(). */
 static inline float num_exp_row(float *out, const float *x, float max, int64_t n)
 {
-    float lane[NUM_LANES] = {0};
-    int64_t i = 0;
-    for (; i + NUM_LANES <= n; i += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++) {
-            out[i + j] = num_exp(x[i + j] - max);
-            lane[j] += out[i + j];
-        }
-    }
-    for (int j = 0; i < n; i++, j++) {
+    for (int64_t i = 0; i < n; i++)
         out[i] = num_exp(x[i] - max);
-        lane[j] += out[i];
-    }
-    return num_lanes_sum(lane);
+    return num_sum(out, n);
 }
 #endif

@@ -465,16 +465,17 @@ void host_cross_attn_forward(struct host *k)
 
 /* ---- backward */
 
-/* HOST_DCTX = gradient of the branch times Wo. */
+/* HOST_DCTX = gradient of the branch times Wo; fp32 needs no rounding. */
 static void project_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_q_features(k->model);
-    float *wide = host_thread(k, thread, HOST_WIDE);
+    void *dctx = host_at(k, k->buffer[HOST_DCTX], b->row * width);
+    float *out = k->fp32 ? dctx : host_thread(k, thread, HOST_WIDE);
     struct num_product shape = host_linear_back_shape(b->n, width, C);
     const struct host_lines at = {b->row, thread};
     host_linear(k, &shape, host_branch_gradient(k, kind_of(k)->branch, b, thread),
-                kind_of(k)->weight, 0, &at, wide);
-    host_store_linear(k, b, wide, width, NULL, k->buffer[HOST_DCTX], width);
+                kind_of(k)->weight, 0, &at, out);
+    if (!k->fp32) host_narrow(k, dctx, out, b->n * width);
 }
 
 /* Gradients of the scores of query t, without their scale, to the sums of their buckets. */

@@ -38,20 +38,26 @@ NUM_CLONES void host_row_norm_gradient(const struct host_row_norm *r, const floa
 {
     const float mean = stats[0], rstd = stats[1], *w = r->gain;
     const int64_t n = r->n;
-    float lane_g[NUM_LANES] = {0}, lane_gx[NUM_LANES] = {0};
+    num_lanes sum_g = {0}, sum_gx = {0}, at_x, at_dy, at_w;
     int64_t c = 0;
     for (; c + NUM_LANES <= n; c += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++) {
-            float g = dy[c + j] * w[c + j];
-            lane_g[j] += g;
-            lane_gx[j] += g * ((x[c + j] - mean) * rstd);
-        }
+        num_lanes_load(&at_x, x + c);
+        num_lanes_load(&at_dy, dy + c);
+        num_lanes_load(&at_w, w + c);
+        at_dy *= at_w;
+        sum_g += at_dy;
+        sum_gx += at_dy * ((at_x - mean) * rstd);
     }
-    for (int j = 0; c < n; c++, j++) {
-        lane_g[j] += dy[c] * w[c];
-        lane_gx[j] += dy[c] * w[c] * ((x[c] - mean) * rstd);
+    if (c < n) {
+        num_lanes_load_some(&at_x, x + c, n - c, mean);
+        num_lanes_load_some(&at_dy, dy + c, n - c, 0);
+        num_lanes_load_some(&at_w, w + c, n - c, 0);
+        at_dy *= at_w;
+        sum_g += at_dy;
+        sum_gx += at_dy * ((at_x - mean) * rstd);
     }
-    float mean_g = num_lanes_sum(lane_g) / (float)n, mean_gx = num_lanes_sum(lane_gx) / (float)n;
+    float mean_g = num_lanes_total(&sum_g) / (float)n,
+          mean_gx = num_lanes_total(&sum_gx) / (float)n;
     if (r->rms) mean_g = 0;
     for (c = 0; c < n; c++)
         dx[c] += rstd * (dy[c] * w[c] - mean_g - (x[c] - mean) * rstd * mean_gx);

@@ -38,16 +38,32 @@ NUM_CLONES void host_softmax_cap_slopes(float cap, const float *restrict row,
     }
 }
 
+/* row *= scale, -inf after its end up to a whole vector; its largest element. */
+static inline float scale_and_find_max(float *row, float scale, int64_t n)
+{
+    num_lanes most, at;
+    int64_t j = 0;
+    num_lanes_load_some(&most, row, 0, -INFINITY);
+    for (; j + NUM_LANES <= n; j += NUM_LANES) {
+        num_lanes_load(&at, row + j);
+        at *= scale;
+        num_lanes_store(row + j, &at);
+        num_lanes_max(&most, &at);
+    }
+    if (j < n) {
+        for (int64_t i = j; i < j + NUM_LANES; i++)
+            row[i] = i < n ? row[i] * scale : -INFINITY;
+        num_lanes_load(&at, row + j);
+        num_lanes_max(&most, &at);
+    }
+    return num_lanes_largest(&most);
+}
+
 /* A row without a key that is seen leaves the maximum at -inf; its exponentials are 0. */
 NUM_CLONES void host_softmax_add(struct host_softmax *s, float *row, float scale, int64_t n,
                                  float *out, int64_t d)
 {
-    const int64_t padded = whole(n);
-    for (int64_t j = 0; j < n; j++)
-        row[j] *= scale;
-    for (int64_t j = n; j < padded; j++)
-        row[j] = -INFINITY;
-    const float max = num_max(row, padded);
+    const float max = scale_and_find_max(row, scale, n);
     if (max > s->max) {
         const float factor = num_exp(s->max - max);
         for (int64_t i = 0; s->sum > 0 && i < d; i++)
@@ -55,7 +71,7 @@ NUM_CLONES void host_softmax_add(struct host_softmax *s, float *row, float scale
         s->sum *= factor;
         s->max = max;
     }
-    s->sum += num_exp_row(row, row, s->max == -INFINITY ? 0 : s->max, padded);
+    s->sum += num_exp_row(row, row, s->max == -INFINITY ? 0 : s->max, whole(n));
 }
 
 NUM_CLONES void host_softmax_backward(const struct host_softmax_stats *s, float scale,

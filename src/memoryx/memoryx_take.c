@@ -44,10 +44,10 @@ static void scale_block(void *ctx, int64_t i, int thread)
         scale_kept(job, first, end);
         return;
     }
-    for (int64_t k = first; k < end; k++) {
-        float mean = job->sum[k] * job->scale;
-        job->g[k] = job->add ? job->g[k] + mean : mean;
-    }
+    if (job->add)
+        num_add_scaled(job->g + first, job->sum + first, job->scale, end - first);
+    else
+        num_scaled(job->g + first, job->sum + first, job->scale, end - first);
 }
 
 /* Add the finished sum of a stage's gradient to this shard's parts of the tensors, as a mean.  A

@@ -34,6 +34,15 @@ bool num_arranges(enum num_format format, const struct num_product *p)
     return format == NUM_BF16 && num_library_has_arranged(p);
 }
 
+/* Rows that are far from each other are no stream to the processor, which fetches none of them
+ * ahead by itself: the lines of later rows, of which an address may lie behind the operand. */
+enum { AHEAD = 16 };
+static inline void fetch_rows(const char *row, int64_t ld, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        __builtin_prefetch(row + i * ld);
+}
+
 /* A tile, or what is left of one at an edge, word by word. */
 static void turn_words(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
                        int64_t rows, int64_t cols)
@@ -55,6 +64,7 @@ static void turn(char *restrict out, int64_t ld_out, const char *restrict in, in
             const int64_t n_cols = cols - c < TILE ? cols - c : TILE;
             char *to = out + c * ld_out + r * 4;
             const char *from = in + r * ld + c * 4;
+            fetch_rows(from + AHEAD * ld, ld, n_rows);
             if (here && n_rows == TILE && n_cols == TILE)
                 num_turn(to, ld_out, from, ld);
             else
@@ -70,6 +80,8 @@ NUM_CLONES static void pair_rows(uint16_t *restrict out, const uint16_t *restric
     for (int64_t r = 0; r + 1 < k; r += 2) {
         const uint16_t *restrict low = b + r * ldb, *restrict high = low + ldb;
         uint16_t *restrict to = out + r * COLS;
+        fetch_rows((const char *)(low + AHEAD * ldb), ldb * 2, 2);
+        fetch_rows((const char *)(low + AHEAD * ldb + COLS / 2), ldb * 2, 2);
         for (int64_t c = 0; c < n; c++) {
             to[2 * c] = low[c];
             to[2 * c + 1] = high[c];

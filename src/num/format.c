@@ -105,18 +105,13 @@ NUM_CLONES static void round_to_bf16(uint16_t *restrict out, const float *restri
     }
 }
 
-/* By the processor's instruction as far as it goes, a vector with subnormals by the loop. */
+/* By the processor's instruction where it has one. */
 static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
-    enum { VECTOR = 16 };
-    int64_t i = 0;
-    while (num_has_narrow_bf16() && i + VECTOR <= n) {
-        i += num_narrow_bf16(out + i, in + i, n - i);
-        if (i + VECTOR > n) break;
-        round_to_bf16(out + i, in + i, VECTOR);
-        i += VECTOR;
-    }
-    round_to_bf16(out + i, in + i, n - i);
+    if (num_has_narrow_bf16())
+        num_narrow_bf16(out, in, n);
+    else
+        round_to_bf16(out, in, n);
 }
 
 NUM_CLONES static void bf16_to_fp32(float *restrict out, const uint16_t *restrict in, int64_t n)
@@ -147,9 +142,8 @@ static inline float widen_bf16(uint16_t x)
     return float_of((uint32_t)x << 16);
 }
 
-/* y += rows of x widened, in their order; some rows at a time, as num_add_rows().  And the sum of
- * products of two vectors, in the order of num_dot(). */
-#define LOOPS(name, type)                                                                          \
+/* y += rows of x widened, in their order; some rows at a time, as num_add_rows(). */
+#define ADD_ROWS(name, type)                                                                       \
     NUM_CLONES static void add_##name(float *restrict y, const void *rows_of, int64_t rows,        \
                                       int64_t ld, int64_t n)                                       \
     {                                                                                              \
@@ -166,25 +160,47 @@ static inline float widen_bf16(uint16_t x)
             for (int64_t i = 0; i < n; i++)                                                        \
                 y[i] += widen_##name(x[r * ld + i]);                                               \
         }                                                                                          \
-    }                                                                                              \
-    NUM_CLONES static float dot_##name(const void *left, const void *right, int64_t n)             \
-    {                                                                                              \
-        const type *x = left, *y = right;                                                          \
-        float lane[NUM_LANES] = {0};                                                               \
-        int64_t i = 0;                                                                             \
-        for (; i + NUM_LANES <= n; i += NUM_LANES) {                                               \
-            for (int j = 0; j < NUM_LANES; j++)                                                    \
-                lane[j] += widen_##name(x[i + j]) * widen_##name(y[i + j]);                        \
-        }                                                                                          \
-        for (int j = 0; i < n; i++, j++)                                                           \
-            lane[j] += widen_##name(x[i]) * widen_##name(y[i]);                                    \
-        return num_lanes_sum(lane);                                                                \
     }
 
-LOOPS(fp32, float)
-LOOPS(bf16, uint16_t)
-LOOPS(fp16, uint16_t)
-LOOPS(cb16, uint16_t)
+ADD_ROWS(fp32, float)
+ADD_ROWS(bf16, uint16_t)
+ADD_ROWS(fp16, uint16_t)
+ADD_ROWS(cb16, uint16_t)
+
+/* The sum of products of two vectors, in the order of num_dot(), of some elements at a time as
+ * fp32. */
+enum { SOME = 128 };
+#define DOT(name)                                                                                  \
+    NUM_CLONES static float dot_##name(const void *left, const void *right, int64_t n)             \
+    {                                                                                              \
+        const uint16_t *x = left, *y = right;                                                      \
+        num_lanes sum = {0}, at, by;                                                               \
+        for (int64_t i = 0; i < n; i += SOME) {                                                    \
+            float wide_x[SOME], wide_y[SOME];                                                      \
+            const int64_t some = n - i < SOME ? n - i : SOME;                                      \
+            for (int64_t j = 0; j < some; j++)                                                     \
+                wide_x[j] = widen_##name(x[i + j]);                                                \
+            for (int64_t j = 0; j < some; j++)                                                     \
+                wide_y[j] = widen_##name(y[i + j]);                                                \
+            for (int64_t j = some; j % NUM_LANES; j++)                                             \
+                wide_x[j] = wide_y[j] = 0;                                                         \
+            for (int64_t j = 0; j < some; j += NUM_LANES) {                                        \
+                num_lanes_load(&at, wide_x + j);                                                   \
+                num_lanes_load(&by, wide_y + j);                                                   \
+                sum += at * by;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        return num_lanes_total(&sum);                                                              \
+    }
+
+DOT(bf16)
+DOT(fp16)
+DOT(cb16)
+
+NUM_CLONES static float dot_fp32(const void *left, const void *right, int64_t n)
+{
+    return num_dot(left, right, n);
+}
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

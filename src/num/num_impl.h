@@ -25,9 +25,8 @@ enum { NUM_TURN_TILE = 16 };
 void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld);
 /** True on a processor with an instruction that rounds to bfloat16. */
 bool num_has_narrow_bf16(void);
-/** Round the first of @p n numbers to bfloat16 by it, up to a vector that has a subnormal number or
- *  is not whole; returns how many.  num_has_narrow_bf16() is true. */
-int64_t num_narrow_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
+/** Round @p n numbers to bfloat16 by it.  num_has_narrow_bf16() is true. */
+void num_narrow_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
 /** Settle k = 0 and empty results, check the strides; false when nothing is left to do. */
 bool num_product_prepare(const struct num_product *p, float *c);
 #endif

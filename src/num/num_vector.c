@@ -23,6 +23,18 @@ NUM_CLONES void num_scale(float *restrict y, float s, int64_t n)
         y[i] *= s;
 }
 
+NUM_CLONES void num_scaled(float *restrict out, const float *restrict x, float s, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = x[i] * s;
+}
+
+NUM_CLONES void num_add_scaled(float *restrict y, const float *restrict x, float s, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] += x[i] * s;
+}
+
 NUM_CLONES double num_sum_squares(const float *x, int64_t n)
 {
     double lane[NUM_LANES] = {0};

@@ -11,12 +11,15 @@
 
 enum { TILE = 4 };
 
-/* The rest of a row after its whole vectors, then the sum. */
-static float finish(float lane[NUM_LANES], const float *x, const float *y, int64_t n)
+/* Row @p x of the tile times @p one, added to its lanes; @p n elements, 16 or fewer. */
+static inline void add_products(num_lanes *sum, const num_lanes *one, const float *x, int64_t n)
 {
-    for (int64_t j = 0; j < n; j++)
-        lane[j] += x[j] * y[j];
-    return num_lanes_sum(lane);
+    num_lanes at;
+    if (n < NUM_LANES)
+        num_lanes_load_some(&at, x, n, 0);
+    else
+        num_lanes_load(&at, x);
+    *sum += *one * at;
 }
 
 /* out[i] = row i of the TILE rows of @p many times @p one: together for the processor's sake, each
@@ -24,35 +27,33 @@ static float finish(float lane[NUM_LANES], const float *x, const float *y, int64
 NUM_CLONES static void dot_tile(const float *restrict one, const float *restrict many, int64_t ld,
                                 int64_t k, float out[TILE])
 {
-    float s0[NUM_LANES] = {0}, s1[NUM_LANES] = {0}, s2[NUM_LANES] = {0}, s3[NUM_LANES] = {0};
+    num_lanes s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, at;
     const float *restrict m1 = many + ld, *restrict m2 = m1 + ld, *restrict m3 = m2 + ld;
     int64_t q = 0;
     for (; q + NUM_LANES <= k; q += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++) {
-            s0[j] += one[q + j] * many[q + j];
-            s1[j] += one[q + j] * m1[q + j];
-            s2[j] += one[q + j] * m2[q + j];
-            s3[j] += one[q + j] * m3[q + j];
-        }
+        num_lanes_load(&at, one + q);
+        add_products(&s0, &at, many + q, NUM_LANES);
+        add_products(&s1, &at, m1 + q, NUM_LANES);
+        add_products(&s2, &at, m2 + q, NUM_LANES);
+        add_products(&s3, &at, m3 + q, NUM_LANES);
     }
-    out[0] = finish(s0, one + q, many + q, k - q);
-    out[1] = finish(s1, one + q, m1 + q, k - q);
-    out[2] = finish(s2, one + q, m2 + q, k - q);
-    out[3] = finish(s3, one + q, m3 + q, k - q);
+    if (q < k) {
+        num_lanes_load_some(&at, one + q, k - q, 0);
+        add_products(&s0, &at, many + q, k - q);
+        add_products(&s1, &at, m1 + q, k - q);
+        add_products(&s2, &at, m2 + q, k - q);
+        add_products(&s3, &at, m3 + q, k - q);
+    }
+    out[0] = num_lanes_total(&s0);
+    out[1] = num_lanes_total(&s1);
+    out[2] = num_lanes_total(&s2);
+    out[3] = num_lanes_total(&s3);
 }
 
 /* One dot product in the order that dot_tile() has: 16 lanes, then their tree. */
 NUM_CLONES static float dot_one(const float *restrict x, const float *restrict y, int64_t k)
 {
-    float lane[NUM_LANES] = {0};
-    int64_t q = 0;
-    for (; q + NUM_LANES <= k; q += NUM_LANES) {
-        for (int j = 0; j < NUM_LANES; j++)
-            lane[j] += x[q + j] * y[q + j];
-    }
-    for (int64_t rest = q; rest < k; rest++)
-        lane[rest - q] += x[rest] * y[rest];
-    return num_lanes_sum(lane);
+    return num_dot(x, y, k);
 }
 
 /* A product as dot products of rows of one matrix with TILE rows at a time of the other. */

@@ -33,6 +33,8 @@ void plain_function_backward(enum zoo_nonlinearity function, float *out, float *
 void plain_add(float *restrict y, const float *restrict x, int64_t n);
 void plain_sum_of(float *out, const float *x, const float *restrict y, int64_t n);
 void plain_scale(float *restrict y, float s, int64_t n);
+void plain_scaled(float *restrict out, const float *restrict x, float s, int64_t n);
+void plain_add_scaled(float *restrict y, const float *restrict x, float s, int64_t n);
 double plain_sum_squares(const float *x, int64_t n);
 
 #define host_row_norm_stats          plain_norm_stats
@@ -49,6 +51,8 @@ double plain_sum_squares(const float *x, int64_t n);
 #define num_add                      plain_add
 #define num_sum_of                   plain_sum_of
 #define num_scale                    plain_scale
+#define num_scaled                   plain_scaled
+#define num_add_scaled               plain_add_scaled
 #define num_sum_squares              plain_sum_squares
 #include "../../../src/host/host_activation.c" // NOLINT(bugprone-suspicious-include)
 #include "../../../src/host/host_softmax.c"    // NOLINT(bugprone-suspicious-include)
@@ -70,6 +74,8 @@ double plain_sum_squares(const float *x, int64_t n);
 #undef num_add
 #undef num_sum_of
 #undef num_scale
+#undef num_scaled
+#undef num_add_scaled
 #undef num_sum_squares
 
 enum { LENGTH = 333 };
@@ -202,7 +208,7 @@ TEST(host_clones, softmax)
 
 TEST(host_clones, sums)
 {
-    float x[LENGTH], y[2][LENGTH];
+    float x[LENGTH], y[2][LENGTH], z[2][LENGTH] = {{0}};
     fill(x, 12, 1);
     for (int64_t n = 0; n <= LENGTH; n += n < 70 ? 1 : 263) {
         for (int j = 0; j < 2; j++)
@@ -211,8 +217,12 @@ TEST(host_clones, sums)
         num_scale(y[0], 0.3F, n);
         plain_add(y[1], x, n);
         plain_scale(y[1], 0.3F, n);
+        num_add_scaled(y[0], x, 0.7F, n);
+        plain_add_scaled(y[1], x, 0.7F, n);
+        num_scaled(z[0], y[0], 0.7F, n);
+        plain_scaled(z[1], y[1], 0.7F, n);
         const double a = num_sum_squares(y[0], n), b = plain_sum_squares(y[1], n);
-        CU_ASSERT(same(y[0], y[1], LENGTH) &&
+        CU_ASSERT(same(y[0], y[1], LENGTH) && same(z[0], z[1], LENGTH) &&
                   memcmp((const void *)&a, (const void *)&b, sizeof a) == 0);
     }
 }

@@ -119,3 +119,59 @@ TEST(num_math, sums_of_every_length)
         CU_ASSERT(num_max(x, n) == max);
     }
 }
+
+/* The order of additions by its definition: lane j takes elements j, j + 16, ..., then lanes j and
+ * j + 8, j + 4, j + 2, j + 1 are added. */
+static float sum_by_definition(const float *x, const float *y, float minus, int n)
+{
+    float lane[NUM_LANES] = {0};
+    for (int i = 0; i < n; i++) {
+        const float a = x[i] - minus, b = y ? y[i] : a;
+        lane[i % NUM_LANES] += a * b;
+    }
+    for (int width = NUM_LANES / 2; width > 0; width /= 2) {
+        for (int j = 0; j < width; j++)
+            lane[j] += lane[j + width];
+    }
+    return lane[0];
+}
+
+/* Numbers of sizes so different that another order gives other bits. */
+TEST(num_math, sums_have_one_order_of_additions)
+{
+    enum { N = 200 };
+    float x[N], y[N], ones[N], power[N];
+    test_fill(x, N, 3);
+    test_fill(y, N, 4);
+    for (int i = 0; i < N; i++) {
+        x[i] = ldexpf(x[i], i * 7 % 23);
+        ones[i] = 1;
+    }
+    for (int n = 0; n <= N; n++) {
+        CU_ASSERT(num_sum(x, n) == sum_by_definition(x, ones, 0, n));
+        CU_ASSERT(num_dot(x, y, n) == sum_by_definition(x, y, 0, n));
+        CU_ASSERT(num_sum_deviations(x, 0.3F, n) == sum_by_definition(x, NULL, 0.3F, n));
+        const float sum = num_exp_row(power, y, 1, n);
+        CU_ASSERT(sum == sum_by_definition(power, ones, 0, n));
+    }
+}
+
+/* The largest of @p n numbers, NaNs among them, of which that at @p at is the larger. */
+static float largest_with(int n, int at)
+{
+    float x[80];
+    for (int i = 0; i < n; i++)
+        x[i] = i % 5 == 1 ? NAN : -3;
+    x[at] = -2;
+    return num_max(x, n);
+}
+
+TEST(num_math, a_largest_element_wherever_it_stands)
+{
+    const float none = 0;
+    CU_ASSERT(num_max(&none, 0) == -INFINITY);
+    for (int n = 1; n < 80; n++) {
+        for (int at = 0; at < n; at++)
+            CU_ASSERT(largest_with(n, at) == -2);
+    }
+}
