@@ -396,17 +396,12 @@ static void stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread
 
 /* ---- a cycle -------------------------------------------------------------------------------- */
 
-/* A cycle of a PE: main thread, datapath, ramp, in this order; each sees the queues as the one
- * before left them, while wavelets of this cycle carry a later time. At the end the PE is visited
- * again in the next cycle, or sleeps until a timer, a wavelet or a router wakes it. */
-enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
+/* Main thread, datapath, ramp, in this order; each sees the queues as the one before left them,
+ * while wavelets of this cycle carry a later time. At the end the PE is visited again in the next
+ * cycle, or sleeps until a timer, a wavelet or a router wakes it. */
+__attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
-    struct mesh_pe *pe = &r->pe[at];
     bool busy = false;
-    if (only_streams(r, pe, &r->main[at])) {
-        stream(r, pe, &r->main[at]);
-        return WSC_OK;
-    }
     mesh_see_turn(pe);
     if (pe->bulk_since) settle(r, pe);
     if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
@@ -416,9 +411,17 @@ enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
     pe->hears = hears(r, pe);
     mesh_see_cycle(pe);
     if (busy) {
-        mesh_visit_pe(r->next, at);
+        mesh_visit_pe(r->next, pe - r->pe);
         return WSC_OK;
     }
     if (pe->in_used) await_wavelets(r, pe);
     return sleep_until(r, pe);
+}
+
+enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
+{
+    struct mesh_pe *pe = &r->pe[at];
+    if (!only_streams(r, pe, &r->main[at])) return any_cycle(r, pe);
+    stream(r, pe, &r->main[at]);
+    return WSC_OK;
 }
