@@ -324,12 +324,23 @@ static enum wsc_err sleep_in_bulk(struct mesh_region *r, struct mesh_pe *pe)
     return mesh_timer_add(r, first + (cycles ? cycles : 1), pe - r->pe);
 }
 
+/* Does the PE run one operation, on memory? */
+static bool is_alone_in_memory(const struct mesh_region *r, const struct mesh_pe *pe)
+{
+    if (!pe->threads || pe->threads & (pe->threads - 1U)) return false;
+    return !(mesh_thread_of(r, pe, __builtin_ctz(pe->threads))->flags & MESH_FABRIC);
+}
+
 /* Nothing to do in the next cycle but what ends at a known one. */
 static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 {
     const int64_t at = pe - r->pe;
     int n_running = 0, n_memory = 0;
     if (pe->waits_until > r->now) TRY(mesh_timer_add(r, pe->waits_until, at));
+    if (is_alone_in_memory(r, pe)) {
+        pe->bulk = (uint8_t)__builtin_ctz(pe->threads);
+        return sleep_in_bulk(r, pe);
+    }
     for (unsigned set = pe->threads; set; set &= set - 1) {
         int i = __builtin_ctz(set);
         const struct mesh_thread *t = mesh_thread_of(r, pe, i);
