@@ -298,10 +298,10 @@ static inline bool turn_follows(const struct mesh_channel *ch, uint64_t gate, in
 
 /* What leave() and pop() do, where a wavelet of data goes into queue @p q of the PE, into channel
  * @p to over side ch->way, or both. @p n: wavelets in the channel. */
-static inline void pass(struct mesh_region *r, struct mesh_router *router, int64_t at,
-                        struct mesh_channel *ch, struct mesh_queue *q, struct mesh_channel *to,
-                        uint64_t gate, int n)
+static inline void pass(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
+                        struct mesh_queue *q, struct mesh_channel *to, uint64_t gate, int n)
 {
+    struct mesh_router *router = &r->router[at];
     const uint64_t data = (uint32_t)ch->entry[gate % MESH_FIFO];
     const unsigned rx = mesh_gate_rx(gate);
     if (q) {
@@ -344,8 +344,8 @@ any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct pr
 }
 
 /* One colour at one router. */
-static inline struct progress channel_cycle(struct mesh_region *r, struct mesh_router *router,
-                                            int64_t at, struct mesh_channel *ch, struct progress p)
+static inline struct progress channel_cycle(struct mesh_region *r, int64_t at,
+                                            struct mesh_channel *ch, struct progress p)
 {
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     const int n = mesh_channel_count(ch, gate);
@@ -369,7 +369,7 @@ static inline struct progress channel_cycle(struct mesh_region *r, struct mesh_r
     }
     p.used |= tx;
     p.again |= n > 1;
-    pass(r, router, at, ch, q, to, gate, n);
+    pass(r, at, ch, q, to, gate, n);
     return p;
 }
 
@@ -386,7 +386,7 @@ enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
             rest = 0;
         }
         const int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
-        p = channel_cycle(r, router, at, &r->channel[router->first + slot], p);
+        p = channel_cycle(r, at, &r->channel[router->first + slot], p);
         if (p.rc) return p.rc;
     }
     if (p.again) mesh_visit_router(r->next, at);
