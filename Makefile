@@ -212,6 +212,7 @@ lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/pro
 	$(Q)sh tests/lint/rules.sh
 	$(Q)CC='$(CC)' sh tests/lint/selftest.sh
 	$(Q)CC='$(CC)' OBJ=$(BUILD)/obj sh tests/lint/check.sh
+	$(Q)sh tests/lint/fetches.sh $(BUILD)/obj
 	$(Q)clang-format --dry-run --Werror $(sources)
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
 	$(Q)mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \

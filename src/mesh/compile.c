@@ -205,7 +205,7 @@ static struct mesh_form *form_of(const struct mesh_pe *pe, const struct mesh_op 
     for (int i = 0; i <= MESH_OPERANDS; i++)
         hash = (hash << 5 | hash >> 59) ^ key[i];
     hash *= 0x9E3779B97F4A7C15ULL; /* 2^64 over the golden ratio */
-    return &pe->region->form[hash >> 60];
+    return &pe->region->form[hash >> 58];
 }
 
 static bool is_routed(const struct mesh_pe *pe, const struct mesh_dsd *d)

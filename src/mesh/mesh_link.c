@@ -230,6 +230,18 @@ static void count_channels(struct mesh *m)
     }
 }
 
+/* No observer, no filter, at most one side, and on it a channel of the same region; on the ramp a
+ * queue. */
+void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel *ch)
+{
+    const int sides = ch->tx & ~MESH_RAMP, d = sides ? mesh_direction(sides) : MESH_NO_SIDE;
+    ch->way = MESH_ANY_WAY;
+    if (m->watch || ch->extra >= MESH_FILTERED || sides & (sides - 1)) return;
+    if (ch->tx & MESH_RAMP && ch->queue == MESH_NONE) return;
+    if (sides && (ch->to[d - 1] < 0 || m->pe[at].region != m->pe[at + m->step[d]].region)) return;
+    ch->way = (uint8_t)d & 7U;
+}
+
 /* The channels of the four neighbours for the same colour; at the edge, or without a route there,
  * none. */
 static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
@@ -253,11 +265,12 @@ static void make_channel(struct mesh *m, int64_t i, int colour)
     atomic_init(&ch->gate, mesh_gate(0, at.rx, at.rx, 0));
     atomic_init(&ch->tail, 0);
     ch->tx = at.tx;
-    ch->colour = (uint8_t)colour;
+    ch->colour = (uint8_t)colour & 31U;
     ch->extra = cell->extra - 1;
     if (cell->extra && m->extra[cell->extra - 1].has_filter) ch->extra |= MESH_FILTERED;
     ch->queue = queue ? queue - 1 : MESH_NONE;
     connect(m, i, ch);
+    mesh_channel_set_way(m, i, ch);
 }
 
 static enum wsc_err make_channels(struct mesh *m)

@@ -11,4 +11,7 @@
 enum wsc_err mesh_link(struct mesh *m);
 /* Routes before they are linked. */
 void mesh_cells_free(struct mesh *m);
+/* After a change of ch->tx: the short way that data of channel @p ch at router @p at of the fabric
+ * takes, if it has one. */
+void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel *ch);
 #endif

@@ -63,9 +63,13 @@ struct mesh_channel {
     int32_t to[4];         /* channel east, west, north, south */
     int32_t extra;         /* mesh_switch_of(), or -1 */
     _Atomic uint8_t tail;
-    uint8_t tx, colour, queue;
+    uint8_t tx, colour : 5, way : 3, queue; /* way: mesh_channel_set_way() */
 };
 _Static_assert(sizeof(struct mesh_channel) == MESH_LINE, "a channel is a cache line");
+
+/* Where data of a channel goes, apart from the ramp: to no side, over side 1 to 4, or as no short
+ * way describes (router.c). */
+enum { MESH_NO_SIDE, MESH_ANY_WAY = 7 };
 
 /* 1 + the cycle of the last pop, the input before it and after it, the head.  A place that is left
  * in a cycle is free, and a switch that turns has turned, in the next one. */
@@ -235,7 +239,7 @@ struct mesh_active {
 /* An operation that was issued before: what of it does not change with addresses and numbers, and
  * how a thread runs it.  Operands dst, a, b, c: a word each, then code, thread, tasks, binding of
  * the PE; the bytes of each one in memory from its address on. */
-enum { MESH_OPERANDS = 4, MESH_FORMS = 16 }; /* 2^4: the top bits of a hash */
+enum { MESH_OPERANDS = 4, MESH_FORMS = 64 }; /* 2^6: the top bits of a hash */
 struct mesh_form {
     uint64_t key[MESH_OPERANDS + 1];
     int32_t bytes[MESH_OPERANDS]; /* 0: not in memory */
@@ -249,7 +253,7 @@ enum { MESH_VISIT_ROUTER = 1, MESH_VISIT_PE = 2, MESH_VISIT_BITS = 2 };
 struct mesh_visit {
     uint32_t what; /* the place, and below it what of it */
 };
-enum { MESH_FETCH_AHEAD = 6 }; /* visits before which the first lines of a place are fetched */
+enum { MESH_FETCH_AHEAD = 8 }; /* visits before which the first lines of a place are fetched */
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAIL_WAKE. */
 enum { MESH_MAIL_WAKE = 1 << 30 };

@@ -324,12 +324,23 @@ static enum wsc_err sleep_in_bulk(struct mesh_region *r, struct mesh_pe *pe)
     return mesh_timer_add(r, first + (cycles ? cycles : 1), pe - r->pe);
 }
 
+/* Does the PE run one operation, on memory? */
+static bool is_alone_in_memory(const struct mesh_region *r, const struct mesh_pe *pe)
+{
+    if (!pe->threads || pe->threads & (pe->threads - 1U)) return false;
+    return !(mesh_thread_of(r, pe, __builtin_ctz(pe->threads))->flags & MESH_FABRIC);
+}
+
 /* Nothing to do in the next cycle but what ends at a known one. */
 static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 {
     const int64_t at = pe - r->pe;
     int n_running = 0, n_memory = 0;
     if (pe->waits_until > r->now) TRY(mesh_timer_add(r, pe->waits_until, at));
+    if (is_alone_in_memory(r, pe)) {
+        pe->bulk = (uint8_t)__builtin_ctz(pe->threads);
+        return sleep_in_bulk(r, pe);
+    }
     for (unsigned set = pe->threads; set; set &= set - 1) {
         int i = __builtin_ctz(set);
         const struct mesh_thread *t = mesh_thread_of(r, pe, i);
@@ -396,17 +407,12 @@ static void stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread
 
 /* ---- a cycle -------------------------------------------------------------------------------- */
 
-/* A cycle of a PE: main thread, datapath, ramp, in this order; each sees the queues as the one
- * before left them, while wavelets of this cycle carry a later time. At the end the PE is visited
- * again in the next cycle, or sleeps until a timer, a wavelet or a router wakes it. */
-enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
+/* Main thread, datapath, ramp, in this order; each sees the queues as the one before left them,
+ * while wavelets of this cycle carry a later time. At the end the PE is visited again in the next
+ * cycle, or sleeps until a timer, a wavelet or a router wakes it. */
+__attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
-    struct mesh_pe *pe = &r->pe[at];
     bool busy = false;
-    if (only_streams(r, pe, &r->main[at])) {
-        stream(r, pe, &r->main[at]);
-        return WSC_OK;
-    }
     mesh_see_turn(pe);
     if (pe->bulk_since) settle(r, pe);
     if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
@@ -416,9 +422,17 @@ enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
     pe->hears = hears(r, pe);
     mesh_see_cycle(pe);
     if (busy) {
-        mesh_visit_pe(r->next, at);
+        mesh_visit_pe(r->next, pe - r->pe);
         return WSC_OK;
     }
     if (pe->in_used) await_wavelets(r, pe);
     return sleep_until(r, pe);
+}
+
+enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
+{
+    struct mesh_pe *pe = &r->pe[at];
+    if (!only_streams(r, pe, &r->main[at])) return any_cycle(r, pe);
+    stream(r, pe, &r->main[at]);
+    return WSC_OK;
 }

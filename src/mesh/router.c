@@ -5,6 +5,7 @@
  * has no influence. */
 #include "router.h"
 #include "mesh_channel.h"
+#include "mesh_link.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
 #include "region.h"
@@ -242,6 +243,7 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
         const struct mesh_switch *s = mesh_switch_of(p->r->m, ch);
         rx = s->pos[s->at].rx;
         ch->tx = s->pos[s->at].tx;
+        mesh_channel_set_way(p->r->m, p->r->first + p->at, ch);
     }
     gate = mesh_gate(p->r->now + 1, before, rx, (unsigned)gate + 1);
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
@@ -288,58 +290,35 @@ struct progress {
     enum wsc_err rc;
 };
 
-/* Can the wavelet go to the ramp, and over the one side of @p sides?  LOST also where an edge or
- * another region is in the way. */
-static inline enum outcome look_out(const struct mesh_region *r, int64_t at,
-                                    const struct mesh_channel *ch, unsigned sides)
+/* A turn that follows the wavelet at the head is executed with it. */
+static inline bool turn_follows(const struct mesh_channel *ch, uint64_t gate, int n)
 {
-    bool open = true;
-    if (ch->tx & MESH_RAMP) {
-        if (ch->queue == MESH_NONE) return LOST;
-        const struct mesh_queue *q = mesh_queue_of(&r->pe[at], ch->queue);
-        open = q->n < q->depth;
-    }
-    if (sides) {
-        const int d = mesh_direction((int)sides);
-        const int32_t to = ch->to[d - 1];
-        if (to < 0 || !is_here(r, at + r->step[d])) return LOST;
-        open = open && mesh_channel_open(&r->channel[to], r->now, 1U << mesh_opposite[d]);
-    }
-    return open ? GOES : BLOCKED;
+    return ch->extra >= 0 && n > 1 && ch->entry[(gate + 1) % MESH_FIFO] & MESH_CONTROL_BIT;
 }
 
-/* What leave() and pop() do, where a wavelet of data goes to the ramp, over one side or both, and
- * no filter, command, edge or other region has a part in it. @p n: wavelets in the channel. */
-static inline void pass(struct mesh_region *r, struct mesh_router *router, int64_t at,
-                        struct mesh_channel *ch, uint64_t gate, int n)
+/* What leave() and pop() do, where a wavelet of data goes into queue @p q of the PE, into channel
+ * @p to over side ch->way, or both. @p n: wavelets in the channel. */
+static inline void pass(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
+                        struct mesh_queue *q, struct mesh_channel *to, uint64_t gate, int n)
 {
-    const unsigned sides = ch->tx & ~(unsigned)MESH_RAMP, rx = mesh_gate_rx(gate);
+    struct mesh_router *router = &r->router[at];
     const uint64_t data = (uint32_t)ch->entry[gate % MESH_FIFO];
-    if (ch->tx & MESH_RAMP) {
+    const unsigned rx = mesh_gate_rx(gate);
+    if (q) {
         struct mesh_pe *pe = &r->pe[at];
-        mesh_queue_push(mesh_queue_of(pe, ch->queue), data | r->ready_down);
-        pe->in_used |= (uint8_t)(1U << ch->queue);
-        if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(r->arrival, at);
+        const unsigned queue = 1U << ch->queue;
+        mesh_queue_push(q, data | r->ready_down);
+        pe->in_used |= (uint8_t)queue;
+        if (pe->hears & queue) mesh_visit_pe(r->arrival, at);
     }
-    if (sides) {
-        const int d = mesh_direction((int)sides);
-        mesh_channel_push(r, at + r->step[d], &r->channel[ch->to[d - 1]], data | r->ready_hop);
+    if (to) {
+        mesh_channel_push(r, at + r->step[ch->way], to, data | r->ready_hop);
         r->stats.wavelet_hops++;
     }
     gate = mesh_gate(r->now + 1, rx, rx, (unsigned)gate + 1);
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
     if (n == 1) router->waiting &= ~(1U << ch->colour);
     if (n == MESH_FIFO) wake_sender(r, router, at, mesh_direction((int)rx));
-}
-
-/* Data that leave by the outputs which the channel has now, one side at most; a turn that follows
- * them is executed with them. */
-static inline bool is_plain(const struct mesh_channel *ch, uint64_t gate, int n)
-{
-    const unsigned sides = ch->tx & ~(unsigned)MESH_RAMP;
-    uint64_t entries = ch->entry[gate % MESH_FIFO];
-    if (ch->extra >= 0 && n > 1) entries |= ch->entry[(gate + 1) % MESH_FIFO];
-    return !(entries & MESH_CONTROL_BIT) && ch->extra < MESH_FILTERED && !(sides & (sides - 1U));
 }
 
 /* Any wavelet, observed or not. */
@@ -365,22 +344,32 @@ any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct pr
 }
 
 /* One colour at one router. */
-static inline struct progress channel_cycle(struct mesh_region *r, struct mesh_router *router,
-                                            int64_t at, struct mesh_channel *ch, struct progress p)
+static inline struct progress channel_cycle(struct mesh_region *r, int64_t at,
+                                            struct mesh_channel *ch, struct progress p)
 {
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     const int n = mesh_channel_count(ch, gate);
-    if (r->m->watch || !is_plain(ch, gate, n) || ch->tx & p.used) return any_passes(r, at, ch, p);
-    if (mesh_entry_ready(ch->entry[gate % MESH_FIFO]) > r->now) {
+    const uint64_t entry = ch->entry[gate % MESH_FIFO];
+    const unsigned way = ch->way, tx = ch->tx;
+    struct mesh_queue *q = NULL;
+    struct mesh_channel *to = NULL;
+    if (way == MESH_ANY_WAY || entry & MESH_CONTROL_BIT || tx & p.used || turn_follows(ch, gate, n))
+        return any_passes(r, at, ch, p);
+    if ((int64_t)(entry >> 32) > r->now) {
         p.again = true;
         return p;
     }
-    const enum outcome o = look_out(r, at, ch, ch->tx & ~(unsigned)MESH_RAMP);
-    if (o == LOST) return any_passes(r, at, ch, p);
-    if (o == BLOCKED) return p;
-    p.used |= ch->tx;
+    if (tx & MESH_RAMP) {
+        q = mesh_queue_of(&r->pe[at], ch->queue);
+        if (q->n == q->depth) return p;
+    }
+    if (way) {
+        to = &r->channel[ch->to[way - 1]];
+        if (!mesh_channel_open(to, r->now, 1U << mesh_opposite[way])) return p;
+    }
+    p.used |= tx;
     p.again |= n > 1;
-    pass(r, router, at, ch, gate, n);
+    pass(r, at, ch, q, to, gate, n);
     return p;
 }
 
@@ -397,7 +386,7 @@ enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
             rest = 0;
         }
         const int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
-        p = channel_cycle(r, router, at, &r->channel[router->first + slot], p);
+        p = channel_cycle(r, at, &r->channel[router->first + slot], p);
         if (p.rc) return p.rc;
     }
     if (p.again) mesh_visit_router(r->next, at);

@@ -5,6 +5,7 @@
  * that the bytes know nothing of regions.  snapshot.c walks over the rows. */
 #include "snapshot_pe.h"
 #include "mesh_channel.h"
+#include "mesh_link.h"
 #include "mesh_memory.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"
@@ -39,7 +40,8 @@ static void switch_state(struct mesh_stream *s, struct mesh_switch *sw)
     if (!mesh_stream_holds(s, sw->at < sw->n)) sw->at = 0;
 }
 
-static void channel_state(struct mesh *m, struct mesh_stream *s, struct mesh_channel *ch)
+static void channel_state(struct mesh *m, struct mesh_stream *s, int64_t at,
+                          struct mesh_channel *ch)
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
@@ -47,17 +49,19 @@ static void channel_state(struct mesh *m, struct mesh_stream *s, struct mesh_cha
     MESH_STREAM(s, gate);
     MESH_STREAM(s, tail);
     MESH_STREAM(s, ch->tx);
+    if (!mesh_stream_holds(s, ch->tx < 1U << 5)) ch->tx = 0;
     if (ch->extra >= 0) switch_state(s, mesh_switch_of(m, ch));
     if (!mesh_stream_reads(s)) return;
     atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
     atomic_store_explicit(&ch->tail, tail, memory_order_relaxed);
+    mesh_channel_set_way(m, at, ch);
 }
 
 static void router_channels(struct mesh *m, struct mesh_stream *s, int64_t at)
 {
     const struct mesh_router *r = &m->router[at];
     for (int i = 0; i < __builtin_popcount(r->colours); i++)
-        channel_state(m, s, &m->channel[r->first + i]);
+        channel_state(m, s, at, &m->channel[r->first + i]);
 }
 
 /* ---- visits ---------------------------------------------------------------------------------- */
