@@ -66,6 +66,12 @@ struct cycles_plan {
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
                                bool training, const struct model_density *densest) WSC_CHECKED;
+/** The same with @p lanes lanes; 0: as many as are fastest.  More than wafer.pe_cols are
+ *  WSC_CONFIG. */
+enum wsc_err cycles_plan_lanes(struct cycles_plan *plan, const struct hw *hw,
+                               const struct model *model, int lanes, int64_t share,
+                               int64_t micro_batch, bool training,
+                               const struct model_density *densest) WSC_CHECKED;
 /** Cycles of one stage for @p n_sequences sequences on a wafer, recomputation included; 0 sequences
  *  cost 0.  @p density: of the stage's matrices, NULL: dense.  Pure and cheap (microseconds).
  * Without the stage latency, which is time and not cycles. */
