@@ -42,8 +42,9 @@ struct kernels_simulated {
 /** Activations, scratch and results of one wafer, on the host or on the mesh. */
 struct kernels;
 /** Make room for micro-batches of @p model (borrowed, as @p hw) within @p room, of which the host
- *  needs the samples alone.  @p numerics is not KERNELS_NONE.  On the mesh a model that it cannot compute is WSC_CONFIG, and
- *  memory that does not fit a PE WSC_CAPACITY.  *@p out is NULL after an error. */
+ *  needs the samples alone.  @p numerics is not KERNELS_NONE.  On the mesh a model that it cannot
+ * compute is WSC_CONFIG, and memory that does not fit a PE WSC_CAPACITY.  *@p out is NULL after an
+ * error. */
 enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics,
                             const struct hw *hw, const struct model *model,
                             const struct programs_room *room, bool training) WSC_CHECKED;

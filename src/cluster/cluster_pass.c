@@ -14,8 +14,8 @@ uint64_t cluster_seed(const struct zoo_params *params)
     return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
 }
 
-/* The plan of a wafer with @p share samples of the batch, which has @p lanes lanes; 0: as many as are
- * fastest. */
+/* The plan of a wafer with @p share samples of the batch, which has @p lanes lanes; 0: as many as
+ * are fastest. */
 static enum wsc_err plan_share(const struct cluster *c, const struct zoo_input *input,
                                bool training, int64_t share, int lanes, struct cycles_plan *plan)
 {

@@ -95,7 +95,6 @@ static enum wsc_err open_outputs(struct job_state *s)
     return store_prune(rc->model_dir, 0, 0);
 }
 
-
 /* How it lies on the mesh, where values come from there; whether it fits is tried before the first
  * pass. */
 static enum wsc_err plan_mesh(struct job_state *s, const struct zoo_input *input,

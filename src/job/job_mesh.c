@@ -23,12 +23,13 @@ static enum wsc_err check_filled(const struct job_state *s, const struct stream_
     const int64_t leaf = batch->micro_shard_samples, asked = s->job->params->lanes;
     const int64_t most = (stream_max_samples(batch) + leaf - 1) / leaf;
     if (asked <= most) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "lanes: %lld, but a micro-batch has at most %lld micro-shard%s of "
-                                  "%lld sample%s on a wafer",
-                                  (long long)asked, (long long)most, most == 1 ? "" : "s",
-                                  (long long)leaf, leaf == 1 ? "" : "s"),
-                        "--set lanes=%lld, or a larger batch", (long long)most);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG,
+                  "lanes: %lld, but a micro-batch has at most %lld micro-shard%s of "
+                  "%lld sample%s on a wafer",
+                  (long long)asked, (long long)most, most == 1 ? "" : "s", (long long)leaf,
+                  leaf == 1 ? "" : "s"),
+        "--set lanes=%lld, or a larger batch", (long long)most);
 }
 
 enum wsc_err job_mesh_plan(const struct job_state *s, const struct zoo_input *input,

@@ -77,8 +77,8 @@ static struct mesh_dsd queries_of(const struct mesh_pe *pe, const struct program
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_mix *m = ((const struct mix *)g->program)->m;
     const int tokens = programs_tokens(g, mesh_y(pe));
-    return programs_matrix(programs_at(g, t, 0, m->sample * tokens), t->f->count[programs_column_of(pe)],
-                           tokens, g->pitch);
+    return programs_matrix(programs_at(g, t, 0, m->sample * tokens),
+                           t->f->count[programs_column_of(pe)], tokens, g->pitch);
 }
 
 static enum wsc_err clear_sums(struct mesh_pe *pe)
@@ -127,8 +127,10 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
     const struct mix *x = g->program;
     const struct programs_mix *m = x->m;
     const struct programs_features *f = m->rows.f;
-    const int at = programs_index(g, pe), y = mesh_y(pe), key = g->item[at] / f->count[programs_column_of(pe)];
-    const int slot = g->item[at]++ % f->count[programs_column_of(pe)], n = programs_queries(g, y, key);
+    const int at = programs_index(g, pe), y = mesh_y(pe),
+              key = g->item[at] / f->count[programs_column_of(pe)];
+    const int slot = g->item[at]++ % f->count[programs_column_of(pe)],
+              n = programs_queries(g, y, key);
     const int first = (m->sample + 1) * programs_tokens(g, y) - n;
     if (n) {
         const int head = f->group_cols > 1 ? 0 : slot / f->head_dim;
@@ -151,7 +153,8 @@ static enum wsc_err bind_head(struct mesh_pe *pe, int i)
     const struct mix *x = g->program;
     const struct programs_mix *m = x->m;
     const struct programs_features *f = m->rows.f;
-    const int heads = programs_heads_on(f, programs_column_of(pe)), key = i / heads, head = i % heads;
+    const int heads = programs_heads_on(f, programs_column_of(pe)), key = i / heads,
+              head = i % heads;
     const int y = mesh_y(pe), n = programs_queries(g, y, key);
     const int slots = f->count[programs_column_of(pe)] / heads;
     struct mesh_dsd row = mesh_mem(row_at(g, x, y, n), n);
@@ -176,7 +179,8 @@ static enum wsc_err await_item(struct mesh_pe *pe)
     const struct programs_grid *g = programs_grid_of(pe);
     const struct mix *x = g->program;
     const struct programs_features *f = x->m->rows.f;
-    const int i = g->item[programs_index(g, pe)], key = i / programs_heads_on(f, programs_column_of(pe));
+    const int i = g->item[programs_index(g, pe)],
+              key = i / programs_heads_on(f, programs_column_of(pe));
     if (key == g->T) return round_output(pe);
     const int n = programs_queries(g, mesh_y(pe), key);
     return n && f->group_cols > 1 ? issue_receive(pe, n) : bind_head(pe, i);

@@ -166,7 +166,8 @@ static struct mesh_dsd keys_in_turns(const struct programs_grid *g, int at, int 
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample)
 {
     const struct programs_grid *g = programs_grid_of(pe);
-    const int y = mesh_y(pe), tokens = programs_tokens(g, y), count = tile->f->count[programs_column_of(pe)];
+    const int y = mesh_y(pe), tokens = programs_tokens(g, y),
+              count = tile->f->count[programs_column_of(pe)];
     const int turns = g->key_step, longer = tokens % turns, n = tokens / turns;
     const int first = sample * tokens;
     const struct programs_gather_send s = {

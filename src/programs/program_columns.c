@@ -130,8 +130,8 @@ static struct mesh_dsd own_values(const struct columns *c, int x, int row)
     const struct programs_grid *g = c->g;
     const int tokens = tokens_of(c, row);
     if (c->w)
-        return programs_matrix(programs_at(g, &c->sent, 0, first_token(c, row)), c->sent.f->count[x],
-                               tokens, programs_pitch(g, &c->sent));
+        return programs_matrix(programs_at(g, &c->sent, 0, first_token(c, row)),
+                               c->sent.f->count[x], tokens, programs_pitch(g, &c->sent));
     const struct programs_features *f = c->held.f;
     const int heads = f->heads_per_pe, position = x % f->group_cols;
     struct mesh_dsd d = programs_matrix(c->k->scores, heads_of(c, x), tokens, g->tokens);

@@ -15,10 +15,10 @@ struct programs_table {
     int64_t rows;
     const int32_t *row_of_token; /**< (samples of the micro-batch, T) */
     float scale;
-    bool add; /**< to x; otherwise x is written */
+    bool add;                    /**< to x; otherwise x is written */
     int first_sample, n_samples; /**< of each lane */
     int64_t lane_step;           /**< from the gradient of a lane to that of the next one */
-    int64_t first_cycle; /**< result of programs_run_table_scatter: the first word leaves */
+    int64_t first_cycle;         /**< result of programs_run_table_scatter: the first word leaves */
 };
 /** @p table: (rows, features) row-major. */
 enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct programs_table *t,

@@ -297,9 +297,8 @@ enum wsc_err programs_reserve_words(struct programs_grid *g, int64_t words, enum
 static enum wsc_err reserve_tile(struct programs_grid *g, struct programs_tile *t, const char *what)
 {
     const int64_t slots = t->f ? t->f->slots : 1;
-    return mesh_reserve(g->m, all_lanes(g),
-                        slots * programs_pitch(g, t) * programs_bytes(t->half), 0, what,
-                        &t->address);
+    return mesh_reserve(g->m, all_lanes(g), slots * programs_pitch(g, t) * programs_bytes(t->half),
+                        0, what, &t->address);
 }
 
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,

@@ -87,7 +87,7 @@ struct programs_items {
 };
 /** The fabric of one wafer and where tokens lie on it. */
 struct programs_grid {
-    struct mesh *m; /**< owned */
+    struct mesh *m;    /**< owned */
     int w, h;          /**< PEs of a lane */
     int lanes, active; /**< lanes of the fabric; the first ones run the program at hand */
     int leaf_samples;  /**< sequences that follow each other on one lane: a leaf */
@@ -127,8 +127,8 @@ struct programs_grid_config {
     int64_t T;               /**< tokens of a sequence */
     int max_samples;
     int lanes, leaf_samples; /**< 0: one lane, which has all samples */
-    enum num_format format; /**< of the numbers of tiles */
-    bool both_ways;         /**< attention without a causal mask */
+    enum num_format format;  /**< of the numbers of tiles */
+    bool both_ways;          /**< attention without a causal mask */
 };
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);

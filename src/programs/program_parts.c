@@ -155,8 +155,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
                                                            : WSC_OK;
 }
 
-/* The attention of one sample of each lane: scores of the samples lie one after the other, gradients share
- * scratch. */
+/* The attention of one sample of each lane: scores of the samples lie one after the other,
+ * gradients share scratch. */
 static struct programs_attention attention_of(struct programs_model *k, int sample)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);

@@ -170,7 +170,8 @@ static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct contract *c = g->program;
-    const int at = programs_index(g, pe), x = programs_column_of(pe), i = g->item[at], k = g->sub[at];
+    const int at = programs_index(g, pe), x = programs_column_of(pe), i = g->item[at],
+              k = g->sub[at];
     const struct item it = item_of(c, pe, i);
     if (it.n) {
         const struct mesh_dsd sum = mesh_mem(accumulator(c, &it, i), it.n);
@@ -344,8 +345,7 @@ static enum wsc_err product_edges(struct contract *c)
     for (int x = 0; x < c->g->w; x++) {
         struct mesh_wavelet *const first = at;
         at = fill_column(c, x, at);
-        if (at > first)
-            TRY(programs_feed(c->g, x, PROGRAMS_COLOUR_SCALARS, first, at - first));
+        if (at > first) TRY(programs_feed(c->g, x, PROGRAMS_COLOUR_SCALARS, first, at - first));
     }
     return WSC_OK;
 }

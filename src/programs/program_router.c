@@ -79,7 +79,8 @@ static int value_at(const struct mesh_pe *pe, const struct programs_model *k,
 /* A loop over the tokens of the PE's row: cycles of @p each a token. */
 static enum wsc_err tokens_took(struct mesh_pe *pe, const struct programs_model *k, int each)
 {
-    return mesh_wait(pe, (int64_t)each * CYCLES_LABEL * programs_row_tokens(&k->grid, programs_row_of(pe)));
+    return mesh_wait(pe, (int64_t)each * CYCLES_LABEL *
+                             programs_row_tokens(&k->grid, programs_row_of(pe)));
 }
 
 /* Scalar code for each token of the PE's row and each expert that it chose. */
@@ -426,8 +427,8 @@ static enum wsc_err balance_sample(struct programs_model *k, const struct routin
     int64_t tokens = 0;
     for (int lane = 0; lane < k->grid.lanes; lane++)
         if (k->grid.lane_samples[lane] > sample)
-            tokens += balance_gradient(k, programs_sample_at(&k->grid, lane, sample),
-                                       edge + lane * E);
+            tokens +=
+                balance_gradient(k, programs_sample_at(&k->grid, lane, sample), edge + lane * E);
     if (!tokens) return WSC_OK;
     s.first_sample = sample;
     s.n_samples = 1;

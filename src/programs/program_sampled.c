@@ -344,7 +344,8 @@ static enum wsc_err lay(struct sampled *s)
     }
     for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line column = programs_column(g, x);
-        if (s->held.f->count[x % g->w]) TRY(programs_route_chain(g, &column, &programs_line_chain, true));
+        if (s->held.f->count[x % g->w])
+            TRY(programs_route_chain(g, &column, &programs_line_chain, true));
     }
     return WSC_OK;
 }

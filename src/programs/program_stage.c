@@ -131,9 +131,8 @@ static void span_of_samples(struct programs_model *k, struct programs_span *span
     *span = (struct programs_span){columns, columns + rows};
     for (int row = 0; row < rows; row++) {
         columns[row] = e < 0 ? 0 : start_of(k, row, e, first);
-        columns[rows + row] = e < 0
-                                  ? (int)model_active_ffns(k->model) * programs_row_tokens(g, row)
-                                  : start_of(k, row, e, end) - columns[row];
+        columns[rows + row] = e < 0 ? (int)model_active_ffns(k->model) * programs_row_tokens(g, row)
+                                    : start_of(k, row, e, end) - columns[row];
     }
 }
 
@@ -159,7 +158,8 @@ const struct cycles_layout *programs_stage_layout(const struct programs_model *k
     return leaf ? &k->leaf_layout : &k->layout;
 }
 
-/* What an operation takes in turn @p turn of leaves: tokens of samples, or places of its network. */
+/* What an operation takes in turn @p turn of leaves: tokens of samples, or places of its network.
+ */
 static const struct programs_span *turn_span(struct programs_model *k, int turn)
 {
     struct programs_experts *e = &k->experts;

@@ -70,7 +70,8 @@ static int columns_of(const struct programs_grid *g, const struct programs_scrip
 static struct extent extent_of(const struct programs_grid *g, const struct programs_script *s,
                                const struct programs_step *step, const struct mesh_pe *pe)
 {
-    const int x = programs_column_of(pe), row = programs_row_of(pe), tokens = programs_tokens(g, row);
+    const int x = programs_column_of(pe), row = programs_row_of(pe),
+              tokens = programs_tokens(g, row);
     const int count = s->features ? s->features->count[x] : 0;
     struct extent e = {.rows = count};
     e.cols = columns_of(g, s, row, &e.first);
@@ -326,7 +327,8 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
                                .result = words};
     struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
                     out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
-    if (!line_of(g, s, programs_column_of(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens) return WSC_OK;
+    if (!line_of(g, s, programs_column_of(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens)
+        return WSC_OK;
     sum.root = sum.n / 2;
     in.n_dims = out.n_dims = 2;
     memcpy(in.len, words.len, sizeof in.len);
@@ -529,8 +531,8 @@ static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script
     return WSC_OK;
 }
 
-/* The first column of a lane sends what its rows have, then its switch lets pass what comes from the
- * lanes to the east, through their other columns: all lanes share the west edge. */
+/* The first column of a lane sends what its rows have, then its switch lets pass what comes from
+ * the lanes to the east, through their other columns: all lanes share the west edge. */
 static enum wsc_err route_west(struct programs_grid *g)
 {
     const struct mesh_route through = {.rx = MESH_EAST, .tx = MESH_WEST};

@@ -66,7 +66,7 @@ struct programs_script {
     const struct programs_features *features; /**< of tiles; may be NULL */
     const struct programs_features *heads;    /**< row sums stay within a head's columns */
     int first_sample, n_samples; /**< of each lane: tokens of TILE and TOKENS; SCORES: one sample */
-    const struct programs_span *span;         /**< borrowed: of TILE and TOKENS instead, or NULL */
+    const struct programs_span *span; /**< borrowed: of TILE and TOKENS instead, or NULL */
     int n_steps, n_in, n_out;
     struct programs_step step[PROGRAMS_MAX_STEPS];
     struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];

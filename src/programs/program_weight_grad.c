@@ -71,16 +71,16 @@ static int first_token(const struct outer *o, int row)
     return programs_tokens(o->g, row) * o->k->sample;
 }
 
-/* Block @p i of a PE on column @p x of row @p row: which values it has, and whether a step is one AXPY for each held
- * feature or for each value; the longer vector runs. */
+/* Block @p i of a PE on column @p x of row @p row: which values it has, and whether a step is one
+ * AXPY for each held feature or for each value; the longer vector runs. */
 static struct part part_of(const struct outer *o, int x, int row, int i)
 {
     const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
     const int heads = heads_of(o, x);
     struct part p = {.n = b->words,
                      .held = o->held.f->count[x] / heads,
-                     .tokens =
-                         o->w ? programs_gradient_tokens(o->g, o->w, row) : programs_tokens(o->g, row)};
+                     .tokens = o->w ? programs_gradient_tokens(o->g, o->w, row)
+                                    : programs_tokens(o->g, row)};
     p.slot = i / o->ring.n_blocks * p.held;
     p.first = b->before + (b->part ? b->slot : 0);
     p.over_values = p.held <= p.n;
@@ -116,7 +116,8 @@ static struct mesh_dsd element_of(const struct outer *o, struct mesh_dsd vector,
 static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct part *p, int i,
                          int token, int at)
 {
-    const int address = programs_at(o->g, &o->held, p->slot, first_token(o, programs_row_of(pe)) + token);
+    const int address =
+        programs_at(o->g, &o->held, p->slot, first_token(o, programs_row_of(pe)) + token);
     const struct mesh_dsd features =
         mesh_mem_strided(address, p->held, programs_pitch(o->g, &o->held));
     const struct mesh_dsd values = values_of(o, p, i, token);
@@ -341,7 +342,8 @@ enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_wo
     TRY_NEW(e->out, WSC_MEM_KERNELS, programs_columns(g));
     for (int x = 0; x < programs_columns(g); at += n[x++ % g->w]) {
         e->out[x] = (struct mesh_output){.word = e->words + at, .capacity = n[x % g->w]};
-        if (n[x % g->w]) TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[x]));
+        if (n[x % g->w])
+            TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[x]));
     }
     return WSC_OK;
 }

@@ -19,10 +19,10 @@ struct programs_weight_gradient {
     struct cycles_gradient_way how;
     const uint64_t *kept; /**< elements that are wanted, the others become 0; as of a matrix */
     int64_t room;         /**< words of a PE for sums and for what is on its way */
-    float *host;         /**< of the first lane */
-    int64_t ld;          /**< elements between rows of the host's matrix */
-    int64_t lane_step;   /**< from the matrix of a lane to that of the next one */
-    int64_t first_cycle; /**< result: the first word leaves */
+    float *host;          /**< of the first lane */
+    int64_t ld;           /**< elements between rows of the host's matrix */
+    int64_t lane_step;    /**< from the matrix of a lane to that of the next one */
+    int64_t first_cycle;  /**< result: the first word leaves */
 };
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w);

@@ -8,8 +8,8 @@
 /* On the host lanes are a matter of time alone. */
 static bool same_lanes(const struct wafer *w, const struct programs_room *room)
 {
-    return w->work.numerics != KERNELS_MESH || (room->lanes == w->capacity.lanes &&
-                                                room->leaf_samples == w->capacity.leaf_samples);
+    return w->work.numerics != KERNELS_MESH ||
+           (room->lanes == w->capacity.lanes && room->leaf_samples == w->capacity.leaf_samples);
 }
 
 enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, int64_t leaf_samples, bool training)

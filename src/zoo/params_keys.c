@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
  * style, release 2.2) with their defaults, and four keys of our own at the top (log_sparsity,
- * trace_hash, reduction_leaf, lanes).  Where a row has a field, the path is its name in struct zoo_params.
- * The macros below are abbreviations of the members of struct conf_key; both inputs share one list
- * of rows (INPUT).  Adding a key: one row here and one member there. */
+ * trace_hash, reduction_leaf, lanes).  Where a row has a field, the path is its name in struct
+ * zoo_params. The macros below are abbreviations of the members of struct conf_key; both inputs
+ * share one list of rows (INPUT).  Adding a key: one row here and one member there. */
 #include "params_values.h"
 
 #include <wsc/hw.h>

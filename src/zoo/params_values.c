@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Params keys whose values have a form of their own: micro_batch_size (a number, auto, null,
- * explore with bounds), lanes (a number, auto, null), data_transforms (a list of maps by name), load_checkpoint_states (names
- * with commas, or a list).  Each has a reader and a writer that the rows of params_keys.c name. */
+ * explore with bounds), lanes (a number, auto, null), data_transforms (a list of maps by name),
+ * load_checkpoint_states (names with commas, or a list).  Each has a reader and a writer that the
+ * rows of params_keys.c name. */
 #include "params_values.h"
 
 #include <wsc/mem.h>

@@ -376,7 +376,8 @@ TEST(pe_model, lanes_have_the_bits_of_one)
 
 TEST(pe_model, lanes_have_the_bits_of_one_in_16_bits_and_with_zeros)
 {
-    struct fixture_shape shape = {.L = 1, .C = 24, .H = 3, .F = 40, .V = 19, .T = 7, .n_samples = 5};
+    struct fixture_shape shape = {
+        .L = 1, .C = 24, .H = 3, .F = 40, .V = 19, .T = 7, .n_samples = 5};
     const struct fabric fabric = {5, 2, 2, 1};
     check_lanes(&shape, 2, &fabric, &(struct masked){.every = 9, .shown = true});
     shape.format = NUM_BF16;
@@ -391,13 +392,8 @@ TEST(pe_model, lanes_wait_for_each_other_at_the_shared_edge_alone)
     struct fixture f;
     struct fixture_result one, all;
     int64_t cycles, shared;
-    fixture_create(&f, &(struct fixture_shape){.L = 1,
-                                               .C = 8,
-                                               .H = 2,
-                                               .F = 12,
-                                               .V = 11,
-                                               .T = T,
-                                               .n_samples = SAMPLES});
+    fixture_create(&f, &(struct fixture_shape){
+                           .L = 1, .C = 8, .H = 2, .F = 12, .V = 11, .T = T, .n_samples = SAMPLES});
     for (int i = T; i < SAMPLES * T; i++) {
         f.batch.input_ids[i] = f.batch.input_ids[i % T];
         f.batch.labels[i] = f.batch.labels[i % T];
