@@ -19,11 +19,12 @@ uint64_t cluster_seed(const struct zoo_params *params)
 static enum wsc_err plan_share(const struct cluster *c, const struct zoo_input *input,
                                bool training, int64_t share, int lanes, struct cycles_plan *plan)
 {
-    const int64_t sequences = model_sequences(c->model), asked = input->micro_batch_size;
+    const int64_t sequences = model_sequences(c->model), micro = input->micro_batch_size;
+    const struct cycles_asked asked = {.micro_batch = micro > 0 ? micro * sequences : micro,
+                                       .lanes = lanes};
     struct model_density densest;
     const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
-    return cycles_plan_lanes(plan, &c->hw, c->model, lanes, share * sequences,
-                             asked > 0 ? asked * sequences : asked, training,
+    return cycles_plan_asked(plan, &c->hw, c->model, share * sequences, &asked, training,
                              sparse ? &densest : NULL);
 }
 

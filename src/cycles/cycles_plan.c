@@ -340,18 +340,21 @@ enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
                                bool training, const struct model_density *densest)
 {
-    return cycles_plan_lanes(plan, hw, model, 0, share, micro_batch, training, densest);
+    const struct cycles_asked asked = {.micro_batch = micro_batch};
+    return cycles_plan_asked(plan, hw, model, share, &asked, training, densest);
 }
 
-enum wsc_err cycles_plan_lanes(struct cycles_plan *plan, const struct hw *hw,
-                               const struct model *model, int lanes, int64_t share,
-                               int64_t micro_batch, bool training,
+enum wsc_err cycles_plan_asked(struct cycles_plan *plan, const struct hw *hw,
+                               const struct model *model, int64_t share,
+                               const struct cycles_asked *asked, bool training,
                                const struct model_density *densest)
 {
     const int64_t least = model_sequences(model), cols = hw->cluster->wafer.pe_cols;
-    struct task task = {hw, model, lanes, share < least ? least : share, 0, training, densest};
-    if (lanes > cols)
-        return WSC_RAISE(WSC_CONFIG, "lanes: %d, but a wafer has %lld columns of PEs", lanes,
+    const int64_t micro_batch = asked->micro_batch;
+    struct task task = {hw, model,    asked->lanes, share < least ? least : share,
+                        0,  training, densest};
+    if (asked->lanes > cols)
+        return WSC_RAISE(WSC_CONFIG, "lanes: %d, but a wafer has %lld columns of PEs", asked->lanes,
                          (long long)cols);
     *plan = (struct cycles_plan){0};
     if (micro_batch == CONF_NULL)

@@ -38,7 +38,7 @@ enum wsc_err programs_reserve_choice(struct programs_model *k, struct programs_c
     TRY(programs_reserve_words(g, (int64_t)programs_n_slots(k) * g->pitch, PROGRAMS_BANK_TOKENS,
                                "places of tokens", &c->places));
     TRY_NEW(c->start, WSC_MEM_KERNELS,
-            g->lanes * g->h * model_n_ffns(k->model) * (g->max_samples + 1));
+            (int64_t)g->lanes * g->h * model_n_ffns(k->model) * (g->max_samples + 1));
     return WSC_OK;
 }
 

@@ -55,8 +55,8 @@ static enum wsc_err sort_tokens(struct embed *e)
 {
     const struct programs_grid *g = e->g;
     const struct programs_table *t = e->t;
-    TRY_NEW(e->entry, WSC_MEM_KERNELS, g->lanes * t->n_samples * g->T);
-    TRY_NEW(e->first, WSC_MEM_KERNELS, g->lanes * g->h + 1);
+    TRY_NEW(e->entry, WSC_MEM_KERNELS, (int64_t)g->lanes * t->n_samples * g->T);
+    TRY_NEW(e->first, WSC_MEM_KERNELS, (int64_t)g->lanes * g->h + 1);
     for (int row = 0; row < g->lanes * g->h; row++) {
         const int tokens = programs_tokens(g, row), before = t->first_sample * tokens;
         const int n = programs_samples(g, row, t->first_sample, t->n_samples) * tokens;
