@@ -531,24 +531,19 @@ static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script
     return WSC_OK;
 }
 
-/* The first column of a lane sends what its rows have, then its switch lets pass what comes from
- * the lanes to the east, through their other columns: all lanes share the west edge. */
-static enum wsc_err route_west(struct programs_grid *g)
+/* The first column of lane @p lane sends what its rows have; unless it is the last one at work, its
+ * switch then lets pass what comes from the lanes to the east, through the lane's other columns. */
+static enum wsc_err route_lane_west(struct programs_grid *g, int lane)
 {
     const struct mesh_route through = {.rx = MESH_EAST, .tx = MESH_WEST};
-    for (int lane = 0; lane < g->active; lane++) {
-        const struct mesh_rect first = {lane * g->w, 0, 1, g->h};
-        const struct mesh_rect others = {lane * g->w + 1, 0, g->w - 1, g->h};
-        struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_WEST};
-        if (lane + 1 < g->active) {
-            out.n_more = 1;
-            out.more[0].rx = MESH_EAST;
-            if (g->w > 1) TRY(mesh_route(g->m, others, PROGRAMS_COLOUR_WEST, &through));
-        }
-        TRY(mesh_route(g->m, first, PROGRAMS_COLOUR_WEST, &out));
-        TRY(mesh_output_queue(g->m, first, PROGRAMS_OUT_VECTOR, PROGRAMS_COLOUR_WEST));
-    }
-    return WSC_OK;
+    const struct mesh_rect first = {lane * g->w, 0, 1, g->h};
+    const struct mesh_rect others = {lane * g->w + 1, 0, g->w - 1, g->h};
+    const bool passes = lane + 1 < g->active;
+    struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_WEST, .n_more = passes};
+    out.more[0].rx = MESH_EAST;
+    if (passes && g->w > 1) TRY(mesh_route(g->m, others, PROGRAMS_COLOUR_WEST, &through));
+    TRY(mesh_route(g->m, first, PROGRAMS_COLOUR_WEST, &out));
+    return mesh_output_queue(g->m, first, PROGRAMS_OUT_VECTOR, PROGRAMS_COLOUR_WEST);
 }
 
 /* Words at the west edge before those of row number @p row, from the lanes before it. */
@@ -564,7 +559,8 @@ static int64_t words_before(const struct programs_grid *g, const struct programs
 static enum wsc_err row_sinks(struct programs_grid *g, struct programs_script *s, uint32_t *words)
 {
     struct mesh_output *edge = s->edge + programs_columns(g);
-    TRY(route_west(g));
+    for (int lane = 0; lane < g->active; lane++)
+        TRY(route_lane_west(g, lane));
     for (int y = 0; y < g->h; y++) {
         const int64_t n = words_before(g, s, programs_rows(g) + y);
         edge[y] = (struct mesh_output){.word = words, .capacity = n};
@@ -578,7 +574,7 @@ static enum wsc_err sinks(struct programs_grid *g, struct programs_script *s)
 {
     int64_t out = 0, rows = (int64_t)s->row_words * g->all_samples * g->T;
     for (int i = 0; i < s->n_out; i++)
-        out += g->active * s->out[i].f->n;
+        out += (int64_t)g->active * s->out[i].f->n;
     TRY_NEW(s->edge, WSC_MEM_KERNELS, programs_columns(g) + g->h);
     TRY_NEW(s->words, WSC_MEM_KERNELS, out + rows);
     if (out) TRY(column_sinks(g, s, s->words));
