@@ -50,13 +50,14 @@ struct cycles_layout {
     /** Cycles: start of a multiply-add, of an addition, of a copy; from one operation of a loop to
      *  the next; one exponential; one division. */
     double setup, setup_add, setup_copy, loop, exp, divide;
-    double start;  /**< of a multiply-add whose scalar arrives, beside its elements */
-    bool by_data;  /**< arriving data start it; otherwise scalar code, in a loop */
-    bool on_mesh;  /**< as the programs of the mesh do it, with what they wait for */
-    double masked; /**< of the scores that the mask hides, the share that is computed */
-    double slices; /**< parts of the filter features that pass one after the other */
-    double factor; /**< on the cycles of a stage */
-    double relay;  /**< cycles of one PE in a chain of receive, add, send */
+    double setup_fabric; /**< of an operation that sends or receives, on the mesh; 0 on WSE-2 */
+    double start;        /**< of a multiply-add whose scalar arrives, beside its elements */
+    bool by_data;        /**< arriving data start it; otherwise scalar code, in a loop */
+    bool on_mesh;        /**< as the programs of the mesh do it, with what they wait for */
+    double masked;       /**< of the scores that the mask hides, the share that is computed */
+    double slices;       /**< parts of the filter features that pass one after the other */
+    double factor;       /**< on the cycles of a stage */
+    double relay;        /**< cycles of one PE in a chain of receive, add, send */
     /** Cycles from router to router, and between router and PE. */
     double hop, ramp;
     /* Attention: the PEs of one head and the queries one PE holds. */

@@ -138,6 +138,9 @@ struct programs_layout {
     struct model model;
     struct cycles_layout layout;
 };
+/** The generation of fabric that @p hw describes, by its cycles from router to router.  WSC_CONFIG:
+ *  neither. */
+enum wsc_err programs_arch_of(const struct hw *hw, enum mesh_arch *arch) WSC_CHECKED;
 /** The layout that the operations use on a fabric of the case's size. */
 void programs_layout_init(struct programs_layout *l, const struct programs_case *c);
 /** Features of a PE when @p heads heads of @p d features lie on @p w columns, of which each @p unit

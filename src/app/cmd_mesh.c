@@ -10,12 +10,14 @@
 #include "option_parse.h"
 #include "process.h"
 #include "requests.h"
+#include "shipped.h"
 #include "user_files.h"
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
 #include <wsc/mesh_snapshot.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -235,6 +237,23 @@ static enum wsc_err run_on(struct app_mesh *o, const struct kernels_row *k,
     return WSC_RAISE(WSC_NUMERIC, "%s: the mesh and the host differ by %g", name, r.max_error);
 }
 
+/* The machine whose constants the analytical model has: the CS-2 that is built in, or the CS-3 that
+ * is shipped. */
+static enum wsc_err load_machine(const struct app_mesh *o, struct hw_machine *cluster)
+{
+    enum { FILE_NAME = 16 };
+    char folder[PATH_MAX - FILE_NAME], path[PATH_MAX];
+    struct app_config config = o->config;
+    if (o->c.arch == MESH_WSE3) {
+        if (!app_find_folder(APP_CLUSTER, folder, sizeof folder))
+            return wsc_err_hint(WSC_RAISE(WSC_IO, "no machines %s", app_find_place()),
+                                "--arch wse3 compares with cs3.yaml, which is shipped");
+        (void)snprintf(path, sizeof path, "%s/cs3.yaml", folder);
+        config.cluster_path = path;
+    }
+    return app_load_cluster(NULL, &config, cluster, NULL);
+}
+
 /* Complete the case, check its options, run it. */
 static enum wsc_err run_kernel(struct app_call *call)
 {
@@ -245,7 +264,7 @@ static enum wsc_err run_kernel(struct app_call *call)
     TRY(kernels_row_find(o->what, &k));
     TRY(check_kernel(call, k));
     complete(&o->c, o);
-    enum wsc_err rc = app_load_cluster(NULL, &o->config, &cluster, NULL);
+    enum wsc_err rc = load_machine(o, &cluster);
     if (!rc) rc = run_on(o, k, &machine, o->c.share ? call->comm : NULL);
     hw_machine_fini(&cluster);
     return rc;

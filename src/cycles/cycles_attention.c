@@ -71,7 +71,8 @@ static double key_chain(const struct cycles_layout *l)
         return fmax(0,
                     fmax(fit->loop_ends * (q - l->start), fit->loop_slope * q - fit->loop_offset));
     if (!l->on_mesh) return fmax(0, ends * q - l->start / fit->head_hidden);
-    return fmax(fit->key_ends * q + fit->key_relays * k / l->rows, 2 * q - k * key_axpy(l));
+    return fmax(fit->key_ends * q + fit->key_relays * k / l->rows,
+                2 * (q + l->setup_fabric) - k * key_axpy(l));
 }
 
 /** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
@@ -100,7 +101,7 @@ static double key_row(const struct cycles_layout *l)
     if (!l->on_mesh) return l->q_mean + l->relay;
     const double sends = l->value < 1 ? cycles_fit.row_rounded : cycles_fit.row_sent;
     return fmax(0, (1 + sends) * l->q_mean + cycles_fit.row_relays * l->heads.k / l->rows -
-                       cycles_fit.row_ahead - l->start);
+                       cycles_fit.row_ahead - l->start + l->setup_fabric);
 }
 
 /** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
@@ -132,8 +133,9 @@ static double key_sums_end(const struct cycles_layout *l, double held)
     const double rows = fmin(l->seq_rows, l->tokens), sides = 2 - 2 / l->seq_rows;
     const double rounds = l->value < 1 ? cycles_convert(l, held) : 0;
     const double beside = l->value < 1 ? rounds - l->setup_copy : 0;
-    const double same = sides * held + rounds + beside + cycles_fit.key_same;
-    const double next = l->relay + held + rounds + cycles_fit.key_next;
+    const double same =
+        sides * held + rounds + beside + (sides + 1) * l->setup_fabric + cycles_fit.key_same;
+    const double next = l->relay + held + rounds + l->setup_fabric + cycles_fit.key_next;
     return l->seq_rows > 1 ? (l->tokens - rows) * same + rows * next : 0;
 }
 

@@ -123,11 +123,24 @@ static void set_sequences(struct cycles_layout *l)
     set_room(l);
 }
 
+/** What the emulated fabric of WSE-3 has and that of WSE-2 has not: a set-up of operations that
+ * send or receive (FABRICA: 7 cycles from dispatch to the link, less 1 to execute and 2 of ramp;
+ * HPDC'24 has no such term), and a ramp of 3 cycles toward the PE, 2 the other way. */
+static void set_generation(struct cycles_layout *l)
+{
+    enum { WSE3_HOP = 2, WSE3_SETUP = 4, WSE3_UP = 2, WSE3_DOWN = 3 };
+    if (l->hop < WSE3_HOP) return;
+    l->setup_fabric = WSE3_SETUP;
+    l->ramp = (WSE3_UP + WSE3_DOWN) / 2.0;
+    l->relay = WSE3_UP + WSE3_DOWN + l->hop + 1;
+}
+
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
 {
     l->seqs = (double)n_sequences;
     l->masked = 0;
     l->on_mesh = true;
+    set_generation(l);
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
     /* Query i of the row of the last token is i rows before it, and keys up to it see it. */

@@ -227,8 +227,8 @@ static double first_column_relays(const struct cycles_layout *l, double held)
  *  whichever column it is. */
 static double owner_rounds(const struct cycles_layout *l)
 {
-    enum { WSE3_HOP = 2 };
-    return l->on_mesh && l->value < 1 && l->hop < WSE3_HOP ? fmax(0, 1 - l->start) : 0;
+    const bool wse2 = !(l->setup_fabric > 0);
+    return l->on_mesh && l->value < 1 && wse2 ? fmax(0, 1 - l->start) : 0;
 }
 
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
@@ -267,18 +267,31 @@ static double outer_in_blocks(const struct cycles_layout *l, double n, double he
            equal_blocks(l, n, held, &far, columns, whole - near);
 }
 
+/** The layout with the rate of multiply-adds over features.  On the mesh those of a token lie one
+ *  row of tokens apart, in 16 bits a multiple of four that is none of eight, which is read at two a
+ *  cycle (SDK appendix "SIMD"). */
+static struct cycles_layout over_features(const struct cycles_layout *l)
+{
+    enum { STRIDED = 2 };
+    struct cycles_layout own = *l;
+    if (l->on_mesh && l->value < 1) own.mac = fmin(l->mac, STRIDED);
+    return own;
+}
+
 double cycles_outer(const struct cycles_layout *l, double n, double held,
                     const struct cycles_side *sent, double cols)
 {
-    const double blocks = outer_in_blocks(l, n, held, sent, cols);
-    return l->by_data ? fmin(blocks, outer_by_data(l, n, held, sent, cols)) : blocks;
+    const struct cycles_layout own = over_features(l);
+    const double blocks = outer_in_blocks(&own, n, held, sent, cols);
+    return l->by_data ? fmin(blocks, outer_by_data(&own, n, held, sent, cols)) : blocks;
 }
 
 bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
                           const struct cycles_side *sent, double cols)
 {
+    const struct cycles_layout own = over_features(l);
     return l->by_data &&
-           outer_by_data(l, n, held, sent, cols) <= outer_in_blocks(l, n, held, sent, cols);
+           outer_by_data(&own, n, held, sent, cols) <= outer_in_blocks(&own, n, held, sent, cols);
 }
 
 /** Is it the input that goes along the row? */

@@ -306,7 +306,8 @@ double cycles_gather(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
     return cycles_vectors_in(l, rows * k) +
-           shared_rows(l, rows) * (cycles_fit.take + cycles_fit.row_word * k);
+           shared_rows(l, rows) * (cycles_fit.take + cycles_fit.row_word * k) +
+           2 * l->t * l->setup_fabric;
 }
 
 /** Every row is a sum over y, to which a PE adds those of its tokens. */
@@ -314,5 +315,6 @@ double cycles_scatter(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
     return cycles_vectors_out(l, rows * k) +
-           shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k);
+           shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) +
+           2 * l->t * l->setup_fabric;
 }

@@ -39,6 +39,7 @@ enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw,
                               .seed = seed,
                               .backward = row->gradient && i % 2};
     struct programs_result r;
+    TRY(programs_arch_of(hw, &c.arch));
     kernels_sample_grid(&s, &c);
     row->shapes->sample(&s, &c);
     TRY(kernels_row_run(row, &c, &r));

@@ -84,6 +84,7 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
                               .threads = 1,
                               .seed = seed + (uint64_t)i,
                               .backward = what.backward};
+    TRY(programs_arch_of(hw, &c.arch));
     if (what.row->collective) {
         what.row->shapes->sample(&s, &c);
         c.density = sample_density(&s);

@@ -292,6 +292,7 @@ enum wsc_err kernels_wafer_pair(const struct hw *hw, int i, struct kernels_wafer
     struct subject s;
     WSC_CHECK(subject_of(i, &s), "wafer case %d of %d", i, kernels_wafer_count());
     struct programs_case c = case_of(&s, hw);
+    TRY(programs_arch_of(hw, &c.arch));
     *out = (struct kernels_wafer_pair){.kernel = s.row->name,
                                        .pass = s.strip->backward ? "backward" : "forward",
                                        .plan = s.plan->name,

@@ -243,7 +243,7 @@ static void drop_others(const struct programs_weight_gradient *w, float *host)
 {
     for (int64_t i = 0; i < w->dy.f->n; i++)
         for (int64_t j = 0; j < w->x.f->n; j++)
-            if (!programs_keeps(w->kept, i * w->ld + j)) host[i * w->ld + j] = 0;
+            if (!programs_gradient_wanted(w, i, j)) host[i * w->ld + j] = 0;
 }
 
 enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w)

@@ -245,6 +245,19 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
     return WSC_OK;
 }
 
+enum wsc_err programs_arch_of(const struct hw *hw, enum mesh_arch *arch)
+{
+    enum { WSE2_HOP = 1, WSE3_HOP = 2 };
+    const int64_t hop = hw->cluster->wafer.hop_cycles;
+    if (hop != WSE2_HOP && hop != WSE3_HOP)
+        return WSC_RAISE(WSC_CONFIG,
+                         "cluster.wafer.hop_cycles is %lld; the emulated fabrics have 1 (WSE-2) or "
+                         "2 (WSE-3)",
+                         (long long)hop);
+    *arch = hop == WSE3_HOP ? MESH_WSE3 : MESH_WSE2;
+    return WSC_OK;
+}
+
 void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch)
 {
     machine->wafer.simd_fmachs = arch == MESH_WSE3 ? 4 : 2; /* SDK appendix "SIMD" */

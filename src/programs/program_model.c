@@ -247,11 +247,6 @@ static enum wsc_err check_machine(const struct hw *hw)
                                       "side can be emulated",
                                       (long long)w->pe_cols, (long long)w->pe_rows, MAX_SIDE),
                             "--set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16");
-    if (w->hop_cycles != 1 && w->hop_cycles != 2)
-        return WSC_RAISE(WSC_CONFIG,
-                         "--numerics mesh: cluster.wafer.hop_cycles is %lld; the emulated fabrics "
-                         "have 1 (WSE-2) or 2 (WSE-3)",
-                         (long long)w->hop_cycles);
     if (w->exp_cycles < 1 || w->divide_cycles < 1 || w->exp_cycles > MAX_CYCLES ||
         w->divide_cycles > MAX_CYCLES)
         return WSC_RAISE(WSC_CONFIG,
@@ -298,9 +293,10 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
                                    bool training)
 {
     const struct hw_wafer *w = &hw->cluster->wafer;
-    const enum mesh_arch arch = w->hop_cycles == 2 ? MESH_WSE3 : MESH_WSE2;
+    enum mesh_arch arch;
     struct programs_model *k;
     *out = NULL;
+    TRY(programs_arch_of(hw, &arch));
     TRY(programs_model_check(model, training));
     TRY(check_machine(hw));
     TRY(check_lanes(w, room->lanes));

@@ -253,7 +253,7 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 static bool wants(const struct sampled *s, int i, int j)
 {
     const int out = s->w->how.by_columns ? j : i, in = s->w->how.by_columns ? i : j;
-    return programs_keeps(s->w->kept, out * s->w->ld + in);
+    return programs_gradient_wanted(s->w, out, in);
 }
 
 /* Places of column @p x, value by value, and what ends each. */

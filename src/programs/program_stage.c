@@ -446,10 +446,13 @@ enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model
     const struct cycles_side out = {.n = dy->f->n, .k = dy->f->slots};
     const double density = k->gradient_density[weight];
     const struct cycles_layout *l = programs_stage_layout(k, true);
+    const struct cycles_gradient_way how = cycles_gradient_way(l, &in, &out, density);
     for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
         struct programs_weight_gradient w = {.dy = *dy,
                                              .x = *x,
-                                             .how = cycles_gradient_way(l, &in, &out, 1),
+                                             .how = how,
+                                             .kept = how.sampled ? k->kept[weight] : NULL,
+                                             .out = repeat_of(k, weight),
                                              .room = (int64_t)l->room,
                                              .span = turn_span(k, turn),
                                              .host = gradient_taken(k, weight, turn, 0),

@@ -18,14 +18,21 @@ struct programs_weight_gradient {
     struct programs_tile dy, x;
     struct cycles_gradient_way how;
     const uint64_t *kept; /**< elements that are wanted, the others become 0; as of a matrix */
-    int64_t room;         /**< words of a PE for sums and for what is on its way */
-    float *host;          /**< of the first lane */
-    int64_t ld;           /**< elements between rows of the host's matrix */
-    int64_t lane_step;    /**< from the matrix of a lane to that of the next one */
-    int64_t first_cycle;  /**< result: the first word leaves */
+    struct programs_repeat out; /**< rows of that matrix that are several of dW */
+    int64_t room;               /**< words of a PE for sums and for what is on its way */
+    float *host;                /**< of the first lane */
+    int64_t ld;                 /**< elements between rows of the host's matrix */
+    int64_t lane_step;          /**< from the matrix of a lane to that of the next one */
+    int64_t first_cycle;        /**< result: the first word leaves */
 };
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w);
+/** Is element (@p out, @p in) of dW wanted? */
+static inline bool programs_gradient_wanted(const struct programs_weight_gradient *w, int64_t out,
+                                            int64_t in)
+{
+    return programs_keeps(w->kept, programs_repeated(&w->out, out) * w->ld + in);
+}
 /** First column of its tiles on row number @p row, and how many there are. */
 static inline int programs_gradient_first(const struct programs_grid *g,
                                           const struct programs_weight_gradient *w, int row)

@@ -331,6 +331,64 @@ TEST(numerics, mesh_counts_the_cycles_of_routing)
     json_decref(json);
 }
 
+/* Cycles of a kernel in performance.json, and those of the analytical model. */
+static void cycles_of(const char *dir, const char *kernel, const char *pass, double *simulated,
+                      double *analytical)
+{
+    char path[512];
+    *simulated = *analytical = 0;
+    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
+    json_t *json = json_load_file(path, 0, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(json);
+    size_t i;
+    const json_t *k;
+    json_array_foreach(json_object_get(json, "kernels"), i, k)
+    {
+        if (strcmp(json_string_value(json_object_get(k, "kernel")), kernel) != 0 ||
+            strcmp(json_string_value(json_object_get(k, "pass")), pass) != 0)
+            continue;
+        *simulated += (double)json_integer_value(json_object_get(k, "cycles"));
+        *analytical += (double)json_integer_value(json_object_get(k, "analytical_cycles"));
+    }
+    json_decref(json);
+}
+
+/* Few weights, whose gradients alone are computed, keys that heads share among them: the host's
+ * losses, the same bits whoever computes, fewer cycles than for all gradients. */
+TEST(numerics, mesh_trains_sparse_weights)
+{
+    static const char sparse[] =
+        "--set sparsity='{algorithm: static, sparsity: 0.97}' --set model.filter_size=64 "
+        "--set model.hidden_size=32 --set model.num_heads=2 "
+        "--set model.attention_module=multiquery_attention "
+        "--set model.extra_attention_params='{num_kv_groups: 1}'";
+    char options[512];
+    struct job_metrics host, mesh, m;
+    double some, expected, all;
+    (void)snprintf(options, sizeof options, "--numerics host --num_csx 2 %s", sparse);
+    CU_ASSERT_FATAL(train("", options, &host) != NULL);
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 2 %s", sparse);
+    const char *dir = train("", options, &mesh);
+    CU_ASSERT_FATAL(dir != NULL);
+    cycles_of(dir, "product", "weight gradient", &some, &expected);
+    T_NEAR(some / expected, 1, 0.1);
+    for (int s = 0; s < STEPS; s++) {
+        T_NEAR(strtod(mesh.step[s].loss, NULL), strtod(host.step[s].loss, NULL), 1e-5);
+        T_NEAR(strtod(mesh.step[s].grad_norm, NULL), strtod(host.step[s].grad_norm, NULL), 1e-4);
+    }
+    CU_ASSERT_FATAL(train("mpirun --quiet -n 3", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh) && job_same_times(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", sparse);
+    CU_ASSERT_FATAL(train("OMP_NUM_THREADS=2", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 2 %s %s", sparse,
+                   "--set cluster.wafer.sparse_gradient=dense");
+    dir = train("", options, &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    cycles_of(dir, "product", "weight gradient", &all, &expected);
+    CU_ASSERT(some < all);
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

@@ -6,6 +6,7 @@
 
 #include <wsc/hw.h>
 #include <wsc/kernels.h>
+#include <wsc/mem.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -62,6 +63,29 @@ TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
 TEST(kernels_pairs, and_with_loops_of_scalar_code)
 {
     compare(false, 110);
+}
+
+/* A CS-3 is emulated on a fabric of its generation, with the set-up and the ramps that its
+ * operations have; a machine of neither generation is refused. */
+TEST(kernels_pairs, wse3)
+{
+    enum { PAIRS = 88 };
+    static const char path[] = "configs/cluster/cs3.yaml";
+    char *text = NULL;
+    size_t n = 0;
+    struct errors e = {.n = 0};
+    struct hw_machine cluster;
+    const struct hw hw = {.cluster = &cluster};
+    T_OK(hw_machine_read(path, &text, &n));
+    T_OK(hw_machine_parse(&cluster, path, text, n, NULL, 0));
+    wsc_free(text);
+    T_OK(kernels_pairs(&hw, 504, PAIRS, take, &e));
+    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
+    CU_ASSERT(e.error[e.n / 2] < 0.02);
+    CU_ASSERT(e.error[e.n - 1] < 0.20);
+    cluster.wafer.hop_cycles = 3;
+    T_EQ(kernels_pairs(&hw, 504, 1, take, &e), WSC_CONFIG);
+    hw_machine_fini(&cluster);
 }
 
 /* Backward attention in 16 bits with one to three queries on a PE, where the ends of the sums of
