@@ -90,6 +90,10 @@ void cluster_destroy(struct cluster **cluster);
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
                                 bool training, struct cycles_plan *plan,
                                 struct stream_batch *batch) WSC_CHECKED;
+/** The plan for the global batch of @p input on one wafer, with as many lanes as are fastest: it
+ *  does not depend on the number of wafers. */
+enum wsc_err cluster_plan_whole(const struct cluster *c, const struct zoo_input *input,
+                                bool training, struct cycles_plan *plan) WSC_CHECKED;
 /** Give every sparse tensor its mask, unless a checkpoint brought it, and zero the weights outside;
  *  nothing without values or sparse tensors.  After weights are initialised or loaded, before the
  *  next pass; every rank calls it.  Takes no virtual time. */

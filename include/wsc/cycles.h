@@ -66,6 +66,16 @@ struct cycles_plan {
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
                                bool training, const struct model_density *densest) WSC_CHECKED;
+/** What a plan is to have. */
+struct cycles_asked {
+    int64_t micro_batch; /**< as of cycles_plan_wafer() */
+    int lanes;           /**< 0: as many as are fastest */
+};
+/** The same with as many lanes as are asked for; more than wafer.pe_cols are WSC_CONFIG. */
+enum wsc_err cycles_plan_asked(struct cycles_plan *plan, const struct hw *hw,
+                               const struct model *model, int64_t share,
+                               const struct cycles_asked *asked, bool training,
+                               const struct model_density *densest) WSC_CHECKED;
 /** Cycles of one stage for @p n_sequences sequences on a wafer, recomputation included; 0 sequences
  *  cost 0.  @p density: of the stage's matrices, NULL: dense.  Pure and cheap (microseconds).
  * Without the stage latency, which is time and not cycles. */

@@ -6,7 +6,7 @@
  *  half of the header is the table of single operations, which `wsc mesh`, `wsc validate --mesh`,
  *  the tests and the benchmarks walk.
  *
- *      TRY(kernels_create(&k, KERNELS_HOST, hw, model, max_samples, true));
+ *      TRY(kernels_create(&k, KERNELS_HOST, hw, model, &room, true));
  *      kernels_begin(k, &share, batch);
  *      for (int s = 0; s < model->n_stages; s++)
  *          TRY(kernels_forward(k, s, weights[s], &simulated));
@@ -41,12 +41,13 @@ struct kernels_simulated {
 };
 /** Activations, scratch and results of one wafer, on the host or on the mesh. */
 struct kernels;
-/** Make room for micro-batches of at most @p max_samples samples of @p model (borrowed, as @p hw).
- *  @p numerics is not KERNELS_NONE.  On the mesh a model that it cannot compute is WSC_CONFIG, and
- *  memory that does not fit a PE WSC_CAPACITY.  *@p out is NULL after an error. */
+/** Make room for micro-batches of @p model (borrowed, as @p hw) within @p room, of which the host
+ *  needs the samples alone.  @p numerics is not KERNELS_NONE.  On the mesh a model that it cannot
+ * compute is WSC_CONFIG, and memory that does not fit a PE WSC_CAPACITY.  *@p out is NULL after an
+ * error. */
 enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics,
-                            const struct hw *hw, const struct model *model, int64_t max_samples,
-                            bool training) WSC_CHECKED;
+                            const struct hw *hw, const struct model *model,
+                            const struct programs_room *room, bool training) WSC_CHECKED;
 /** Free all of it and set the handle to NULL; NULL inside is allowed. */
 void kernels_destroy(struct kernels **k);
 /** Start a micro-batch: @p batch (borrowed until the last stage) holds the samples of @p share, in

@@ -218,11 +218,19 @@ struct programs_model;
  *  normalisation or more than 16 networks a token, or is trained with dropout or smoothed labels:
  *  the mesh has no programs for these.  programs_model_create() calls it first. */
 enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
+/** What a model on the mesh has room for. */
+struct programs_room {
+    int64_t samples; /**< most sequences of a micro-batch */
+    int64_t
+        leaf_samples; /**< of a leaf; leaves are dealt to the lanes, leaf i to lane i mod lanes */
+    int lanes;        /**< side by side, pe_cols / lanes columns each; values depend on the
+                           columns of a lane, not on how many lanes there are; 0: one */
+};
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
- *  micro-batches of at most @p max_samples.  Memory that does not fit a PE is WSC_CAPACITY, said
- *  with the tensor.  *@p out is NULL after an error. */
+ *  micro-batches within @p room.  More lanes than columns are WSC_CONFIG; memory that does not fit
+ *  a PE is WSC_CAPACITY, said with the tensor.  *@p out is NULL after an error. */
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
-                                   const struct model *model, int64_t max_samples,
+                                   const struct model *model, const struct programs_room *room,
                                    bool training) WSC_CHECKED;
 /** Free all of it and set the handle to NULL; NULL inside is allowed. */
 void programs_model_destroy(struct programs_model **k);

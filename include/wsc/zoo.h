@@ -631,6 +631,9 @@ struct zoo_params {
     bool trace_hash;              /**< log weights_hash at every step */
     int64_t reduction_leaf;       /**< size of a micro-shard: consecutive samples whose gradient is
                                        computed together */
+    int64_t lanes;                /**< of a wafer, 1 to 64; CONF_AUTO: as many as are fastest; 0
+                                       (`null`): the same, but one where values come from the mesh
+                                   */
     int phase, n_phases;          /**< trainer style: which of a list of trainers, from 1; 1, 1 */
     struct conf_warning *warning; /**< owned array */
     int n_warnings;               /**< length of `warning` */

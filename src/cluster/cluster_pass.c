@@ -14,6 +14,26 @@ uint64_t cluster_seed(const struct zoo_params *params)
     return params->runconfig.seed > 0 ? (uint64_t)params->runconfig.seed : 0;
 }
 
+/* The plan of a wafer with @p share samples of the batch, which has @p lanes lanes; 0: as many as
+ * are fastest. */
+static enum wsc_err plan_share(const struct cluster *c, const struct zoo_input *input,
+                               bool training, int64_t share, int lanes, struct cycles_plan *plan)
+{
+    const int64_t sequences = model_sequences(c->model), micro = input->micro_batch_size;
+    const struct cycles_asked asked = {.micro_batch = micro > 0 ? micro * sequences : micro,
+                                       .lanes = lanes};
+    struct model_density densest;
+    const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
+    return cycles_plan_asked(plan, &c->hw, c->model, share * sequences, &asked, training,
+                             sparse ? &densest : NULL);
+}
+
+enum wsc_err cluster_plan_whole(const struct cluster *c, const struct zoo_input *input,
+                                bool training, struct cycles_plan *plan)
+{
+    return plan_share(c, input, training, input->batch_size, 0, plan);
+}
+
 enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input *input,
                                 bool training, struct cycles_plan *plan, struct stream_batch *batch)
 {
@@ -23,12 +43,9 @@ enum wsc_err cluster_plan_batch(const struct cluster *c, const struct zoo_input 
                                    .n_micro_shards = (input->batch_size + leaf - 1) / leaf,
                                    .n_micro = 1,
                                    .n_wafers = c->net->topology->n_wafers};
-    const int64_t sequences = model_sequences(c->model), asked = input->micro_batch_size;
-    const int64_t share = stream_max_samples(batch) * sequences;
-    struct model_density densest;
-    const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
-    TRY(cycles_plan_wafer(plan, &c->hw, c->model, share, asked > 0 ? asked * sequences : asked,
-                          training, sparse ? &densest : NULL));
+    const int64_t lanes = c->params->lanes;
+    TRY(plan_share(c, input, training, stream_max_samples(batch), lanes > 0 ? (int)lanes : 0,
+                   plan));
     /* A micro-batch has at least one leaf on the wafer with the largest share. */
     const int64_t n = batch->n_wafers, most_leaves = (batch->n_micro_shards + n - 1) / n;
     batch->n_micro = plan->n_micro < most_leaves ? plan->n_micro : most_leaves;

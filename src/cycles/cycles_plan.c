@@ -17,6 +17,7 @@ enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = 4 };
 struct task {
     const struct hw *hw;
     const struct model *model;
+    int lanes; /**< given by number; 0 = free */
     int64_t share;
     int64_t micro_batch; /**< given by number; 0 = free */
     bool training;
@@ -296,7 +297,7 @@ static WSC_CHECKED enum wsc_err too_large(const struct task *task)
     struct cycles_layout l;
     double least = INFINITY;
     for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
-        cycles_layout_init(&l, task->hw, task->model, 1, 1);
+        cycles_layout_init(&l, task->hw, task->model, task->lanes ? task->lanes : 1, 1);
         cycles_layout_sparse(&l, task->densest);
         struct cycles_plan_bytes b =
             cycles_plan_bytes_per_pe(&l, (enum cycles_keep)keep, task->training, false);
@@ -321,16 +322,17 @@ static bool streams_parts(const struct model *model)
 static void search(const struct task *task, struct cycles_plan *best)
 {
     int64_t cols = task->hw->cluster->wafer.pe_cols;
-    int max_lanes = cols < MAX_LANES ? (int)cols : MAX_LANES;
+    const int least = task->lanes ? task->lanes : 1;
+    const int max_lanes = task->lanes ? task->lanes : cols < MAX_LANES ? (int)cols : MAX_LANES;
     for (int keep = 0; keep < (task->training ? CYCLES_N_KEEPS : 1); keep++) {
         if (streams_parts(task->model) && !cycles_keep_rows[keep].by_part) continue;
-        for (int lanes = 1; lanes <= max_lanes; lanes++) {
+        for (int lanes = least; lanes <= max_lanes; lanes++) {
             try_plan(task, lanes, (enum cycles_keep)keep, true, best);
             if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);
         }
     }
     /* Without training there is nothing to keep, so a given size can only overflow the work. */
-    for (int lanes = 1; lanes <= max_lanes && best->lanes == 0; lanes++)
+    for (int lanes = least; lanes <= max_lanes && best->lanes == 0; lanes++)
         try_plan(task, lanes, CYCLES_KEEP_ALL, false, best);
 }
 
@@ -338,8 +340,22 @@ enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share, int64_t micro_batch,
                                bool training, const struct model_density *densest)
 {
-    const int64_t least = model_sequences(model);
-    struct task task = {hw, model, share < least ? least : share, 0, training, densest};
+    const struct cycles_asked asked = {.micro_batch = micro_batch};
+    return cycles_plan_asked(plan, hw, model, share, &asked, training, densest);
+}
+
+enum wsc_err cycles_plan_asked(struct cycles_plan *plan, const struct hw *hw,
+                               const struct model *model, int64_t share,
+                               const struct cycles_asked *asked, bool training,
+                               const struct model_density *densest)
+{
+    const int64_t least = model_sequences(model), cols = hw->cluster->wafer.pe_cols;
+    const int64_t micro_batch = asked->micro_batch;
+    struct task task = {hw, model,    asked->lanes, share < least ? least : share,
+                        0,  training, densest};
+    if (asked->lanes > cols)
+        return WSC_RAISE(WSC_CONFIG, "lanes: %d, but a wafer has %lld columns of PEs", asked->lanes,
+                         (long long)cols);
     *plan = (struct cycles_plan){0};
     if (micro_batch == CONF_NULL)
         task.micro_batch = task.share;

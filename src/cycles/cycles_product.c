@@ -163,7 +163,7 @@ static double block_cycles(const struct cycles_layout *l, double n, double held,
 {
     const double axpys = token_axpys(l, held, b);
     const double token = cols > 1 ? fmax(axpys, token_trip(l, held, b)) : axpys - 2;
-    return n * token + held * b->words * (l->lanes > 1 ? 2 : 1);
+    return n * token + held * b->words * cycles_lane_words(l);
 }
 
 /** Cycles of @p count equal blocks from @p b on, each @p columns further, on one side of the end of
@@ -178,7 +178,7 @@ static double equal_blocks(const struct cycles_layout *l, double n, double held,
     const double short_ones = fmin(count, fmax(0, steps));
     const double long_ones = count - short_ones, first = trip + short_ones * grows;
     const double tokens = short_ones * axpys + long_ones * (first + grows * (long_ones - 1) / 2);
-    return n * tokens + count * held * b->words * (l->lanes > 1 ? 2 : 1);
+    return n * tokens + count * held * b->words * cycles_lane_words(l);
 }
 
 /** Results of one row or column of dW's blocks that a PE has room for. */
@@ -238,7 +238,7 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
                             const struct cycles_side *sent, double cols)
 {
     const double relays = fmax(first_column_relays(l, held), sent->wide ? owner_rounds(l) : 0);
-    const double way = l->lanes > 1 ? 2 : 1;
+    const double way = cycles_lane_words(l);
     const double added = fmax(0, way * held / l->add - l->start / cycles_fit.chain_hidden);
     const double item = n * fmax(1, cycles_axpy_arrival(l, held)) + (n - 1) * relays + added;
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;

@@ -252,7 +252,8 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
 }
 
 /** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the
- * lowest number of a largest logit, sum of exponentials. */
+ * lowest number of a largest logit, sum of exponentials.  On the mesh two words of each token leave
+ * over the west edge, which the lanes share. */
 double cycles_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t;
@@ -261,7 +262,7 @@ double cycles_loss(const struct cycles_layout *l, double logits)
     return 4 * cycles_copy(l, l->t) + cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) +
            l->t * CYCLES_LABEL + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
            cycles_row_sum(l, l->cols, 2 * l->t) + cycles_map(l, l->t, l->exp) +
-           cycles_op(l->setup_add, l->t, l->add) + 2 * l->t;
+           cycles_op(l->setup_add, l->t, l->add) + 2 * l->t * (l->on_mesh ? l->lanes : 1);
 }
 
 /** From the exponentials that the loss left. */

@@ -87,7 +87,7 @@ static void take_value_on_mesh(const struct cycles_layout *l, double density,
 double cycles_sampled_gradient(const struct cycles_layout *l, double held,
                                const struct cycles_side *sent, double density)
 {
-    const double way = l->lanes > 1 ? 2 : 1;
+    const double way = cycles_lane_words(l);
     const double dot = 2 * l->loop + cycles_mul(l, l->t) + cycles_sum(l, l->t);
     struct cycles_loads loads = {.outputs = sent->n,
                                  .n = held,

@@ -84,12 +84,18 @@ double cycles_vectors_in(const struct cycles_layout *l, double words)
     return words > 0 ? l->rows * l->hop + l->ramp + words : 0;
 }
 
+double cycles_lane_words(const struct cycles_layout *l)
+{
+    return l->lanes > 1 && !l->on_mesh ? 2 : 1;
+}
+
 double cycles_gradient_latency(const struct cycles_layout *l)
 {
-    return l->relay * (l->rows - 1) + (l->lanes - 1) * (l->relay + l->cols * l->hop);
+    const double others = l->on_mesh ? 0 : l->lanes - 1;
+    return l->relay * (l->rows - 1) + others * (l->relay + l->cols * l->hop);
 }
 
 double cycles_vectors_out(const struct cycles_layout *l, double words)
 {
-    return words > 0 ? words * (l->lanes > 1 ? 2 : 1) + cycles_gradient_latency(l) : 0;
+    return words > 0 ? words * cycles_lane_words(l) + cycles_gradient_latency(l) : 0;
 }

@@ -12,6 +12,7 @@
 #include "job_generate.h"
 #include "job_history.h"
 #include "job_log.h"
+#include "job_mesh.h"
 #include "job_record.h"
 #include "job_same.h"
 #include "job_scoring.h"
@@ -94,20 +95,14 @@ static enum wsc_err open_outputs(struct job_state *s)
     return store_prune(rc->model_dir, 0, 0);
 }
 
-/* The mesh programs use the whole fabric as one lane and keep all activations on it; whether they
- * fit is tried before the first pass. */
-static enum wsc_err plan_mesh(struct job_state *s, struct cycles_plan *plan,
-                              const struct stream_batch *batch, bool training)
+/* How it lies on the mesh, where values come from there; whether it fits is tried before the first
+ * pass. */
+static enum wsc_err plan_mesh(struct job_state *s, const struct zoo_input *input,
+                              const struct stream_batch *batch, bool training,
+                              struct cycles_plan *plan)
 {
-    struct programs_model *k;
-    if (s->job->numerics != KERNELS_MESH) return WSC_OK;
-    plan->lanes = 1;
-    plan->spill_bytes_per_sequence = 0;
-    if (!has_local_wafer(s->cluster)) return WSC_OK;
-    TRY(programs_model_create(&k, &s->cluster->hw, s->cluster->model, stream_max_samples(batch),
-                              training));
-    programs_model_destroy(&k);
-    return WSC_OK;
+    TRY(job_mesh_plan(s, input, batch, training, true, plan));
+    return has_local_wafer(s->cluster) ? job_mesh_try(s, batch, training, plan) : WSC_OK;
 }
 
 /* Batches are cut for the wafers that are there, so that this is done again when some are lost. */
@@ -118,11 +113,11 @@ static enum wsc_err plan(struct job_state *s)
         TRY(cluster_plan_batch(s->cluster, &p->train_input, true, &s->train.plan, &s->train.batch));
         if (s->job->numerics == KERNELS_HOST)
             TRY(stream_cut_batch(s->cluster->net, &s->train.batch));
-        TRY(plan_mesh(s, &s->train.plan, &s->train.batch, true));
+        TRY(plan_mesh(s, &p->train_input, &s->train.batch, true, &s->train.plan));
     }
     if (evaluates(s)) {
         TRY(cluster_plan_batch(s->cluster, &p->eval_input, false, &s->eval.plan, &s->eval.batch));
-        TRY(plan_mesh(s, &s->eval.plan, &s->eval.batch, false));
+        TRY(plan_mesh(s, &p->eval_input, &s->eval.batch, false, &s->eval.plan));
     }
     return WSC_OK;
 }

@@ -7,6 +7,7 @@
  * next the wafers choose (wafer_generate.c); what the steps cost is added up in job_log.c. */
 #include "job_generate.h"
 #include "job_log.h"
+#include "job_mesh.h"
 #include "job_record.h"
 
 #include <wsc/data.h>
@@ -254,6 +255,7 @@ static enum wsc_err generate_from(struct job_state *s, const struct prompts *p)
                                .updates = s->at.step,
                                .values = job->values};
     TRY(cluster_plan_batch(s->cluster, &input, false, &s->eval.plan, &pass.batch));
+    TRY(job_mesh_plan(s, &input, &pass.batch, false, false, &s->eval.plan));
     pass.batch.n_micro = 1;
     TRY(check_lengths(s, p));
     TRY(check_cache(s, p));

@@ -19,8 +19,8 @@ struct kernels {
 };
 
 enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics,
-                            const struct hw *hw, const struct model *model, int64_t max_samples,
-                            bool training)
+                            const struct hw *hw, const struct model *model,
+                            const struct programs_room *room, bool training)
 {
     struct kernels *k;
     *out = NULL;
@@ -28,8 +28,8 @@ enum wsc_err kernels_create(struct kernels **out, enum kernels_numerics numerics
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     k->model = model;
     enum wsc_err rc = numerics == KERNELS_MESH
-                          ? programs_model_create(&k->mesh, hw, model, max_samples, training)
-                          : host_create(&k->host, model, max_samples, training);
+                          ? programs_model_create(&k->mesh, hw, model, room, training)
+                          : host_create(&k->host, model, room->samples, training);
     if (rc) {
         kernels_destroy(&k);
         return rc;

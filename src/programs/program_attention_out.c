@@ -77,8 +77,8 @@ static struct mesh_dsd queries_of(const struct mesh_pe *pe, const struct program
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_mix *m = ((const struct mix *)g->program)->m;
     const int tokens = programs_tokens(g, mesh_y(pe));
-    return programs_matrix(programs_at(g, t, 0, m->sample * tokens), t->f->count[mesh_x(pe)],
-                           tokens, g->pitch);
+    return programs_matrix(programs_at(g, t, 0, m->sample * tokens),
+                           t->f->count[programs_column_of(pe)], tokens, g->pitch);
 }
 
 static enum wsc_err clear_sums(struct mesh_pe *pe)
@@ -127,8 +127,10 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
     const struct mix *x = g->program;
     const struct programs_mix *m = x->m;
     const struct programs_features *f = m->rows.f;
-    const int at = programs_index(g, pe), y = mesh_y(pe), key = g->item[at] / f->count[mesh_x(pe)];
-    const int slot = g->item[at]++ % f->count[mesh_x(pe)], n = programs_queries(g, y, key);
+    const int at = programs_index(g, pe), y = mesh_y(pe),
+              key = g->item[at] / f->count[programs_column_of(pe)];
+    const int slot = g->item[at]++ % f->count[programs_column_of(pe)],
+              n = programs_queries(g, y, key);
     const int first = (m->sample + 1) * programs_tokens(g, y) - n;
     if (n) {
         const int head = f->group_cols > 1 ? 0 : slot / f->head_dim;
@@ -139,7 +141,7 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
         TRY(mesh_wait(pe, g->loop_cycles));
         TRY(mesh_mac(pe, programs_code(m->rows.half, MESH_FMACS), out, out, row, mesh_bits(value)));
     }
-    return slot + 1 == f->count[mesh_x(pe)] ? end_key(pe, key) : WSC_OK;
+    return slot + 1 == f->count[programs_column_of(pe)] ? end_key(pe, key) : WSC_OK;
 }
 
 /* ---- values that start their AXPYs ----------------------------------------------------------- */
@@ -151,9 +153,10 @@ static enum wsc_err bind_head(struct mesh_pe *pe, int i)
     const struct mix *x = g->program;
     const struct programs_mix *m = x->m;
     const struct programs_features *f = m->rows.f;
-    const int heads = programs_heads_on(f, mesh_x(pe)), key = i / heads, head = i % heads;
+    const int heads = programs_heads_on(f, programs_column_of(pe)), key = i / heads,
+              head = i % heads;
     const int y = mesh_y(pe), n = programs_queries(g, y, key);
-    const int slots = f->count[mesh_x(pe)] / heads;
+    const int slots = f->count[programs_column_of(pe)] / heads;
     struct mesh_dsd row = mesh_mem(row_at(g, x, y, n), n);
     const int first = (m->sample + 1) * programs_tokens(g, y) - n;
     const int scores = programs_score_at(g, m->scores, key * f->heads_per_pe + head, y, key);
@@ -176,7 +179,8 @@ static enum wsc_err await_item(struct mesh_pe *pe)
     const struct programs_grid *g = programs_grid_of(pe);
     const struct mix *x = g->program;
     const struct programs_features *f = x->m->rows.f;
-    const int i = g->item[programs_index(g, pe)], key = i / programs_heads_on(f, mesh_x(pe));
+    const int i = g->item[programs_index(g, pe)],
+              key = i / programs_heads_on(f, programs_column_of(pe));
     if (key == g->T) return round_output(pe);
     const int n = programs_queries(g, mesh_y(pe), key);
     return n && f->group_cols > 1 ? issue_receive(pe, n) : bind_head(pe, i);
@@ -217,14 +221,14 @@ enum wsc_err programs_run_mix(struct programs_grid *g, const struct programs_mix
 {
     const struct programs_features *f = m->rows.f;
     struct mix x = {.m = m, .sent = {f, m->scores, &score_gather, m->rows.half}, .sum = m->out};
-    TRY(programs_begin(g, &x));
+    TRY(programs_begin(g, &x, m->sample));
     TRY(programs_reserve_words(g, g->pitch + 1, PROGRAMS_BANK_TOKENS, "a row of scores", &x.row));
     if (m->out.half) TRY(programs_reserve_sums(g, &x.sum, m->out.f, "sums of the output"));
     TRY(programs_route_keys(g, f, send_values, g->by_data ? NULL : on_value));
     if (f->group_cols > 1) TRY(programs_route_scores(g, &x.sent, send_scores));
-    for (int c = 0; c < g->w; c++) {
+    for (int c = 0; c < programs_columns(g); c++) {
         const struct mesh_rect column = {c, 0, 1, g->h};
-        if (!f->count[c]) continue;
+        if (!f->count[c % g->w]) continue;
         TRY(mesh_task(g->m, column, PROGRAMS_TASK_READY, g->by_data ? received_item : received,
                       MESH_HIGH));
         TRY(mesh_task(g->m, column, PROGRAMS_TASK_ITEM, on_item, MESH_HIGH));

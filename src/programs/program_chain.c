@@ -33,8 +33,9 @@ enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int q
 {
     const struct mesh_route down = {.rx = MESH_NORTH, .tx = MESH_RAMP | MESH_SOUTH};
     const struct mesh_route end = {.rx = MESH_NORTH, .tx = MESH_RAMP};
-    if (g->h > 1) TRY(mesh_route(g->m, (struct mesh_rect){0, 0, g->w, g->h - 1}, colour, &down));
-    TRY(mesh_route(g->m, (struct mesh_rect){0, g->h - 1, g->w, 1}, colour, &end));
+    const int w = programs_columns(g);
+    if (g->h > 1) TRY(mesh_route(g->m, (struct mesh_rect){0, 0, w, g->h - 1}, colour, &down));
+    TRY(mesh_route(g->m, (struct mesh_rect){0, g->h - 1, w, 1}, colour, &end));
     return mesh_input_queue(g->m, programs_all(g), queue, colour);
 }
 
@@ -165,7 +166,8 @@ static struct mesh_dsd keys_in_turns(const struct programs_grid *g, int at, int 
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample)
 {
     const struct programs_grid *g = programs_grid_of(pe);
-    const int y = mesh_y(pe), tokens = programs_tokens(g, y), count = tile->f->count[mesh_x(pe)];
+    const int y = mesh_y(pe), tokens = programs_tokens(g, y),
+              count = tile->f->count[programs_column_of(pe)];
     const int turns = g->key_step, longer = tokens % turns, n = tokens / turns;
     const int first = sample * tokens;
     const struct programs_gather_send s = {
@@ -185,10 +187,10 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
 enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
                                  mesh_task_fn send, mesh_task_fn on_scalar)
 {
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line line = programs_column(g, x);
         const struct mesh_rect column = {x, 0, 1, g->h};
-        if (!f->count[x]) continue;
+        if (!f->count[x % g->w]) continue;
         TRY(programs_route_gather(g, &line, &key_gather));
         if (on_scalar)
             TRY(mesh_data_task(g->m, column, PROGRAMS_COLOUR_SCALARS, on_scalar, MESH_LOW));

@@ -17,11 +17,13 @@ static inline struct programs_line programs_column(const struct programs_grid *g
 {
     return (struct programs_line){x, 0, 0, 1, g->h};
 }
-static inline struct programs_line programs_row(int y, int x, int n)
+/** @p n columns of row number @p row from column @p x of its lane on. */
+static inline struct programs_line programs_row(const struct programs_grid *g, int row, int x,
+                                                int n)
 {
-    return (struct programs_line){x, y, 1, 0, n};
+    return (struct programs_line){row / g->h * g->w + x, programs_y(g, row), 1, 0, n};
 }
-/** From the north edge down all columns to every PE. */
+/** From the north edge down all columns at work to every PE. */
 enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int queue);
 /** Own words of each position in order, collected at position 0 on @p gather and from there to all
  *  positions, itself included, on @p colour. */
@@ -52,15 +54,22 @@ enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *
  */
 enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
                                  mesh_task_fn send, mesh_task_fn on_scalar);
-/** Columns of head @p i on row @p y. */
-static inline struct programs_line programs_head_line(const struct programs_features *f, int i,
-                                                      int y)
-{
-    return programs_row(y, i * f->group_cols, f->group_cols);
-}
-static inline int programs_n_head_lines(const struct programs_features *f)
+/** Groups of columns that heads have on a row. */
+static inline int programs_head_groups(const struct programs_features *f)
 {
     return (f->n / f->head_dim + f->heads_per_pe - 1) / f->heads_per_pe;
+}
+/** Lines of heads on all rows at work, and number @p i of them. */
+static inline int programs_n_head_lines(const struct programs_grid *g,
+                                        const struct programs_features *f)
+{
+    return programs_head_groups(f) * programs_rows(g);
+}
+static inline struct programs_line programs_head_line(const struct programs_grid *g,
+                                                      const struct programs_features *f, int i)
+{
+    const int group = i / programs_rows(g), row = i % programs_rows(g);
+    return programs_row(g, row, group * f->group_cols, f->group_cols);
 }
 
 /** Sums along a line: each PE receives, adds its own and sends on.  Four colours: @p colour and

@@ -37,7 +37,8 @@ enum wsc_err programs_reserve_choice(struct programs_model *k, struct programs_c
                                &c->vectors));
     TRY(programs_reserve_words(g, (int64_t)programs_n_slots(k) * g->pitch, PROGRAMS_BANK_TOKENS,
                                "places of tokens", &c->places));
-    TRY_NEW(c->start, WSC_MEM_KERNELS, g->h * model_n_ffns(k->model) * (g->max_samples + 1));
+    TRY_NEW(c->start, WSC_MEM_KERNELS,
+            (int64_t)g->lanes * g->h * model_n_ffns(k->model) * (g->max_samples + 1));
     return WSC_OK;
 }
 
@@ -52,7 +53,7 @@ static enum wsc_err reserve_gradients(struct programs_model *k)
     TRY(programs_reserve_words(g, most_places(k) + 1, PROGRAMS_BANK_TOKENS,
                                "gradients of the weights of places", &e->dweights));
     TRY_NEW(e->balance, WSC_MEM_KERNELS,
-            (2 * k->model->L * g->max_samples + 1) * k->model->experts);
+            (2 * k->model->L * k->max_samples + g->lanes) * k->model->experts);
     return WSC_OK;
 }
 
@@ -70,7 +71,7 @@ enum wsc_err programs_reserve_experts(struct programs_model *k)
                                &e->weights));
     TRY(programs_reserve_words(g, vectors * g->pitch, PROGRAMS_BANK_TOKENS, "scratch of the router",
                                &e->tokens));
-    TRY_NEW(e->columns, WSC_MEM_KERNELS, 4 * (int64_t)g->h);
+    TRY_NEW(e->columns, WSC_MEM_KERNELS, 4 * (int64_t)g->lanes * g->h);
     return k->training ? reserve_gradients(k) : WSC_OK;
 }
 

@@ -61,11 +61,10 @@ static inline int programs_place_at(const struct programs_model *k, const struct
     return c->places + 4 * (slot * k->grid.pitch + token);
 }
 /** Sums over the tokens of the loss mask for each expert: of what selects it (0), of choices (1),
- *  of layer @p l and sample @p sample. */
+ *  of layer @p l and sample @p sample of the micro-batch. */
 static inline float *programs_balance_of(const struct programs_model *k, int64_t l, int64_t sample,
                                          int which)
 {
-    const int64_t samples = k->grid.max_samples;
-    return k->experts.balance + ((l * samples + sample) * 2 + which) * k->model->experts;
+    return k->experts.balance + ((l * k->max_samples + sample) * 2 + which) * k->model->experts;
 }
 #endif

@@ -41,16 +41,16 @@ static const struct columns *columns_of(const struct mesh_pe *pe)
 
 /* ---- one PE's part --------------------------------------------------------------------------- */
 
-static int first_token(const struct columns *c, int y)
+static int first_token(const struct columns *c, int row)
 {
-    if (c->w) return programs_gradient_first(c->g, c->w, y);
-    return programs_tokens(c->g, y) * c->k->sample;
+    if (c->w) return programs_gradient_first(c->g, c->w, row);
+    return programs_tokens(c->g, row) * c->k->sample;
 }
 
-/* Tokens of row @p y, which are the numbers of a value that its PEs send. */
-static int tokens_of(const struct columns *c, int y)
+/* Tokens of row @p row, which are the numbers of a value that its PEs send. */
+static int tokens_of(const struct columns *c, int row)
 {
-    return c->w ? programs_gradient_tokens(c->g, c->w, y) : programs_tokens(c->g, y);
+    return c->w ? programs_gradient_tokens(c->g, c->w, row) : programs_tokens(c->g, row);
 }
 
 /* Heads of a PE follow each other, each with all its keys. */
@@ -67,7 +67,7 @@ static int values_of(const struct columns *c)
 static int items(const struct mesh_pe *pe)
 {
     const struct columns *c = columns_of(pe);
-    return values_of(c) * heads_of(c, mesh_x(pe));
+    return values_of(c) * heads_of(c, programs_column_of(pe));
 }
 
 /* Features of item @p i that the PE holds, and the first of them. */
@@ -82,14 +82,14 @@ static int held_of(const struct columns *c, int x, int i, int *slot)
 static bool item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
 {
     const struct columns *c = columns_of(pe);
-    const int y = mesh_y(pe), tokens = tokens_of(c, y);
-    int slot, held = held_of(c, mesh_x(pe), i, &slot);
+    const int row = programs_row_of(pe), tokens = tokens_of(c, row);
+    int slot, held = held_of(c, programs_column_of(pe), i, &slot);
     if (!tokens) return false;
     t->code = (uint8_t)programs_code(c->held.half, MESH_FMACS);
     t->colour = value_gather.colour;
     t->n = tokens;
     t->sums = mesh_mem(c->acc[i % c->n_acc], held);
-    t->vectors = mesh_mem_strided(programs_at(c->g, &c->held, slot, first_token(c, y)), held,
+    t->vectors = mesh_mem_strided(programs_at(c->g, &c->held, slot, first_token(c, row)), held,
                                   programs_pitch(c->g, &c->held));
     t->vectors_step = 1;
     return true;
@@ -109,7 +109,7 @@ static void to_key(const struct columns *c, int key, int slot, struct programs_s
 static bool sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *s)
 {
     const struct columns *c = columns_of(pe);
-    int slot, held = held_of(c, mesh_x(pe), i, &slot);
+    int slot, held = held_of(c, programs_column_of(pe), i, &slot);
     if (!held) return false;
     s->chain = &programs_line_chain;
     s->code = MESH_FADDS;
@@ -125,13 +125,13 @@ static bool sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *
 /* ---- sending --------------------------------------------------------------------------------- */
 
 /* Numbers of the PE's own values, value by value: features of a tile, or rows of scores. */
-static struct mesh_dsd own_values(const struct columns *c, int x, int y)
+static struct mesh_dsd own_values(const struct columns *c, int x, int row)
 {
     const struct programs_grid *g = c->g;
-    const int tokens = tokens_of(c, y);
+    const int tokens = tokens_of(c, row);
     if (c->w)
-        return programs_matrix(programs_at(g, &c->sent, 0, first_token(c, y)), c->sent.f->count[x],
-                               tokens, programs_pitch(g, &c->sent));
+        return programs_matrix(programs_at(g, &c->sent, 0, first_token(c, row)),
+                               c->sent.f->count[x], tokens, programs_pitch(g, &c->sent));
     const struct programs_features *f = c->held.f;
     const int heads = f->heads_per_pe, position = x % f->group_cols;
     struct mesh_dsd d = programs_matrix(c->k->scores, heads_of(c, x), tokens, g->tokens);
@@ -146,21 +146,21 @@ static struct mesh_dsd own_values(const struct columns *c, int x, int y)
 static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct columns *c = columns_of(pe);
-    const int x = mesh_x(pe), y = mesh_y(pe);
+    const int x = programs_column_of(pe), row = programs_row_of(pe);
     const struct programs_features *f = c->held.f;
     const int line = c->w ? c->g->w : f->group_cols;
     struct programs_gather_send s = {.gather = &value_gather,
                                      .position = x % line,
                                      .n = line,
                                      .task = PROGRAMS_TASK_SEND,
-                                     .own = {own_values(c, x, y)},
+                                     .own = {own_values(c, x, row)},
                                      .own_move = programs_code(c->held.half, MESH_FMOVS),
                                      .move = programs_code(c->held.half, MESH_FMOVS)};
     (void)data;
     if (c->k && c->held.half) s.own_move = MESH_FS2H;
     const int own = c->w ? s.own[0].len[0] : s.own[0].len[1];
-    s.others = programs_matrix(0, values_of(c) - own, tokens_of(c, y), 1);
-    if (!tokens_of(c, y)) return WSC_OK;
+    s.others = programs_matrix(0, values_of(c) - own, tokens_of(c, row), 1);
+    if (!tokens_of(c, row)) return WSC_OK;
     return programs_gather_step(pe, &s);
 }
 
@@ -179,14 +179,14 @@ static enum wsc_err route_line(struct columns *c, const struct programs_line *li
 static enum wsc_err begin(struct columns *c)
 {
     struct programs_grid *g = c->g;
-    TRY(programs_begin(g, c));
+    TRY(programs_begin(g, c, c->w ? c->w->first_sample : c->k->sample));
     c->n_acc = g->accumulators;
     for (int i = 0; i < c->n_acc; i++)
         TRY(programs_reserve_words(g, c->held.f->slots, PROGRAMS_BANK_TOKENS, "sums of a value",
                                    &c->acc[i]));
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line column = programs_column(g, x);
-        if (c->held.f->count[x])
+        if (c->held.f->count[x % g->w])
             TRY(programs_route_chain(g, &column, &programs_line_chain, c->w != NULL));
     }
     c->trigger = (struct programs_trigger){
@@ -195,18 +195,19 @@ static enum wsc_err begin(struct columns *c)
     return WSC_OK;
 }
 
-/* Words of the edge to the host's matrix: value after value, the features of the column. */
-static void store_gradient(const struct columns *c)
+/* Words of the edge to the host's matrix of a lane: value after value, the features of the column.
+ */
+static void store_gradient(const struct columns *c, int lane)
 {
     const struct programs_weight_gradient *w = c->w;
     const struct programs_features *f = c->held.f;
+    float *host = w->host + lane * w->lane_step;
     for (int x = 0, before = 0; x < c->g->w; before += f->count[x++]) {
-        const uint32_t *word = programs_edge_column(&c->edge, x);
+        const uint32_t *word = programs_edge_column(&c->edge, lane * c->g->w + x);
         for (int i = 0; i < c->sent.f->n * f->count[x]; i++) {
             const int64_t s = c->sent.f->order[i / f->count[x]];
             const int64_t h = f->order[before + i % f->count[x]];
-            w->host[w->how.by_columns ? h * w->ld + s : s * w->ld + h] =
-                programs_number_of(word[i]);
+            host[w->how.by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
         }
     }
 }
@@ -216,12 +217,13 @@ static enum wsc_err run_gradient(struct columns *c)
     struct programs_grid *g = c->g;
     TRY(begin(c));
     TRY(programs_edge_take_rows(g, &c->edge, c->held.f, c->sent.f->n));
-    for (int y = 0; y < g->h; y++) {
-        const struct programs_line row = programs_row(y, 0, g->w);
+    for (int i = 0; i < programs_rows(g); i++) {
+        const struct programs_line row = programs_row(g, i, 0, g->w);
         TRY(route_line(c, &row));
     }
     TRY(programs_run(g));
-    store_gradient(c);
+    for (int lane = 0; lane < g->active; lane++)
+        store_gradient(c, lane);
     return WSC_OK;
 }
 
@@ -237,11 +239,11 @@ static enum wsc_err sum_by_columns(struct programs_grid *g, struct programs_weig
 }
 
 /* What nobody wants: the edge drops it. */
-static void drop_others(struct programs_weight_gradient *w)
+static void drop_others(const struct programs_weight_gradient *w, float *host)
 {
     for (int64_t i = 0; i < w->dy.f->n; i++)
         for (int64_t j = 0; j < w->x.f->n; j++)
-            if (!programs_gradient_wanted(w, i, j)) w->host[i * w->ld + j] = 0;
+            if (!programs_gradient_wanted(w, i, j)) host[i * w->ld + j] = 0;
 }
 
 enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weight_gradient *w)
@@ -252,7 +254,8 @@ enum wsc_err programs_sum_weights(struct programs_grid *g, struct programs_weigh
         TRY(sum_by_columns(g, w));
     else
         TRY(programs_run_weight_gradient(g, w));
-    if (w->kept) drop_others(w);
+    for (int lane = 0; lane < g->active && w->kept; lane++)
+        drop_others(w, w->host + lane * w->lane_step);
     return WSC_OK;
 }
 
@@ -262,8 +265,8 @@ enum wsc_err programs_sum_keys(struct programs_grid *g, const struct programs_ke
     struct columns c = {.g = g, .k = k, .held = k->rows};
     const struct programs_features *f = k->rows.f;
     TRY(begin(&c));
-    for (int i = 0; i < programs_n_head_lines(f) * g->h; i++) {
-        const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
+    for (int i = 0; i < programs_n_head_lines(g, f); i++) {
+        const struct programs_line line = programs_head_line(g, f, i);
         TRY(route_line(&c, &line));
     }
     return programs_run(g);

@@ -9,6 +9,7 @@
 
 #include <wsc/mem.h>
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,11 +25,11 @@ struct embed {
     const struct programs_grid *g;
     const struct programs_table *t;
     struct entry *entry;         /* owned, by row of PEs */
-    int *first;                  /* owned, h + 1 */
+    int *first;                  /* owned, of each row of all lanes, and the end */
     int word;                    /* address: a row of the table, or of its gradient */
     struct mesh_wavelet *source; /* owned */
     uint32_t *words;             /* owned */
-    struct mesh_output *out;     /* owned, of each column */
+    struct mesh_output *out;     /* owned, of each column of all lanes */
     bool half;                   /* of what streams in */
 };
 
@@ -54,26 +55,26 @@ static enum wsc_err sort_tokens(struct embed *e)
 {
     const struct programs_grid *g = e->g;
     const struct programs_table *t = e->t;
-    TRY_NEW(e->entry, WSC_MEM_KERNELS, t->n_samples * g->T);
-    TRY_NEW(e->first, WSC_MEM_KERNELS, g->h + 1);
-    for (int y = 0; y < g->h; y++) {
-        const int tokens = programs_tokens(g, y), n = t->n_samples * tokens;
-        struct entry *at = e->entry + e->first[y];
+    TRY_NEW(e->entry, WSC_MEM_KERNELS, (int64_t)g->lanes * t->n_samples * g->T);
+    TRY_NEW(e->first, WSC_MEM_KERNELS, (int64_t)g->lanes * g->h + 1);
+    for (int row = 0; row < g->lanes * g->h; row++) {
+        const int tokens = programs_tokens(g, row), before = t->first_sample * tokens;
+        const int n = programs_samples(g, row, t->first_sample, t->n_samples) * tokens;
+        struct entry *at = e->entry + e->first[row];
         for (int i = 0; i < n; i++) {
-            const int sample = t->first_sample + i / tokens;
-            const int64_t token = sample * g->T + (int64_t)(i % tokens) * g->h + y;
-            at[i] = (struct entry){t->row_of_token[token], sample * tokens + i % tokens};
+            const int64_t token = programs_token_at(g, row, before + i);
+            at[i] = (struct entry){t->row_of_token[token], before + i};
         }
         qsort(at, (size_t)n, sizeof *at, by_row);
-        e->first[y + 1] = e->first[y] + n;
+        e->first[row + 1] = e->first[row] + n;
     }
     return WSC_OK;
 }
 
 /* The next token of the PE, NULL after the last one. */
-static const struct entry *next_entry(const struct embed *e, int y, int taken)
+static const struct entry *next_entry(const struct embed *e, int row, int taken)
 {
-    return e->first[y] + taken < e->first[y + 1] ? &e->entry[e->first[y] + taken] : NULL;
+    return e->first[row] + taken < e->first[row + 1] ? &e->entry[e->first[row] + taken] : NULL;
 }
 
 /* The features of a token on this PE. */
@@ -96,9 +97,9 @@ static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int row
 }
 
 /* True when the token after this one wants the same row. */
-static bool is_shared(const struct embed *e, int y, int taken)
+static bool is_shared(const struct embed *e, int row, int taken)
 {
-    const struct entry *token = next_entry(e, y, taken), *next = next_entry(e, y, taken + 1);
+    const struct entry *token = next_entry(e, row, taken), *next = next_entry(e, row, taken + 1);
     return token && next && next->row == token->row;
 }
 
@@ -117,9 +118,9 @@ static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct m
 }
 
 /* What goes straight to its token is not scaled when it is added. */
-static bool goes_to_token(const struct embed *e, int y, int taken)
+static bool goes_to_token(const struct embed *e, int row, int taken)
 {
-    return !is_shared(e, y, taken) && !(e->t->add && e->t->scale != 1);
+    return !is_shared(e, row, taken) && !(e->t->add && e->t->scale != 1);
 }
 
 /* One token, or the rows after the last one. */
@@ -127,8 +128,9 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct embed *e = g->program;
-    const int at = programs_index(g, pe), count = e->t->x.f->count[mesh_x(pe)];
-    const struct entry *token = next_entry(e, mesh_y(pe), g->item[at]);
+    const int at = programs_index(g, pe), row_number = programs_row_of(pe);
+    const int count = e->t->x.f->count[programs_column_of(pe)];
+    const struct entry *token = next_entry(e, row_number, g->item[at]);
     const int until = token ? token->row : (int)e->t->rows;
     (void)data;
     if (!count) return WSC_OK;
@@ -136,7 +138,7 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     if (!token) return WSC_OK;
     const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
     const bool first = g->sub[at] <= until;
-    const bool straight = first && goes_to_token(e, mesh_y(pe), g->item[at]);
+    const bool straight = first && goes_to_token(e, row_number, g->item[at]);
     g->sub[at] = until + 1;
     g->item[at]++;
     if (straight) {
@@ -152,17 +154,17 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
 }
 
 /* The whole table, row by row, each column its features. */
-static enum wsc_err stream_table(struct embed *e, const float *table)
+static enum wsc_err stream_table(struct embed *e, struct programs_grid *g, const float *table)
 {
     const struct programs_features *f = e->t->x.f;
     TRY_NEW(e->source, WSC_MEM_KERNELS, e->t->rows * f->n);
     struct mesh_wavelet *to = e->source;
-    for (int x = 0, before = 0; x < e->g->w; before += f->count[x++]) {
+    for (int x = 0, before = 0; x < g->w; before += f->count[x++]) {
         const int64_t n = e->t->rows * f->count[x];
         for (int64_t i = 0; i < n; i++)
             to[i].data = programs_word(
-                e->g, e->half, table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]]);
-        if (n) TRY(mesh_edge_source(e->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, to, n));
+                g, e->half, table[i / f->count[x] * f->n + f->order[before + i % f->count[x]]]);
+        if (n) TRY(programs_feed(g, x, PROGRAMS_COLOUR_SCALARS, to, n));
         to += n;
     }
     return WSC_OK;
@@ -172,11 +174,11 @@ static enum wsc_err stream_table(struct embed *e, const float *table)
 static enum wsc_err gather(struct embed *e, struct programs_grid *g, const float *table)
 {
     TRY(sort_tokens(e));
-    TRY(programs_begin(g, e));
+    TRY(programs_begin(g, e, e->t->first_sample));
     TRY(programs_reserve_words(g, e->t->x.f->slots, PROGRAMS_BANK_TOKENS, "a row of the table",
                                &e->word));
     TRY(programs_route_from_edge(g, PROGRAMS_COLOUR_SCALARS, PROGRAMS_IN_SCALARS));
-    TRY(stream_table(e, table));
+    TRY(stream_table(e, g, table));
     TRY(programs_main(g, take));
     return programs_run(g);
 }
@@ -196,7 +198,7 @@ enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct pro
 static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int rows,
                               struct mesh_dsd mine, bool half)
 {
-    const int count = e->t->x.f->count[mesh_x(pe)];
+    const int count = e->t->x.f->count[programs_column_of(pe)];
     const struct programs_sum sum = {.chain = &programs_edge_chain,
                                      .code = MESH_FADDS,
                                      .position = mesh_y(pe),
@@ -209,11 +211,11 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
 }
 
 /* The only token of its row adds its gradient as the row passes. */
-static bool goes_straight(const struct embed *e, int y, int taken)
+static bool goes_straight(const struct embed *e, int row, int taken)
 {
-    const struct entry *token = next_entry(e, y, taken);
-    const struct entry *before = taken ? next_entry(e, y, taken - 1) : NULL;
-    return e->t->scale == 1 && !is_shared(e, y, taken) && (!before || before->row != token->row);
+    const struct entry *token = next_entry(e, row, taken);
+    const struct entry *before = taken ? next_entry(e, row, taken - 1) : NULL;
+    return e->t->scale == 1 && !is_shared(e, row, taken) && (!before || before->row != token->row);
 }
 
 /* Tokens of one row of the table are added up, some at a time, then the row passes. */
@@ -221,9 +223,10 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct embed *e = g->program;
-    const int at = programs_index(g, pe), y = mesh_y(pe), count = e->t->x.f->count[mesh_x(pe)];
-    const struct entry *token = next_entry(e, y, g->item[at]);
-    const struct entry *before = g->item[at] ? next_entry(e, y, g->item[at] - 1) : NULL;
+    const int at = programs_index(g, pe), row = programs_row_of(pe);
+    const int count = e->t->x.f->count[programs_column_of(pe)];
+    const struct entry *token = next_entry(e, row, g->item[at]);
+    const struct entry *before = g->item[at] ? next_entry(e, row, g->item[at] - 1) : NULL;
     const struct mesh_dsd sum = mesh_mem(e->word, count);
     const bool same = token && before && token->row == before->row;
     (void)data;
@@ -238,7 +241,7 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     if (!token) return WSC_OK;
     g->sub[at] = token->row;
     struct mesh_dsd dx = column_of(e, token->token, count);
-    if (goes_straight(e, y, g->item[at]++)) {
+    if (goes_straight(e, row, g->item[at]++)) {
         const int stride = dx.stride[0];
         dx = programs_matrix(dx.address, 1, count, 0);
         dx.stride[1] = (int16_t)stride;
@@ -256,12 +259,12 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
 static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
 {
     const struct programs_features *f = e->t->x.f;
-    TRY_NEW(e->words, WSC_MEM_KERNELS, e->t->rows * f->n);
-    TRY_NEW(e->out, WSC_MEM_KERNELS, g->w);
+    TRY_NEW(e->words, WSC_MEM_KERNELS, g->active * e->t->rows * f->n);
+    TRY_NEW(e->out, WSC_MEM_KERNELS, programs_columns(g));
     uint32_t *words = e->words;
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line column = programs_column(g, x);
-        const int64_t n = e->t->rows * f->count[x];
+        const int64_t n = e->t->rows * f->count[x % g->w];
         e->out[x] = (struct mesh_output){.word = words, .capacity = n};
         words += n;
         TRY(programs_route_chain(g, &column, &programs_edge_chain, true));
@@ -270,20 +273,21 @@ static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
     return WSC_OK;
 }
 
-/* Words of the edge to the gradient (rows, features). */
-static void store_rows(const struct embed *e, float *grad)
+/* Words of a lane's part of the edge to its gradient (rows, features). */
+static void store_rows(const struct embed *e, int lane, float *grad)
 {
     const struct programs_features *f = e->t->x.f;
+    const struct mesh_output *out = e->out + (ptrdiff_t)lane * e->g->w;
     for (int x = 0, before = 0; x < e->g->w; before += f->count[x++])
-        for (int64_t i = 0; i < e->out[x].n; i++)
+        for (int64_t i = 0; i < out[x].n; i++)
             memcpy(&grad[i / f->count[x] * f->n + f->order[before + i % f->count[x]]],
-                   &e->out[x].word[i], sizeof *grad);
+                   &out[x].word[i], sizeof *grad);
 }
 
 static enum wsc_err scatter(struct embed *e, struct programs_grid *g)
 {
     TRY(sort_tokens(e));
-    TRY(programs_begin(g, e));
+    TRY(programs_begin(g, e, e->t->first_sample));
     TRY(programs_reserve_words(g, e->t->x.f->slots, PROGRAMS_BANK_TOKENS,
                                "a row of the table's gradient", &e->word));
     TRY(sinks(e, g));
@@ -297,7 +301,8 @@ enum wsc_err programs_run_table_scatter(struct programs_grid *g, struct programs
     struct embed e = {.g = g, .t = t, .half = t->x.half};
     enum wsc_err rc = scatter(&e, g);
     if (!rc && e.out) {
-        store_rows(&e, grad);
+        for (int lane = 0; lane < g->active; lane++)
+            store_rows(&e, lane, grad + lane * t->lane_step);
         t->first_cycle = e.out[0].first_cycle;
     }
     embed_fini(&e);

@@ -13,16 +13,17 @@
 struct programs_table {
     struct programs_tile x;
     int64_t rows;
-    const int32_t *row_of_token; /**< (samples, T) */
+    const int32_t *row_of_token; /**< (samples of the micro-batch, T) */
     float scale;
-    bool add; /**< to x; otherwise x is written */
-    int first_sample, n_samples;
-    int64_t first_cycle; /**< result of programs_run_table_scatter: the first word leaves */
+    bool add;                    /**< to x; otherwise x is written */
+    int first_sample, n_samples; /**< of each lane */
+    int64_t lane_step;           /**< from the gradient of a lane to that of the next one */
+    int64_t first_cycle;         /**< result of programs_run_table_scatter: the first word leaves */
 };
 /** @p table: (rows, features) row-major. */
 enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct programs_table *t,
                                        const float *table);
-/** Sums of @p x over the tokens of each row, to @p grad (rows, features). */
+/** Sums of @p x over the tokens of each row, to @p grad (rows, features), of the first lane. */
 enum wsc_err programs_run_table_scatter(struct programs_grid *g, struct programs_table *t,
                                         float *grad);
 #endif

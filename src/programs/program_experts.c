@@ -42,7 +42,7 @@ static enum wsc_err each_place(struct mesh_pe *pe, const struct moved *m, move_f
 {
     const struct programs_model *k = m->k;
     const struct programs_grid *g = &k->grid;
-    const int count = k->hidden.count[mesh_x(pe)], i = programs_script_token(pe);
+    const int count = k->hidden.count[programs_column_of(pe)], i = programs_script_token(pe);
     if (!count) return WSC_OK;
     TRY(mesh_wait(pe, (int64_t)programs_n_slots(k) * CYCLES_LABEL));
     for (int slot = 0; slot < programs_n_slots(k); slot++) {
@@ -118,7 +118,7 @@ static enum wsc_err place_weights(struct mesh_pe *pe, const struct programs_scri
     } one = {1};
     const struct moved *m = s->data;
     const struct programs_model *k = m->k;
-    const int n = programs_row_tokens(&k->grid, mesh_y(pe)), slots = programs_n_slots(k);
+    const int n = programs_row_tokens(&k->grid, programs_row_of(pe)), slots = programs_n_slots(k);
     (void)step;
     for (int i = 0; i < n * slots; i++) {
         const int slot = i % slots, token = i / slots;

@@ -177,32 +177,67 @@ static enum wsc_err note_registers(struct programs_grid *g)
     return mesh_note(g->m, g->items, sizeof *g->items);
 }
 
+/* PEs of all lanes; columns that are left over do nothing. */
+static int64_t n_pes(const struct programs_grid *g)
+{
+    return (int64_t)g->lanes * g->w * g->h;
+}
+
+static struct mesh_rect all_lanes(const struct programs_grid *g)
+{
+    return (struct mesh_rect){0, 0, g->lanes * g->w, g->h};
+}
+
+/* Lanes with more than @p n samples come first. */
+static int lanes_beyond(const struct programs_grid *g, int n)
+{
+    int lanes = 0;
+    while (lanes < g->lanes && g->lane_samples[lanes] > n)
+        lanes++;
+    return lanes;
+}
+
+void programs_deal(struct programs_grid *g, int n)
+{
+    const int leaves = n / g->leaf_samples, rest = n % g->leaf_samples;
+    for (int i = 0; i < g->lanes; i++)
+        g->lane_samples[i] = (leaves + g->lanes - 1 - i) / g->lanes * g->leaf_samples +
+                             (leaves % g->lanes == i ? rest : 0);
+    g->all_samples = n;
+    g->n_samples = g->lane_samples[0];
+    g->active = lanes_beyond(g, 0);
+}
+
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config)
 {
     static const enum mesh_half halves[] = {
         [NUM_BF16] = MESH_BF16, [NUM_FP16] = MESH_FP16, [NUM_CB16] = MESH_CB16};
     const bool half = config->format != NUM_FP32;
     struct mesh_config own = config->mesh;
-    const int most = ceil_div((int)config->T, own.h);
-    *g = (struct programs_grid){.w = own.w,
+    const int most = ceil_div((int)config->T, own.h), lanes = config->lanes ? config->lanes : 1;
+    const int leaf = config->leaf_samples ? config->leaf_samples : config->max_samples;
+    *g = (struct programs_grid){.w = own.w / lanes,
                                 .h = own.h,
+                                .lanes = lanes,
+                                .leaf_samples = leaf,
                                 .T = config->T,
-                                .n_samples = config->max_samples,
-                                .max_samples = config->max_samples,
                                 .tokens = even(most),
-                                .pitch = pitch_of(config->max_samples * most, half),
                                 .half = half,
                                 .both_ways = config->both_ways,
                                 .format = halves[config->format]};
     own.half = g->format;
     own.user = g;
+    TRY_NEW(g->lane_samples, WSC_MEM_KERNELS, lanes);
+    programs_deal(g, config->max_samples);
+    g->max_samples = g->n_samples;
+    g->pitch = pitch_of(g->max_samples * most, half);
     TRY(mesh_create(&g->m, &own));
-    TRY_NEW(g->item, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
-    TRY_NEW(g->sub, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
-    TRY_NEW(g->sent, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
-    TRY_NEW(g->scored, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
-    TRY_NEW(g->passed, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
-    TRY_NEW(g->items, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(g->item, WSC_MEM_KERNELS, n_pes(g));
+    TRY_NEW(g->sub, WSC_MEM_KERNELS, n_pes(g));
+    TRY_NEW(g->sent, WSC_MEM_KERNELS, n_pes(g));
+    TRY_NEW(g->scored, WSC_MEM_KERNELS, n_pes(g));
+    TRY_NEW(g->passed, WSC_MEM_KERNELS, n_pes(g));
+    TRY_NEW(g->items, WSC_MEM_KERNELS, n_pes(g));
     TRY(note_registers(g));
     TRY_NEW(g->key_row, WSC_MEM_KERNELS, g->T);
     TRY_NEW(g->key_token, WSC_MEM_KERNELS, g->T);
@@ -262,21 +297,21 @@ void programs_grid_fini(struct programs_grid *g)
     wsc_free(g->items);
     wsc_free(g->key_row);
     wsc_free(g->key_token);
+    wsc_free(g->lane_samples);
     *g = (struct programs_grid){0};
 }
 
 enum wsc_err programs_reserve_words(struct programs_grid *g, int64_t words, enum programs_bank bank,
                                     const char *what, int *address)
 {
-    return mesh_reserve(g->m, programs_all(g), 4 * words, 4 * (int)bank, what, address);
+    return mesh_reserve(g->m, all_lanes(g), 4 * words, 4 * (int)bank, what, address);
 }
 
 static enum wsc_err reserve_tile(struct programs_grid *g, struct programs_tile *t, const char *what)
 {
     const int64_t slots = t->f ? t->f->slots : 1;
-    return mesh_reserve(g->m, programs_all(g),
-                        slots * programs_pitch(g, t) * programs_bytes(t->half), 0, what,
-                        &t->address);
+    return mesh_reserve(g->m, all_lanes(g), slots * programs_pitch(g, t) * programs_bytes(t->half),
+                        0, what, &t->address);
 }
 
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
@@ -350,12 +385,13 @@ static float number_at(const struct programs_grid *g, const uint8_t *bytes, bool
 static void exchange(const struct programs_grid *g, const struct programs_tile *t,
                      struct mesh_rect at, uint8_t *part, float *to, const float *from)
 {
-    const int n = programs_row_tokens(g, at.y), features = t->f->n, size = programs_bytes(t->half);
+    const int row_number = at.x / g->w * g->h + at.y, n = programs_row_tokens(g, row_number);
+    const int features = t->f->n, size = programs_bytes(t->half);
     for (int i = 0; i < features; i++) {
-        if (t->f->column[i] != at.x) continue;
+        if (t->f->column[i] != at.x % g->w) continue;
         uint8_t *row = part + (ptrdiff_t)t->f->slot[i] * g->pitch * size;
         for (int j = 0; j < n; j++) {
-            const int64_t token = programs_token_at(g, at.y, j);
+            const int64_t token = programs_token_at(g, row_number, j);
             if (to) to[token * features + i] = number_at(g, row + (ptrdiff_t)j * size, t->half);
             if (!from) continue;
             const uint32_t word = programs_word(g, t->half, from[token * features + i]);
@@ -371,8 +407,8 @@ static enum wsc_err copy_tile(struct programs_grid *g, const struct programs_til
     enum wsc_err rc = WSC_OK;
     uint8_t *part;
     TRY_NEW(part, WSC_MEM_KERNELS, bytes);
-    for (int i = 0; i < g->w * g->h && !rc; i++) {
-        const struct mesh_rect at = {i % g->w, i / g->w, 1, 1};
+    for (int i = 0; i < (int)n_pes(g) && !rc; i++) {
+        const struct mesh_rect at = {i % (g->lanes * g->w), i / (g->lanes * g->w), 1, 1};
         if (to) rc = mesh_copy_out(g->m, at, t->address, part, bytes);
         if (!rc) exchange(g, t, at, part, to, from);
         if (from && !rc) rc = mesh_copy_in(g->m, at, t->address, part, bytes);
@@ -394,10 +430,11 @@ enum wsc_err programs_tile_out(struct programs_grid *g, const struct programs_ti
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-enum wsc_err programs_begin(struct programs_grid *g, void *program)
+enum wsc_err programs_begin(struct programs_grid *g, void *program, int first_sample)
 {
-    const size_t n = (size_t)g->w * (size_t)g->h;
+    const size_t n = (size_t)n_pes(g);
     g->program = program;
+    g->active = lanes_beyond(g, first_sample);
     memset(g->item, 0, n * sizeof *g->item);
     memset(g->sub, 0, n * sizeof *g->sub);
     memset(g->sent, 0, n * sizeof *g->sent);
@@ -406,7 +443,15 @@ enum wsc_err programs_begin(struct programs_grid *g, void *program)
     memset(g->items, 0, n * sizeof *g->items);
     TRY(mesh_clear(g->m));
     /* Where reservations of the program start, for programs_run to release. */
-    return mesh_reserve(g->m, programs_all(g), 0, 0, "nothing", &g->scratch);
+    return mesh_reserve(g->m, all_lanes(g), 0, 0, "nothing", &g->scratch);
+}
+
+enum wsc_err programs_feed(struct programs_grid *g, int x, int colour,
+                           const struct mesh_wavelet *wavelet, int64_t n)
+{
+    for (int lane = 0; lane < g->active; lane++)
+        TRY(mesh_edge_source(g->m, lane * g->w + x, 0, MESH_NORTH, colour, wavelet, n));
+    return WSC_OK;
 }
 
 enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn)
@@ -428,5 +473,5 @@ enum wsc_err programs_run(struct programs_grid *g)
     g->total.wavelets += g->stats.wavelets;
     g->total.wavelet_hops += g->stats.wavelet_hops;
     g->total.elements += g->stats.elements;
-    return mesh_release(g->m, programs_all(g), g->scratch);
+    return mesh_release(g->m, all_lanes(g), g->scratch);
 }

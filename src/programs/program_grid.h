@@ -1,8 +1,10 @@
 /** Where tokens and features lie on the fabric of one wafer.
  *
- *  Features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some tokens.  The
- *  tokens of a sequence are distributed round-robin (token j to row j mod h), so that causal
- *  attention loads all rows alike; sequences follow each other.  A tile is such a matrix in 32-bit
+ *  The fabric has one lane or several side by side, which do the same with other sequences.  In a
+ *  lane features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some tokens.
+ *  Rows are numbered through all lanes: row y of lane i is number i h + y.  The tokens of a
+ *  sequence are distributed round-robin (token j to row j mod h), so that causal attention loads
+ *  all rows alike; sequences of a lane follow each other.  A tile is such a matrix in 32-bit
  *  floats: `slots` rows of `pitch` tokens in the memory of each PE.  docs/MESH.md describes the
  *  patterns that run on it: contract (program_product.c), mix (program_attention_out.c), outer
  *  (program_weight_grad.c), and scripts for everything else (program_vector_ops.c).  What is
@@ -85,11 +87,15 @@ struct programs_items {
 };
 /** The fabric of one wafer and where tokens lie on it. */
 struct programs_grid {
-    struct mesh *m; /**< owned */
-    int w, h;
+    struct mesh *m;    /**< owned */
+    int w, h;          /**< PEs of a lane */
+    int lanes, active; /**< lanes of the fabric; the first ones run the program at hand */
+    int leaf_samples;  /**< sequences that follow each other on one lane: a leaf */
+    int *lane_samples; /**< owned: of the micro-batch at hand on each lane, fewer on later ones */
     int64_t T;
-    int n_samples;   /**< of the micro-batch at hand */
-    int max_samples; /**< tiles have room for these */
+    int all_samples; /**< of the micro-batch at hand */
+    int n_samples;   /**< of them on the first lane, which has most */
+    int max_samples; /**< of a lane: tiles have room for these */
     int tokens;      /**< between rows of scores: most tokens of a sequence on one PE, made even */
     int pitch;       /**< elements between slots */
     bool half;       /**< tiles are of 16-bit numbers, sums over them of 32 bits */
@@ -120,8 +126,9 @@ struct programs_grid_config {
     struct mesh_config mesh; /**< w, h, arch, threads; the format gives its half */
     int64_t T;               /**< tokens of a sequence */
     int max_samples;
-    enum num_format format; /**< of the numbers of tiles */
-    bool both_ways;         /**< attention without a causal mask */
+    int lanes, leaf_samples; /**< 0: one lane, which has all samples */
+    enum num_format format;  /**< of the numbers of tiles */
+    bool both_ways;          /**< attention without a causal mask */
 };
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
@@ -135,36 +142,82 @@ void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch);
  *  in so many turns over its tokens that each column of a head keeps scores of early and of late
  *  keys alike, which causality makes unequally long.  Before the first program of attention. */
 void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
+/** Deal @p n samples to the lanes: leaf i to lane i mod lanes. */
+void programs_deal(struct programs_grid *g, int n);
+/** Columns and rows of the lanes that run the program at hand. */
+static inline int programs_columns(const struct programs_grid *g)
+{
+    return g->active * g->w;
+}
+static inline int programs_rows(const struct programs_grid *g)
+{
+    return g->active * g->h;
+}
 static inline struct mesh_rect programs_all(const struct programs_grid *g)
 {
-    return (struct mesh_rect){0, 0, g->w, g->h};
+    return (struct mesh_rect){0, 0, programs_columns(g), g->h};
 }
 static inline int programs_index(const struct programs_grid *g, const struct mesh_pe *pe)
 {
-    return mesh_y(pe) * g->w + mesh_x(pe);
+    return mesh_y(pe) * g->lanes * g->w + mesh_x(pe);
 }
 static inline struct programs_grid *programs_grid_of(const struct mesh_pe *pe)
 {
     return mesh_user(pe);
 }
-/** Tokens of one sequence on row @p y, and of @p samples sequences. */
-static inline int programs_tokens(const struct programs_grid *g, int y)
+/** Column of the PE in its lane, its lane, and the number of its row. */
+static inline int programs_column_of(const struct mesh_pe *pe)
 {
+    const int x = mesh_x(pe), w = programs_grid_of(pe)->w;
+    return x < w ? x : x % w;
+}
+static inline int programs_lane(const struct mesh_pe *pe)
+{
+    return mesh_x(pe) / programs_grid_of(pe)->w;
+}
+static inline int programs_row_of(const struct mesh_pe *pe)
+{
+    return programs_lane(pe) * programs_grid_of(pe)->h + mesh_y(pe);
+}
+/** Row number @p row in its lane. */
+static inline int programs_y(const struct programs_grid *g, int row)
+{
+    return row < g->h ? row : row % g->h;
+}
+/** How many of the samples first .. first + n - 1 of a lane row number @p row has. */
+static inline int programs_samples(const struct programs_grid *g, int row, int first, int n)
+{
+    const int rest = g->lane_samples[row / g->h] - first;
+    return rest < 0 ? 0 : rest < n ? rest : n;
+}
+/** Number in the micro-batch of sample @p i of lane @p lane. */
+static inline int programs_sample_at(const struct programs_grid *g, int lane, int i)
+{
+    const int leaf = i / g->leaf_samples * g->lanes + lane;
+    return leaf * g->leaf_samples + i % g->leaf_samples;
+}
+/** Tokens of one sequence on row @p row, and of all sequences of its lane. */
+static inline int programs_tokens(const struct programs_grid *g, int row)
+{
+    const int y = programs_y(g, row);
     return y < g->T ? (int)((g->T - 1 - y) / g->h + 1) : 0;
 }
-static inline int programs_row_tokens(const struct programs_grid *g, int y)
+static inline int programs_row_tokens(const struct programs_grid *g, int row)
 {
-    return g->n_samples * programs_tokens(g, y);
+    return g->lane_samples[row / g->h] * programs_tokens(g, row);
 }
-/** Number among all tokens (samples x T) of token slot @p i of row @p y. */
-static inline int64_t programs_token_at(const struct programs_grid *g, int y, int i)
+/** Number among all tokens (samples x T) of token slot @p i of row @p row. */
+static inline int64_t programs_token_at(const struct programs_grid *g, int row, int i)
 {
-    const int tokens = programs_tokens(g, y);
-    return tokens ? i / tokens * g->T + (int64_t)(i % tokens) * g->h + y : 0;
+    const int tokens = programs_tokens(g, row);
+    if (!tokens) return 0;
+    return programs_sample_at(g, row / g->h, i / tokens) * g->T + (int64_t)(i % tokens) * g->h +
+           programs_y(g, row);
 }
-/** First token slot on row @p y whose token is @p token or later. */
-static inline int programs_slot_from(const struct programs_grid *g, int y, int token)
+/** First token slot on row @p row whose token is @p token or later. */
+static inline int programs_slot_from(const struct programs_grid *g, int row, int token)
 {
+    const int y = programs_y(g, row);
     int first = token <= y ? 0 : (token - y + g->h - 1) / g->h;
     return first < programs_tokens(g, y) ? first : programs_tokens(g, y);
 }
@@ -220,8 +273,12 @@ enum wsc_err programs_tile_out(struct programs_grid *g, const struct programs_ti
 
 /* ---- programs ---- */
 
-/** Forget the program before; its tasks will read @p program. */
-enum wsc_err programs_begin(struct programs_grid *g, void *program);
+/** Forget the program before; the tasks will read @p program.  The lanes that have more than
+ *  @p first_sample samples run it. */
+enum wsc_err programs_begin(struct programs_grid *g, void *program, int first_sample);
+/** Feed @p n wavelets down column @p x of each of these lanes, over links of their own. */
+enum wsc_err programs_feed(struct programs_grid *g, int x, int colour,
+                           const struct mesh_wavelet *wavelet, int64_t n);
 /** Run it, count its cycles, give back what it reserved. */
 enum wsc_err programs_run(struct programs_grid *g);
 /** Bind @p fn to a local task of all PEs and start it. */

@@ -44,9 +44,9 @@ static float log_of(float sum, float max)
 static bool label_here(const struct programs_grid *g, const struct programs_loss *l,
                        const struct mesh_pe *pe, int i, int *slot)
 {
-    const int64_t token = programs_token_at(g, mesh_y(pe), i);
+    const int64_t token = programs_token_at(g, programs_row_of(pe), i);
     const int label = l->labels[token];
-    if (!l->mask[token] || l->logits.f->column[label] != mesh_x(pe)) return false;
+    if (!l->mask[token] || l->logits.f->column[label] != programs_column_of(pe)) return false;
     *slot = l->logits.f->slot[label];
     return true;
 }
@@ -58,7 +58,7 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_loss *l = s->data;
-    const int n = programs_row_tokens(g, mesh_y(pe));
+    const int n = programs_row_tokens(g, programs_row_of(pe));
     (void)step;
     for (int i = 0, slot; i < n; i++) {
         uint32_t bits;
@@ -111,12 +111,12 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
 static void store_losses(const struct programs_grid *g, const struct programs_script *s,
                          const struct programs_losses *out)
 {
-    for (int y = 0; y < g->h; y++) {
-        const int n = programs_row_tokens(g, y);
+    for (int row = 0; row < programs_rows(g); row++) {
+        const int n = programs_row_tokens(g, row);
         for (int i = 0; i < n; i++) {
-            const int64_t token = programs_token_at(g, y, i);
-            out->best[token] = (int32_t)-programs_row_word(g, s, y, i);
-            out->nats[token] = programs_row_word(g, s, y, n + i);
+            const int64_t token = programs_token_at(g, row, i);
+            out->best[token] = (int32_t)-programs_row_word(g, s, row, i);
+            out->nats[token] = programs_row_word(g, s, row, n + i);
         }
     }
 }
@@ -145,10 +145,10 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_loss *l = s->data;
-    const int y = mesh_y(pe), n = programs_row_tokens(g, y);
+    const int row = programs_row_of(pe), n = programs_row_tokens(g, row);
     (void)step;
     for (int i = 0; i < n; i++) {
-        const int64_t token = programs_token_at(g, y, i);
+        const int64_t token = programs_token_at(g, row, i);
         if (!l->mask[token]) TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
     }
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
@@ -160,7 +160,7 @@ static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_sc
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_loss *l = s->data;
-    const int n = programs_row_tokens(g, mesh_y(pe));
+    const int n = programs_row_tokens(g, programs_row_of(pe));
     (void)step;
     for (int i = 0, slot; i < n; i++) {
         union {

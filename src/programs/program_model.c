@@ -157,9 +157,9 @@ static enum wsc_err write_numbers(struct programs_grid *g, const struct programs
     float *number;
     enum wsc_err rc = WSC_OK;
     TRY_NEW(number, WSC_MEM_KERNELS, f->slots);
-    for (int x = 0; x < g->w && !rc; x++) {
+    for (int x = 0; x < g->lanes * g->w && !rc; x++) {
         for (int i = 0; i < f->n; i++)
-            if (f->column[i] == x) number[f->slot[i]] = (float)-i;
+            if (f->column[i] == x % g->w) number[f->slot[i]] = (float)-i;
         for (int y = 0; y < g->h && !rc; y++)
             rc = mesh_copy_in(g->m, (struct mesh_rect){x, y, 1, 1}, address, number,
                               4 * (int64_t)f->slots);
@@ -182,7 +182,8 @@ static enum wsc_err allocate_heads(struct programs_model *k)
 {
     const struct model *m = k->model;
     k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
-    if (m->kv_heads < m->H) TRY_NEW(k->shared, WSC_MEM_KERNELS, k->heads.n * larger((int)m->C, 3));
+    k->n_shared = (int64_t)k->heads.n * larger((int)m->C, 3);
+    if (m->kv_heads < m->H) TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
     if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return WSC_OK;
     TRY_NEW(k->slope, WSC_MEM_KERNELS, m->H);
     for (int64_t h = 0; h < m->H; h++)
@@ -194,16 +195,16 @@ static enum wsc_err allocate_heads(struct programs_model *k)
  * tokens, gradients of leaves. */
 static enum wsc_err allocate_host(struct programs_model *k)
 {
-    const int64_t tokens = k->grid.max_samples * k->model->T;
+    const int64_t tokens = k->max_samples * k->model->T;
     TRY_NEW(k->position, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->nats, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->best, WSC_MEM_KERNELS, tokens);
-    TRY_NEW(k->loss, WSC_MEM_KERNELS, k->grid.max_samples);
-    TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->grid.max_samples);
+    TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
+    TRY_NEW(k->wanted, WSC_MEM_KERNELS, k->max_samples);
     TRY(allocate_heads(k));
     if (k->grid.half) TRY_NEW(k->wide, WSC_MEM_KERNELS, longest_stage(k->model));
     if (!k->training) return WSC_OK;
-    TRY_NEW(k->leaf_grads, WSC_MEM_KERNELS, k->grid.max_samples * longest_stage(k->model));
+    TRY_NEW(k->leaf_grads, WSC_MEM_KERNELS, k->max_samples * longest_stage(k->model));
     return WSC_OK;
 }
 
@@ -255,6 +256,16 @@ static enum wsc_err check_machine(const struct hw *hw)
     return WSC_OK;
 }
 
+/* Columns of each lane. */
+static enum wsc_err check_lanes(const struct hw_wafer *w, int lanes)
+{
+    if (lanes <= w->pe_cols) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "--numerics mesh: %d lanes on a wafer of %lld columns of PEs",
+                                  lanes, (long long)w->pe_cols),
+                        "--set cluster.wafer.lanes=1");
+}
+
 /* Threads of a fabric meet after every cycle, which pays for some thousand PEs each. */
 static int mesh_threads(const struct hw_wafer *w)
 {
@@ -278,7 +289,8 @@ static bool is_out_of_time(void *ctx)
 }
 
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
-                                   const struct model *model, int64_t max_samples, bool training)
+                                   const struct model *model, const struct programs_room *room,
+                                   bool training)
 {
     const struct hw_wafer *w = &hw->cluster->wafer;
     enum mesh_arch arch;
@@ -287,6 +299,7 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     TRY(programs_arch_of(hw, &arch));
     TRY(programs_model_check(model, training));
     TRY(check_machine(hw));
+    TRY(check_lanes(w, room->lanes));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
     k->model = model;
     k->machine = *hw->cluster;
@@ -294,6 +307,7 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     programs_documented_rates(&k->machine, arch);
     k->gradient_scale = 1;
     k->training = training;
+    k->max_samples = (int)room->samples;
     const struct programs_grid_config config = {.mesh = {.w = (int)w->pe_cols,
                                                          .h = (int)w->pe_rows,
                                                          .arch = arch,
@@ -301,7 +315,9 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
                                                          .stop = is_out_of_time,
                                                          .progress_ctx = k},
                                                 .T = model->T,
-                                                .max_samples = (int)max_samples,
+                                                .max_samples = (int)room->samples,
+                                                .lanes = room->lanes,
+                                                .leaf_samples = (int)room->leaf_samples,
                                                 .format = model->format};
     enum wsc_err rc = programs_grid_init(&k->grid, &config);
     if (!rc) rc = create(k);
@@ -337,23 +353,35 @@ void programs_model_destroy(struct programs_model **handle)
 
 /* ---- a micro-batch --------------------------------------------------------------------------- */
 
+/* The layout of the analytical model with @p n samples on a lane. */
+static void lay(const struct programs_model *k, struct cycles_layout *l, int n)
+{
+    cycles_layout_init(l, &k->hw, k->model, k->grid.lanes, (int64_t)k->grid.lanes * n);
+    cycles_layout_round_robin(l, n);
+}
+
+static void begin_layouts(struct programs_model *k)
+{
+    lay(k, &k->layout, k->grid.n_samples);
+    lay(k, &k->leaf_layout, k->grid.leaf_samples);
+}
+
 void programs_model_begin(struct programs_model *k, const struct data_share *share,
                           const struct data_batch *batch)
 {
-    const int leaf_samples = (int)share->leaf_samples;
+    k->grid.leaf_samples = (int)share->leaf_samples;
+    programs_deal(&k->grid, (int)batch->n);
+    WSC_CHECK(batch->n >= 1 && batch->n <= k->max_samples && batch->T == k->model->T &&
+                  k->grid.n_samples <= k->grid.max_samples,
+              "%lld samples of %lld tokens in leaves of %lld", (long long)batch->n,
+              (long long)batch->T, (long long)share->leaf_samples);
     k->share = *share;
     k->batch = batch;
     k->n_leaves = (int)(share->end_leaf - share->first_leaf);
-    k->grid.n_samples = (int)batch->n;
     k->any_wanted = false;
     for (int64_t i = 0; i < batch->n * batch->T; i++)
         k->position[i] = batch->position_ids ? batch->position_ids[i] : (int32_t)(i % batch->T);
-    WSC_CHECK(batch->n >= 1 && batch->n <= k->grid.max_samples && batch->T == k->model->T,
-              "%lld samples of %lld tokens", (long long)batch->n, (long long)batch->T);
-    cycles_layout_init(&k->layout, &k->hw, k->model, 1, batch->n);
-    cycles_layout_round_robin(&k->layout, batch->n);
-    cycles_layout_init(&k->leaf_layout, &k->hw, k->model, 1, leaf_samples);
-    cycles_layout_round_robin(&k->leaf_layout, leaf_samples);
+    begin_layouts(k);
     programs_experts_begin(k);
 }
 
@@ -404,8 +432,8 @@ static void sum_losses(struct programs_model *k)
     const int64_t T = k->model->T;
     for (int leaf = 0; leaf < k->n_leaves; leaf++) {
         struct model_loss sum = {0};
-        int first, n;
-        programs_leaf_samples(k, leaf, &first, &n);
+        const int first = leaf * k->grid.leaf_samples, rest = k->grid.all_samples - first;
+        const int n = rest < k->grid.leaf_samples ? rest : k->grid.leaf_samples;
         for (int64_t i = first * T; i < (first + n) * T; i++) {
             if (!k->batch->mask[i]) continue;
             sum.loss_sum += (double)k->nats[i];
@@ -478,10 +506,10 @@ const struct model_loss *programs_model_losses(const struct programs_model *k)
 
 enum wsc_err programs_model_want_logits(struct programs_model *k, const int64_t *position_of_sample)
 {
-    const int64_t n = k->grid.max_samples, V = k->model->V;
+    const int64_t n = k->max_samples, V = k->model->V;
     if (!k->wanted_logits) TRY_NEW(k->wanted_logits, WSC_MEM_KERNELS, n * V);
     if (!k->all_logits) TRY_NEW(k->all_logits, WSC_MEM_KERNELS, n * k->model->T * V);
-    memcpy(k->wanted, position_of_sample, (size_t)k->grid.n_samples * sizeof *k->wanted);
+    memcpy(k->wanted, position_of_sample, (size_t)k->grid.all_samples * sizeof *k->wanted);
     k->any_wanted = true;
     return WSC_OK;
 }

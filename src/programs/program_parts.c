@@ -78,21 +78,22 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }
 
-/* Leaf by leaf and table by table, so that each leaf's gradient is a sum of its own. */
+/* Turn of leaves by turn and table by table, so that each leaf's gradient is a sum of its own. */
 static enum wsc_err embed_backward(struct programs_model *k)
 {
     if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
-    for (int j = 0; j < 2 * k->n_leaves; j++) {
-        const int i = j % 2, leaf = j / 2;
+    for (int j = 0; j < 2 * programs_leaf_turns(k); j++) {
+        const int i = j % 2, turn = j / 2;
         struct programs_table t = table_of(k, i, &k->dres);
-        programs_leaf_samples(k, leaf, &t.first_sample, &t.n_samples);
+        programs_turn_samples(k, turn, &t.first_sample, &t.n_samples);
+        t.lane_step = k->n_elems;
         if (!i)
             programs_stage_expect(
                 k, PROGRAMS_ROW_EMBEDDING_BACKWARD,
                 cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL)
                     .elementwise);
         if (k->offset[tables[i]] < 0) continue;
-        TRY(programs_run_table_scatter(&k->grid, &t, programs_stage_gradient(k, tables[i], leaf)));
+        TRY(programs_run_table_scatter(&k->grid, &t, programs_stage_gradient(k, tables[i], turn)));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }
@@ -154,8 +155,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
                                                            : WSC_OK;
 }
 
-/* The attention of one sample: scores of the samples lie one after the other, gradients share
- * scratch. */
+/* The attention of one sample of each lane: scores of the samples lie one after the other,
+ * gradients share scratch. */
 static struct programs_attention attention_of(struct programs_model *k, int sample)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
@@ -284,7 +285,7 @@ static enum wsc_err copy_wanted(struct programs_model *k)
                 cap = (float)k->model->zoo.final_logit_softcapping;
     if (!k->any_wanted) return WSC_OK;
     TRY(programs_tile_out(&k->grid, &k->logits, k->all_logits));
-    for (int i = 0; i < k->grid.n_samples; i++) {
+    for (int i = 0; i < k->grid.all_samples; i++) {
         for (int64_t v = 0; v < V; v++) {
             const float x = k->all_logits[(i * k->model->T + k->wanted[i]) * V + v] * scale;
             k->wanted_logits[i * V + v] = cap > 0 ? cap * num_tanh(x / cap) : x;

@@ -28,7 +28,7 @@ static enum wsc_err write_tile(struct programs_model *k, const struct programs_t
                                float *table, bool sine)
 {
     const struct model *m = k->model;
-    const int64_t tokens = k->grid.n_samples * m->T, d = m->head_dim, n = m->H * d;
+    const int64_t tokens = k->grid.all_samples * m->T, d = m->head_dim, n = m->H * d;
     for (int64_t i = 0; i < tokens; i++)
         for (int64_t j = 0; j < n; j++)
             table[i * n + j] = j < d ? angle_of(m, k->position[i], j, sine) : table[i * n + j % d];
@@ -40,12 +40,12 @@ enum wsc_err programs_write_angles(struct programs_model *k)
     const struct model *m = k->model;
     const bool texts = k->batch->position_ids != NULL;
     float *table;
-    if (!m->rotary_dim || (!texts && k->n_turned >= k->grid.n_samples)) return WSC_OK;
-    TRY_NEW(table, WSC_MEM_KERNELS, k->grid.n_samples * m->T * m->H * m->head_dim);
+    if (!m->rotary_dim || (!texts && k->n_turned >= k->grid.all_samples)) return WSC_OK;
+    TRY_NEW(table, WSC_MEM_KERNELS, k->grid.all_samples * m->T * m->H * m->head_dim);
     enum wsc_err rc = write_tile(k, &k->cosine, table, false);
     if (!rc) rc = write_tile(k, &k->sine, table, true);
     wsc_free(table);
-    k->n_turned = texts ? 0 : k->grid.n_samples;
+    k->n_turned = texts ? 0 : k->grid.all_samples;
     return rc;
 }
 
@@ -90,11 +90,13 @@ struct programs_shaping programs_shaping_of(const struct programs_model *k, int 
     const int64_t words = programs_score_words(&k->grid, &k->heads);
     const int capped = programs_layer_of((struct programs_model *)(uintptr_t)k, k->l)->capped;
     const int32_t *span = k->batch->attention_span;
+    const int64_t first = programs_sample_at(&k->grid, 0, sample);
     return (struct programs_shaping){.rounded = m->softmax_16,
                                      .cap = (float)m->zoo.attention_logit_softcapping,
                                      .capped = capped + 4 * sample * (int)words,
                                      .slope = k->slope,
                                      .window = model_window(m, k->l),
                                      .sinks = m->sink_tokens,
-                                     .span = span ? span + sample * m->T : NULL};
+                                     .span = span ? span + first * m->T : NULL,
+                                     .span_step = k->grid.leaf_samples * m->T};
 }

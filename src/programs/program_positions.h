@@ -14,6 +14,6 @@ enum wsc_err programs_write_angles(struct programs_model *k);
 enum wsc_err programs_turn(struct programs_model *k, const struct programs_tile *x, bool back);
 /** Rows of sines (T, C) are added to @p x as a learned table would be. */
 enum wsc_err programs_add_sines(struct programs_model *k, const struct programs_tile *x);
-/** Soft cap, slopes and windows of sample @p sample in the layer at hand. */
+/** Soft cap, slopes and windows of sample @p sample of each lane in the layer at hand. */
 struct programs_shaping programs_shaping_of(const struct programs_model *k, int sample);
 #endif

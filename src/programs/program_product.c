@@ -54,14 +54,14 @@ static int product_scalars(const struct programs_product *p, int x)
 
 /* Output feature number @p i of all outputs, in the order by_turns; its sums end at the PE that
  * holds the feature. */
-static struct item product_item(const struct contract *c, int x, int y, int i)
+static struct item product_item(const struct contract *c, int x, int row, int i)
 {
     const struct programs_product *p = c->product;
     const struct programs_tile *out = &p->out[i / c->n_out];
     const int feature = out->f->by_turns[i % c->n_out];
-    const int first = p->span ? p->span->first[y] : 0;
+    const int first = p->span ? p->span->first[row] : 0;
     return (struct item){.first = first,
-                         .n = p->span ? p->span->n[y] : programs_row_tokens(c->g, y),
+                         .n = p->span ? p->span->n[row] : programs_row_tokens(c->g, row),
                          .position = x,
                          .line = c->g->w,
                          .root = out->f->column[feature],
@@ -89,9 +89,11 @@ static struct item score_item(const struct contract *c, int x, int y, int i)
                          .scalars = f->count[x] / heads};
 }
 
-static struct item item_of(const struct contract *c, int x, int y, int i)
+static struct item item_of(const struct contract *c, const struct mesh_pe *pe, int i)
 {
-    return c->product ? product_item(c, x, y, i) : score_item(c, x, y, i);
+    const int x = programs_column_of(pe);
+    return c->product ? product_item(c, x, programs_row_of(pe), i)
+                      : score_item(c, x, mesh_y(pe), i);
 }
 
 /* Items of column @p x, after which its PEs are done. */
@@ -132,7 +134,7 @@ static int accumulator(const struct contract *c, const struct item *it, int i)
 /* The 32-bit sums of item @p i, which ended at this PE, become its 16-bit result. */
 static enum wsc_err narrow(struct mesh_pe *pe, const struct contract *c, int i)
 {
-    const struct item it = item_of(c, mesh_x(pe), mesh_y(pe), i);
+    const struct item it = item_of(c, pe, i);
     if (!it.narrow || it.root != it.position || !it.n) return WSC_OK;
     return mesh_do(pe, MESH_FS2H, mesh_mem(it.result, it.n), mesh_mem(accumulator(c, &it, i), it.n),
                    (struct mesh_dsd){0});
@@ -157,7 +159,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
     s.result = mesh_mem(it->narrow ? accumulator(c, it, i) : it->result, it->n);
     TRY(programs_sum_part(pe, &s));
     if (i) TRY(narrow(pe, c, i - 1));
-    if (!it->narrow || i + 1 < items_of(c, mesh_x(pe))) return WSC_OK;
+    if (!it->narrow || i + 1 < items_of(c, programs_column_of(pe))) return WSC_OK;
     TRY(mesh_join(pe, PROGRAMS_THREAD_SUM));
     return narrow(pe, c, i);
 }
@@ -168,8 +170,9 @@ static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct contract *c = g->program;
-    const int at = programs_index(g, pe), x = mesh_x(pe), i = g->item[at], k = g->sub[at];
-    const struct item it = item_of(c, x, mesh_y(pe), i);
+    const int at = programs_index(g, pe), x = programs_column_of(pe), i = g->item[at],
+              k = g->sub[at];
+    const struct item it = item_of(c, pe, i);
     if (it.n) {
         const struct mesh_dsd sum = mesh_mem(accumulator(c, &it, i), it.n);
         const struct mesh_dsd v = mesh_mem(vector_at(c, x, i, &it, k), it.n);
@@ -188,10 +191,10 @@ static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct contract *c = g->program;
-    const int at = programs_index(g, pe), x = mesh_x(pe), i = g->item[at];
+    const int at = programs_index(g, pe), x = programs_column_of(pe), i = g->item[at];
     (void)data;
     if (i == items_of(c, x)) return WSC_OK;
-    const struct item it = item_of(c, x, mesh_y(pe), i);
+    const struct item it = item_of(c, pe, i);
     if (it.scalars) return WSC_OK;
     g->item[at]++;
     TRY(end_item(pe, c, &it, i));
@@ -213,15 +216,15 @@ static const struct programs_weights *matrix_of(const struct contract *c, int i)
 static int trigger_items(const struct mesh_pe *pe)
 {
     const struct contract *c = programs_grid_of(pe)->program;
-    return items_of(c, mesh_x(pe)) * parts_of(c);
+    return items_of(c, programs_column_of(pe)) * parts_of(c);
 }
 
 static bool trigger_item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct contract *c = g->program;
-    const int x = mesh_x(pe), parts = parts_of(c), part = i % parts;
-    const struct item it = item_of(c, x, mesh_y(pe), i / parts);
+    const int x = programs_column_of(pe), parts = parts_of(c), part = i % parts;
+    const struct item it = item_of(c, pe, i / parts);
     const int scalars = it.scalars / parts;
     t->code = (uint8_t)programs_code(c->half, MESH_FMACS);
     t->colour = PROGRAMS_COLOUR_SCALARS;
@@ -241,7 +244,7 @@ static bool trigger_sum(const struct mesh_pe *pe, int i, bool any, struct progra
 {
     const struct contract *c = programs_grid_of(pe)->program;
     const int parts = parts_of(c);
-    const struct item it = item_of(c, mesh_x(pe), mesh_y(pe), i / parts);
+    const struct item it = item_of(c, pe, i / parts);
     const int sums = accumulator(c, &it, i / parts);
     if (!it.n || i % parts + 1 < parts || (it.line == 1 && c->scores)) return false;
     s->chain = &programs_line_chain;
@@ -331,7 +334,7 @@ static struct mesh_wavelet *fill_column(const struct contract *c, int x, struct 
     return to;
 }
 
-/* One source a column with all its weights. */
+/* One source a column with all its weights, the same for all lanes. */
 static enum wsc_err product_edges(struct contract *c)
 {
     int64_t n = 0;
@@ -342,9 +345,7 @@ static enum wsc_err product_edges(struct contract *c)
     for (int x = 0; x < c->g->w; x++) {
         struct mesh_wavelet *const first = at;
         at = fill_column(c, x, at);
-        if (at > first)
-            TRY(mesh_edge_source(c->g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, first,
-                                 at - first));
+        if (at > first) TRY(programs_feed(c->g, x, PROGRAMS_COLOUR_SCALARS, first, at - first));
     }
     return WSC_OK;
 }
@@ -365,11 +366,11 @@ static enum wsc_err reserve_accumulators(struct contract *c)
 static enum wsc_err run_product(struct contract *c)
 {
     struct programs_grid *g = c->g;
-    TRY(programs_begin(g, c));
+    TRY(programs_begin(g, c, 0));
     TRY(reserve_accumulators(c));
     TRY(programs_route_from_edge(g, PROGRAMS_COLOUR_SCALARS, PROGRAMS_IN_SCALARS));
-    for (int y = 0; y < g->h; y++) {
-        const struct programs_line row = programs_row(y, 0, g->w);
+    for (int i = 0; i < programs_rows(g); i++) {
+        const struct programs_line row = programs_row(g, i, 0, g->w);
         TRY(programs_route_chain(g, &row, &programs_line_chain, false));
     }
     TRY(product_edges(c));
@@ -415,13 +416,13 @@ enum wsc_err programs_run_scores(struct programs_grid *g, const struct programs_
 {
     struct contract c = {.g = g, .scores = s, .half = s->keys.half};
     const struct programs_features *f = s->keys.f;
-    TRY(programs_begin(g, &c));
+    TRY(programs_begin(g, &c, s->sample));
     TRY(reserve_accumulators(&c));
     TRY(programs_route_keys(g, f, send, g->by_data ? NULL : on_scalar));
-    for (int x = 0; x < g->w && g->by_data; x++)
-        if (f->count[x]) TRY(bind_items(&c, (struct mesh_rect){x, 0, 1, g->h}));
-    for (int i = 0; i < programs_n_head_lines(f) * g->h; i++) {
-        const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
+    for (int x = 0; x < programs_columns(g) && g->by_data; x++)
+        if (f->count[x % g->w]) TRY(bind_items(&c, (struct mesh_rect){x, 0, 1, g->h}));
+    for (int i = 0; i < programs_n_head_lines(g, f); i++) {
+        const struct programs_line line = programs_head_line(g, f, i);
         TRY(programs_route_chain(g, &line, &programs_line_chain, false));
     }
     return programs_run(g);

@@ -22,7 +22,7 @@ enum {
     PROGRAMS_COLOUR_SPREAD,          /* from the middle of a line to both sides */
     PROGRAMS_COLOUR_CHAIN = 6,       /* four */
     PROGRAMS_COLOUR_EDGE_CHAIN = 10, /* four */
-    PROGRAMS_COLOUR_WEST = 14
+    PROGRAMS_COLOUR_WEST = 16        /* to the west edge; WSE-3 has switches on this one */
 };
 /* Input and output queues by use: the deep ones for what streams. */
 enum {

@@ -73,13 +73,14 @@ static int value_at(const struct mesh_pe *pe, const struct programs_model *k,
                     const struct programs_tile *tile, int e, int i)
 {
     const struct programs_features *f = &k->experts.f;
-    return f->column[e] == mesh_x(pe) ? programs_at(&k->grid, tile, f->slot[e], i) : -1;
+    return f->column[e] == programs_column_of(pe) ? programs_at(&k->grid, tile, f->slot[e], i) : -1;
 }
 
 /* A loop over the tokens of the PE's row: cycles of @p each a token. */
 static enum wsc_err tokens_took(struct mesh_pe *pe, const struct programs_model *k, int each)
 {
-    return mesh_wait(pe, (int64_t)each * CYCLES_LABEL * programs_row_tokens(&k->grid, mesh_y(pe)));
+    return mesh_wait(pe, (int64_t)each * CYCLES_LABEL *
+                             programs_row_tokens(&k->grid, programs_row_of(pe)));
 }
 
 /* Scalar code for each token of the PE's row and each expert that it chose. */
@@ -88,7 +89,7 @@ static enum wsc_err each_choice(struct mesh_pe *pe, const struct routing *r,
                                                     int slot, int i))
 {
     const int chosen = programs_n_chosen(r->k);
-    const int n = chosen * programs_row_tokens(&r->k->grid, mesh_y(pe));
+    const int n = chosen * programs_row_tokens(&r->k->grid, programs_row_of(pe));
     for (int j = 0; j < n; j++)
         TRY(one(pe, r, j % chosen, j / chosen));
     return tokens_took(pe, r->k, chosen);
@@ -102,10 +103,10 @@ static enum wsc_err mark_hash(struct mesh_pe *pe, const struct programs_script *
 {
     const struct routing *r = s->data;
     const struct programs_grid *g = &r->k->grid;
-    const int y = mesh_y(pe);
+    const int row = programs_row_of(pe);
     (void)step;
-    for (int i = 0; i < programs_row_tokens(g, y); i++) {
-        const int32_t id = r->k->batch->input_ids[programs_token_at(g, y, i)];
+    for (int i = 0; i < programs_row_tokens(g, row); i++) {
+        const int32_t id = r->k->batch->input_ids[programs_token_at(g, row, i)];
         const int at = value_at(pe, r->k, &r->choice->routed, id % (int)r->k->experts.f.n, i);
         if (at >= 0) TRY(store(pe, at, 1));
     }
@@ -170,7 +171,7 @@ static enum wsc_err take(struct mesh_pe *pe, const struct programs_script *s,
     const int weight = programs_weight_at(k, r->choice, r->slot);
     enum wsc_err rc = WSC_OK;
     (void)step;
-    for (int i = 0; i < programs_row_tokens(&k->grid, mesh_y(pe)) && !rc; i++) {
+    for (int i = 0; i < programs_row_tokens(&k->grid, programs_row_of(pe)) && !rc; i++) {
         const int e = expert_of(pe, r, r->slot, i, &rc);
         const int at = rc ? -1 : value_at(pe, k, &k->experts.tmp, e, i);
         if (at < 0) continue;
@@ -251,8 +252,10 @@ static int network_of(const struct mesh_pe *pe, const struct routing *r, int slo
 static int place_sample(struct mesh_pe *pe, const struct routing *r, int e, int sample, int at,
                         enum wsc_err *rc)
 {
-    const int tokens = programs_tokens(&r->k->grid, mesh_y(pe)), first = sample * tokens;
-    for (int i = first; i < first + tokens; i++)
+    const int row = programs_row_of(pe), tokens = programs_tokens(&r->k->grid, row);
+    const int first = sample * tokens;
+    const int n = programs_samples(&r->k->grid, row, sample, 1) * tokens;
+    for (int i = first; i < first + n; i++)
         for (int slot = 0; slot < programs_n_slots(r->k) && !*rc; slot++)
             if (network_of(pe, r, slot, i, rc) == e)
                 *rc = mesh_store(pe, programs_place_at(r->k, r->choice, slot, i), (uint32_t)at++);
@@ -267,12 +270,12 @@ static enum wsc_err sort(struct mesh_pe *pe, const struct programs_script *s,
     enum { PASSES = 2 };
     const struct routing *r = s->data;
     const int networks = (int)model_n_ffns(r->k->model), samples = r->k->grid.max_samples + 1;
-    int *start = r->choice->start + (ptrdiff_t)mesh_y(pe) * networks * samples;
+    int *start = r->choice->start + (ptrdiff_t)programs_row_of(pe) * networks * samples;
     enum wsc_err rc = WSC_OK;
     (void)step;
     for (int e = 0, at = 0; e < networks; e++) {
         for (int sample = 0; sample <= r->k->grid.n_samples; sample++) {
-            if (!mesh_x(pe)) start[e * samples + sample] = at;
+            if (!programs_column_of(pe)) start[e * samples + sample] = at;
             if (sample < r->k->grid.n_samples) at = place_sample(pe, r, e, sample, at, &rc);
         }
     }
@@ -303,10 +306,11 @@ static enum wsc_err write_mask(struct mesh_pe *pe, const struct programs_script 
 {
     const struct routing *r = s->data;
     const struct programs_grid *g = &r->k->grid;
-    const int mask = programs_scratch_at(r->k, PROGRAMS_SCRATCH_MASK), y = mesh_y(pe);
+    const int mask = programs_scratch_at(r->k, PROGRAMS_SCRATCH_MASK);
+    const int row = programs_row_of(pe);
     (void)step;
-    for (int i = 0; i < programs_row_tokens(g, y); i++)
-        TRY(store(pe, mask + 4 * i, r->k->batch->mask[programs_token_at(g, y, i)] ? 1 : 0));
+    for (int i = 0; i < programs_row_tokens(g, row); i++)
+        TRY(store(pe, mask + 4 * i, r->k->batch->mask[programs_token_at(g, row, i)] ? 1 : 0));
     return tokens_took(pe, r->k, 1);
 }
 
@@ -326,11 +330,18 @@ static enum wsc_err mark_chosen(struct mesh_pe *pe, const struct programs_script
     return each_choice(pe, s->data, mark_one);
 }
 
-/* Sums of sample @p sample leave. */
+/* From the sums of a lane's sample to those of the same one of the next lane. */
+static int64_t balance_step(struct programs_model *k)
+{
+    return programs_balance_of(k, 0, k->grid.leaf_samples, 0) - programs_balance_of(k, 0, 0, 0);
+}
+
+/* Sums of sample @p sample of each lane leave. */
 static enum wsc_err sum_sample(struct programs_model *k, const struct routing *r, int sample)
 {
     struct programs_script s = script_of(r);
     const struct programs_tile *const from[2] = {&k->experts.tmp, &k->experts.marks};
+    const int first = programs_sample_at(&k->grid, 0, sample);
     s.first_sample = sample;
     s.n_samples = 1;
     for (int i = 0; i < 2; i++) {
@@ -339,7 +350,8 @@ static enum wsc_err sum_sample(struct programs_model *k, const struct routing *r
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(from[i]));
         s.out[s.n_out++] = (struct programs_vector){.f = &k->experts.f,
                                                     .address = k->vector[i],
-                                                    .out = programs_balance_of(k, k->l, sample, i)};
+                                                    .out = programs_balance_of(k, k->l, first, i),
+                                                    .lane_step = balance_step(k)};
     }
     programs_vectors_out(&s);
     return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
@@ -390,24 +402,38 @@ double programs_balance_loss(const struct programs_model *k, int first, int n)
     return sum * m->load_balance * (double)m->experts;
 }
 
-/* d of a sample = gradient of its load-balancing loss towards what selects its tokens' experts: one
- * number for each expert, which comes in from the edge. */
-static enum wsc_err balance_sample(struct programs_model *k, const struct routing *r, int sample)
+/* Gradient of the load-balancing loss of sample @p sample of the micro-batch towards what selects
+ * its tokens' experts, a number for each expert, to @p edge; returns its tokens, without which
+ * there is none. */
+static int64_t balance_gradient(const struct programs_model *k, int sample, float *edge)
 {
     const struct model *m = k->model;
     const int64_t tokens = data_batch_counted(k->batch, sample), E = m->experts;
-    float *edge = programs_balance_of(k, m->L, 0, 0); /* after those of the layers */
+    for (int64_t e = 0; e < E; e++)
+        edge[e] = !tokens ? 0
+                          : (float)(k->gradient_scale * m->load_balance * (double)E *
+                                    over_layers(k, sample, 1, e) / (double)(tokens * m->L) /
+                                    ((double)m->L * (m->balance_by_tokens ? 1 : (double)tokens)));
+    return tokens;
+}
+
+/* d of sample @p sample of each lane = that gradient, which comes in from the edge. */
+static enum wsc_err balance_sample(struct programs_model *k, const struct routing *r, int sample)
+{
+    const int64_t E = k->model->experts;
+    float *edge = programs_balance_of(k, k->model->L, 0, 0); /* after those of the layers */
     struct programs_script s = script_of(r);
     const struct programs_view d = programs_tile_view(&k->experts.d);
+    int64_t tokens = 0;
+    for (int lane = 0; lane < k->grid.lanes; lane++)
+        if (k->grid.lane_samples[lane] > sample)
+            tokens +=
+                balance_gradient(k, programs_sample_at(&k->grid, lane, sample), edge + lane * E);
     if (!tokens) return WSC_OK;
-    for (int64_t e = 0; e < E; e++)
-        edge[e] = (float)(k->gradient_scale * m->load_balance * (double)E *
-                          over_layers(k, sample, 1, e) / (double)(tokens * m->L) /
-                          ((double)m->L * (m->balance_by_tokens ? 1 : (double)tokens)));
     s.first_sample = sample;
     s.n_samples = 1;
-    s.in[s.n_in++] =
-        (struct programs_vector){.f = &k->experts.f, .address = k->vector[0], .in = edge};
+    s.in[s.n_in++] = (struct programs_vector){
+        .f = &k->experts.f, .address = k->vector[0], .in = edge, .lane_step = E};
     programs_vectors_in(&s);
     programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, d,
                 programs_view(PROGRAMS_VIEW_FEATURES, k->vector[0]), none);

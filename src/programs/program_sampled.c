@@ -23,13 +23,13 @@ struct sampled {
     struct programs_grid *g;
     const struct programs_weight_gradient *w;
     struct programs_tile sent, held;
-    int *n_kept;               /* owned: of value i in column x at i * g->w + x */
+    int *n_kept;               /* owned: of value i in column x of a lane at i * g->w + x */
     struct progress *progress; /* owned, of each PE */
-    int *before;               /* owned: features on the columns before x */
+    int *before;               /* owned: features on the columns of a lane before x */
     int n_buffers;             /* values that a PE holds at a time, and sums of values */
     int values[PROGRAMS_MOST_ACCUMULATORS], sums[PROGRAMS_MOST_ACCUMULATORS]; /* addresses */
     int products;                                                             /* address */
-    struct mesh_wavelet *places; /* owned, of all columns */
+    struct mesh_wavelet *places; /* owned, of all columns of a lane */
     struct programs_edge_words edge;
 };
 
@@ -52,14 +52,14 @@ static struct progress *progress_of(const struct mesh_pe *pe)
 
 /* ---- one PE's part --------------------------------------------------------------------------- */
 
-static int first_token(const struct sampled *s, int y)
+static int first_token(const struct sampled *s, int row)
 {
-    return programs_gradient_first(s->g, s->w, y);
+    return programs_gradient_first(s->g, s->w, row);
 }
 
-static int tokens_of(const struct sampled *s, int y)
+static int tokens_of(const struct sampled *s, int row)
 {
-    return programs_gradient_tokens(s->g, s->w, y);
+    return programs_gradient_tokens(s->g, s->w, row);
 }
 
 /* A buffer for the next value, when one is free, takes the words that come along the row. */
@@ -67,7 +67,7 @@ static enum wsc_err receive(struct mesh_pe *pe)
 {
     const struct sampled *s = sampled_of(pe);
     struct progress *p = progress_of(pe);
-    const int n = tokens_of(s, mesh_y(pe));
+    const int n = tokens_of(s, programs_row_of(pe));
     if (p->asked > p->received || p->asked == s->sent.f->n || p->asked - p->ended == s->n_buffers)
         return WSC_OK;
     const int buffer = p->asked++ % s->n_buffers;
@@ -101,7 +101,7 @@ static enum wsc_err open_places(struct mesh_pe *pe)
     struct progress *p = progress_of(pe);
     const bool there = p->received > p->ended && p->ended - p->summed < s->n_buffers;
     if (p->open || !there) return WSC_OK;
-    const int n = s->n_kept[p->ended * s->g->w + mesh_x(pe)];
+    const int n = s->n_kept[p->ended * s->g->w + programs_column_of(pe)];
     p->open = true;
     p->at = 0;
     if (n)
@@ -116,7 +116,7 @@ static enum wsc_err send_sums(struct mesh_pe *pe)
     const struct sampled *s = sampled_of(pe);
     struct progress *p = progress_of(pe);
     while (p->sent == p->summed && p->sent < p->ended) {
-        const int n = s->n_kept[p->sent * s->g->w + mesh_x(pe)];
+        const int n = s->n_kept[p->sent * s->g->w + programs_column_of(pe)];
         const struct mesh_dsd sums = mesh_mem(s->sums[p->sent++ % s->n_buffers], n);
         const struct programs_sum sum = {.chain = &programs_line_chain,
                                          .code = MESH_FADDS,
@@ -138,10 +138,10 @@ static enum wsc_err proceed(struct mesh_pe *pe)
 {
     const struct sampled *s = sampled_of(pe);
     struct progress *p = progress_of(pe);
-    if (!s->held.f->count[mesh_x(pe)]) p->ended = p->sent = p->summed = p->received;
+    if (!s->held.f->count[programs_column_of(pe)]) p->ended = p->sent = p->summed = p->received;
     TRY(send_sums(pe));
     TRY(receive(pe));
-    return s->held.f->count[mesh_x(pe)] ? open_places(pe) : WSC_OK;
+    return s->held.f->count[programs_column_of(pe)] ? open_places(pe) : WSC_OK;
 }
 
 static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
@@ -172,9 +172,9 @@ static enum wsc_err on_place(struct mesh_pe *pe, uint32_t slot)
 {
     const struct sampled *s = sampled_of(pe);
     const struct progress *p = progress_of(pe);
-    const int y = mesh_y(pe), n = tokens_of(s, y), buffer = p->ended % s->n_buffers;
+    const int row = programs_row_of(pe), n = tokens_of(s, row), buffer = p->ended % s->n_buffers;
     const struct mesh_dsd held =
-        mesh_mem(programs_at(s->g, &s->held, (int)slot, first_token(s, y)), n);
+        mesh_mem(programs_at(s->g, &s->held, (int)slot, first_token(s, row)), n);
     if (!n) return WSC_OK;
     TRY(close_places(pe));
     return work(pe,
@@ -189,7 +189,7 @@ static enum wsc_err on_products(struct mesh_pe *pe, uint32_t data)
 {
     const struct sampled *s = sampled_of(pe);
     struct progress *p = progress_of(pe);
-    const int n = tokens_of(s, mesh_y(pe));
+    const int n = tokens_of(s, programs_row_of(pe));
     const int at = s->sums[p->ended % s->n_buffers] + 4 * p->at++;
     const struct mesh_dsd sum = mesh_mem_strided(at, n, 0);
     (void)data;
@@ -230,14 +230,15 @@ static enum wsc_err on_summed(struct mesh_pe *pe, uint32_t data)
 static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct sampled *s = sampled_of(pe);
-    const int x = mesh_x(pe), n = tokens_of(s, mesh_y(pe)), own = s->sent.f->count[x];
+    const int x = programs_column_of(pe), row = programs_row_of(pe), n = tokens_of(s, row);
+    const int own = s->sent.f->count[x];
     const enum mesh_code code = programs_code(s->held.half, MESH_FMOVS);
     const struct programs_gather_send out = {
         .gather = &value_gather,
         .position = x,
         .n = s->g->w,
         .task = PROGRAMS_TASK_SEND,
-        .own = {programs_matrix(programs_at(s->g, &s->sent, 0, first_token(s, mesh_y(pe))), own, n,
+        .own = {programs_matrix(programs_at(s->g, &s->sent, 0, first_token(s, row)), own, n,
                                 programs_pitch(s->g, &s->sent))},
         .others = programs_matrix(0, s->sent.f->n - own, n, 1),
         .own_move = code,
@@ -271,7 +272,7 @@ static struct mesh_wavelet *fill_column(struct sampled *s, int x, struct mesh_wa
     return to;
 }
 
-/* One source a column, and one sink for as many sums. */
+/* One source a column, the same for all lanes, and one sink for as many sums. */
 static enum wsc_err edges(struct sampled *s)
 {
     struct programs_grid *g = s->g;
@@ -284,9 +285,7 @@ static enum wsc_err edges(struct sampled *s)
         struct mesh_wavelet *const first = at;
         at = fill_column(s, x, at);
         n[x] = at - first - (s->held.f->count[x] ? s->sent.f->n : 0);
-        if (at > first)
-            rc =
-                mesh_edge_source(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_VECTOR, first, at - first);
+        if (at > first) rc = programs_feed(g, x, PROGRAMS_COLOUR_VECTOR, first, at - first);
     }
     if (!rc) rc = programs_edge_take(g, &s->edge, n);
     wsc_free(n);
@@ -299,7 +298,7 @@ static enum wsc_err allocate(struct sampled *s)
 {
     const struct programs_grid *g = s->g;
     TRY_NEW(s->n_kept, WSC_MEM_KERNELS, (int64_t)s->sent.f->n * g->w);
-    TRY_NEW(s->progress, WSC_MEM_KERNELS, (int64_t)g->w * g->h);
+    TRY_NEW(s->progress, WSC_MEM_KERNELS, (int64_t)g->lanes * g->w * g->h);
     TRY_NEW(s->before, WSC_MEM_KERNELS, g->w);
     for (int x = 1; x < g->w; x++)
         s->before[x] = s->before[x - 1] + s->held.f->count[x - 1];
@@ -339,29 +338,31 @@ static enum wsc_err lay(struct sampled *s)
 {
     struct programs_grid *g = s->g;
     TRY(programs_route_from_edge(g, PROGRAMS_COLOUR_VECTOR, PROGRAMS_IN_VECTOR));
-    for (int y = 0; y < g->h; y++) {
-        const struct programs_line row = programs_row(y, 0, g->w);
+    for (int i = 0; i < programs_rows(g); i++) {
+        const struct programs_line row = programs_row(g, i, 0, g->w);
         TRY(programs_route_gather(g, &row, &value_gather));
     }
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line column = programs_column(g, x);
-        if (s->held.f->count[x]) TRY(programs_route_chain(g, &column, &programs_line_chain, true));
+        if (s->held.f->count[x % g->w])
+            TRY(programs_route_chain(g, &column, &programs_line_chain, true));
     }
     return WSC_OK;
 }
 
-/* Words of the edge to the places that sent them. */
-static void store(const struct sampled *s)
+/* Words of the edge to the places of a lane that sent them. */
+static void store(const struct sampled *s, int lane)
 {
     const struct programs_features *f = s->held.f;
+    float *host = s->w->host + lane * s->w->lane_step;
     for (int x = 0; x < s->g->w; x++) {
-        const uint32_t *word = programs_edge_column(&s->edge, x);
+        const uint32_t *word = programs_edge_column(&s->edge, lane * s->g->w + x);
         for (int64_t i = 0; i < (int64_t)s->sent.f->n * f->count[x]; i++) {
             const int out = s->sent.f->order[i / f->count[x]];
             const int in = f->order[s->before[x] + (int)(i % f->count[x])];
             const bool columns = s->w->how.by_columns;
             if (wants(s, out, in))
-                s->w->host[(columns ? in : out) * s->w->ld + (columns ? out : in)] =
+                host[(columns ? in : out) * s->w->ld + (columns ? out : in)] =
                     programs_number_of(*word++);
         }
     }
@@ -370,13 +371,14 @@ static void store(const struct sampled *s)
 static enum wsc_err run(struct sampled *s)
 {
     TRY(allocate(s));
-    TRY(programs_begin(s->g, s));
+    TRY(programs_begin(s->g, s, s->w->first_sample));
     TRY(reserve(s));
     TRY(lay(s));
     TRY(edges(s));
     TRY(bind(s));
     TRY(programs_run(s->g));
-    store(s);
+    for (int lane = 0; lane < s->g->active; lane++)
+        store(s, lane);
     return WSC_OK;
 }
 

@@ -36,12 +36,14 @@ int programs_keys_at(const struct programs_grid *g, const struct programs_featur
     return rest <= 0 ? 0 : (int)(rest < per ? rest : per);
 }
 
-int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int key)
+int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int lane,
+                         int key)
 {
+    const int32_t *const span = s->span ? s->span + lane * s->span_step : NULL;
     const int64_t token = g->key_token[key];
     int64_t after = g->T;
     if (s->window && token >= s->sinks) after = s->window;
-    if (s->span && s->span[token] < after) after = s->span[token];
+    if (span && span[token] < after) after = span[token];
     return token + after + 1;
 }
 
@@ -78,7 +80,7 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_row
 enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s)
 {
     struct programs_grid *g = programs_grid_of(pe);
-    const int position = mesh_x(pe) % s->f->group_cols, at = programs_index(g, pe);
+    const int position = programs_column_of(pe) % s->f->group_cols, at = programs_index(g, pe);
     int first, end, key;
     keys_to_send(g, s->f, position, &first, &end);
     for (key = first + g->scored[at]; key < end && !programs_queries(g, mesh_y(pe), key); key++) {
@@ -93,8 +95,8 @@ enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_scor
 enum wsc_err programs_route_scores(struct programs_grid *g, const struct programs_score_rows *s,
                                    mesh_task_fn send)
 {
-    for (int i = 0; i < programs_n_head_lines(s->f) * g->h; i++) {
-        const struct programs_line line = programs_head_line(s->f, i / g->h, i % g->h);
+    for (int i = 0; i < programs_n_head_lines(g, s->f); i++) {
+        const struct programs_line line = programs_head_line(g, s->f, i);
         const struct mesh_rect pes = {line.x, line.y, line.n, 1};
         TRY(programs_route_gather(g, &line, s->gather));
         TRY(mesh_task(g->m, pes, PROGRAMS_TASK_NEXT, send, MESH_LOW));

@@ -36,9 +36,12 @@ struct programs_shaping {
     const float *slope; /**< of each head (ALiBi); NULL: none */
     int64_t window, sinks; /**< a key is seen by so many queries after it, unless it is a sink */
     const int32_t *span;   /**< (T) as the window, for each key, of samples of several texts */
+    int64_t span_step;     /**< from a lane's span to that of the next one */
 };
-/** First token after key number @p key that does not see it; T or more: none. */
-int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int key);
+/** First token after key number @p key of the sample on lane @p lane that does not see it; T or
+ *  more: none. */
+int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int lane,
+                         int key);
 /** Queries on row @p y that see key number @p key; with windows also those after the last one. */
 static inline int programs_queries(const struct programs_grid *g, int y, int key)
 {

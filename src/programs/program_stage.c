@@ -14,18 +14,21 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
 /* ---- leaves ---------------------------------------------------------------------------------- */
 
-void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n)
+int programs_leaf_turns(const struct programs_model *k)
 {
-    const int64_t leaf = k->share.leaf_samples, at = (k->share.first_leaf + i) * leaf;
-    const int64_t end = at + leaf < k->share.batch_size ? at + leaf : k->share.batch_size;
-    *first = (int)(at - k->share.first_leaf * leaf);
-    *n = (int)(end - at);
+    return (k->n_leaves + k->grid.lanes - 1) / k->grid.lanes;
+}
+
+void programs_turn_samples(const struct programs_model *k, int i, int *first, int *n)
+{
+    *first = i * k->grid.leaf_samples;
+    *n = programs_samples(&k->grid, 0, *first, k->grid.leaf_samples);
 }
 
 float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i)
 {
     if (k->offset[kind] < 0) return NULL;
-    return k->leaf_grads + i * k->n_elems + k->offset[kind];
+    return k->leaf_grads + (int64_t)i * k->grid.lanes * k->n_elems + k->offset[kind];
 }
 
 /* ---- keys and values that heads share -------------------------------------------------------- */
@@ -41,8 +44,8 @@ static struct programs_repeat repeat_of(const struct programs_model *k, enum mod
     return (struct programs_repeat){k->model->head_dim, heads};
 }
 
-/* Where the rows of a gradient that the PEs send for leaf @p i go: of shared keys and values to the
- * host's memory first, at row @p row. */
+/* Where the rows of a gradient that the PEs of the first lane send in turn @p i go: of shared keys
+ * and values to the host's memory first, at row @p row. */
 static float *gradient_taken(const struct programs_model *k, enum model_tensor_kind kind, int i,
                              int64_t row)
 {
@@ -50,14 +53,24 @@ static float *gradient_taken(const struct programs_model *k, enum model_tensor_k
     return k->shared + row;
 }
 
-/* Rows of @p n elements of all heads, added to those of the groups in the order of the heads. */
-static void fold(const struct programs_model *k, enum model_tensor_kind kind, int leaf, int64_t n,
-                 const float *from)
+/* From there to where those of the next lane go. */
+static int64_t lane_step(const struct programs_model *k, enum model_tensor_kind kind)
+{
+    return repeat_of(k, kind).times ? k->n_shared : k->n_elems;
+}
+
+/* Rows of @p n elements of all heads, added to those of the groups in the order of the heads, for
+ * each lane that has run. */
+static void fold(const struct programs_model *k, enum model_tensor_kind kind, int turn, int64_t n,
+                 int64_t row)
 {
     const struct programs_repeat repeat = repeat_of(k, kind);
-    float *to = programs_stage_gradient(k, kind, leaf);
-    for (int64_t i = 0; repeat.times && i < k->heads.n; i++)
-        num_add(to + programs_repeated(&repeat, i) * n, from + i * n, n);
+    for (int lane = 0; lane < k->grid.active && repeat.times; lane++) {
+        float *to = programs_stage_gradient(k, kind, turn) + lane * k->n_elems;
+        const float *from = k->shared + lane * k->n_shared + row;
+        for (int64_t i = 0; i < k->heads.n; i++)
+            num_add(to + programs_repeated(&repeat, i) * n, from + i * n, n);
+    }
 }
 
 /* A bias with an element for each feature of its tile. */
@@ -100,26 +113,26 @@ void programs_stage_enter(struct programs_model *k, int expert)
 
 /* ---- networks of a mixture of experts -------------------------------------------------------- */
 
-/* First place on row @p y of tokens of sample @p sample or later ones in network @p e. */
-static int start_of(struct programs_model *k, int y, int e, int sample)
+/* First place on row number @p row of tokens of sample @p sample or later ones in network @p e. */
+static int start_of(struct programs_model *k, int row, int e, int sample)
 {
     const int *start = programs_layer_of(k, k->l)->choice.start;
     const int networks = (int)model_n_ffns(k->model), samples = k->grid.max_samples + 1;
-    return start[(y * networks + e) * samples + sample];
+    return start[(row * networks + e) * samples + sample];
 }
 
-/* The places of the samples first .. end - 1 in the network at hand; of all networks those of all
- * samples. */
+/* The places of the samples first .. end - 1 of each lane in the network at hand; of all networks
+ * those of all samples. */
 static void span_of_samples(struct programs_model *k, struct programs_span *span, int *columns,
                             int first, int end)
 {
     const struct programs_grid *g = &k->grid;
-    const int e = k->experts.network;
-    *span = (struct programs_span){columns, columns + g->h};
-    for (int y = 0; y < g->h; y++) {
-        columns[y] = e < 0 ? 0 : start_of(k, y, e, first);
-        columns[g->h + y] = e < 0 ? (int)model_active_ffns(k->model) * programs_row_tokens(g, y)
-                                  : start_of(k, y, e, end) - columns[y];
+    const int e = k->experts.network, rows = g->lanes * g->h;
+    *span = (struct programs_span){columns, columns + rows};
+    for (int row = 0; row < rows; row++) {
+        columns[row] = e < 0 ? 0 : start_of(k, row, e, first);
+        columns[rows + row] = e < 0 ? (int)model_active_ffns(k->model) * programs_row_tokens(g, row)
+                                    : start_of(k, row, e, end) - columns[row];
     }
 }
 
@@ -145,14 +158,16 @@ const struct cycles_layout *programs_stage_layout(const struct programs_model *k
     return leaf ? &k->leaf_layout : &k->layout;
 }
 
-/* What an operation takes of leaf @p leaf: tokens of samples, or places of its network. */
-static const struct programs_span *leaf_span(struct programs_model *k, int leaf)
+/* What an operation takes in turn @p turn of leaves: tokens of samples, or places of its network.
+ */
+static const struct programs_span *turn_span(struct programs_model *k, int turn)
 {
     struct programs_experts *e = &k->experts;
     int first, n;
     if (!has_places(k)) return NULL;
-    programs_leaf_samples(k, leaf, &first, &n);
-    span_of_samples(k, &e->leaf, e->columns + (ptrdiff_t)2 * k->grid.h, first, first + n);
+    programs_turn_samples(k, turn, &first, &n);
+    span_of_samples(k, &e->leaf, e->columns + (ptrdiff_t)2 * k->grid.lanes * k->grid.h, first,
+                    first + n);
     return &e->leaf;
 }
 
@@ -240,13 +255,13 @@ enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kin
     return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
-/* Biases of one leaf. */
-static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tensor_kind *bias,
-                                const struct programs_tile *const *dy, int n, int leaf)
+/* Biases of one turn of leaves. */
+static enum wsc_err turn_biases(struct programs_model *k, const enum model_tensor_kind *bias,
+                                const struct programs_tile *const *dy, int n, int turn)
 {
     struct programs_script s = programs_stage_script(k, dy[0]->f);
-    programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
-    s.span = leaf_span(k, leaf);
+    programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
+    s.span = turn_span(k, turn);
     for (int i = 0; i < n; i++) {
         const struct programs_view sum = vector_view(k, i);
         if (!vector_of(k, bias[i])) continue;
@@ -255,7 +270,8 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
         s.out[s.n_out++] = (struct programs_vector){
             .f = dy[i]->f,
             .address = k->vector[i],
-            .out = gradient_taken(k, bias[i], leaf, (int64_t)i * k->heads.n)};
+            .out = gradient_taken(k, bias[i], turn, (int64_t)i * k->heads.n),
+            .lane_step = lane_step(k, bias[i])};
     }
     if (!s.n_out) return WSC_OK;
     programs_stage_expect(
@@ -264,7 +280,7 @@ static enum wsc_err leaf_biases(struct programs_model *k, const enum model_tenso
     programs_vectors_out(&s);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
     for (int i = 0; i < n; i++)
-        fold(k, bias[i], leaf, 1, k->shared + (ptrdiff_t)i * k->heads.n);
+        fold(k, bias[i], turn, 1, (int64_t)i * k->heads.n);
     return WSC_OK;
 }
 
@@ -272,8 +288,8 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
                                            const enum model_tensor_kind *bias,
                                            const struct programs_tile *const *dy, int n)
 {
-    for (int leaf = 0; leaf < k->n_leaves; leaf++)
-        TRY(leaf_biases(k, bias, dy, n, leaf));
+    for (int turn = 0; turn < programs_leaf_turns(k); turn++)
+        TRY(turn_biases(k, bias, dy, n, turn));
     return WSC_OK;
 }
 
@@ -324,23 +340,25 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
     return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
-/* Gradients of gain and bias, leaf by leaf, from dxn and the normalised x. */
+/* Gradients of gain and bias, turn by turn, from dxn and the normalised x. */
 static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
                                    const struct programs_norm *n)
 {
-    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+    for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
         struct programs_script s = programs_stage_script(k, &k->hidden);
         const int dbias = n->bias >= 0 ? k->vector[3] : -1;
-        programs_leaf_samples(k, leaf, &s.first_sample, &s.n_samples);
+        programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
         programs_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
         s.out[s.n_out++] = (struct programs_vector){.f = &k->hidden,
                                                     .address = k->vector[2],
-                                                    .out = programs_stage_gradient(k, gain, leaf)};
+                                                    .out = programs_stage_gradient(k, gain, turn),
+                                                    .lane_step = k->n_elems};
         if (dbias >= 0)
             s.out[s.n_out++] =
                 (struct programs_vector){.f = &k->hidden,
                                          .address = dbias,
-                                         .out = programs_stage_gradient(k, gain + 1, leaf)};
+                                         .out = programs_stage_gradient(k, gain + 1, turn),
+                                         .lane_step = k->n_elems};
         programs_vectors_out(&s);
         programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
                               cycles_norm_vector_gradient(&k->leaf_layout));
@@ -429,19 +447,20 @@ enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model
     const double density = k->gradient_density[weight];
     const struct cycles_layout *l = programs_stage_layout(k, true);
     const struct cycles_gradient_way how = cycles_gradient_way(l, &in, &out, density);
-    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
+    for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
         struct programs_weight_gradient w = {.dy = *dy,
                                              .x = *x,
                                              .how = how,
                                              .kept = how.sampled ? k->kept[weight] : NULL,
                                              .out = repeat_of(k, weight),
                                              .room = (int64_t)l->room,
-                                             .span = leaf_span(k, leaf),
-                                             .host = gradient_taken(k, weight, leaf, 0),
+                                             .span = turn_span(k, turn),
+                                             .host = gradient_taken(k, weight, turn, 0),
+                                             .lane_step = lane_step(k, weight),
                                              .ld = x->f->n};
-        programs_leaf_samples(k, leaf, &w.first_sample, &w.n_samples);
+        programs_turn_samples(k, turn, &w.first_sample, &w.n_samples);
         TRY(programs_sum_weights(&k->grid, &w));
-        fold(k, weight, leaf, x->f->n, k->shared);
+        fold(k, weight, turn, x->f->n, 0);
         if (k->first_gradient < 0) k->first_gradient = k->cycles + w.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_WEIGHT_GRADIENT, k->grid.stats.cycles);
         programs_stage_expect(k, PROGRAMS_ROW_WEIGHT_GRADIENT,

@@ -9,9 +9,12 @@
 
 #include <wsc/err.h>
 
-/** First sample and number of samples of leaf @p i of the share. */
-void programs_leaf_samples(const struct programs_model *k, int i, int *first, int *n);
-/** Gradient of a tensor of the stage for leaf @p i of the share; NULL when the stage has none. */
+/** Turns in which the leaves of the share are summed up: in turn i leaf i of each lane. */
+int programs_leaf_turns(const struct programs_model *k);
+/** First sample of each lane in turn @p i, and samples of the lane that has most. */
+void programs_turn_samples(const struct programs_model *k, int i, int *first, int *n);
+/** Gradient of a tensor of the stage for the leaf that the first lane has in turn @p i, those of
+ *  the other lanes n_elems further each; NULL when the stage has none. */
 float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i);
 
 /** Let the kinds of tensors that expert @p expert has (-1: no expert's) be its own. */

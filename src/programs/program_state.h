@@ -1,8 +1,9 @@
 /** A model on the mesh of one wafer: what program_model.c and program_parts.c share.
  *
  *  Activations stay in the PEs between forward and backward; weights come through the north edge
- *  stage by stage, gradients leave there leaf by leaf.  The leaves' gradients are added at the edge
- *  along the canonical tree (<wsc/num.h>), so that values do not depend on who owns which leaf. */
+ *  stage by stage, gradients leave there leaf by leaf, a leaf of each lane at a time.  The leaves'
+ * gradients are added at the edge along the canonical tree (<wsc/num.h>), so that values do not
+ * depend on who owns which leaf. */
 #ifndef WSC_PROGRAMS_STATE_H
 #define WSC_PROGRAMS_STATE_H
 #include "program_grid.h"
@@ -112,12 +113,13 @@ struct programs_model {
     int stats_embed;
     float table_scale; /* of the embedding's tables: embeddings_scale, unless a norm follows */
     float *slope;      /* owned, of each head; NULL without ALiBi */
-    float *shared;     /* owned: gradients of keys for each head, where heads share them */
+    float *shared;    /* owned: gradients of keys for each head, where heads share them, by lanes */
+    int64_t n_shared; /* of a lane */
     int vector[PROGRAMS_VECTORS], sums, number, loss_rows, head_tokens, dscores;
     /* the micro-batch */
     struct data_share share;
-    const struct data_batch *batch; /* borrowed */
-    int n_leaves;
+    const struct data_batch *batch;    /* borrowed */
+    int n_leaves, max_samples;         /* of the micro-batch, of any */
     int32_t *position;                 /* owned, (samples, T) */
     float *nats;                       /* owned, (samples, T) */
     int32_t *best;                     /* owned, (samples, T) */

@@ -31,7 +31,7 @@ static struct extent scores_extent(const struct programs_grid *g, const struct p
                                    const struct mesh_pe *pe)
 {
     const struct programs_features *f = s->heads;
-    const int x = mesh_x(pe), y = mesh_y(pe);
+    const int x = programs_column_of(pe), y = mesh_y(pe);
     struct extent e = {.row = g->sub[programs_index(g, pe)]};
     e.head = x / f->group_cols * f->heads_per_pe + e.row % f->heads_per_pe;
     e.key = programs_key_of(g, f, x % f->group_cols, e.row / f->heads_per_pe);
@@ -48,7 +48,7 @@ static struct extent hidden_extent(const struct programs_grid *g, const struct p
 {
     struct extent e = scores_extent(g, s, pe);
     if (!e.rows) return e;
-    const int64_t end = programs_key_end(g, s->shaping, e.key);
+    const int64_t end = programs_key_end(g, s->shaping, programs_lane(pe), e.key);
     const int last = e.first + e.cols, y = mesh_y(pe);
     const int first = end < g->T ? programs_slot_from(g, y, (int)end) : last;
     if (first > e.first) e.first = first;
@@ -56,23 +56,25 @@ static struct extent hidden_extent(const struct programs_grid *g, const struct p
     return e;
 }
 
-/* Columns of tiles that the script takes on row @p y, and the first of them. */
-static int columns_of(const struct programs_grid *g, const struct programs_script *s, int y,
+/* Columns of tiles that the script takes on row number @p row, and the first of them. */
+static int columns_of(const struct programs_grid *g, const struct programs_script *s, int row,
                       int *first)
 {
-    const int tokens = programs_tokens(g, y);
-    *first = s->span ? s->span->first[y] : s->first_sample * tokens;
-    return s->span ? s->span->n[y] : s->n_samples * tokens;
+    const int tokens = programs_tokens(g, row);
+    *first = s->span ? s->span->first[row] : s->first_sample * tokens;
+    if (s->span) return s->span->n[row];
+    return programs_samples(g, row, s->first_sample, s->n_samples) * tokens;
 }
 
 /* Rows and columns of a step's shape on this PE; empty where the PE has no such elements. */
 static struct extent extent_of(const struct programs_grid *g, const struct programs_script *s,
                                const struct programs_step *step, const struct mesh_pe *pe)
 {
-    const int x = mesh_x(pe), y = mesh_y(pe), tokens = programs_tokens(g, y);
+    const int x = programs_column_of(pe), row = programs_row_of(pe),
+              tokens = programs_tokens(g, row);
     const int count = s->features ? s->features->count[x] : 0;
     struct extent e = {.rows = count};
-    e.cols = columns_of(g, s, y, &e.first);
+    e.cols = columns_of(g, s, row, &e.first);
     switch (step->shape) {
     case PROGRAMS_SHAPE_TILE:
         break;
@@ -200,7 +202,7 @@ static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
     if (i == s->n_steps) return WSC_OK;
     const int n = score_steps(s, i);
     const int times = n                      ? score_rows(g, s)
-                      : s->step[i].by_tokens ? programs_row_tokens(g, mesh_y(pe))
+                      : s->step[i].by_tokens ? programs_row_tokens(g, programs_row_of(pe))
                                              : 1;
     for (int k = 0; k < n; k++)
         TRY(issue(pe, g, s, &s->step[i + k]));
@@ -303,7 +305,7 @@ static bool line_of(const struct programs_grid *g, const struct programs_script 
 {
     *n = s->heads ? s->heads->group_cols : g->w;
     *position = x % *n;
-    return !s->heads || x / *n < programs_n_head_lines(s->heads);
+    return !s->heads || x / *n < programs_head_groups(s->heads);
 }
 
 /* Sum along the line to its middle PE, which halves the way, then from there to both sides. */
@@ -312,8 +314,8 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
 {
     const struct programs_grid *g = programs_grid_of(pe);
     int first = 0;
-    const int tokens =
-        s->heads ? programs_tokens(g, mesh_y(pe)) : columns_of(g, s, mesh_y(pe), &first);
+    const int row = programs_row_of(pe);
+    const int tokens = s->heads ? programs_tokens(g, row) : columns_of(g, s, row, &first);
     const bool half = step->dst.half;
     const struct mesh_dsd words =
         programs_matrix(step->dst.address + programs_bytes(half) * first, step->n, tokens,
@@ -325,7 +327,8 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
                                .result = words};
     struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
                     out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
-    if (!line_of(g, s, mesh_x(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens) return WSC_OK;
+    if (!line_of(g, s, programs_column_of(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens)
+        return WSC_OK;
     sum.root = sum.n / 2;
     in.n_dims = out.n_dims = 2;
     memcpy(in.len, words.len, sizeof in.len);
@@ -381,10 +384,10 @@ static enum wsc_err route_spread(struct programs_grid *g, const struct programs_
  */
 static enum wsc_err route_rows(struct programs_grid *g, const struct programs_script *s)
 {
-    const int lines = s->heads ? programs_n_head_lines(s->heads) : 1;
-    for (int i = 0; i < lines * g->h; i++) {
+    const int lines = s->heads ? programs_n_head_lines(g, s->heads) : programs_rows(g);
+    for (int i = 0; i < lines; i++) {
         const struct programs_line line =
-            s->heads ? programs_head_line(s->heads, i / g->h, i % g->h) : programs_row(i, 0, g->w);
+            s->heads ? programs_head_line(g, s->heads, i) : programs_row(g, i, 0, g->w);
         if (line.n == 1) continue;
         TRY(programs_route_chain(g, &line, &programs_line_chain, false));
         TRY(route_spread(g, &line));
@@ -400,7 +403,7 @@ static enum wsc_err vectors_in(struct mesh_pe *pe, const struct programs_script 
 {
     (void)step;
     for (int i = 0; i < s->n_in; i++) {
-        const int n = s->in[i].f->count[mesh_x(pe)];
+        const int n = s->in[i].f->count[programs_column_of(pe)];
         if (n)
             TRY(mesh_do(pe, programs_code(s->in[i].half, MESH_FMOVS), mesh_mem(s->in[i].address, n),
                         mesh_in(PROGRAMS_COLOUR_SCALARS, n), (struct mesh_dsd){0}));
@@ -421,7 +424,7 @@ static enum wsc_err vectors_out(struct mesh_pe *pe, const struct programs_script
     const struct programs_grid *g = programs_grid_of(pe);
     (void)step;
     for (int i = 0; i < s->n_out; i++) {
-        const int n = s->out[i].f->count[mesh_x(pe)];
+        const int n = s->out[i].f->count[programs_column_of(pe)];
         const struct programs_sum sum = {.chain = &programs_edge_chain,
                                          .code = MESH_FADDS,
                                          .position = mesh_y(pe),
@@ -439,19 +442,22 @@ void programs_vectors_out(struct programs_script *s)
     programs_call(s, vectors_out);
 }
 
-/* Only column 0 sends; every PE of a row has the sums. */
+/* Only column 0 of a lane sends; every PE of a row has the sums.  Then the lanes to the east may
+ * pass. */
 static enum wsc_err row_out(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
     const struct programs_grid *g = programs_grid_of(pe);
-    const int tokens = programs_row_tokens(g, mesh_y(pe));
+    const int tokens = programs_row_tokens(g, programs_row_of(pe));
     const struct mesh_dsd words = programs_matrix(step->dst.address, step->n, tokens, g->pitch);
     struct mesh_dsd out = mesh_out(PROGRAMS_COLOUR_WEST, 1);
     (void)s;
-    if (mesh_x(pe) || !tokens) return WSC_OK;
+    if (programs_column_of(pe) || !tokens) return WSC_OK;
     out.n_dims = 2;
     memcpy(out.len, words.len, sizeof out.len);
-    return mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0});
+    TRY(mesh_do(pe, MESH_FMOVS, out, words, (struct mesh_dsd){0}));
+    if (programs_lane(pe) + 1 == g->active) return WSC_OK;
+    return mesh_turn(pe, PROGRAMS_COLOUR_WEST, PROGRAMS_THREAD_SEND, 0);
 }
 
 void programs_row_out(struct programs_script *s, struct programs_view tokens, int n)
@@ -478,6 +484,20 @@ static int64_t column_words(const struct programs_vector *v, int n, int x)
     return words;
 }
 
+/* What comes in on column @p x of a lane; returns where the next column's words go. */
+static struct mesh_wavelet *fill_column(const struct programs_grid *g,
+                                        const struct programs_script *s, int lane, int x,
+                                        struct mesh_wavelet *to)
+{
+    for (int i = 0; i < s->n_in; i++) {
+        const struct programs_vector *v = &s->in[i];
+        const float *in = v->in + lane * v->lane_step;
+        for (int k = 0; k < v->f->count[x]; k++, to++)
+            to->data = programs_word(g, v->half, in[feature_at(v->f, x, k)]);
+    }
+    return to;
+}
+
 /* Wavelets of the vectors that come in, column by column, each vector in the order of its features
  * on the column. */
 static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
@@ -485,14 +505,11 @@ static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
     int64_t n = 0;
     for (int i = 0; i < s->n_in; i++)
         n += s->in[i].f->n;
-    TRY_NEW(s->source, WSC_MEM_KERNELS, n);
+    TRY_NEW(s->source, WSC_MEM_KERNELS, g->active * n);
     struct mesh_wavelet *to = s->source;
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         struct mesh_wavelet *first = to;
-        for (int i = 0; i < s->n_in; i++)
-            for (int k = 0; k < s->in[i].f->count[x]; k++, to++)
-                to->data =
-                    programs_word(g, s->in[i].half, s->in[i].in[feature_at(s->in[i].f, x, k)]);
+        to = fill_column(g, s, x / g->w, x % g->w, to);
         if (to > first)
             TRY(mesh_edge_source(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_SCALARS, first,
                                  to - first));
@@ -503,9 +520,9 @@ static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
 static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script *s,
                                  uint32_t *words)
 {
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line column = programs_column(g, x);
-        const int64_t n = column_words(s->out, s->n_out, x);
+        const int64_t n = column_words(s->out, s->n_out, x % g->w);
         s->edge[x] = (struct mesh_output){.word = words, .capacity = n};
         words += n;
         TRY(programs_route_chain(g, &column, &programs_edge_chain, true));
@@ -514,28 +531,51 @@ static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script
     return WSC_OK;
 }
 
+/* The first column of lane @p lane sends what its rows have; unless it is the last one at work, its
+ * switch then lets pass what comes from the lanes to the east, through the lane's other columns. */
+static enum wsc_err route_lane_west(struct programs_grid *g, int lane)
+{
+    const struct mesh_route through = {.rx = MESH_EAST, .tx = MESH_WEST};
+    const struct mesh_rect first = {lane * g->w, 0, 1, g->h};
+    const struct mesh_rect others = {lane * g->w + 1, 0, g->w - 1, g->h};
+    const bool passes = lane + 1 < g->active;
+    struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_WEST, .n_more = passes};
+    out.more[0].rx = MESH_EAST;
+    if (passes && g->w > 1) TRY(mesh_route(g->m, others, PROGRAMS_COLOUR_WEST, &through));
+    TRY(mesh_route(g->m, first, PROGRAMS_COLOUR_WEST, &out));
+    return mesh_output_queue(g->m, first, PROGRAMS_OUT_VECTOR, PROGRAMS_COLOUR_WEST);
+}
+
+/* Words at the west edge before those of row number @p row, from the lanes before it. */
+static int64_t words_before(const struct programs_grid *g, const struct programs_script *s, int row)
+{
+    int64_t n = 0;
+    for (int i = programs_y(g, row); i < row; i += g->h)
+        n += (int64_t)s->row_words * programs_row_tokens(g, i);
+    return n;
+}
+
 /* The west edge takes the rows of tokens that programs_row_out() sends. */
 static enum wsc_err row_sinks(struct programs_grid *g, struct programs_script *s, uint32_t *words)
 {
-    const struct mesh_route out = {.rx = MESH_RAMP, .tx = MESH_WEST};
-    const struct mesh_rect west = {0, 0, 1, g->h};
-    TRY(mesh_route(g->m, west, PROGRAMS_COLOUR_WEST, &out));
-    TRY(mesh_output_queue(g->m, west, PROGRAMS_OUT_VECTOR, PROGRAMS_COLOUR_WEST));
+    struct mesh_output *edge = s->edge + programs_columns(g);
+    for (int lane = 0; lane < g->active; lane++)
+        TRY(route_lane_west(g, lane));
     for (int y = 0; y < g->h; y++) {
-        const int64_t n = (int64_t)s->row_words * programs_row_tokens(g, y);
-        s->edge[g->w + y] = (struct mesh_output){.word = words, .capacity = n};
+        const int64_t n = words_before(g, s, programs_rows(g) + y);
+        edge[y] = (struct mesh_output){.word = words, .capacity = n};
         words += n;
-        TRY(mesh_edge_sink(g->m, 0, y, MESH_WEST, PROGRAMS_COLOUR_WEST, &s->edge[g->w + y]));
+        TRY(mesh_edge_sink(g->m, 0, y, MESH_WEST, PROGRAMS_COLOUR_WEST, &edge[y]));
     }
     return WSC_OK;
 }
 
 static enum wsc_err sinks(struct programs_grid *g, struct programs_script *s)
 {
-    int64_t out = 0, rows = (int64_t)s->row_words * g->n_samples * g->T;
+    int64_t out = 0, rows = (int64_t)s->row_words * g->all_samples * g->T;
     for (int i = 0; i < s->n_out; i++)
-        out += s->out[i].f->n;
-    TRY_NEW(s->edge, WSC_MEM_KERNELS, g->w + g->h);
+        out += (int64_t)g->active * s->out[i].f->n;
+    TRY_NEW(s->edge, WSC_MEM_KERNELS, programs_columns(g) + g->h);
     TRY_NEW(s->words, WSC_MEM_KERNELS, out + rows);
     if (out) TRY(column_sinks(g, s, s->words));
     return rows ? row_sinks(g, s, s->words + out) : WSC_OK;
@@ -543,19 +583,24 @@ static enum wsc_err sinks(struct programs_grid *g, struct programs_script *s)
 
 static void store_vectors(const struct programs_grid *g, const struct programs_script *s)
 {
-    for (int x = 0; x < g->w; x++) {
-        const uint32_t *from = s->edge[x].word;
-        for (int i = 0; i < s->n_out; i++)
-            for (int k = 0; k < s->out[i].f->count[x]; k++, from++)
-                memcpy(&s->out[i].out[feature_at(s->out[i].f, x, k)], from, sizeof *from);
+    for (int col = 0; col < programs_columns(g); col++) {
+        const uint32_t *from = s->edge[col].word;
+        const int lane = col / g->w, x = col % g->w;
+        for (int i = 0; i < s->n_out; i++) {
+            const struct programs_vector *v = &s->out[i];
+            float *out = v->out + lane * v->lane_step;
+            for (int k = 0; k < v->f->count[x]; k++, from++)
+                memcpy(&out[feature_at(v->f, x, k)], from, sizeof *from);
+        }
     }
 }
 
-float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int y,
+float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int row,
                         int i)
 {
+    const struct mesh_output *edge = s->edge + programs_columns(g) + programs_y(g, row);
     float word;
-    memcpy(&word, &s->edge[g->w + y].word[i], sizeof word);
+    memcpy(&word, &edge->word[words_before(g, s, row) + i], sizeof word);
     return word;
 }
 
@@ -578,7 +623,7 @@ static bool sums_rows(const struct programs_script *s)
 
 enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s)
 {
-    TRY(programs_begin(g, s));
+    TRY(programs_begin(g, s, s->first_sample));
     if (sums_rows(s)) TRY(route_rows(g, s));
     if (s->n_in) TRY(sources(g, s));
     if (s->n_out || s->row_words) TRY(sinks(g, s));

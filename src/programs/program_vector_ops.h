@@ -56,29 +56,30 @@ struct programs_step {
 struct programs_vector {
     const struct programs_features *f;
     int address;
-    const float *in; /**< come as 16-bit numbers with @c half */
-    float *out;
+    const float *in; /**< of the first lane; come as 16-bit numbers with @c half */
+    float *out;      /**< of the first lane */
     bool half;
+    int64_t lane_step; /**< from the values of a lane to those of the next one */
 };
 enum { PROGRAMS_MAX_STEPS = 40, PROGRAMS_MAX_VECTORS = 8 };
 struct programs_script {
     const struct programs_features *features; /**< of tiles; may be NULL */
     const struct programs_features *heads;    /**< row sums stay within a head's columns */
-    int first_sample, n_samples;              /**< tokens of TILE and TOKENS; SCORES: one sample */
-    const struct programs_span *span;         /**< borrowed: of TILE and TOKENS instead, or NULL */
+    int first_sample, n_samples; /**< of each lane: tokens of TILE and TOKENS; SCORES: one sample */
+    const struct programs_span *span; /**< borrowed: of TILE and TOKENS instead, or NULL */
     int n_steps, n_in, n_out;
     struct programs_step step[PROGRAMS_MAX_STEPS];
     struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];
     const void *data;                       /**< borrowed, for calls */
     const struct programs_shaping *shaping; /**< borrowed: of scores; may be NULL */
     int row_words;                          /**< vectors of tokens that programs_row_out sends */
-    struct mesh_output *edge;               /**< owned: of columns, then of rows */
+    struct mesh_output *edge;               /**< owned: of columns, then of the west edge's rows */
     struct mesh_wavelet *source;
     uint32_t *words;
 };
 enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s);
-/** Word @p i of those (row_words x tokens) that left at the west edge of row @p y. */
-float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int y,
+/** Word @p i of those (row_words x tokens) of row number @p row that left at the west edge. */
+float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int row,
                         int i);
 void programs_script_fini(struct programs_script *s);
 

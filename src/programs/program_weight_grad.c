@@ -65,22 +65,22 @@ static int n_blocks(const struct outer *o, int x)
     return o->ring.n_blocks * heads_of(o, x);
 }
 
-static int first_token(const struct outer *o, int y)
+static int first_token(const struct outer *o, int row)
 {
-    if (o->w) return programs_gradient_first(o->g, o->w, y);
-    return programs_tokens(o->g, y) * o->k->sample;
+    if (o->w) return programs_gradient_first(o->g, o->w, row);
+    return programs_tokens(o->g, row) * o->k->sample;
 }
 
-/* Block @p i of PE (x, y): which values it has, and whether a step is one AXPY for each held
- * feature or for each value; the longer vector runs. */
-static struct part part_of(const struct outer *o, int x, int y, int i)
+/* Block @p i of a PE on column @p x of row @p row: which values it has, and whether a step is one
+ * AXPY for each held feature or for each value; the longer vector runs. */
+static struct part part_of(const struct outer *o, int x, int row, int i)
 {
     const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
     const int heads = heads_of(o, x);
     struct part p = {.n = b->words,
                      .held = o->held.f->count[x] / heads,
-                     .tokens =
-                         o->w ? programs_gradient_tokens(o->g, o->w, y) : programs_tokens(o->g, y)};
+                     .tokens = o->w ? programs_gradient_tokens(o->g, o->w, row)
+                                    : programs_tokens(o->g, row)};
     p.slot = i / o->ring.n_blocks * p.held;
     p.first = b->before + (b->part ? b->slot : 0);
     p.over_values = p.held <= p.n;
@@ -116,7 +116,8 @@ static struct mesh_dsd element_of(const struct outer *o, struct mesh_dsd vector,
 static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct part *p, int i,
                          int token, int at)
 {
-    const int address = programs_at(o->g, &o->held, p->slot, first_token(o, mesh_y(pe)) + token);
+    const int address =
+        programs_at(o->g, &o->held, p->slot, first_token(o, programs_row_of(pe)) + token);
     const struct mesh_dsd features =
         mesh_mem_strided(address, p->held, programs_pitch(o->g, &o->held));
     const struct mesh_dsd values = values_of(o, p, i, token);
@@ -208,7 +209,7 @@ static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
     const struct programs_grid *g = programs_grid_of(pe);
     const struct outer *o = g->program;
     const int at = programs_index(g, pe), block = g->item[at], token = g->sub[at] + 1;
-    const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), block);
+    const struct part p = part_of(o, programs_column_of(pe), programs_row_of(pe), block);
     (void)data;
     TRY(programs_ring_passed(pe));
     if (token < p.tokens) TRY(receive(pe, o, block, token));
@@ -229,8 +230,8 @@ static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
     const struct programs_grid *g = programs_grid_of(pe);
     const struct outer *o = g->program;
     (void)data;
-    if (!n_blocks(o, mesh_x(pe))) return WSC_OK;
-    const struct part p = part_of(o, mesh_x(pe), mesh_y(pe), 0);
+    if (!n_blocks(o, programs_column_of(pe))) return WSC_OK;
+    const struct part p = part_of(o, programs_column_of(pe), programs_row_of(pe), 0);
     if (p.tokens && !has_own_scores(o)) TRY(receive(pe, o, 0, 0));
     return await(pe, o, &p);
 }
@@ -255,8 +256,8 @@ static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
     const struct outer *o = g->program;
-    const int at = programs_index(g, pe), x = mesh_x(pe);
-    const struct part p = part_of(o, x, mesh_y(pe), g->item[at]);
+    const int at = programs_index(g, pe), x = programs_column_of(pe);
+    const struct part p = part_of(o, x, programs_row_of(pe), g->item[at]);
     (void)data;
     if (g->sub[at] < p.tokens) return build_token(pe, o, &p, at);
     TRY(add_up(pe, o, &p, &g->scored[at]));
@@ -272,20 +273,20 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct outer *o = g->program;
-    const int y = mesh_y(pe), first = first_token(o, y);
+    const int row = programs_row_of(pe), first = first_token(o, row);
     struct programs_ring_send s = {.ring = &o->ring,
-                                   .rounds = part_of(o, mesh_x(pe), y, 0).tokens,
+                                   .rounds = part_of(o, programs_column_of(pe), row, 0).tokens,
                                    .half = o->half,
                                    .narrow = o->half && o->k};
     (void)data;
     if (o->w) {
         s.address = programs_at(g, &o->sent, 0, first);
         s.stride = programs_pitch(g, &o->sent);
-        return programs_ring_step(pe, &s, mesh_x(pe));
+        return programs_ring_step(pe, &s, programs_column_of(pe));
     }
     s.address = o->k->scores;
     s.stride = g->tokens;
-    return programs_ring_step(pe, &s, mesh_x(pe) % o->k->rows.f->group_cols);
+    return programs_ring_step(pe, &s, programs_column_of(pe) % o->k->rows.f->group_cols);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -311,9 +312,9 @@ static enum wsc_err plan(struct outer *o, int positions, int64_t room)
 static enum wsc_err route_columns(struct outer *o)
 {
     struct programs_grid *g = o->g;
-    for (int x = 0; x < g->w; x++) {
+    for (int x = 0; x < programs_columns(g); x++) {
         const struct programs_line column = programs_column(g, x);
-        if (!o->held.f->count[x]) continue;
+        if (!o->held.f->count[x % g->w]) continue;
         TRY(programs_route_chain(g, &column, &programs_line_chain, o->w != NULL));
     }
     TRY(mesh_task(g->m, programs_all(g), PROGRAMS_TASK_READY, ready, MESH_MEDIUM));
@@ -337,11 +338,12 @@ enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_wo
     int64_t at = 0, all = 0;
     for (int x = 0; x < g->w; x++)
         all += n[x];
-    TRY_NEW(e->words, WSC_MEM_KERNELS, all);
-    TRY_NEW(e->out, WSC_MEM_KERNELS, g->w);
-    for (int x = 0; x < g->w; at += n[x++]) {
-        e->out[x] = (struct mesh_output){.word = e->words + at, .capacity = n[x]};
-        if (n[x]) TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[x]));
+    TRY_NEW(e->words, WSC_MEM_KERNELS, g->active * all);
+    TRY_NEW(e->out, WSC_MEM_KERNELS, programs_columns(g));
+    for (int x = 0; x < programs_columns(g); at += n[x++ % g->w]) {
+        e->out[x] = (struct mesh_output){.word = e->words + at, .capacity = n[x % g->w]};
+        if (n[x % g->w])
+            TRY(mesh_edge_sink(g->m, x, 0, MESH_NORTH, PROGRAMS_COLOUR_CHAIN, &e->out[x]));
     }
     return WSC_OK;
 }
@@ -378,28 +380,29 @@ float programs_number_of(uint32_t bits)
     return number;
 }
 
-/* The words of one block of one column. */
+/* The words of one block of one column, to the matrix @p host. */
 static void store_block(const struct outer *o, const struct part *p, int before,
-                        const uint32_t *word)
+                        const uint32_t *word, float *host)
 {
     const struct programs_weight_gradient *w = o->w;
     for (int i = 0; i < p->n * p->held; i++) {
         const int value = p->over_values ? i % p->n : i / p->held;
         const int slot = p->over_values ? i / p->n : i % p->held;
         const int64_t s = o->sent.f->order[p->first + value], h = o->held.f->order[before + slot];
-        w->host[w->how.by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
+        host[w->how.by_columns ? h * w->ld + s : s * w->ld + h] = programs_number_of(word[i]);
     }
 }
 
-/* Words of the edge to the host's matrix; every column must have sent all. */
-static void store_gradient(const struct outer *o)
+/* Words of the edge to the host's matrix of a lane; every column must have sent all. */
+static void store_gradient(const struct outer *o, int lane)
 {
     const struct programs_features *f = o->held.f;
+    float *host = o->w->host + lane * o->w->lane_step;
     for (int x = 0, before = 0; x < o->g->w; before += f->count[x++]) {
-        const uint32_t *word = programs_edge_column(&o->edge, x);
+        const uint32_t *word = programs_edge_column(&o->edge, lane * o->g->w + x);
         for (int b = 0; b < o->ring.n_blocks; b++) {
             const struct part p = part_of(o, x, 0, b);
-            store_block(o, &p, before, word);
+            store_block(o, &p, before, word, host);
             word += (ptrdiff_t)p.n * p.held;
         }
     }
@@ -412,16 +415,17 @@ static enum wsc_err run_gradient(struct outer *o)
     TRY_NEW(o->count, WSC_MEM_KERNELS, g->w);
     for (int x = 0; x < g->w; x++)
         o->count[x] = o->sent.f->count[x];
-    TRY(programs_begin(g, o));
+    TRY(programs_begin(g, o, o->w->first_sample));
     TRY(plan(o, g->w, o->w->room));
-    for (int y = 0; y < g->h; y++) {
-        const struct programs_line row = programs_row(y, 0, g->w);
+    for (int i = 0; i < programs_rows(g); i++) {
+        const struct programs_line row = programs_row(g, i, 0, g->w);
         TRY(programs_ring_route(g, &row, send));
     }
     TRY(programs_edge_take_rows(g, &o->edge, o->held.f, o->sent.f->n));
     TRY(route_columns(o));
     TRY(programs_run(g));
-    store_gradient(o);
+    for (int lane = 0; lane < g->active; lane++)
+        store_gradient(o, lane);
     return WSC_OK;
 }
 
@@ -460,10 +464,10 @@ static enum wsc_err run_keys(struct outer *o)
     struct programs_grid *g = o->g;
     const struct programs_features *f = o->k->rows.f;
     TRY(count_keys(o));
-    TRY(programs_begin(g, o));
+    TRY(programs_begin(g, o, o->k->sample));
     TRY(plan(o, f->group_cols, o->k->room));
-    for (int i = 0; i < programs_n_head_lines(f) * g->h && f->group_cols > 1; i++) {
-        const struct programs_line line = programs_head_line(f, i / g->h, i % g->h);
+    for (int i = 0; i < programs_n_head_lines(g, f) && f->group_cols > 1; i++) {
+        const struct programs_line line = programs_head_line(g, f, i);
         TRY(programs_ring_route(g, &line, send));
     }
     TRY(route_columns(o));

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1, to @p host. */
+/** dW (out, in) = dY' X over the tokens of samples first .. first + n - 1 of each lane, to @p host.
+ */
 struct programs_weight_gradient {
     int first_sample, n_samples;
     const struct programs_span *span; /**< borrowed: columns of both tiles instead; NULL: none */
@@ -19,9 +20,10 @@ struct programs_weight_gradient {
     const uint64_t *kept; /**< elements that are wanted, the others become 0; as of a matrix */
     struct programs_repeat out; /**< rows of that matrix that are several of dW */
     int64_t room;               /**< words of a PE for sums and for what is on its way */
-    float *host;
-    int64_t ld;          /**< elements between rows of the host's matrix */
-    int64_t first_cycle; /**< result: the first word leaves */
+    float *host;                /**< of the first lane */
+    int64_t ld;                 /**< elements between rows of the host's matrix */
+    int64_t lane_step;          /**< from the matrix of a lane to that of the next one */
+    int64_t first_cycle;        /**< result: the first word leaves */
 };
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w);
@@ -31,16 +33,17 @@ static inline bool programs_gradient_wanted(const struct programs_weight_gradien
 {
     return programs_keeps(w->kept, programs_repeated(&w->out, out) * w->ld + in);
 }
-/** First column of its tiles on row @p y, and how many there are. */
+/** First column of its tiles on row number @p row, and how many there are. */
 static inline int programs_gradient_first(const struct programs_grid *g,
-                                          const struct programs_weight_gradient *w, int y)
+                                          const struct programs_weight_gradient *w, int row)
 {
-    return w->span ? w->span->first[y] : programs_tokens(g, y) * w->first_sample;
+    return w->span ? w->span->first[row] : programs_tokens(g, row) * w->first_sample;
 }
 static inline int programs_gradient_tokens(const struct programs_grid *g,
-                                           const struct programs_weight_gradient *w, int y)
+                                           const struct programs_weight_gradient *w, int row)
 {
-    return w->span ? w->span->n[y] : programs_tokens(g, y) * w->n_samples;
+    if (w->span) return w->span->n[row];
+    return programs_tokens(g, row) * programs_samples(g, row, w->first_sample, w->n_samples);
 }
 /** out (keys) = sum over queries of scores (key, query) rows (query), one sequence; scores of
  *  queries before their key are 0. */
@@ -58,7 +61,7 @@ struct programs_edge_words {
     struct mesh_output *out; /**< owned, of each column */
     uint32_t *words;         /**< owned */
 };
-/** Take @p n[x] words of column x. */
+/** Take @p n[x] words of column x of each lane. */
 enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
                                 const int64_t *n);
 /** Take @p rows words for each feature of @p held. */

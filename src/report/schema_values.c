@@ -291,6 +291,15 @@ static void add_micro_batch(struct out_json *j)
     out_json_close(j);
 }
 
+static void add_lanes(struct out_json *j)
+{
+    static const char *const words[] = {"auto"};
+    static const struct conf_key key = {.type = CONF_T_INT, .min = 1, .max = 64};
+    add_number(j, &key);
+    add_names(j, words, 1);
+    add_type(j, "null");
+}
+
 static void add_transforms(struct out_json *j)
 {
     begin_items(j, 0, 1);
@@ -570,6 +579,7 @@ static const struct {
     {"list of maps with data_dir, weight, data_subset", add_mixture},
     {"ranges such as 0.0-0.5,0.8-1.0", add_subset},
     {"whole number, auto, null, explore or {explore: {min, max}}", add_micro_batch},
+    {"whole number from 1 to 64, auto or null", add_lanes},
     {"list of maps with a name", add_transforms},
     {"name, or map with name, mean, std, a, b, val", add_initializer},
     {"family of the Model Zoo", add_family},

@@ -46,8 +46,9 @@ static enum wsc_err run(void *arg)
     struct wafer *w = arg;
     const struct stream_pass *p = w->pass;
     if (p->mode == STREAM_GENERATE) return wafer_generate(w);
-    const int64_t n = stream_max_samples(&p->batch) * model_sequences(w->net->model);
-    if (p->values) TRY(wafer_reserve(w, n, p->mode == STREAM_TRAIN));
+    const int64_t each = model_sequences(w->net->model), n = stream_max_samples(&p->batch) * each;
+    const int64_t leaf = p->batch.micro_shard_samples * each;
+    if (p->values) TRY(wafer_reserve(w, n, leaf, p->mode == STREAM_TRAIN));
     TRY(wafer_prepare_squares(w));
     for (int64_t step = p->first_step; step < stream_end_step(p); step++)
         TRY(wafer_step(w, step));

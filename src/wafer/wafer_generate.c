@@ -250,7 +250,7 @@ static enum wsc_err send_texts(struct wafer_texts *g, int64_t step)
 static enum wsc_err reserve(struct wafer_texts *g)
 {
     struct wafer *w = g->w;
-    TRY(wafer_reserve(w, g->n, false));
+    TRY(wafer_reserve(w, g->n, 1, false));
     if (!g->pairs || w->batch->attends) return WSC_OK;
     TRY_NEW(w->batch->attends, WSC_MEM_DATA, w->batch->n_max * w->batch->T);
     return WSC_OK;

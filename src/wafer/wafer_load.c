@@ -5,16 +5,26 @@
  * (wafer_step.c) and of a pass. */
 #include "wafer_load.h"
 
-enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, bool training)
+/* On the host lanes are a matter of time alone. */
+static bool same_lanes(const struct wafer *w, const struct programs_room *room)
 {
-    if (w->values && n_samples <= w->capacity_samples && training == w->capacity_training)
+    return w->work.numerics != KERNELS_MESH ||
+           (room->lanes == w->capacity.lanes && room->leaf_samples == w->capacity.leaf_samples);
+}
+
+enum wsc_err wafer_reserve(struct wafer *w, int64_t n_samples, int64_t leaf_samples, bool training)
+{
+    const struct programs_room room = {.samples = n_samples > 0 ? n_samples : 1,
+                                       .leaf_samples = leaf_samples,
+                                       .lanes = w->work.plan->lanes};
+    if (w->values && n_samples <= w->capacity.samples && training == w->capacity_training &&
+        same_lanes(w, &room))
         return WSC_OK;
     kernels_destroy(&w->values);
     data_batch_destroy(&w->batch);
-    int64_t n = n_samples > 0 ? n_samples : 1;
-    TRY(kernels_create(&w->values, w->work.numerics, w->net->hw, w->net->model, n, training));
-    TRY(data_batch_create(&w->batch, n, w->net->model->T));
-    w->capacity_samples = n;
+    TRY(kernels_create(&w->values, w->work.numerics, w->net->hw, w->net->model, &room, training));
+    TRY(data_batch_create(&w->batch, room.samples, w->net->model->T));
+    w->capacity = room;
     w->capacity_training = training;
     return WSC_OK;
 }

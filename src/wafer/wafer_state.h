@@ -34,7 +34,7 @@ struct wafer {
     struct wafer_deviates deviates; /* of the jitter of the pair of steps in progress */
     struct kernels *values;         /* owned; NULL without values */
     struct data_batch *batch;       /* owned; NULL without values */
-    int64_t capacity_samples;       /* of values and batch */
+    struct programs_room capacity;  /* of values and batch */
     bool capacity_training;
     double *squares;   /* owned (n_squares): of the step in progress, see stream_scalars_join; or
                           its struct stream_score */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The keys of params files: those of the decoder-only GPT family of the Model Zoo ("runconfig"
- * style, release 2.2) with their defaults, and three keys of our own at the top (log_sparsity,
- * trace_hash, reduction_leaf).  Where a row has a field, the path is its name in struct zoo_params.
- * The macros below are abbreviations of the members of struct conf_key; both inputs share one list
- * of rows (INPUT).  Adding a key: one row here and one member there. */
+ * style, release 2.2) with their defaults, and four keys of our own at the top (log_sparsity,
+ * trace_hash, reduction_leaf, lanes).  Where a row has a field, the path is its name in struct
+ * zoo_params. The macros below are abbreviations of the members of struct conf_key; both inputs
+ * share one list of rows (INPUT).  Adding a key: one row here and one member there. */
 #include "params_values.h"
 
 #include <wsc/hw.h>
@@ -730,6 +730,10 @@ static const struct conf_key keys[] = {
     {FIELD(trace_hash), BOOL, DEFAULT("false"), DOC("log weights_hash at every step")},
     {FIELD(reduction_leaf), INT, DEFAULT("1"), RANGE(1, MAX_SAMPLES),
      DOC("consecutive samples whose gradient is computed together")},
+    {FIELD(lanes), SPECIAL(lanes), NULLABLE, DEFAULT("null"),
+     .form = "whole number from 1 to 64, auto or null",
+     DOC("replicas of the model side by side on a wafer, each with its own columns of PEs: auto, as "
+         "many as are fastest; null, the same, but one with `--numerics mesh`")},
 };
 /* clang-format on */
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Params keys whose values have a form of their own: micro_batch_size (a number, auto, null,
- * explore with bounds), data_transforms (a list of maps by name), load_checkpoint_states (names
- * with commas, or a list).  Each has a reader and a writer that the rows of params_keys.c name. */
+ * explore with bounds), lanes (a number, auto, null), data_transforms (a list of maps by name),
+ * load_checkpoint_states (names with commas, or a list).  Each has a reader and a writer that the
+ * rows of params_keys.c name. */
 #include "params_values.h"
 
 #include <wsc/mem.h>
@@ -92,6 +93,37 @@ void zoo_write_micro_batch(struct wsc_text *out, const void *input, const struct
     } else {
         wsc_text_add(out, " %lld", (long long)value);
     }
+}
+
+/* ---- lanes ---- */
+
+void zoo_read_lanes(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *field)
+{
+    enum { MOST = 64 };
+    static const struct conf_choice words[CONF_MAX_CHOICES] = {
+        {"auto", 0}, {"null", 1}, {"a whole number", 2}};
+    int64_t *lanes = field, value;
+    const int word = conf_choice_find(words, node);
+    if (word == 0 || word == 1)
+        *lanes = word ? 0 : CONF_AUTO;
+    else if (node->kind != CONF_NODE_SCALAR || wsc_units_int(node->text, &value) != WSC_OK)
+        conf_key_unsupported(p, key->path, node, words);
+    else if (value < 1 || value > MOST)
+        conf_diag_error(p->diag, node->pos, key->path, "must be in 1 .. %d, got %lld", MOST,
+                        (long long)value);
+    else
+        *lanes = value;
+}
+
+void zoo_write_lanes(struct wsc_text *out, const void *field, const struct conf_layout *at)
+{
+    const int64_t *lanes = field;
+    (void)at;
+    if (*lanes > 0)
+        wsc_text_add(out, " %lld", (long long)*lanes);
+    else
+        wsc_text_add(out, " %s", *lanes ? "auto" : "null");
 }
 
 /* ---- data_transforms ---- */

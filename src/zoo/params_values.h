@@ -20,6 +20,8 @@ void zoo_read_data_subset(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *input);
 void zoo_read_micro_batch(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
+void zoo_read_lanes(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                    void *field);
 void zoo_read_initializer(struct conf_parse *p, const struct conf_key *key,
                           const struct conf_node *node, void *field);
 void zoo_read_schedule(struct conf_parse *p, const struct conf_key *key,
@@ -47,6 +49,7 @@ void zoo_write_mixture(struct wsc_text *out, const void *input, const struct con
 void zoo_write_data_subset(struct wsc_text *out, const void *input, const struct conf_layout *at);
 void zoo_write_data_dir(struct wsc_text *out, const void *input, const struct conf_layout *at);
 void zoo_write_micro_batch(struct wsc_text *out, const void *field, const struct conf_layout *at);
+void zoo_write_lanes(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_write_initializer(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_write_schedule(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_write_betas(struct wsc_text *out, const void *optimizer, const struct conf_layout *at);

@@ -533,17 +533,21 @@ static bool mesh_refuses(const struct family *f, const char *options, const char
     return ok;
 }
 
+#define LANES "--set lanes=2 --set cluster.wafer.pe_cols=25 "
+
 /* Loss and every gradient of PyTorch's; the same bits on two systems and two threads, with matrices
- * streaming one by one. */
+ * streaming one by one, and on two lanes with as many columns each. */
 static void check_mesh(const struct family *f)
 {
-    char one[240], two[240];
+    char one[240], two[240], lanes[240];
     const char *lacks = mesh_lacks(f);
     bool ok =
         lacks ? mesh_refuses(f, "", lacks)
               : dump(f, FABRIC "--num_csx 1", one) &&
                     dump(f, FABRIC "--num_csx 2 --set cluster.stream.granularity=matrix", two) &&
-                    compare(f, one, two, MESH_TOLERANCE);
+                    compare(f, one, two, MESH_TOLERANCE) &&
+                    dump(f, FABRIC LANES "--num_csx 1", lanes) &&
+                    compare(f, one, lanes, MESH_TOLERANCE);
     if (!ok) (void)fprintf(stderr, "on the mesh: %s %s\n", f->name, f->dir);
     CU_ASSERT(ok);
 }

@@ -169,6 +169,125 @@ TEST(numerics, mesh_trains_mixtures_of_experts)
     }
 }
 
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+#define TWO_LANES   "--set lanes=2 --set cluster.wafer.pe_cols=13 "
+#define THREE_LANES "--set lanes=3 --set cluster.wafer.pe_cols=18 "
+
+static bool train_lanes(const char *before, const char *how, const char *options,
+                        struct job_metrics *m)
+{
+    char all[512];
+    (void)snprintf(all, sizeof all, "--numerics mesh %s %s", options, how);
+    return train(before, all, m) != NULL;
+}
+
+/* Lanes of six columns on wider wafers: the bits of one lane of six columns, whoever computes, in
+ * less time.  On three systems each has a sample, so that two lanes of three are idle. */
+TEST(numerics, mesh_lanes_have_the_bits_of_one)
+{
+    static const char *const options[] = {
+        "",
+        "--set reduction_leaf=2 --set train_input.batch_size=5 --set cluster.wafer.pe_rows=10",
+        "--set model.mixed_precision=true --set model.fp16_type=bfloat16",
+        "--set cluster.wafer.data_triggered=false",
+        "--set model.num_heads=4 --set model.attention_module=multiquery_attention "
+        "--set model.extra_attention_params.num_kv_groups=2",
+        "--set model.moe.num_experts=5 --set model.moe.top_k=2 "
+        "--set model.moe.load_balancing_loss_coef=0.3"};
+    for (int i = 0; i < (int)(sizeof options / sizeof *options); i++) {
+        struct job_metrics one, two, three, m;
+        CU_ASSERT_FATAL(train_lanes("", "--num_csx 1", options[i], &one));
+        CU_ASSERT_FATAL(train_lanes("", TWO_LANES "--num_csx 1", options[i], &two));
+        CU_ASSERT_FATAL(
+            train_lanes("OMP_NUM_THREADS=2", THREE_LANES "--num_csx 1", options[i], &three));
+        CU_ASSERT(job_same_values(&two, &one) && job_same_values(&three, &one));
+        CU_ASSERT(two.step[0].step_time_ps < one.step[0].step_time_ps);
+        CU_ASSERT(three.step[0].step_time_ps < two.step[0].step_time_ps);
+        CU_ASSERT_FATAL(
+            train_lanes("mpirun --quiet -n 2", TWO_LANES "--num_csx 1", options[i], &m));
+        CU_ASSERT(job_same_values(&m, &one) && job_same_times(&m, &two));
+    }
+}
+
+/* As many lanes as the planner takes for the whole batch, whatever the systems: the same bits. */
+TEST(numerics, mesh_lanes_of_the_planner_do_not_depend_on_the_systems)
+{
+    struct job_metrics one, two, three, again;
+    CU_ASSERT_FATAL(train_lanes("", "--set lanes=auto --num_csx 1", "", &one));
+    CU_ASSERT_FATAL(train_lanes("", "--set lanes=3 --num_csx 1", "", &three));
+    CU_ASSERT(job_same_values(&one, &three) && job_same_times(&one, &three));
+    CU_ASSERT_FATAL(train_lanes("", "--set lanes=auto --num_csx 3", "", &two));
+    CU_ASSERT_FATAL(train_lanes("mpirun --quiet -n 3", "--set lanes=auto --num_csx 3", "", &again));
+    CU_ASSERT(job_same_values(&one, &two) && job_same_values(&one, &again));
+    CU_ASSERT(job_same_times(&two, &again));
+}
+
+/* Simulated cycles over those of the analytical model, of each kernel of a run. */
+static int read_ratios(const char *options, double ratio[KERNELS], const char *name[KERNELS])
+{
+    static char names[KERNELS][32];
+    struct job_metrics m;
+    char path[512], all[512];
+    (void)snprintf(all, sizeof all,
+                   "--numerics mesh --num_csx 1 --set train_input.batch_size=4 "
+                   "--set cluster.wafer.pe_rows=8 %s",
+                   options);
+    const char *dir = train("", all, &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    (void)snprintf(path, sizeof path, "%s/performance.json", dir);
+    json_t *json = json_load_file(path, 0, NULL);
+    const json_t *kernels = json_object_get(json, "kernels");
+    const int n = (int)json_array_size(kernels);
+    for (int i = 0; i < n && i < KERNELS; i++) {
+        const json_t *k = json_array_get(kernels, (size_t)i);
+        ratio[i] = (double)json_integer_value(json_object_get(k, "cycles")) /
+                   (double)json_integer_value(json_object_get(k, "analytical_cycles"));
+        (void)snprintf(names[i], sizeof names[i], "%s",
+                       json_string_value(json_object_get(k, "kernel")));
+        name[i] = names[i];
+    }
+    json_decref(json);
+    return n;
+}
+
+/* The analytical model says of lanes what it says of one, within 3 % of its cycles.  Rows of the
+ * embedding that several tokens share are drawn, and the lane with most of them decides. */
+TEST(numerics, mesh_cycles_of_lanes_are_as_near_to_the_model_as_those_of_one)
+{
+    static const char *const lanes[] = {"--set lanes=2 --set cluster.wafer.pe_cols=12",
+                                        "--set lanes=4 --set cluster.wafer.pe_cols=24"};
+    double one[KERNELS], ratio[KERNELS];
+    const char *name[KERNELS];
+    T_EQ(read_ratios("", one, name), KERNELS);
+    for (int i = 0; i < (int)(sizeof lanes / sizeof *lanes); i++) {
+        T_EQ(read_ratios(lanes[i], ratio, name), KERNELS);
+        for (int k = 0; k < KERNELS; k++)
+            CU_ASSERT(fabs(ratio[k] - 1) <
+                      fabs(one[k] - 1) + (strcmp(name[k], "embedding") != 0 ? 0.03 : 0.15));
+    }
+}
+
+TEST(numerics, mesh_refuses_lanes_that_nothing_fills)
+{
+    static const struct {
+        const char *options, *message;
+    } refused[] = {{"--set lanes=4", "lanes: 4, but a micro-batch has at most 3 micro-shards of 1 "
+                                     "sample on a wafer; hint: --set lanes=3"},
+                   {"--set lanes=3 --num_csx 3", "at most 1 micro-shard of 1 sample"},
+                   {"--set lanes=7", "lanes: 7, but a wafer has 6 columns of PEs"},
+                   {"--set lanes=0", "lanes: must be in 1 .. 64, got 0"},
+                   {"--set lanes=many", "lanes: "}};
+    for (int i = 0; i < (int)(sizeof refused / sizeof *refused); i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s %s --numerics mesh %s --max_steps 1 --model_dir %s", job_tiny(), model,
+                  refused[i].options, job_path("numerics"));
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, refused[i].message) != NULL);
+        spawn_free(&r);
+    }
+}
+
 /* Logits that are no numbers choose some expert of those that there are, and the loss ends the
  * run. */
 TEST(numerics, mesh_ends_a_mixture_that_diverges)
@@ -288,15 +407,29 @@ TEST(numerics, mesh_evaluates_and_generates)
     const char *a = strstr(host.out, "Avg Eval Loss: "), *b = strstr(mesh.out, "Avg Eval Loss: ");
     CU_ASSERT_FATAL(a && b);
     T_NEAR(strtod(b + 15, NULL), strtod(a + 15, NULL), 1e-5);
+    spawn_free(&mesh);
+    spawn_run(&mesh,
+              "%s %s " TWO_LANES
+              "--mode eval --model_dir %s --set runconfig.eval_steps=1 --numerics mesh 2>&1",
+              job_tiny(), model, dir);
+    b = strstr(mesh.out, "Avg Eval Loss: ");
+    CU_ASSERT_FATAL(b != NULL);
+    T_NEAR(strtod(b + 15, NULL), strtod(a + 15, NULL), 1e-5);
     spawn_free(&host);
     spawn_free(&mesh);
     static const char prompt[] =
-        "--mode generate --prompt 'The ' --max_new_tokens 2 --temperature 0 "
+        "--mode generate --prompt 'The ' --prompt cat --prompt mat --max_new_tokens 2 "
+        "--temperature 0 "
         "--set runconfig.autoload_last_checkpoint=false";
     spawn_run(&host, "%s %s %s --model_dir %s | grep -v INFO:", job_tiny(), model, prompt, dir);
     spawn_run(&mesh, "%s %s %s --model_dir %s --numerics mesh | grep -v INFO:", job_tiny(), model,
               prompt, dir);
     CU_ASSERT(!strncmp(host.out, "The ", 4));
+    T_STR(mesh.out, host.out);
+    spawn_free(&mesh);
+    spawn_run(&mesh,
+              "%s %s %s " TWO_LANES "--model_dir %s --numerics mesh | grep -v INFO:", job_tiny(),
+              model, prompt, dir);
     T_STR(mesh.out, host.out);
     spawn_free(&host);
     spawn_free(&mesh);

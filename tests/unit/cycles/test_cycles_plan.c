@@ -117,6 +117,30 @@ TEST(plan, is_the_fastest_of_all_ways)
     model_destroy(&r.model);
 }
 
+/* With a number of lanes the fastest of the other choices; the planner's own number is among them.
+ */
+TEST(plan, has_as_many_lanes_as_are_asked_for)
+{
+    enum { MOST = 12, SHARE = 20 };
+    struct rig r;
+    struct cycles_plan p;
+    int found = 0;
+    rig_open(&r, case_256m, HW_STREAM_BLOCK);
+    const struct cycles_plan fastest = plan(&r, SHARE, CONF_AUTO);
+    for (int lanes = 1; lanes <= MOST; lanes++) {
+        const struct cycles_asked asked = {.micro_batch = CONF_AUTO, .lanes = lanes};
+        T_OK(cycles_plan_asked(&p, &r.hw, r.model, SHARE, &asked, true, NULL));
+        T_EQ(p.lanes, lanes);
+        CU_ASSERT(p.step_cycles >= fastest.step_cycles);
+        found += same(&p, &fastest);
+    }
+    T_EQ(found, 1);
+    const struct cycles_asked many = {.micro_batch = CONF_AUTO,
+                                      .lanes = (int)r.cluster.wafer.pe_cols + 1};
+    CU_ASSERT_EQUAL(cycles_plan_asked(&p, &r.hw, r.model, SHARE, &many, true, NULL), WSC_CONFIG);
+    model_destroy(&r.model);
+}
+
 TEST(plan, computes_nothing_twice_when_all_fits)
 {
     struct rig r;

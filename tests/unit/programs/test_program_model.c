@@ -32,7 +32,7 @@ static float *new_floats(int64_t n)
 }
 
 struct fabric {
-    int w, h, hop;
+    int w, h, hop, lanes;
 };
 
 /* A mask of every matrix of a stage: each @p every th element, or NULL for none. */
@@ -103,7 +103,9 @@ static void mesh_step(const struct fixture *f, const struct fixture_run *run,
     cluster.wafer.pe_rows = fabric->h;
     cluster.wafer.hop_cycles = fabric->hop;
     *cycles = 0;
-    ok(programs_model_create(&k, &hw, m, batch.n + 1, true));
+    const struct programs_room room = {
+        .samples = batch.n + 1, .leaf_samples = run->leaf_samples, .lanes = fabric->lanes};
+    ok(programs_model_create(&k, &hw, m, &room, true));
     if (masked->scale > 0) programs_model_scale_gradients(k, masked->scale);
     programs_model_begin(k, &share, &batch);
     num_nodes_of_range(&out->nodes, run->first_leaf, run->end_leaf, share.n_leaves);
@@ -227,7 +229,7 @@ static void check_format(const struct fixture_shape *shape, const struct fabric 
 TEST(pe_model, a_step_in_16_bits_equals_that_of_the_host)
 {
     static const enum num_format formats[] = {NUM_BF16, NUM_FP16, NUM_CB16};
-    static const struct fabric fabrics[] = {{5, 3, 1}, {1, 1, 2}, {4, 8, 1}};
+    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {1, 1, 2, 1}, {4, 8, 1, 1}};
     for (int i = 0; i < 9; i++) {
         struct fixture_shape shape = {.L = 2,
                                       .C = 12,
@@ -274,8 +276,14 @@ TEST(pe_model, masks_leave_zeros_out)
 {
     const struct fixture_shape shape = {
         .L = 1, .C = 24, .H = 3, .F = 40, .V = 19, .T = 7, .n_samples = 2};
-    check_masks(&shape, &(struct fabric){5, 2, 1}, 9);
-    check_masks(&shape, &(struct fabric){3, 4, 1}, 40);
+    check_masks(&shape, &(struct fabric){5, 2, 1, 1}, 9);
+    check_masks(&shape, &(struct fabric){3, 4, 1, 1}, 40);
+}
+
+static bool same_loss(const struct model_loss *a, const struct model_loss *b)
+{
+    return a->loss_sum >= b->loss_sum && a->loss_sum <= b->loss_sum && a->n_tokens == b->n_tokens &&
+           a->n_correct == b->n_correct;
 }
 
 static const struct {
@@ -283,10 +291,10 @@ static const struct {
     int64_t leaf_samples;
     struct fabric fabric;
 } cases[] = {
-    {{.L = 2, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 3}, 1, {5, 3, 1}},
+    {{.L = 2, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 3}, 1, {5, 3, 1, 1}},
     {{.L = 1, .C = 8, .H = 2, .F = 32, .V = 11, .T = 9, .n_samples = 3, .tied = true},
      2,
-     {4, 4, 2}},
+     {4, 4, 2, 1}},
     {{.L = 2,
       .C = 6,
       .H = 3,
@@ -300,7 +308,7 @@ static const struct {
       .logits_scale = 0.7,
       .embeddings_scale = 3},
      1,
-     {1, 1, 1}},
+     {1, 1, 1, 1}},
     {{.L = 1,
       .C = 4,
       .H = 1,
@@ -312,11 +320,11 @@ static const struct {
       .nonlinearity = ZOO_RELU,
       .scale_by_layer = true},
      1,
-     {9, 6, 1}},
+     {9, 6, 1, 1}},
     /* Rows of the position table that go straight to their tokens are scaled all the same. */
     {{.L = 1, .C = 8, .H = 2, .F = 9, .V = 13, .T = 6, .n_samples = 1, .embeddings_scale = 3},
      1,
-     {4, 3, 1}},
+     {4, 3, 1, 1}},
     {{.L = 1,
       .C = 12,
       .H = 3,
@@ -326,7 +334,7 @@ static const struct {
       .n_samples = 4,
       .nonlinearity = ZOO_GELU_NEW},
      2,
-     {2, 8, 1}},
+     {2, 8, 1, 1}},
 };
 
 TEST(pe_model, a_step_on_the_mesh_equals_the_host)
@@ -335,16 +343,97 @@ TEST(pe_model, a_step_on_the_mesh_equals_the_host)
         check_against_host(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric);
 }
 
-static bool same_loss(const struct model_loss *a, const struct model_loss *b)
+/* ---- lanes ----------------------------------------------------------------------------------- */
+
+static void check_same_values(const struct fixture *f, const struct fixture_result *a,
+                              const struct fixture_result *b)
 {
-    return a->loss_sum >= b->loss_sum && a->loss_sum <= b->loss_sum && a->n_tokens == b->n_tokens &&
-           a->n_correct == b->n_correct;
+    for (int64_t i = 0; i < a->n_leaves; i++)
+        CU_ASSERT(same_loss(&a->loss[i], &b->loss[i]));
+    for (int s = 0; s < f->model.n_stages; s++) {
+        const size_t n = (size_t)(a->nodes.n * f->model.stage[s].n_elems);
+        CU_ASSERT(memcmp(a->grads[s], b->grads[s], n * sizeof(float)) == 0);
+    }
+}
+
+/* Lanes of the columns that one lane has, on a fabric with columns to spare: the same bits, in
+ * fewer cycles where there is more than one leaf. */
+static void check_lanes(const struct fixture_shape *shape, int64_t leaf_samples,
+                        const struct fabric *fabric, const struct masked *masked)
+{
+    enum { MOST = 4 };
+    struct fixture f;
+    struct fixture_result one, lanes;
+    int64_t cycles, fewer;
+    fixture_create(&f, shape);
+    const int64_t n = fixture_n_leaves(&f, leaf_samples);
+    const struct fixture_run run = {.end_leaf = n, .leaf_samples = leaf_samples};
+    mesh_step(&f, &run, fabric, masked, &one, &cycles);
+    for (int i = 2; i <= MOST; i++) {
+        struct fabric wide = *fabric;
+        wide.w = i * fabric->w + (fabric->w > 1 ? i - 1 : 0);
+        wide.lanes = i;
+        mesh_step(&f, &run, &wide, masked, &lanes, &fewer);
+        check_same_values(&f, &one, &lanes);
+        CU_ASSERT(n > 1 ? fewer < cycles : fewer == cycles);
+        fixture_result_destroy(&f, &lanes);
+    }
+    fixture_result_destroy(&f, &one);
+    fixture_destroy(&f);
+}
+
+TEST(pe_model, lanes_have_the_bits_of_one)
+{
+    for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
+        check_lanes(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric, &(struct masked){0});
+}
+
+TEST(pe_model, lanes_have_the_bits_of_one_in_16_bits_and_with_zeros)
+{
+    struct fixture_shape shape = {
+        .L = 1, .C = 24, .H = 3, .F = 40, .V = 19, .T = 7, .n_samples = 5};
+    const struct fabric fabric = {5, 2, 2, 1};
+    check_lanes(&shape, 2, &fabric, &(struct masked){.every = 9, .shown = true});
+    check_lanes(&shape, 1, &(struct fabric){3, 4, 1, 1},
+                &(struct masked){.every = 40, .shown = true});
+    shape.format = NUM_BF16;
+    check_lanes(&shape, 1, &fabric, &(struct masked){.scale = 64});
+}
+
+/* Every kernel takes as long as on the slowest of the lanes, but for the losses, which share the
+ * west edge: samples that are alike take as long as one of them. */
+TEST(pe_model, lanes_wait_for_each_other_at_the_shared_edge_alone)
+{
+    enum { SAMPLES = 3, T = 6, COLUMNS = 4, ROWS = 3 };
+    struct fixture f;
+    struct fixture_result one, all;
+    int64_t cycles, shared;
+    fixture_create(&f, &(struct fixture_shape){
+                           .L = 1, .C = 8, .H = 2, .F = 12, .V = 11, .T = T, .n_samples = SAMPLES});
+    for (int i = T; i < SAMPLES * T; i++) {
+        f.batch.input_ids[i] = f.batch.input_ids[i % T];
+        f.batch.labels[i] = f.batch.labels[i % T];
+    }
+    mesh_step(&f, &(struct fixture_run){.end_leaf = 1, .leaf_samples = 1},
+              &(struct fabric){COLUMNS, ROWS, 1, 1}, &(struct masked){0}, &one, &cycles);
+    mesh_step(&f, &(struct fixture_run){.end_leaf = SAMPLES, .leaf_samples = 1},
+              &(struct fabric){SAMPLES * COLUMNS, ROWS, 1, SAMPLES}, &(struct masked){0}, &all,
+              &shared);
+    /* Two words of each token of a row pass after those of the lanes to the west, and the last ones
+     * go through the columns of a lane, with a switch and a ramp for each. */
+    const int64_t words = (SAMPLES - 1) * 2 * (T / ROWS), way = (SAMPLES - 1) * (COLUMNS + 4);
+    CU_ASSERT(shared >= cycles + words - way);
+    CU_ASSERT(shared <= cycles + words + way);
+    CU_ASSERT(shared > cycles);
+    fixture_result_destroy(&f, &one);
+    fixture_result_destroy(&f, &all);
+    fixture_destroy(&f);
 }
 
 /* The contract of values: shares of one wafer or of two merge to the same bits. */
 TEST(pe_model, gradients_do_not_depend_on_the_share)
 {
-    const struct fabric fabric = {4, 3, 1};
+    const struct fabric fabric = {4, 3, 1, 1};
     struct fixture f;
     struct fixture_result all, left, right;
     int64_t cycles[3];
@@ -374,15 +463,16 @@ TEST(pe_model, memory_that_does_not_fit_is_told_with_the_tensor)
 {
     struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
+    const struct programs_room one = {.samples = 1, .leaf_samples = 1};
     struct programs_model *k;
     struct fixture f;
     fixture_create(&f, &(struct fixture_shape){
                            .L = 1, .C = 64, .H = 2, .F = 256, .V = 19, .T = 64, .n_samples = 1});
     cluster.wafer.pe_cols = cluster.wafer.pe_rows = 1;
-    T_EQ(programs_model_create(&k, &hw, &f.model, 1, true), WSC_CAPACITY);
+    T_EQ(programs_model_create(&k, &hw, &f.model, &one, true), WSC_CAPACITY);
     CU_ASSERT(strstr(wsc_err_message(), "PE (0, 0): ") != NULL);
     CU_ASSERT(strstr(wsc_err_message(), "bytes") != NULL);
     cluster.wafer.pe_cols = 4096;
-    T_EQ(programs_model_create(&k, &hw, &f.model, 1, true), WSC_CONFIG);
+    T_EQ(programs_model_create(&k, &hw, &f.model, &one, true), WSC_CONFIG);
     fixture_destroy(&f);
 }
