@@ -265,7 +265,7 @@ static inline float num_lanes_sum(const float lane[NUM_LANES])
     return (low4[0] + low4[2]) + (low4[1] + low4[3]);
 }
 
-/** The same of lanes in registers. */
+/** Sum of lanes in registers, along the tree of num_lanes_sum(). */
 static inline float num_lanes_total(const num_lanes *lanes)
 {
     float lane[NUM_LANES];
@@ -273,7 +273,7 @@ static inline float num_lanes_total(const num_lanes *lanes)
     return num_lanes_sum(lane);
 }
 
-/** Largest of the 16 lanes, none of which is NaN, along the same tree. */
+/** Largest of the 16 lanes, none of which is NaN. */
 static inline float num_lanes_largest(const num_lanes *lanes)
 {
     float lane[NUM_LANES];

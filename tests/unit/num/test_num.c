@@ -113,8 +113,8 @@ TEST(num_format, every_code_and_every_tie_of_float16_and_cbfloat16)
     T_STR(num_format_name(NUM_CB16), "cbfloat16");
 }
 
-/* A processor's instruction rounds whole vectors, but not those with subnormal numbers, and a loop
- * the rest: all as a number alone. */
+/* A processor's instruction rounds whole vectors and what is left of one, but no subnormal numbers,
+ * which integer arithmetic rounds: all as a number alone. */
 TEST(num_format, an_array_is_rounded_as_its_numbers_are)
 {
     enum { N = 100, ROUNDS = 400 };
