@@ -182,7 +182,7 @@ static inline int programs_row_of(const struct mesh_pe *pe)
 /** Row number @p row in its lane. */
 static inline int programs_y(const struct programs_grid *g, int row)
 {
-    return row < g->h ? row : row % g->h;
+    return g->lanes == 1 ? row : row % g->h;
 }
 /** How many of the samples first .. first + n - 1 of a lane row number @p row has. */
 static inline int programs_samples(const struct programs_grid *g, int row, int first, int n)

@@ -550,7 +550,7 @@ static enum wsc_err route_lane_west(struct programs_grid *g, int lane)
 static int64_t words_before(const struct programs_grid *g, const struct programs_script *s, int row)
 {
     int64_t n = 0;
-    for (int i = programs_y(g, row); i < row; i += g->h)
+    for (int i = row % g->h; i < row; i += g->h)
         n += (int64_t)s->row_words * programs_row_tokens(g, i);
     return n;
 }

@@ -421,7 +421,7 @@ TEST(pe_model, lanes_wait_for_each_other_at_the_shared_edge_alone)
               &shared);
     /* Two words of each token of a row pass after those of the lanes to the west, and the last ones
      * go through the columns of a lane, with a switch and a ramp for each. */
-    const int64_t words = (SAMPLES - 1) * 2 * (T / ROWS), way = (SAMPLES - 1) * (COLUMNS + 4);
+    const int words = (SAMPLES - 1) * 2 * (T / ROWS), way = (SAMPLES - 1) * (COLUMNS + 4);
     CU_ASSERT(shared >= cycles + words - way);
     CU_ASSERT(shared <= cycles + words + way);
     CU_ASSERT(shared > cycles);
