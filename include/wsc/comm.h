@@ -289,7 +289,7 @@ void comm_compute_turn(struct comm *comm);
  *  their turn, each on one thread; one alone has all threads for the loops inside.  Returns what
  *  @p fn returned, with its message.  Outside fibers it is called at once. */
 enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg) WSC_CHECKED;
-/** Let the other fibers that are ready run before the running one goes on. */
+/** Let the other fibers that are ready run before the running one continues. */
 void comm_yield(struct comm *comm);
 /** Messages that local fibers have received so far: the event count of the emulation, for host
  *  rates. */

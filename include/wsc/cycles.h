@@ -7,7 +7,7 @@
  *  `wsc validate --mesh` compares the two.
  *
  *      struct cycles_plan plan;
- *      TRY(cycles_plan_wafer(&plan, hw, model, share, CONF_AUTO, true, NULL));
+ *      TRY(cycles_plan_wafer(&plan, hw, model, share, &asked, true, NULL));
  *      int64_t c = cycles_stage(hw, model, &plan, stage, false, plan.micro_batch, NULL);
  *      int64_t ps = hw_cycles_to_ps(hw, c);
  *
@@ -55,24 +55,20 @@ struct cycles_plan {
                                            own I/O, no waiting for the cluster */
 };
 
-/** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
- *  shortest step: compute overlapped with I/O, stage by stage.  @p micro_batch is a number,
- *  CONF_AUTO (the largest whose working set fits, evened out) or CONF_NULL (the whole share).  What
- *  is kept lies in the SRAM or, where that is faster, on the activation servers.  Too large a
- *  number spills; one sequence whose working set does not fit is WSC_CAPACITY, with the memory that
- *  it needs.  A share of 0 plans as 1.  @p training false: nothing is kept for a backward pass.
- *  @p densest: densities of a block at the densest step, for which a compiler has to make room;
- *  NULL: dense. */
-enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
-                               const struct model *model, int64_t share, int64_t micro_batch,
-                               bool training, const struct model_density *densest) WSC_CHECKED;
 /** What a plan is to have. */
 struct cycles_asked {
-    int64_t micro_batch; /**< as of cycles_plan_wafer() */
+    int64_t micro_batch; /**< sequences, CONF_AUTO or CONF_NULL */
     int lanes;           /**< 0: as many as are fastest */
 };
-/** The same with as many lanes as are asked for; more than wafer.pe_cols are WSC_CONFIG. */
-enum wsc_err cycles_plan_asked(struct cycles_plan *plan, const struct hw *hw,
+/** Choose lanes, micro-batch and what to keep for @p share sequences per wafer and step, by the
+ *  shortest step: compute overlapped with I/O, stage by stage.  Asked for is a micro-batch of some
+ *  size, CONF_AUTO (the largest whose working set fits, evened out) or CONF_NULL (the whole share).
+ *  What is kept lies in the SRAM or, where that is faster, on the activation servers.  Too large a
+ *  number spills; one sequence whose working set does not fit is WSC_CAPACITY, with the memory that
+ *  it needs; more lanes than wafer.pe_cols are WSC_CONFIG.  A share of 0 plans as 1.  @p training
+ *  false: nothing is kept for a backward pass.  @p densest: densities of a block at the densest
+ *  step, for which a compiler has to make room; NULL: dense. */
+enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share,
                                const struct cycles_asked *asked, bool training,
                                const struct model_density *densest) WSC_CHECKED;

@@ -220,11 +220,10 @@ struct programs_model;
 enum wsc_err programs_model_check(const struct model *model, bool training) WSC_CHECKED;
 /** What a model on the mesh has room for. */
 struct programs_room {
-    int64_t samples; /**< most sequences of a micro-batch */
-    int64_t
-        leaf_samples; /**< of a leaf; leaves are dealt to the lanes, leaf i to lane i mod lanes */
-    int lanes;        /**< side by side, pe_cols / lanes columns each; values depend on the
-                           columns of a lane, not on how many lanes there are; 0: one */
+    int64_t samples;      /**< most sequences of a micro-batch */
+    int64_t leaf_samples; /**< of a leaf; leaf i lies on lane i mod lanes */
+    int lanes;            /**< side by side, pe_cols / lanes columns each; values depend on the
+                               columns of a lane, not on how many lanes there are; 0: one */
 };
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
  *  micro-batches within @p room.  More lanes than columns are WSC_CONFIG; memory that does not fit

@@ -24,7 +24,7 @@ static enum wsc_err plan_share(const struct cluster *c, const struct zoo_input *
                                        .lanes = lanes};
     struct model_density densest;
     const bool sparse = model_density_at(c->model, -1, MODEL_DENSEST, &densest);
-    return cycles_plan_asked(plan, &c->hw, c->model, share * sequences, &asked, training,
+    return cycles_plan_wafer(plan, &c->hw, c->model, share * sequences, &asked, training,
                              sparse ? &densest : NULL);
 }
 

@@ -337,14 +337,6 @@ static void search(const struct task *task, struct cycles_plan *best)
 }
 
 enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
-                               const struct model *model, int64_t share, int64_t micro_batch,
-                               bool training, const struct model_density *densest)
-{
-    const struct cycles_asked asked = {.micro_batch = micro_batch};
-    return cycles_plan_asked(plan, hw, model, share, &asked, training, densest);
-}
-
-enum wsc_err cycles_plan_asked(struct cycles_plan *plan, const struct hw *hw,
                                const struct model *model, int64_t share,
                                const struct cycles_asked *asked, bool training,
                                const struct model_density *densest)

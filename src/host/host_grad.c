@@ -58,7 +58,7 @@ static void sum_node(const struct block_sum *s, int level, int64_t index, float 
     num_add(dst, right, s->n_elems);
 }
 
-/* Of a tensor that the stage has. */
+/* The first view of a tensor that the stage has. */
 static int view_of(const struct host *k, const struct host_grad *g)
 {
     return k->stage.view[g->kind] + (int)g->expert * k->stage.next_view[g->kind];

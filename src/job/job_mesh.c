@@ -17,7 +17,7 @@ static enum wsc_err choose_lanes(const struct job_state *s, const struct zoo_inp
     return WSC_OK;
 }
 
-/* Micro-shards are dealt to the lanes. */
+/* No lane is idle throughout. */
 static enum wsc_err check_filled(const struct job_state *s, const struct stream_batch *batch)
 {
     const int64_t leaf = batch->micro_shard_samples, asked = s->job->params->lanes;

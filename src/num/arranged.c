@@ -35,7 +35,7 @@ bool num_arranges(enum num_format format, const struct num_product *p)
 }
 
 /* Rows that are far from each other are no stream to the processor, which fetches none of them
- * ahead by itself: the lines of later rows, of which an address may lie behind the operand. */
+ * ahead by itself: the lines of later rows, of which an address may lie after the operand. */
 enum { AHEAD = 16 };
 static inline void fetch_rows(const char *row, int64_t ld, int64_t n)
 {

@@ -6,9 +6,8 @@
  *  sequence are distributed round-robin (token j to row j mod h), so that causal attention loads
  *  all rows alike; sequences of a lane follow each other.  A tile is such a matrix in 32-bit
  *  floats: `slots` rows of `pitch` tokens in the memory of each PE.  docs/MESH.md describes the
- *  patterns that run on it: contract (program_product.c), mix (program_attention_out.c), outer
- *  (program_weight_grad.c), and scripts for everything else (program_vector_ops.c).  What is
- *  computed for a sequence does not depend on which others lie on the wafer. */
+ *  patterns that run on it, contract, mix, outer and scripts.  What is computed for a sequence does
+ *  not depend on which others lie on the wafer. */
 #ifndef WSC_PROGRAMS_GRID_H
 #define WSC_PROGRAMS_GRID_H
 #include <wsc/err.h>

@@ -3,7 +3,7 @@
  */
 #ifndef WSC_WAFER_PIECES_H
 #define WSC_WAFER_PIECES_H
-#include "wafer_stage.h"
+#include "wafer_state.h"
 
 /* Decide whether the stage @p s, whose weights are at least on their way, is computed part by part;
  * waits for all of its weights if not. */

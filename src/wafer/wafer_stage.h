@@ -5,16 +5,6 @@
 #define WSC_WAFER_STAGE_H
 #include "wafer_state.h"
 
-/* A stage in progress; wafer_stage_fini() ends it. */
-struct wafer_stage {
-    struct stream_msg weights; /* owns its payload; no payload without values */
-    struct comm_buf *sums;     /* owned, or NULL: gradients, one vector for each subtree */
-    int n_sums;
-    bool in_pieces;               /* computed part by part, see wafer_pieces.c */
-    struct model_weights *tensor; /* owned, of each view in the payload; NULL: they have no masks */
-    struct vtime begin;
-    struct vtime_span ready; /* first and last row of the gradients */
-};
 /* Receive the weights of the stage at @p at, wait for what the stage needs and let MemoryX send on.
  * @p s is empty after an error. */
 enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, struct wafer_stage *s);

@@ -20,6 +20,17 @@ struct wafer_micro {
     int64_t n_fed;               /* samples of the step so far, those of this micro-batch too */
 };
 
+/* A stage in progress; wafer_stage_fini() ends it. */
+struct wafer_stage {
+    struct stream_msg weights; /* owns its payload; no payload without values */
+    struct comm_buf *sums;     /* owned, or NULL: gradients, one vector for each subtree */
+    int n_sums;
+    bool in_pieces;               /* computed part by part, see wafer_pieces.c */
+    struct model_weights *tensor; /* owned, of each view in the payload; NULL: they have no masks */
+    struct vtime begin;
+    struct vtime_span ready; /* first and last row of the gradients */
+};
+
 struct wafer {
     struct stream_net *net;           /* borrowed */
     const struct stream_ports *ports; /* borrowed */

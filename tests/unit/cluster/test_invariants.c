@@ -243,7 +243,8 @@ static void set_up_jitter(struct jitter_case *j, const char *key)
     j->still.jitter = j->still.jitter_stage = j->still.jitter_system = 0;
     j->hw.cluster = &j->config.cluster;
     j->hw_still.cluster = &j->still;
-    T_OK(cycles_plan_wafer(&j->plan, &j->hw, j->model, 6, CONF_NULL, true, NULL));
+    T_OK(cycles_plan_wafer(&j->plan, &j->hw, j->model, 6,
+                           &(struct cycles_asked){.micro_batch = CONF_NULL}, true, NULL));
     j->compute_ps = cost_with(&j->hw_still, j->model, &j->plan, 0, 0).compute_ps;
 }
 

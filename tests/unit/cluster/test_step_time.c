@@ -162,7 +162,8 @@ static void check_form(const char *const *sets)
     f.cluster = f.hw.cluster = &effective;
     f.model = model;
     f.n_samples = c.params.train_input.batch_size;
-    T_OK(cycles_plan_wafer(&plan, &f.hw, model, f.n_samples, CONF_NULL, true, NULL));
+    T_OK(cycles_plan_wafer(&plan, &f.hw, model, f.n_samples,
+                           &(struct cycles_asked){.micro_batch = CONF_NULL}, true, NULL));
     T_EQ(r.n_micro, 1);
     for (int i = 0; i < STEPS; i++)
         T_EQ(r.batch[i].end.ps, form_step(&f));

@@ -14,7 +14,8 @@
 static struct cycles_plan plan(const struct rig *r, int64_t share, int64_t micro_batch)
 {
     struct cycles_plan p = {0};
-    T_OK(cycles_plan_wafer(&p, &r->hw, r->model, share, micro_batch, true, NULL));
+    T_OK(cycles_plan_wafer(&p, &r->hw, r->model, share,
+                           &(struct cycles_asked){.micro_batch = micro_batch}, true, NULL));
     return p;
 }
 
@@ -129,7 +130,7 @@ TEST(plan, has_as_many_lanes_as_are_asked_for)
     const struct cycles_plan fastest = plan(&r, SHARE, CONF_AUTO);
     for (int lanes = 1; lanes <= MOST; lanes++) {
         const struct cycles_asked asked = {.micro_batch = CONF_AUTO, .lanes = lanes};
-        T_OK(cycles_plan_asked(&p, &r.hw, r.model, SHARE, &asked, true, NULL));
+        T_OK(cycles_plan_wafer(&p, &r.hw, r.model, SHARE, &asked, true, NULL));
         T_EQ(p.lanes, lanes);
         CU_ASSERT(p.step_cycles >= fastest.step_cycles);
         found += same(&p, &fastest);
@@ -137,7 +138,7 @@ TEST(plan, has_as_many_lanes_as_are_asked_for)
     T_EQ(found, 1);
     const struct cycles_asked many = {.micro_batch = CONF_AUTO,
                                       .lanes = (int)r.cluster.wafer.pe_cols + 1};
-    CU_ASSERT_EQUAL(cycles_plan_asked(&p, &r.hw, r.model, SHARE, &many, true, NULL), WSC_CONFIG);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, SHARE, &many, true, NULL), WSC_CONFIG);
     model_destroy(&r.model);
 }
 
@@ -213,13 +214,24 @@ TEST(plan, one_sequence_that_does_not_fit_is_refused)
     struct cycles_plan p;
     rig_open(&r, case_13b, HW_STREAM_BLOCK);
     r.cluster.wafer.pe_cols = r.cluster.wafer.pe_rows = 16;
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, true, NULL), WSC_CAPACITY);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8,
+                                      &(struct cycles_asked){.micro_batch = CONF_AUTO}, true, NULL),
+                    WSC_CAPACITY);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "40960"));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hint"));
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, 2, true, NULL), WSC_CAPACITY);
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, CONF_AUTO, false, NULL), WSC_CAPACITY);
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, 0, true, NULL), WSC_CONFIG);
-    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8, -3, true, NULL), WSC_CONFIG);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8,
+                                      &(struct cycles_asked){.micro_batch = 2}, true, NULL),
+                    WSC_CAPACITY);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8,
+                                      &(struct cycles_asked){.micro_batch = CONF_AUTO}, false,
+                                      NULL),
+                    WSC_CAPACITY);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8,
+                                      &(struct cycles_asked){.micro_batch = 0}, true, NULL),
+                    WSC_CONFIG);
+    CU_ASSERT_EQUAL(cycles_plan_wafer(&p, &r.hw, r.model, 8,
+                                      &(struct cycles_asked){.micro_batch = -3}, true, NULL),
+                    WSC_CONFIG);
     model_destroy(&r.model);
 }
 
@@ -229,13 +241,15 @@ TEST(plan, evaluation_keeps_nothing)
     struct cycles_plan p, q = {0};
     rig_open(&r, case_13b, HW_STREAM_BLOCK);
     q = plan(&r, 300, CONF_AUTO);
-    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300, CONF_AUTO, false, NULL));
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300,
+                           &(struct cycles_asked){.micro_batch = CONF_AUTO}, false, NULL));
     T_EQ(p.act_bytes_per_sequence, 0);
     T_EQ(p.spill_bytes_per_sequence, 0);
     CU_ASSERT(!p.recompute);
     CU_ASSERT(p.micro_batch > q.micro_batch);
     CU_ASSERT(p.step_cycles < q.step_cycles / 2);
-    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300, CONF_NULL, false, NULL));
+    T_OK(cycles_plan_wafer(&p, &r.hw, r.model, 300,
+                           &(struct cycles_asked){.micro_batch = CONF_NULL}, false, NULL));
     T_EQ(p.micro_batch, 300);
     CU_ASSERT(p.spill_bytes_per_sequence > 0);
     model_destroy(&r.model);

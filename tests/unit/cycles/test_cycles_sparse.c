@@ -197,8 +197,10 @@ static void check_dense(const struct hw *hw, const struct model *m)
     struct model_density ones;
     struct cycles_plan plan, sparse;
     fill(&ones, 1, 1);
-    T_OK(cycles_plan_wafer(&plan, hw, m, 24, CONF_AUTO, true, NULL));
-    T_OK(cycles_plan_wafer(&sparse, hw, m, 24, CONF_AUTO, true, &ones));
+    T_OK(cycles_plan_wafer(&plan, hw, m, 24, &(struct cycles_asked){.micro_batch = CONF_AUTO}, true,
+                           NULL));
+    T_OK(cycles_plan_wafer(&sparse, hw, m, 24, &(struct cycles_asked){.micro_batch = CONF_AUTO},
+                           true, &ones));
     CU_ASSERT(plan.lanes == sparse.lanes && plan.micro_batch == sparse.micro_batch &&
               plan.keep == sparse.keep && plan.slices == sparse.slices);
     T_NEAR(sparse.step_cycles, plan.step_cycles, 0);

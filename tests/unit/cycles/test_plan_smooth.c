@@ -9,7 +9,8 @@
 static double step_of(const struct rig *r, int64_t share)
 {
     struct cycles_plan p;
-    T_OK(cycles_plan_wafer(&p, &r->hw, r->model, share, CONF_AUTO, true, NULL));
+    T_OK(cycles_plan_wafer(&p, &r->hw, r->model, share,
+                           &(struct cycles_asked){.micro_batch = CONF_AUTO}, true, NULL));
     return p.step_cycles;
 }
 
