@@ -398,7 +398,7 @@ static void stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread
 {
     bool busy = stream_element(r, pe, t);
     if (pe->out_used && ramp_cycle(r, pe)) busy = true;
-    pe->hears = t->in == MESH_NONE ? 0 : (uint8_t)(1U << t->in);
+    pe->hears = (uint8_t)(t->in == MESH_NONE ? 0 : 1U << t->in);
     if (busy)
         mesh_visit_pe(r->next, pe - r->pe);
     else if (pe->in_used)
