@@ -133,10 +133,11 @@ int64_t host_arranged_row_bytes(const struct model *m)
 
 int64_t host_arranged_rows(int64_t n_samples, int64_t T)
 {
-    const int64_t padding = (n_samples + 1) * PADDED_ROWS;
-    int64_t rows;
-    if (__builtin_mul_overflow(n_samples, T, &rows) || rows > INT64_MAX - padding) return INT64_MAX;
-    return rows + padding;
+    int64_t rows, padding;
+    if (__builtin_mul_overflow(n_samples + 1, (int64_t)PADDED_ROWS, &padding) ||
+        __builtin_mul_overflow(n_samples, T, &rows) || __builtin_add_overflow(rows, padding, &rows))
+        return INT64_MAX;
+    return rows;
 }
 
 int64_t host_turned_row_bytes(const struct model *m)
