@@ -137,7 +137,7 @@ $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH) $(HDF5) $(products)' > $@.new; \
 	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
--include $(wildcard $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
+-include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
 ## library: the C interface <libwsc.h> as build/shared/libwsc.so.1, for C and Python
 library:
