@@ -4,10 +4,11 @@
 #
 #     sh benchmarks/cluster.sh PROGRAM DIR [ANOTHER PROGRAM]
 #
-# network.py: two hosts at 0.5, 1 and 2 Gbit/s, and a SwarmX node between two wafers on three hosts;
-# each step beside its bound, and beside PyTorch's DDP over gloo where PyTorch is installed, measured
-# in the same round.  ranks.py: one run folded, on 2 and on 17
-# ranks, and beside a busy neighbour.  Another program is measured in the same rounds.  Needs root.
+# network.py: two hosts at 0.5, 1 and 2 Gbit/s, the wafer on one thread and on two, and a SwarmX node
+# between two wafers on three hosts; each step beside its bound, and where as many processors compute
+# beside PyTorch's DDP over gloo, if PyTorch is installed, measured in the same round.  ranks.py: one
+# run folded, on 2 and on 17 ranks, and beside a busy neighbour.  Another program is measured in the
+# same rounds.  Needs root.
 set -eu
 wsc=${1:?usage: sh benchmarks/cluster.sh PROGRAM DIR [ANOTHER PROGRAM]}
 dir=${2:?usage: sh benchmarks/cluster.sh PROGRAM DIR [ANOTHER PROGRAM]}
@@ -22,8 +23,12 @@ if [ ! -d "$dir/data/train" ]; then
 fi
 echo "== two hosts"
 # shellcheck disable=SC2086
-/usr/bin/python3 "$here/network.py" --wsc "$wsc" $another --dir "$dir" --rates 0.5,1,2 --rounds 3 --steps 7 $ddp
+/usr/bin/python3 "$here/network.py" --wsc "$wsc" $another --dir "$dir" --rates 0.5,1,2 --rounds 3 --steps 7
 mv "$dir/network.json" "$dir/two_hosts.json"
+echo "== two hosts, the wafer on two threads"
+# shellcheck disable=SC2086
+/usr/bin/python3 "$here/network.py" --wsc "$wsc" $another --dir "$dir" --rates 0.5,1,2 --rounds 3 --steps 7 --threads 2 $ddp
+mv "$dir/network.json" "$dir/two_threads.json"
 echo "== a SwarmX node between two wafers, three hosts"
 # shellcheck disable=SC2086
 /usr/bin/python3 "$here/network.py" --wsc "$wsc" $another --dir "$dir" --rates 0.5,1 --rounds 3 --steps 6 --wafers 2 $ddp

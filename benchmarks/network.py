@@ -3,7 +3,7 @@
 """Training over a slow network: time of a step beside the longer of computing and moving.
 
     network.py --wsc PROGRAM [--wsc ANOTHER] --dir DIR [--rates 0,2,1,0.5] [--rounds 3] [--steps 9]
-               [--batch 8] [--wafers 1] [--option OPTION_OF_WSC_RUN ...] [--ddp]
+               [--batch 8] [--wafers 1] [--threads 1] [--option OPTION_OF_WSC_RUN ...] [--ddp]
 
 Hosts are network namespaces of this machine, each with a port of --rates Gbit/s in both directions
 (tbf; 0: no limit) on one bridge: the first one has a MemoryX shard, the others a wafer each; the
@@ -11,7 +11,9 @@ SwarmX node of several wafers, at most four, is on the host of the first one.  N
 `tc`, `nsenter` and `mpirun`.
 
 In every round, one after the other, and for each rate:
-  computing  a step of one wafer with its share in one process on one thread: kernels and update
+  computing  a step of one wafer with its share in one process on --threads threads: kernels and
+             update.  Of several wafers as many processes at once, since the hosts share the
+             processors of this machine: the slowest of them
   forward    of which the forward pass, as a batch of an evaluation of the same wafer takes it
   moving     the bytes of a step through a bare TCP connection on the same ports: the weights of the
              forward pass, then the rest, both directions at once, since no gradient can leave
@@ -21,7 +23,8 @@ In every round, one after the other, and for each rate:
   step       a step of the run over the hosts, of each program: median after the warm-up
   DDP        with --ddp a step of PyTorch's DistributedDataParallel over gloo (ddp.py) on the same
              ports, from the same weights and batches: a process on the host of each wafer, or of
-             one wafer on both hosts, so that two processors compute where wsc has one
+             one wafer on both hosts, each on one thread: so two processors compute, as do those of
+             one wafer with --threads 2
 The bound of a step is max(computing, moving), both of the same round.  Where gradients are clipped by
 their norm a step has two phases, neither of which begins before the other has ended: the head takes
 the last weights and the backward pass begins with it, and new weights need the norm of all
@@ -173,15 +176,16 @@ class Bench:
         self.losses = None
 
     def environment(self):
-        env = dict(os.environ, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive",
-                   OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        env = dict(os.environ, OMP_NUM_THREADS=str(self.args.threads),
+                   OMP_WAIT_POLICY="passive", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         env["GLIBC_TUNABLES"] = ("glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
                                  "glibc.malloc.trim_threshold=68719476736")
         return env
 
-    def command(self, wsc, wafers, batch):
-        """The program with its model, of which nothing is left from the run before."""
-        model_dir = os.path.join(self.dir, "model_dir")
+    def command(self, wsc, wafers, batch, number=0):
+        """The program with its model, of which nothing is left from the run before, in the folder
+        of that number."""
+        model_dir = os.path.join(self.dir, "model_dir" + (str(number) if number else ""))
         shutil.rmtree(model_dir, ignore_errors=True)
         return [wsc, "run", "--params", os.path.join(HERE, "train_384.yaml"),
                 "--model_dir", model_dir, "--num_csx", str(wafers),
@@ -191,49 +195,71 @@ class Bench:
                 "--set", f"train_input.batch_size={batch}", *self.args.option], model_dir
 
     def forward(self, batches):
-        """Seconds of the forward pass of one wafer with its share in one process: between the log
-        lines of the batches of an evaluation."""
+        """Seconds of the forward pass of a wafer with its share, as many at once as there are
+        wafers: between the log lines of the batches of an evaluation."""
         batch = self.args.batch // self.args.wafers
-        command, model_dir = self.command(self.args.wsc[0], 1, batch)
-        command += ["--mode", "eval", "--set", f"runconfig.eval_steps={batches}"]
+        options = ["--mode", "eval", "--set", f"runconfig.eval_steps={batches}"]
         for key, value in (("data_processor", "GptHDF5MapDataProcessor"), ("batch_size", batch),
                            ("data_dir", os.path.join(self.dir, "data/train")),
                            ("shuffle", "false")):
-            command += ["--set", f"eval_input.{key}={value}"]
-        with open(os.path.join(self.dir, "network.log"), "w", encoding="utf-8") as log:
-            subprocess.run(command, env=self.environment(), stdout=log, stderr=log, check=True)
+            options += ["--set", f"eval_input.{key}={value}"]
+        runs = [self.command(self.args.wsc[0], 1, batch, i) for i in range(self.args.wafers)]
+        self.wait_for([command + options for command, _ in runs])
+        return max(self.between_batches(model_dir) for _, model_dir in runs)
+
+    @staticmethod
+    def between_batches(model_dir):
+        """Median seconds between two batches of an evaluation."""
         with open(os.path.join(model_dir, "run.log"), encoding="utf-8") as lines:
             ends = [datetime.datetime.strptime(line[:23], "%Y-%m-%d %H:%M:%S,%f")
                     for line in lines if "Eval Device" in line]
-        return [(b - a).total_seconds() for a, b in zip(ends, ends[1:])]
+        return statistics.median((b - a).total_seconds() for a, b in zip(ends, ends[1:]))
 
-    def run(self, over_hosts, steps, wsc=None):
-        """Seconds of each step after the warm-up; not over hosts: of one wafer with its share."""
-        wafers = self.args.wafers if over_hosts else 1
-        batch = self.args.batch if over_hosts else self.args.batch // self.args.wafers
-        command, model_dir = self.command(wsc or self.args.wsc[0], wafers, batch)
-        command += ["--num_steps", str(steps)]
-        if self.args.ddp:
-            command += ["--checkpoint_path", self.weights()]
-        if over_hosts:
-            # The SwarmX node is a second rank on the host of the first wafer.
-            slots = [name + (":2" if i == 1 and wafers > 1 else "")
-                     for i, name in enumerate(self.hosts.names)]
-            mpi = ["mpirun", "--quiet", "-n", str(wafers + 1 + (wafers > 1)), "--host",
-                   ",".join(slots), "--bind-to", "none", "--mca", "plm_rsh_agent",
-                   self.hosts.agent, "--mca", "btl_tcp_if_include", "eth0",
-                   "--mca", "oob_tcp_if_include", "eth0"]
-            for name in ("GLIBC_TUNABLES", "OMP_NUM_THREADS", "OMP_WAIT_POLICY"):
-                mpi += ["-x", name]
-            command = self.hosts.inside(0) + mpi + command
+    def options(self, steps):
+        initial = ["--checkpoint_path", self.weights()] if self.args.ddp else []
+        return ["--num_steps", str(steps), *initial]
+
+    def wait_for(self, commands):
+        """Run commands at the same time, to a good end."""
         with open(os.path.join(self.dir, "network.log"), "w", encoding="utf-8") as log:
-            subprocess.run(command, env=self.environment(), stdout=log, stderr=log, check=True)
+            runs = [subprocess.Popen(command, env=self.environment(), stdout=log, stderr=log)
+                    for command in commands]
+            if any([run.wait() for run in runs]):
+                raise SystemExit(f"network: a run failed: {log.name}")
+
+    @staticmethod
+    def metrics(model_dir):
         with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
-        if over_hosts or self.args.wafers == 1:
-            self.compare([[row[key] for key in EQUAL] for row in rows])
-        if over_hosts:
-            self.losses = [row["loss"] for row in rows]
+            return [json.loads(line) for line in lines]
+
+    def compute(self, steps):
+        """Seconds of a step of a wafer with its share, as many at once as there are wafers."""
+        batch = self.args.batch // self.args.wafers
+        runs = [self.command(self.args.wsc[0], 1, batch, i) for i in range(self.args.wafers)]
+        self.wait_for([command + self.options(steps) for command, _ in runs])
+        rows = [self.metrics(model_dir) for _, model_dir in runs]
+        if self.args.wafers == 1:
+            self.compare([[row[key] for key in EQUAL] for row in rows[0]])
+        return max(statistics.median(batch / row["host_samples_per_s"] for row in of[WARM_UP:])
+                   for of in rows)
+
+    def run(self, steps, wsc=None):
+        """Seconds of each step over the hosts after the warm-up."""
+        wafers, batch = self.args.wafers, self.args.batch
+        command, model_dir = self.command(wsc or self.args.wsc[0], wafers, batch)
+        # The SwarmX node is a second rank on the host of the first wafer.
+        slots = [name + (":2" if i == 1 and wafers > 1 else "")
+                 for i, name in enumerate(self.hosts.names)]
+        mpi = ["mpirun", "--quiet", "-n", str(wafers + 1 + (wafers > 1)), "--host",
+               ",".join(slots), "--bind-to", "none", "--mca", "plm_rsh_agent",
+               self.hosts.agent, "--mca", "btl_tcp_if_include", "eth0",
+               "--mca", "oob_tcp_if_include", "eth0"]
+        for name in ("GLIBC_TUNABLES", "OMP_NUM_THREADS", "OMP_WAIT_POLICY"):
+            mpi += ["-x", name]
+        self.wait_for([self.hosts.inside(0) + mpi + command + self.options(steps)])
+        rows = self.metrics(model_dir)
+        self.compare([[row[key] for key in EQUAL] for row in rows])
+        self.losses = [row["loss"] for row in rows]
         return [batch / row["host_samples_per_s"] for row in rows[WARM_UP:]]
 
     def weights(self):
@@ -280,7 +306,7 @@ class Bench:
         moved = []
         for steps in (1, 3):
             before = self.hosts.counters()
-            self.run(True, steps, wsc)
+            self.run(steps, wsc)
             moved.append([[b - a for a, b in zip(*pair)]
                           for pair in zip(before, self.hosts.counters())])
         return [[(many - one) // 2 for one, many in zip(*pair)] for pair in zip(*moved)]
@@ -314,15 +340,15 @@ class Bench:
         for number in range(self.args.rounds):
             for rate in self.args.rates:
                 self.hosts.limit(0)
-                computing = statistics.median(self.run(False, self.args.steps))
-                forward = statistics.median(self.forward(self.args.steps))
+                computing = self.compute(self.args.steps)
+                forward = self.forward(self.args.steps)
                 self.hosts.limit(rate)
                 ddp = None
                 for which, wsc in enumerate(self.args.wsc):
                     weights, gradients = self.move(sent[which])
                     bound = max(computing, weights + gradients)
                     phases = max(forward, weights) + max(computing - forward, gradients)
-                    step = statistics.median(self.run(True, self.args.steps, wsc))
+                    step = statistics.median(self.run(self.args.steps, wsc))
                     rows.append({"round": number, "rate_gbit_s": rate, "program": which,
                                  "step_s": step, "computing_s": computing, "forward_s": forward,
                                  "moving_s": weights + gradients, "weights_s": weights,
@@ -367,6 +393,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=9)
     parser.add_argument("--wafers", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1, help="of every rank of the program")
     parser.add_argument("--option", action="append", default=[], help="one more option of wsc run")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--ddp", action="store_true", help="PyTorch's DDP in the same rounds")

@@ -93,6 +93,10 @@ int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
                         const struct cycles_tokens *tokens, int64_t n_texts,
                         const struct model_density *density);
+/** Fixed cost of starting stage number @p stage of @p model on a wafer of @p machine, in
+ *  picoseconds: its own kernels and those of its low-rank adapters (docs/MODEL.md, "Plan"). */
+int64_t cycles_latency_ps(const struct hw_machine *machine, const struct model *model, int stage,
+                          bool backward);
 /** Cycles from the start of a backward stage to its first finished gradient row; at most the
  *  stage's cycles. Gradients may leave from then on, while the stage still runs. */
 int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,

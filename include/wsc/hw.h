@@ -149,6 +149,9 @@ struct hw_machine {
          *  in cs2.yaml. */
         int64_t stage_latency_ps;
         double backward_kernels; /**< kernels that a stage of the backward pass starts */
+        /** Kernels that each low-rank adapter of a stage starts beside them in the forward pass;
+         *  backward_kernels times as many in the backward pass. */
+        double adapter_kernels;
         /** On the cycles of all kernels; 1: as the formulas say.  One of the constants that may be
          *  calibrated; 0.1 to 10. */
         double kernel_factor;
@@ -398,9 +401,9 @@ int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** Time from the edge of the wafer to its farthest PE, ps: one hop per column and row. */
 int64_t hw_drain_ps(const struct hw *hw);
 
-/** Fixed cost of starting a stage, in picoseconds: the latency of a kernel for each kernel of the
- *  pass (docs/MODEL.md, "Plan"). */
-int64_t hw_stage_latency_ps(const struct hw_machine *machine, bool backward);
+/** Fixed cost of starting a stage whose matrices have @p n_adapters low-rank adapters, in
+ *  picoseconds: the latency of a kernel for each kernel of the pass (docs/MODEL.md, "Plan"). */
+int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, bool backward);
 /** Number of processing elements (PEs) of one wafer. */
 int64_t hw_n_pes(const struct hw *hw);
 /** SRAM of one PE that activations may use, bytes. */

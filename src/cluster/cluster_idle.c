@@ -38,6 +38,11 @@ static bool dense(const struct cluster_use *u)
     return !u->params->sparsity.n;
 }
 
+static bool no_adapters(const struct cluster_use *u)
+{
+    return !u->params->model.lora_params.n;
+}
+
 /* Loops remain in products with cached keys and in gradients of non-zeros. */
 static bool no_loops(const struct cluster_use *u)
 {
@@ -190,7 +195,8 @@ static const struct {
     {"wafer.sum_accumulators", dense, "no weights are sparse"},
     {"wafer.sparse_index_cycles", dense, "no weights are sparse"},
     {"wafer.sparse_gradient", dense, "no weights are sparse"},
-    {"wafer.stage_latency_backward", no_training, "the mode does not train"},
+    {"wafer.backward_kernels", no_training, "the mode does not train"},
+    {"wafer.adapter_kernels", no_adapters, "no matrix has a low-rank adapter"},
     {"stream.sparse_weight_bytes", dense, "no weights are sparse"},
     {"stream.sparse_gradient_bytes", dense, "no weights are sparse"},
     {"stream.mask_rate", fixed_masks, "no mask changes"},

@@ -205,15 +205,18 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
     p->recompute = p->keep != CYCLES_KEEP_ALL;
 }
 
+static double latency_cycles(const struct hw *hw, const struct model *model, int stage,
+                             bool backward)
+{
+    return 1e-12 * (double)hw->cluster->wafer.clock_hz *
+           (double)cycles_latency_ps(hw->cluster, model, stage, backward);
+}
+
 double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
                                const struct cycles_plan *plan, bool training, int64_t n_sequences,
                                const struct model_density *density)
 {
     struct cycles_layout l;
-    const struct hw_wafer *w = &hw->cluster->wafer;
-    const double cycles_per_ps = 1e-12 * (double)w->clock_hz;
-    const double latency = (double)hw_stage_latency_ps(hw->cluster, false) * cycles_per_ps;
-    const double latency_backward = (double)hw_stage_latency_ps(hw->cluster, true) * cycles_per_ps;
     double sum = 0, weight = (double)num_format_bytes(model->format);
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
@@ -224,17 +227,19 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
         const struct model_stack *stack = &model->stack[s->stack];
         if (s->layer > stack->first) continue;
         double times = s->layer < 0 ? 1 : (double)stack->L, n = (double)s->n_elems;
+        const double latency = latency_cycles(hw, model, stage, false);
         double spill = (double)cycles_spill_bytes(model, plan, stage, n_sequences);
         struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
         double io = fmax(hw_io_cycles(hw, n * weight), hw_spill_cycles(hw, spill));
         sum += times * (latency + fmax(cycles_total(&f), io));
-        if (model->n_reference)
-            sum += times * (latency + fmax(cycles_total(&f), hw_io_cycles(hw, n * weight)));
+        if (model->n_reference) /* which has no adapters */
+            sum += times * (latency_cycles(hw, model, stage - model->first_policy, false) +
+                            fmax(cycles_total(&f), hw_io_cycles(hw, n * weight)));
         if (!training) continue;
         struct cycles_breakdown b = cycles_layout_stage(&l, s, plan->keep, true);
         io = hw_io_cycles(hw, fmax(n * weight + spill, n * 4)); /* gradients leave in 32 bits */
         io = fmax(io, hw_spill_cycles(hw, spill));
-        sum += times * (latency_backward + fmax(cycles_total(&b), io));
+        sum += times * (latency_cycles(hw, model, stage, true) + fmax(cycles_total(&b), io));
     }
     return sum;
 }

@@ -44,6 +44,22 @@ int64_t cycles_stage(const struct hw *hw, const struct model *model, const struc
     return to_int(cycles_total(&c));
 }
 
+static int adapters_of(const struct model *model, const struct model_stage *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_views; i++) {
+        const enum model_tensor_kind kind = model->tensor[s->view[i].tensor].kind;
+        n += kind >= MODEL_ADAPTER_A && kind < MODEL_ADAPTER_B;
+    }
+    return n;
+}
+
+int64_t cycles_latency_ps(const struct hw_machine *machine, const struct model *model, int stage,
+                          bool backward)
+{
+    return hw_stage_latency_ps(machine, adapters_of(model, stage_of(model, stage)), backward);
+}
+
 int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_plan *plan, int stage,
                         const struct cycles_tokens *tokens, int64_t n_texts,

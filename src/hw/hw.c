@@ -42,11 +42,11 @@ int64_t hw_drain_ps(const struct hw *hw)
     return hw_cycles_to_ps(hw, (w->pe_cols + w->pe_rows) * w->hop_cycles);
 }
 
-int64_t hw_stage_latency_ps(const struct hw_machine *machine, bool backward)
+int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, bool backward)
 {
     const struct hw_wafer *w = &machine->wafer;
-    return backward ? llround((double)w->stage_latency_ps * w->backward_kernels)
-                    : w->stage_latency_ps;
+    const double forward = 1 + n_adapters * w->adapter_kernels;
+    return llround((double)w->stage_latency_ps * forward * (backward ? w->backward_kernels : 1));
 }
 
 int64_t hw_n_pes(const struct hw *hw)

@@ -81,6 +81,8 @@ static const struct conf_key keys[] = {
      DOC("fixed cost of starting a kernel, one for each stage of the forward pass")},
     {FIELD("wafer.backward_kernels", wafer.backward_kernels), DOUBLE, RANGE(0, 16),
      DOC("kernels of a stage of the backward pass, each with that cost")},
+    {OPTIONAL("wafer.adapter_kernels", wafer.adapter_kernels, "2"), DOUBLE, RANGE(0, 16),
+     DOC("kernels of each low-rank adapter of a stage of the forward pass, with that cost too")},
     {OPTIONAL("wafer.kernel_factor", wafer.kernel_factor, "1"), DOUBLE, RANGE(0.1, 10),
      DOC("on the cycles of all kernels; 1 is what the formulas say")},
     {OPTIONAL("wafer.sum_accumulators", wafer.sum_accumulators, "2"), INT, RANGE(2, 64),

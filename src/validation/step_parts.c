@@ -25,7 +25,7 @@ static void add_micro_batch(const struct cluster *c, const struct cycles_plan *p
         const struct cycles_breakdown cycles =
             cycles_stage_breakdown(&c->hw, c->model, plan, t.stage, t.backward, n_samples, d);
         add(&out->cycles, &cycles);
-        out->latency_ps += hw_stage_latency_ps(c->hw.cluster, t.backward);
+        out->latency_ps += cycles_latency_ps(c->hw.cluster, c->model, t.stage, t.backward);
     }
 }
 

@@ -83,7 +83,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t millionths = wafer_jitter_millionths(hw, &which);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {
-        .latency_ps = hw_stage_latency_ps(c, task->backward),
+        .latency_ps = cycles_latency_ps(c, model, task->stage, task->backward),
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
         .stream_ps = stream_ps(hw, task),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../src/cycles/cycles_adapter.h"
+#include "../../support/small_run.h"
 #include "cycles_case.h"
 
 enum { RANK = 8 };
@@ -56,4 +57,36 @@ TEST(cycles_adapter, an_output_layer_by_its_terms)
     T_NEAR(forward.elementwise, cycles_residual(&l, out.k), 0);
     T_NEAR(other.products + other.elementwise, 0, 0);
     model_destroy(&r.model);
+}
+
+/* A stage starts a kernel and two for each adapter in it, twice as many in the backward pass. */
+TEST(cycles_adapter, its_products_start_as_kernels_of_their_own)
+{
+    struct small_config c, plain;
+    struct model *with, *without;
+    const char *const adapters[] = {
+        "model.lora_params={r: 2, alpha: 4, target_modules: [TransformerDecoderLayer, Linear]}",
+        NULL};
+    const char *const none[] = {NULL};
+    T_OK(small_config_init(&c, 1, adapters));
+    T_OK(small_config_init(&plain, 1, none));
+    T_OK(model_create(&with, &c.params, HW_STREAM_BLOCK));
+    T_OK(model_create(&without, &plain.params, HW_STREAM_BLOCK));
+    int block = 0; /* of a GPT: six matrices */
+    while (with->stage[block].layer < 0)
+        block++;
+    c.cluster.wafer.stage_latency_ps = 1000;
+    c.cluster.wafer.backward_kernels = 2;
+    c.cluster.wafer.adapter_kernels = 2;
+    T_EQ(cycles_latency_ps(&c.cluster, without, block, false), 1000);
+    T_EQ(cycles_latency_ps(&c.cluster, without, block, true), 2000);
+    T_EQ(cycles_latency_ps(&c.cluster, with, block, false), 13000);
+    T_EQ(cycles_latency_ps(&c.cluster, with, block, true), 26000);
+    T_EQ(cycles_latency_ps(&c.cluster, with, 0, true), 2000);
+    c.cluster.wafer.adapter_kernels = 0;
+    T_EQ(cycles_latency_ps(&c.cluster, with, block, true), 2000);
+    model_destroy(&with);
+    model_destroy(&without);
+    small_config_fini(&c);
+    small_config_fini(&plain);
 }
