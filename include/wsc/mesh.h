@@ -42,8 +42,15 @@ enum {
                                   two that passes one a cycle over hops of two cycles */
     MESH_MAX_MAP_CYCLES = 1024
 };
-/** WSE-2: hop 1 cycle; WSE-3: hop 2 cycles. */
 enum mesh_arch { MESH_WSE2, MESH_WSE3 };
+/** Cycles of a generation's fabric: router to router, PE to router, router to PE, and what an
+ *  operation that sends or receives takes to be set up. */
+struct mesh_latencies {
+    int hop, ramp_up, ramp_down, setup;
+};
+struct mesh_latencies mesh_latencies_of(enum mesh_arch arch);
+/** The generation whose hop takes @p hop cycles; false: none. */
+bool mesh_arch_of(int64_t hop, enum mesh_arch *arch);
 /** What a 16-bit number is; cb16 has 6 exponent bits with bias 31 and 9 mantissa bits. */
 enum mesh_half { MESH_FP16, MESH_BF16, MESH_CB16 };
 /** Directions of a router, for sets; x grows to the east, y to the south. */

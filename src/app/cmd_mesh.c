@@ -246,8 +246,9 @@ static enum wsc_err load_machine(const struct app_mesh *o, struct hw_machine *cl
     struct app_config config = o->config;
     if (o->c.arch == MESH_WSE3) {
         if (!app_find_folder(APP_CLUSTER, folder, sizeof folder))
-            return wsc_err_hint(WSC_RAISE(WSC_IO, "no machines %s", app_find_place()),
-                                "--arch wse3 compares with cs3.yaml, which is shipped");
+            return wsc_err_hint(
+                WSC_RAISE(WSC_CONFIG, "the folder of machines is not %s", app_find_place()),
+                "--arch wse3 compares with cs3.yaml, which is shipped");
         (void)snprintf(path, sizeof path, "%s/cs3.yaml", folder);
         config.cluster_path = path;
     }

@@ -8,6 +8,7 @@
 #include "cycles_vector.h"
 
 #include <wsc/check.h>
+#include <wsc/mesh.h>
 
 #include <math.h>
 
@@ -124,15 +125,14 @@ static void set_sequences(struct cycles_layout *l)
 }
 
 /** What the emulated fabric of WSE-3 has and that of WSE-2 has not: a set-up of operations that
- * send or receive (FABRICA: 7 cycles from dispatch to the link, less 1 to execute and 2 of ramp;
- * HPDC'24 has no such term), and a ramp of 3 cycles toward the PE, 2 the other way. */
+ * send or receive, and a ramp that takes longer toward the PE than the other way. */
 static void set_generation(struct cycles_layout *l)
 {
-    enum { WSE3_HOP = 2, WSE3_SETUP = 4, WSE3_UP = 2, WSE3_DOWN = 3 };
-    if (l->hop < WSE3_HOP) return;
-    l->setup_fabric = WSE3_SETUP;
-    l->ramp = (WSE3_UP + WSE3_DOWN) / 2.0;
-    l->relay = WSE3_UP + WSE3_DOWN + l->hop + 1;
+    const struct mesh_latencies of = mesh_latencies_of(MESH_WSE3);
+    if (l->hop < of.hop) return;
+    l->setup_fabric = of.setup;
+    l->ramp = (of.ramp_up + of.ramp_down) / 2.0;
+    l->relay = of.ramp_up + of.ramp_down + l->hop + 1;
 }
 
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)

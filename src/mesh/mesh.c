@@ -35,13 +35,33 @@ static void pe_init(struct mesh *m, int64_t i)
  * HPDC'24, T_R = 2; WSE-3 to the PE: FABRICA, arrival to execution 3.  Set-up of an operation with
  * a fabric operand: HPDC'24's forms have no term for it, so 0 on WSE-2; on WSE-3 FABRICA counts 7
  * cycles from dispatch to the link, less 1 to execute and 2 of ramp. */
+static const struct mesh_latencies latencies[] = {
+    [MESH_WSE2] = {.hop = 1, .ramp_up = 2, .ramp_down = 2, .setup = 0},
+    [MESH_WSE3] = {.hop = 2, .ramp_up = 2, .ramp_down = 3, .setup = 4},
+};
+
+struct mesh_latencies mesh_latencies_of(enum mesh_arch arch)
+{
+    return latencies[arch];
+}
+
+bool mesh_arch_of(int64_t hop, enum mesh_arch *arch)
+{
+    for (int i = 0; i < (int)(sizeof latencies / sizeof *latencies); i++) {
+        if (latencies[i].hop != hop) continue;
+        *arch = (enum mesh_arch)i;
+        return true;
+    }
+    return false;
+}
+
 static void set_latencies(struct mesh *m)
 {
-    bool wse3 = m->config.arch == MESH_WSE3;
-    m->hop = wse3 ? 2 : 1;
-    m->ramp_up = 2;
-    m->ramp_down = wse3 ? 3 : 2;
-    m->setup_fabric = wse3 ? 4 : 0;
+    const struct mesh_latencies of = mesh_latencies_of(m->config.arch);
+    m->hop = of.hop;
+    m->ramp_up = of.ramp_up;
+    m->ramp_down = of.ramp_down;
+    m->setup_fabric = of.setup;
     for (int d = 0; d < 5; d++)
         m->step[d] = mesh_dx[d] + (int64_t)mesh_dy[d] * m->config.w;
 }

@@ -197,7 +197,7 @@ static int lanes_beyond(const struct programs_grid *g, int n)
     return lanes;
 }
 
-void programs_deal(struct programs_grid *g, int n)
+void programs_distribute(struct programs_grid *g, int n)
 {
     const int leaves = n / g->leaf_samples, rest = n % g->leaf_samples;
     for (int i = 0; i < g->lanes; i++)
@@ -228,7 +228,7 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
     own.half = g->format;
     own.user = g;
     TRY_NEW(g->lane_samples, WSC_MEM_KERNELS, lanes);
-    programs_deal(g, config->max_samples);
+    programs_distribute(g, config->max_samples);
     g->max_samples = g->n_samples;
     g->pitch = pitch_of(g->max_samples * most, half);
     TRY(mesh_create(&g->m, &own));
@@ -247,15 +247,13 @@ enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_g
 
 enum wsc_err programs_arch_of(const struct hw *hw, enum mesh_arch *arch)
 {
-    enum { WSE2_HOP = 1, WSE3_HOP = 2 };
     const int64_t hop = hw->cluster->wafer.hop_cycles;
-    if (hop != WSE2_HOP && hop != WSE3_HOP)
-        return WSC_RAISE(WSC_CONFIG,
-                         "cluster.wafer.hop_cycles is %lld; the emulated fabrics have 1 (WSE-2) or "
-                         "2 (WSE-3)",
-                         (long long)hop);
-    *arch = hop == WSE3_HOP ? MESH_WSE3 : MESH_WSE2;
-    return WSC_OK;
+    if (mesh_arch_of(hop, arch)) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG,
+                     "cluster.wafer.hop_cycles is %lld; the emulated fabrics have %d (WSE-2) or %d "
+                     "(WSE-3)",
+                     (long long)hop, mesh_latencies_of(MESH_WSE2).hop,
+                     mesh_latencies_of(MESH_WSE3).hop);
 }
 
 void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch)

@@ -141,8 +141,8 @@ void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch);
  *  in so many turns over its tokens that each column of a head keeps scores of early and of late
  *  keys alike, which causality makes unequally long.  Before the first program of attention. */
 void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
-/** Deal @p n samples to the lanes: leaf i to lane i mod lanes. */
-void programs_deal(struct programs_grid *g, int n);
+/** Distribute @p n samples over the lanes: leaf i to lane i mod lanes. */
+void programs_distribute(struct programs_grid *g, int n);
 /** Columns and rows of the lanes that run the program at hand. */
 static inline int programs_columns(const struct programs_grid *g)
 {

@@ -370,7 +370,7 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
                           const struct data_batch *batch)
 {
     k->grid.leaf_samples = (int)share->leaf_samples;
-    programs_deal(&k->grid, (int)batch->n);
+    programs_distribute(&k->grid, (int)batch->n);
     WSC_CHECK(batch->n >= 1 && batch->n <= k->max_samples && batch->T == k->model->T &&
                   k->grid.n_samples <= k->grid.max_samples,
               "%lld samples of %lld tokens in leaves of %lld", (long long)batch->n,

@@ -134,15 +134,15 @@ static enum wsc_err cost_of(struct cost *c, int64_t *cycles)
 enum wsc_err programs_tree_cycles(const struct programs_load *load, const int *parent,
                                   int64_t *cycles)
 {
-    const bool wse3 = load->arch == MESH_WSE3;
+    const struct mesh_latencies of = mesh_latencies_of(load->arch);
     struct programs_tree_shape s;
     TRY(programs_tree_shape_init(&s, load->n, load->colours, parent));
     struct cost c = {.s = &s,
                      .words = load->words,
-                     .hop = wse3 ? 2 : 1,
-                     .up = 2,
-                     .down = wse3 ? 3 : 2,
-                     .setup = wse3 ? 4 : 0};
+                     .hop = of.hop,
+                     .up = of.ramp_up,
+                     .down = of.ramp_down,
+                     .setup = of.setup};
     enum wsc_err rc = cost_of(&c, cycles);
     programs_tree_shape_fini(&s);
     return rc;
