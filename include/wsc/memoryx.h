@@ -137,11 +137,12 @@ struct memoryx_load {
     bool schedule;  /**< where the schedules of learning rate and weight decay are */
     bool scaler;    /**< the dynamic loss scale */
     bool masks;     /**< the counter of masks; masks themselves come with weights */
-    bool strict;    /**< a tensor that is missing is an error; otherwise it keeps its value */
+    bool strict;    /**< a tensor that is missing is an error; otherwise it has its initial value */
     int64_t step;   /**< finished steps, for files that do not count updates */
 };
-/** Read this shard's parts.  Names with or without the leading "model." level are taken.  Errors:
- *  a shape that does not fit, names that the model does not know (strict). */
+/** Read this shard's parts; what is not taken, or is not in the file, starts as in a new run. Names
+ *  with or without the leading "model." level are taken.  Errors: a shape that does not fit, names
+ *  that the model does not know (strict). */
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
 /** Compare the vocabulary of a checkpoint with that of @p model before memoryx_load(), and log what

@@ -344,7 +344,7 @@ enum wsc_err job_restore(struct job_state *s)
     char *path = NULL;
     bool same;
     enum wsc_err rc = choose_path(s, &path, &same);
-    for (int m = 0; !rc && m < s->cluster->net->topology->n_shards; m++)
+    for (int m = 0; !rc && !path && m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) memoryx_init_weights(s->cluster->memoryx[m]);
     if (!rc && path) rc = agree(s, load_path(s, path, states, same));
     if (!rc && !path)

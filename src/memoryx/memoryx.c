@@ -2,7 +2,7 @@
 /* Life of a shard: its parts of the tensors with their optimizer state, the initial weights, and
  * the fibers of its two programs (memoryx_step.c).  Element i of tensor k starts as a function of
  * (seed, k, i), whoever holds it. */
-#include "memoryx_loss_scale.h"
+#include "memoryx_init.h"
 #include "memoryx_mask.h"
 #include "memoryx_state.h"
 #include "memoryx_step.h"
@@ -29,7 +29,6 @@ static enum wsc_err selection_create(struct memoryx_part *s)
 {
     TRY_NEW(s->chosen, WSC_MEM_MEMORYX, memoryx_mask_words(s->n));
     TRY_NEW(s->held, WSC_MEM_MEMORYX, s->n);
-    s->chosen_due = true;
     return WSC_OK;
 }
 
@@ -47,7 +46,6 @@ static enum wsc_err parts_create(struct memoryx *mx)
         if (model->tensor[i].selected) TRY(selection_create(s));
         if (!model_sparsity_of(model, i)) continue;
         TRY_NEW(s->mask, WSC_MEM_MEMORYX, memoryx_mask_words(s->n));
-        s->mask_due = true;
     }
     return WSC_OK;
 }
@@ -70,9 +68,9 @@ static enum wsc_err set_up(struct memoryx *mx)
     if (mx->shard == 0 && mx->config.params->optimizer.log_summaries)
         TRY_NEW(mx->layer_norm, WSC_MEM_MEMORYX, model->L);
     if (logs_masks(mx)) TRY_NEW(mx->kept, WSC_MEM_MEMORYX, model->n_tensors);
-    mx->noise.scale = NAN;
-    memoryx_scale_start(mx);
-    return parts_create(mx);
+    TRY(parts_create(mx));
+    memoryx_begin(mx);
+    return WSC_OK;
 }
 
 enum wsc_err memoryx_create(struct memoryx **out, struct stream_net *net, int shard,

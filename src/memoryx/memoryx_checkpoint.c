@@ -324,6 +324,8 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what)
 {
     const struct model *model = memoryx->net->model;
+    memoryx_begin(memoryx);
+    if (!what->weights) memoryx_init_weights(memoryx);
     if (what->weights && what->strict) TRY(check_known(model, file));
     for (int i = 0; i < model->n_tensors && what->weights; i++) {
         out_progress_at("load weights", i, model->n_tensors, model->tensor[i].name);

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Initial weights by the rules of the tensor table: element i of tensor k is a function of (seed,
- * k, i), whoever holds it.  job_checkpoint.c asks for all tensors before a checkpoint is loaded,
- * memoryx_checkpoint.c and memoryx_vocabulary.c for one of which the file lacks a part. */
+/* What a shard begins with.  Initial weights by the rules of the tensor table: element i of tensor
+ * k is a function of (seed, k, i), whoever holds it.  job_checkpoint.c asks for all tensors where
+ * there is no checkpoint, memoryx_checkpoint.c where weights are not taken from one, and with
+ * memoryx_vocabulary.c for a tensor of which the file lacks a part. */
 #include "memoryx_init.h"
 
+#include "memoryx_loss_scale.h"
+
 #include <wsc/rng.h>
+
+#include <string.h>
 
 static float initial_value(const struct zoo_init *init, uint64_t seed, int64_t number, int64_t i,
                            int64_t cols)
@@ -64,4 +69,29 @@ void memoryx_init_weights(struct memoryx *memoryx)
 {
     for (int i = 0; i < memoryx->net->model->n_tensors && memoryx->config.values; i++)
         memoryx_init_tensor(memoryx, i);
+}
+
+static void states_begin(struct memoryx *mx, int i)
+{
+    const struct memoryx_part *s = &mx->part[i];
+    for (int k = 0; k < MEMORYX_MAX_STATE; k++) {
+        const struct memoryx_state state =
+            memoryx_state_of(&mx->config.params->optimizer, &mx->net->model->tensor[i], k);
+        const int64_t n = state.extent == MEMORYX_ELEMENTS ? s->n : state.shape[0];
+        if (s->state[k]) memset(s->state[k], 0, (size_t)n * sizeof *s->state[k]);
+    }
+}
+
+void memoryx_begin(struct memoryx *mx)
+{
+    for (int i = 0; i < mx->net->model->n_tensors; i++) {
+        struct memoryx_part *s = &mx->part[i];
+        s->mask_due = s->mask != NULL;
+        s->chosen_due = s->chosen != NULL;
+        states_begin(mx, i);
+    }
+    mx->updates = mx->schedule = mx->mask_step = 0;
+    mx->noise = (struct memoryx_noise){.scale = NAN};
+    mx->noise_steps = 0;
+    memoryx_scale_start(mx);
 }
