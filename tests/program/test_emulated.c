@@ -78,8 +78,22 @@ TEST(emulated_faults, a_lost_shard_repeats_steps)
     }
 }
 
-/* A run took the weights alone from another one's checkpoint, and has none of its own when it goes
- * back to where it began: optimizer, masks and loss scale begin again too. */
+/* Six steps from the weights alone of another run's checkpoint. */
+static bool from_weights(const char *before, const char *options, const char *fault,
+                         struct job_metrics *m)
+{
+    char dir[160], all[1024];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("weights"));
+    (void)snprintf(all, sizeof all,
+                   "--num_steps 6 --num_csx 8 --set runconfig.checkpoint_steps=100 "
+                   "--set runconfig.load_checkpoint_states=model,global_step "
+                   "--checkpoint_path %s/checkpoint_10.mdl %s%s",
+                   before, options, fault);
+    return spawn_ok("rm -rf %s", dir) && run_in(dir, 1, all) && job_read(dir, m);
+}
+
+/* Such a run has no checkpoint of its own when it goes back to where it began: optimizer, masks and
+ * loss scale begin again too. */
 TEST(emulated_faults, a_lost_shard_goes_back_to_weights_alone)
 {
     static const char *const start[] = {
@@ -88,20 +102,13 @@ TEST(emulated_faults, a_lost_shard_goes_back_to_weights_alone)
             "--set runconfig.disable_strict_checkpoint_loading=true "
             "--set 'sparsity=[{algorithm: rigl, sparsity: 0.5, update: {freq: 2, stop: 100}}]' "};
     struct job_metrics sound = {0}, lost = {0};
-    char before[160], dir[160], options[1024];
+    char before[160];
     (void)snprintf(before, sizeof before, "%s", job_path("before"));
-    (void)snprintf(dir, sizeof dir, "%s", job_path("weights"));
     CU_ASSERT_FATAL(run_in(before, 1, THIRTY "--num_steps 10"));
     for (int i = 0; i < 2; i++) {
-        for (int fails = 0; fails < 2; fails++) {
-            (void)snprintf(options, sizeof options,
-                           "--num_steps 6 --num_csx 8 --set runconfig.checkpoint_steps=100 "
-                           "--set runconfig.load_checkpoint_states=model,global_step "
-                           "--checkpoint_path %s/checkpoint_10.mdl %s%s",
-                           before, start[i], fails ? "--fault lost_shard:shard=1,from=14" : "");
-            CU_ASSERT_FATAL(spawn_ok("rm -rf %s", dir) && run_in(dir, 1, options));
-            CU_ASSERT_FATAL(job_read(dir, fails ? &lost : &sound));
-        }
+        CU_ASSERT_FATAL(from_weights(before, start[i], "", &sound));
+        CU_ASSERT_FATAL(
+            from_weights(before, start[i], "--fault lost_shard:shard=1,from=14", &lost));
         T_EQ(lost.n, 9);
         for (int k = 0; k < lost.n; k++)
             T_STR(lost.step[k].loss, sound.step[k < 3 ? k : k - 3].loss);
