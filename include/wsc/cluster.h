@@ -48,11 +48,12 @@ struct cluster {
     struct model *model;             /**< owned */
     /** Owned; the tree of the whole machine, before anything is lost. */
     struct stream_topology *machine;
-    struct stream_net *net;   /**< owned; its topology is of what is left */
-    struct hw_faults *faults; /**< owned */
-    struct memoryx **memoryx; /**< owned, one per shard; NULL where not local */
-    struct swarmx **swarmx;   /**< owned, one per SwarmX node; NULL where not local */
-    struct wafer **wafer;     /**< owned, one per wafer; NULL where not local */
+    struct stream_net *net;      /**< owned; its topology is of what is left */
+    struct hw_faults *faults;    /**< owned */
+    struct memoryx **memoryx;    /**< owned, one per shard; NULL where not local */
+    struct swarmx **swarmx;      /**< owned, one per SwarmX node; NULL where not local */
+    struct wafer **wafer;        /**< owned, one per wafer; NULL where not local */
+    struct wafer_prices *prices; /**< owned, of all local wafers */
     /** True: weights and gradients travel; false: sizes and times alone. */
     bool values;
     /** Hooks of the caller of cluster_create(), called through those of cluster_record.h. */

@@ -54,10 +54,19 @@ struct wafer_prompts {
     uint64_t seed;
 };
 
-/** Make the wafer at @p position, 0 .. n_machine_wafers-1, of the machine; @p net is borrowed for
- *  its life.  Memory for activations is taken by the first pass with values.  WSC_NOMEM; *@p out is
- *  NULL then. */
-enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int position) WSC_CHECKED;
+/** What stages cost by the analytical model, as far as it was asked; the wafers of a process share
+ *  it, because a stage of as many samples costs the same on all of them. */
+struct wafer_prices;
+/** For wafers of @p model.  WSC_NOMEM; *@p out is NULL then. */
+enum wsc_err wafer_prices_create(struct wafer_prices **out, const struct model *model) WSC_CHECKED;
+/** Release *@p prices and null it, after the wafers; NULL allowed. */
+void wafer_prices_destroy(struct wafer_prices **prices);
+
+/** Make the wafer at @p position, 0 .. n_machine_wafers-1, of the machine; @p net and @p prices are
+ *  borrowed for its life.  Memory for activations is taken by the first pass with values.
+ *  WSC_NOMEM; *@p out is NULL then. */
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, struct wafer_prices *prices,
+                          int position) WSC_CHECKED;
 /** Release *@p wafer and null it; NULL allowed. */
 void wafer_destroy(struct wafer **wafer);
 

@@ -12,17 +12,12 @@
 
 #include <stdio.h>
 
-enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, int position)
+enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, struct wafer_prices *prices,
+                          int position)
 {
-    const int64_t n_prices = 2 * (int64_t)net->model->n_stages;
     TRY_NEW(*out, WSC_MEM_WAFER, 1);
-    **out =
-        (struct wafer){.net = net,
-                       .position = position,
-                       .price = wsc_alloc(WSC_MEM_WAFER, (size_t)n_prices, sizeof *(*out)->price)};
-    if ((*out)->price) return WSC_OK;
-    wafer_destroy(out);
-    return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "create a wafer");
+    **out = (struct wafer){.net = net, .prices = prices, .position = position};
+    return WSC_OK;
 }
 
 void wafer_destroy(struct wafer **wafer)
@@ -30,7 +25,6 @@ void wafer_destroy(struct wafer **wafer)
     if (!*wafer) return;
     kernels_destroy(&(*wafer)->values);
     data_batch_destroy(&(*wafer)->batch);
-    wsc_free((*wafer)->price);
     wsc_free((*wafer)->squares);
     wsc_free(*wafer);
     *wafer = NULL;

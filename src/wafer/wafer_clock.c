@@ -81,7 +81,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                     .n_samples = w->micro.n_samples,
                                     .tokens = w->micro.tokens,
                                     .amounts = stream_amounts(w->net, at->stage, at->updates),
-                                    .price = &w->price[2 * at->stage + at->backward],
+                                    .prices = w->prices,
                                     .deviates = &w->deviates,
                                     .counted = counted->known ? counted : NULL};
     const struct wafer_cost cost = wafer_cost_of(w->net->hw, w->net->model, w->work.plan, &task);

@@ -4,6 +4,51 @@
  * activation servers.  wafer_clock.c turns it into times. */
 #include "wafer_cost.h"
 
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Cycles and start of a stage that were computed before, and for what. */
+struct price {
+    int64_t n_samples; /* 0: none yet */
+    struct cycles_tokens tokens;
+    int lanes;
+    int64_t micro_batch;
+    enum cycles_keep keep;
+    int slices;
+    uint64_t density;
+    int64_t cycles, first_gradient, latency_ps;
+};
+/* Of each stage forward and backward the newest ones first: shares of two sizes, and a last
+ * micro-batch of each. */
+enum { N_KEPT = 4 };
+struct kept {
+    struct price price[N_KEPT];
+};
+struct wafer_prices {
+    struct kept *stage; /* owned, 2 for each stage */
+};
+
+enum wsc_err wafer_prices_create(struct wafer_prices **out, const struct model *model)
+{
+    struct wafer_prices *p;
+    *out = NULL;
+    TRY_NEW(p, WSC_MEM_WAFER, 1);
+    p->stage = wsc_alloc(WSC_MEM_WAFER, 2 * (size_t)model->n_stages, sizeof *p->stage);
+    *out = p;
+    if (p->stage) return WSC_OK;
+    wafer_prices_destroy(out);
+    return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "prices of stages");
+}
+
+void wafer_prices_destroy(struct wafer_prices **prices)
+{
+    if (!*prices) return;
+    wsc_free((*prices)->stage);
+    wsc_free(*prices);
+    *prices = NULL;
+}
+
 /* Monotone in @p ps, so that what comes first stays first. */
 static int64_t lengthened(int64_t ps, int64_t millionths, double straggler)
 {
@@ -27,8 +72,8 @@ static bool same_tokens(const struct cycles_tokens *a, const struct cycles_token
            a->n_memory == b->n_memory && a->n_beams == b->n_beams;
 }
 
-static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan,
-                     const struct wafer_task *task)
+static bool is_of(const struct price *p, const struct cycles_plan *plan,
+                  const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
     return n > 0 && p->n_samples == n && same_tokens(&p->tokens, &task->tokens) &&
@@ -36,27 +81,44 @@ static bool is_known(const struct wafer_price *p, const struct cycles_plan *plan
            p->keep == plan->keep && p->slices == plan->slices && p->density == density_key(task);
 }
 
-/* By the analytical model, which takes longer than all else that a message costs the host. */
-static struct wafer_price price_of(const struct hw *hw, const struct model *model,
-                                   const struct cycles_plan *plan, const struct wafer_task *task)
+static struct price computed(const struct hw *hw, const struct model *model,
+                             const struct cycles_plan *plan, const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
-    if (task->price && is_known(task->price, plan, task)) return *task->price;
-    struct wafer_price p = {.n_samples = n,
-                            .tokens = task->tokens,
-                            .lanes = plan->lanes,
-                            .micro_batch = plan->micro_batch,
-                            .keep = plan->keep,
-                            .slices = plan->slices,
-                            .density = density_key(task)};
+    struct price p = {.n_samples = n,
+                      .tokens = task->tokens,
+                      .lanes = plan->lanes,
+                      .micro_batch = plan->micro_batch,
+                      .keep = plan->keep,
+                      .slices = plan->slices,
+                      .density = density_key(task),
+                      .latency_ps =
+                          cycles_latency_ps(hw->cluster, model, task->stage, task->backward)};
     const struct model_density *d = density_key(task) ? &task->amounts->density : NULL;
+    if (task->counted) {
+        p.cycles = task->counted->cycles;
+        p.first_gradient = task->counted->first_gradient;
+        return p;
+    }
     p.cycles = task->tokens.n_new
                    ? cycles_generate(hw, model, plan, task->stage, &task->tokens, n, d)
                    : cycles_stage(hw, model, plan, task->stage, task->backward, n, d);
     if (task->backward)
         p.first_gradient = cycles_first_gradient(hw, model, plan, task->stage, n, d);
-    if (task->price) *task->price = p;
     return p;
+}
+
+/* The analytical model takes longer than all else that a message costs the host. */
+static struct price price_of(const struct hw *hw, const struct model *model,
+                             const struct cycles_plan *plan, const struct wafer_task *task)
+{
+    if (!task->prices || task->counted) return computed(hw, model, plan, task);
+    struct price *kept = task->prices->stage[2 * task->stage + task->backward].price;
+    for (int i = 0; i < N_KEPT; i++)
+        if (is_of(&kept[i], plan, task)) return kept[i];
+    memmove(&kept[1], &kept[0], (N_KEPT - 1) * sizeof *kept);
+    kept[0] = computed(hw, model, plan, task);
+    return kept[0];
 }
 
 static int64_t stream_ps(const struct hw *hw, const struct wafer_task *task)
@@ -68,12 +130,8 @@ static int64_t stream_ps(const struct hw *hw, const struct wafer_task *task)
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
                                 const struct cycles_plan *plan, const struct wafer_task *task)
 {
-    const struct hw_machine *c = hw->cluster;
     const int64_t n = task->n_samples;
-    const struct wafer_price price =
-        task->counted ? (struct wafer_price){.cycles = task->counted->cycles,
-                                             .first_gradient = task->counted->first_gradient}
-                      : price_of(hw, model, plan, task);
+    const struct price price = price_of(hw, model, plan, task);
     const int64_t spilled = task->counted ? 0 : cycles_spill_bytes(model, plan, task->stage, n);
     const struct wafer_jitter_of which = {.wafer = task->wafer,
                                           .seed = task->seed,
@@ -83,7 +141,7 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
     const int64_t millionths = wafer_jitter_millionths(hw, &which);
     const double straggler = hw_straggler(hw, task->wafer);
     struct wafer_cost cost = {
-        .latency_ps = cycles_latency_ps(c, model, task->stage, task->backward),
+        .latency_ps = price.latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
         .stream_ps = stream_ps(hw, task),

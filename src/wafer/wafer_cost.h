@@ -7,17 +7,6 @@
 
 #include <wsc/wafer.h>
 
-/* Cycles of a stage that were computed before, and for what. */
-struct wafer_price {
-    int64_t n_samples; /* 0: none yet */
-    struct cycles_tokens tokens;
-    int lanes;
-    int64_t micro_batch;
-    enum cycles_keep keep;
-    int slices;
-    uint64_t density;
-    int64_t cycles, first_gradient;
-};
 /* One stage of one micro-batch on one wafer. */
 struct wafer_task {
     int wafer; /* position in the machine */
@@ -27,9 +16,9 @@ struct wafer_task {
     int transfer; /* of the step: names the deviate of jitter_stage */
     bool backward;
     int64_t n_samples;
-    struct cycles_tokens tokens;          /* of each sample, in generation */
-    const struct stream_amounts *amounts; /* densities in this step; NULL: dense */
-    struct wafer_price *price; /* of this stage and direction, kept up to date; NULL: no memory */
+    struct cycles_tokens tokens;             /* of each sample, in generation */
+    const struct stream_amounts *amounts;    /* densities in this step; NULL: dense */
+    struct wafer_prices *prices;             /* kept up to date; NULL: no memory */
     struct wafer_deviates *deviates;         /* of this wafer, kept up to date; NULL: no memory */
     const struct kernels_simulated *counted; /* simulated cycles of the mesh, which keeps all
                                                 activations; NULL: the analytical model holds */

@@ -41,7 +41,7 @@ struct wafer {
     const struct stream_pass *pass;  /* borrowed, of the run in progress */
     struct wafer_work work;
     struct wafer_micro micro;
-    struct wafer_price *price;      /* owned, of each stage forward and backward */
+    struct wafer_prices *prices;    /* borrowed */
     struct wafer_deviates deviates; /* of the jitter of the pair of steps in progress */
     struct kernels *values;         /* owned; NULL without values */
     struct data_batch *batch;       /* owned; NULL without values */

@@ -39,9 +39,18 @@ static enum wsc_err try_swarmx(const struct scene *s, bool *nulled)
 static enum wsc_err try_wafer(const struct scene *s, bool *nulled)
 {
     struct wafer *w;
-    enum wsc_err rc = wafer_create(&w, s->cluster->net, 0);
+    enum wsc_err rc = wafer_create(&w, s->cluster->net, s->cluster->prices, 0);
     *nulled = !w;
     wafer_destroy(&w);
+    return rc;
+}
+
+static enum wsc_err try_prices(const struct scene *s, bool *nulled)
+{
+    struct wafer_prices *p;
+    enum wsc_err rc = wafer_prices_create(&p, s->cluster->model);
+    *nulled = !p;
+    wafer_prices_destroy(&p);
     return rc;
 }
 
