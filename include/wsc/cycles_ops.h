@@ -193,6 +193,8 @@ double cycles_scatter(const struct cycles_layout *l, double rows);
 double cycles_loss(const struct cycles_layout *l, double logits);
 /** Gradient of the logits from the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits);
+/** What that has more where labels are smoothed: a number of each token less for all features. */
+double cycles_even_labels_gradient(const struct cycles_layout *l, double logits);
 /** Causal attention, O = softmax(Q K') V, of all heads. */
 double cycles_attention(const struct cycles_layout *l);
 /** Gradients of Q, K and V; @p again: the scores are computed again. */

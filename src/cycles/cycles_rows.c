@@ -272,6 +272,11 @@ double cycles_loss_gradient(const struct cycles_layout *l, double logits)
            cycles_mul(l, logits * l->t);
 }
 
+double cycles_even_labels_gradient(const struct cycles_layout *l, double logits)
+{
+    return cycles_op(l->setup_add, l->t, l->mul) + cycles_add(l, logits * l->t);
+}
+
 /** Answers as spans: a PE has @p logits logits of each of its tokens, and the softmax of a text
  *  goes over its tokens, down the rows of the lane.  Maximum, the label's logit and the sum of
  *  exponentials are one word a text and logit on that way. */

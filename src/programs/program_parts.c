@@ -273,6 +273,7 @@ static struct programs_loss loss_of(const struct programs_model *k)
                                   .mask = k->batch->mask,
                                   .scale = (float)k->model->logits_scale,
                                   .cap = (float)k->model->zoo.final_logit_softcapping,
+                                  .even = k->training ? (float)k->model->head[0].smoothing : 0,
                                   .capped = &k->capped,
                                   .tmp = &k->wide_tmp};
 }
@@ -335,9 +336,11 @@ static enum wsc_err loss_backward(struct programs_model *k)
     loss.scale = (float)(k->model->logits_scale * k->gradient_scale);
     TRY(programs_run_loss_backward(&k->grid, &loss));
     programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
-    programs_stage_expect(k, PROGRAMS_ROW_LOSS_BACKWARD,
-                          cycles_loss_gradient(&k->layout, k->vocab.slots) +
-                              cycles_logit_cap_gradient(&k->layout, k->vocab.slots));
+    programs_stage_expect(
+        k, PROGRAMS_ROW_LOSS_BACKWARD,
+        cycles_loss_gradient(&k->layout, k->vocab.slots) +
+            (loss.even > 0 ? cycles_even_labels_gradient(&k->layout, k->vocab.slots) : 0) +
+            cycles_logit_cap_gradient(&k->layout, k->vocab.slots));
     return round_dlogits(k);
 }
 

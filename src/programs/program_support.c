@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which models the programs of the mesh compute: decoders of every family, without adapters,
- * weights by distance, dropout, smoothed labels and Sinkhorn's normalisation.  Everything else is
- * refused by the name of its key before anything is reserved. */
+ * weights by distance, dropout and Sinkhorn's normalisation.  Everything else is refused by the
+ * name of its key before anything is reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -30,20 +30,18 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {zoo_moe_has_sinkhorn(moe), "moe.expert_weighting_nonlinearity"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
         {adapters > 0, "lora_params"},
-        {training && m->head[0].smoothing > 0, "label_smoothing"},
         {training && m->zoo.dropout_rate > 0, "dropout_rate"},
         {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
         {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
-        {training && m->zoo.label_smoothing > 0, "label_smoothing"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
                                           "adapters, weights by distance, norms of queries, "
-                                          "dropout, smoothed labels, Sinkhorn's normalisation and "
-                                          "more than %d networks a token, and turns positions of "
-                                          "heads of an even width",
+                                          "dropout, Sinkhorn's normalisation and more than %d "
+                                          "networks a token, and turns positions of heads of an "
+                                          "even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

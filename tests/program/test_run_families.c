@@ -508,7 +508,6 @@ static const char *mesh_lacks(const struct family *f)
         {"pairs_", "model.dpo"},
         {"t5", "model.objective"},
         {"transformer", "model.objective"},
-        {"gpt2_smooth", "model.label_smoothing"},
         {"gpt2_relative", "model.position_embedding_type"},
         {"relative_", "model.position_embedding_type"},
         {"vsl_relative", "model.position_embedding_type"},

@@ -13,6 +13,9 @@
 
 enum { STEPS = 3, KERNELS = 15 };
 
+#define TWO_LANES   "--set lanes=2 --set cluster.wafer.pe_cols=13 "
+#define THREE_LANES "--set lanes=3 --set cluster.wafer.pe_cols=18 "
+
 static const char model[] =
     "--set model.hidden_size=16 --set model.num_heads=2 --set model.filter_size=32 "
     "--set model.num_hidden_layers=1 --set train_input.batch_size=3 "
@@ -170,9 +173,6 @@ TEST(numerics, mesh_trains_mixtures_of_experts)
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
-
-#define TWO_LANES   "--set lanes=2 --set cluster.wafer.pe_cols=13 "
-#define THREE_LANES "--set lanes=3 --set cluster.wafer.pe_cols=18 "
 
 static bool train_lanes(const char *before, const char *how, const char *options,
                         struct job_metrics *m)
@@ -387,6 +387,72 @@ TEST(numerics, mesh_trains_sparse_weights)
     CU_ASSERT_FATAL(dir != NULL);
     cycles_of(dir, "product", "weight gradient", &all, &expected);
     CU_ASSERT(some < all);
+}
+
+/* ---- what a family may have beside ----------------------------------------------------------- */
+
+/* Losses beside the host's, the same bits on one system, on three ranks and on two threads. */
+static void check_feature(const char *feature, double loss, double norm)
+{
+    struct job_metrics host, mesh, m;
+    char options[400];
+    (void)snprintf(options, sizeof options, "--numerics host --num_csx 2 %s", feature);
+    CU_ASSERT_FATAL(train("", options, &host) != NULL);
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 2 %s", feature);
+    CU_ASSERT_FATAL(train("", options, &mesh) != NULL);
+    for (int s = 0; s < STEPS; s++) {
+        T_NEAR(strtod(mesh.step[s].loss, NULL), strtod(host.step[s].loss, NULL), loss);
+        T_NEAR(strtod(mesh.step[s].grad_norm, NULL), strtod(host.step[s].grad_norm, NULL), norm);
+    }
+    CU_ASSERT_FATAL(train("mpirun --quiet -n 2", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh) && job_same_times(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", feature);
+    CU_ASSERT_FATAL(train("OMP_NUM_THREADS=2", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 3 %s", feature);
+    CU_ASSERT_FATAL(train("", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 " TWO_LANES "%s", feature);
+    CU_ASSERT_FATAL(train("", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+}
+
+/* A run that lacks the feature has other losses, which shows that the feature is there. */
+static void check_features(const char *const *feature, int n)
+{
+    struct job_metrics without, with;
+    char options[400];
+    CU_ASSERT_FATAL(train("", "--numerics mesh --num_csx 1", &without) != NULL);
+    for (int i = 0; i < n; i++) {
+        check_feature(feature[i], 1e-5, 1e-4);
+        (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", feature[i]);
+        CU_ASSERT_FATAL(train("", options, &with) != NULL);
+        CU_ASSERT(strcmp(with.step[0].loss, without.step[0].loss) != 0);
+    }
+}
+
+/* Simulated cycles of a kernel over those of the analytical model, with @p feature. */
+static double ratio_of(const char *feature, const char *kernel, const char *pass)
+{
+    struct job_metrics m;
+    char options[400];
+    double simulated, analytical;
+    (void)snprintf(options, sizeof options,
+                   "--numerics mesh --num_csx 1 --set cluster.wafer.pe_rows=8 %s", feature);
+    const char *dir = train("", options, &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    cycles_of(dir, kernel, pass, &simulated, &analytical);
+    return simulated / analytical;
+}
+
+TEST(numerics, mesh_trains_with_smoothed_labels)
+{
+    static const char *const smoothed[] = {
+        "--set model.label_smoothing=0.2",
+        "--set model.label_smoothing=0.1 --set model.final_logit_softcapping=2"};
+    check_features(smoothed, 2);
+    T_NEAR(ratio_of(smoothed[0], "loss", "forward"), 1, 0.02);
+    T_NEAR(ratio_of(smoothed[0], "loss", "backward"), 1, 0.02);
 }
 
 TEST(numerics, mesh_evaluates_and_generates)
