@@ -160,6 +160,11 @@ double cycles_norm_again(const struct cycles_layout *l);
 double cycles_norm_input_gradient(const struct cycles_layout *l);
 /** Gradients of a norm's gain and bias. */
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
+/** Norm of all heads of queries, or on the mesh of as many heads of keys. */
+double cycles_head_norm(const struct cycles_layout *l);
+/** Gradients of its input, and of its gain and bias for each head. */
+double cycles_head_norm_input_gradient(const struct cycles_layout *l);
+double cycles_head_norm_vector_gradient(const struct cycles_layout *l);
 /** The model's nonlinearity of @p features features a PE, or its derivative. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features);
 /** Soft cap of @p logits logits a PE; 0 where the model has none. */

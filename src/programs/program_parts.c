@@ -105,12 +105,24 @@ static enum wsc_err embed_backward(struct programs_model *k)
 static const enum model_tensor_kind qkv_weight[3] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
 static const enum model_tensor_kind qkv_bias[3] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
 
-/* Norm, one product with three outputs (the input streams once), biases, rotation. */
+/* Norms of the heads of queries (0) and of keys (1). */
+static struct programs_stage_norm head_norm(struct programs_model *k, int i)
+{
+    static const enum model_tensor_kind gain[2] = {MODEL_Q_NORM_W, MODEL_K_NORM_W};
+    const struct programs_layer *layer = programs_layer_of(k, k->l);
+    return (struct programs_stage_norm){gain[i], &layer->raw[i], layer->stats_heads[i]};
+}
+
+/* Norm, one product with three outputs (the input streams once), biases, rotation, norms of heads.
+ */
 static enum wsc_err qkv(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
     const struct programs_stage_norm norm = programs_norm1(k);
-    const struct programs_tile *const out[3] = {&layer->q, &layer->k, &layer->v};
+    const struct programs_tile *const normed[2] = {&layer->q, &layer->k};
+    const bool norms = model_norms_heads(k->model);
+    const struct programs_tile *const out[3] = {norms ? &layer->raw[0] : &layer->q,
+                                                norms ? &layer->raw[1] : &layer->k, &layer->v};
     struct programs_product p = {.n_parts = 3, .in = {*programs_normed(k)}};
     TRY(programs_stage_norm(k, &norm, programs_normed(k)));
     for (int i = 0; i < 3; i++) {
@@ -122,6 +134,10 @@ static enum wsc_err qkv(struct programs_model *k)
         TRY(programs_stage_bias(k, qkv_bias[i], out[i], NULL));
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
         TRY(programs_turn(k, out[i], false));
+    for (int i = 0; i < 2 && norms; i++) {
+        const struct programs_stage_norm by_heads = head_norm(k, i);
+        TRY(programs_stage_norm(k, &by_heads, normed[i]));
+    }
     return WSC_OK;
 }
 
@@ -131,6 +147,10 @@ static enum wsc_err qkv_input_gradient(struct programs_model *k)
 {
     const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};
     struct programs_product p = {.n_parts = 3, .sums = true, .out = {k->dxn}};
+    for (int i = 0; i < 2 && model_norms_heads(k->model); i++) {
+        const struct programs_stage_norm by_heads = head_norm(k, i);
+        TRY(programs_stage_head_norm_backward(k, &by_heads, dy[i]));
+    }
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
         TRY(programs_turn(k, dy[i], true));
     for (int i = 0; i < 3; i++) {

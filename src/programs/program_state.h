@@ -80,6 +80,8 @@ struct programs_experts {
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
+    struct programs_tile raw[2];    /* queries and keys before their norms */
+    int stats_heads[2];             /* of these: two vectors of tokens for each head of a PE */
     struct programs_tile gate;      /* of a gated network: what its nonlinearity takes */
     struct programs_tile normed;    /* norm1's output where the feed-forward network shares it */
     struct programs_tile branch[2]; /* attention, feed-forward network before norms after them */
@@ -99,8 +101,9 @@ struct programs_model {
     bool training;
     double gradient_scale; /* of all gradients */
     struct programs_features hidden, heads, filter, vocab;
-    struct programs_layer *layer; /* owned */
-    struct programs_tile last;    /* residual stream at the head */
+    struct programs_features head; /**< of a norm by heads: one of the heads of each PE */
+    struct programs_layer *layer;  /* owned */
+    struct programs_tile last;     /* residual stream at the head */
     int stats_last;
     struct programs_tile wide_tmp; /* tmp as 32-bit numbers */
     struct programs_tile dlogits;  /* the gradient of the logits, in their place */

@@ -22,7 +22,6 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
     } features[] = {
         {!m->causal || m->n_stacks > 1 || m->norm_last || m->token_types > 0, "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
-        {model_norms_heads(m), "attention_qk_norm_layer"},
         {m->slopes, "alibi_trainable_slopes"},
         {m->buckets > 0, "position_embedding_type"},
         {zoo_moe_has_sinkhorn(moe) && moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN,
@@ -38,10 +37,9 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "adapters, weights by distance, norms of queries, "
-                                          "dropout, Sinkhorn's normalisation and more than %d "
-                                          "networks a token, and turns positions of heads of an "
-                                          "even width",
+                                          "adapters, weights by distance, dropout, Sinkhorn's "
+                                          "normalisation and more than %d networks a token, and "
+                                          "turns positions of heads of an even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

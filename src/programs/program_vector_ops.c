@@ -24,6 +24,7 @@ struct extent {
     int first;    /* token */
     int row, key; /* scores: the row at hand */
     int head;     /* scores: of the model */
+    int heads;    /* of the PE, where rows are those of one of them; else 0 */
 };
 
 /* Queries that see the key of the row of scores at hand. */
@@ -81,8 +82,15 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
     case PROGRAMS_SHAPE_PAIRS:
         e.rows = count / 2;
         break;
+    case PROGRAMS_SHAPE_HEADS:
+        e.heads = programs_heads_on(s->heads, x);
+        e.rows = e.heads ? count / e.heads : 0;
+        break;
     case PROGRAMS_SHAPE_TOKENS:
         e.rows = 1;
+        break;
+    case PROGRAMS_SHAPE_OF_HEADS:
+        e.rows = programs_heads_on(s->heads, x);
         break;
     case PROGRAMS_SHAPE_FEATURES:
         e.cols = 1;
@@ -103,6 +111,27 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
     return e;
 }
 
+/* An operand of a shape by heads: each head has so many slots of a tile, a row of values of tokens,
+ * and the values of features of all others. */
+static struct mesh_dsd operand_by_heads(const struct programs_grid *g,
+                                        const struct programs_view *v, const struct extent *e)
+{
+    const int pitch = v->pitch ? v->pitch : g->pitch;
+    const bool tile = v->kind == PROGRAMS_VIEW_TILE, tokens = v->kind != PROGRAMS_VIEW_FEATURES;
+    return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
+                             .n_dims = 3,
+                             .len = {(uint16_t)e->heads, (uint16_t)e->rows, (uint16_t)e->cols},
+                             .stride = {(int16_t)(tile     ? e->rows * pitch
+                                                  : tokens ? pitch
+                                                           : 0),
+                                        (int16_t)(tile     ? pitch
+                                                  : tokens ? 0
+                                                           : 1),
+                                        tokens},
+                             .address =
+                                 v->address + (tokens ? programs_bytes(v->half) * e->first : 0)};
+}
+
 /* A view as the descriptor of its elements on this PE: tiles have a pitch between features,
  * vectors of tokens and features repeat along the other dimension (stride 0), which also sums
  * results.  @p half: of an operation on 16-bit numbers. */
@@ -114,14 +143,17 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
     const int tile = v->address + programs_bytes(v->half) * (v->row0 * pitch + e->first);
     const int head = s->heads ? e->row % s->heads->heads_per_pe : 0;
     struct mesh_dsd d = programs_matrix(v->address, e->rows, e->cols, 0);
+    if (v->kind == PROGRAMS_VIEW_NONE) return (struct mesh_dsd){0};
+    if (v->kind == PROGRAMS_VIEW_NUMBER) return programs_scalar(g, half, v->number);
+    if (e->heads) return operand_by_heads(g, v, e);
     switch (v->kind) {
     case PROGRAMS_VIEW_NONE:
-        return (struct mesh_dsd){0};
     case PROGRAMS_VIEW_NUMBER:
-        return programs_scalar(g, half, v->number);
+        break;
     case PROGRAMS_VIEW_SLOPE:
         return mesh_float(s->shaping->slope[e->head] * (float)g->key_token[e->key]);
     case PROGRAMS_VIEW_TILE:
+    case PROGRAMS_VIEW_HEADS:
         return programs_matrix(tile, e->rows, e->cols, step * pitch);
     case PROGRAMS_VIEW_TOKENS:
         return programs_matrix(tile, e->rows, e->cols, 0);
@@ -276,9 +308,10 @@ struct programs_view programs_narrow(const struct programs_grid *g, struct progr
                                      struct programs_view tokens)
 {
     const struct programs_view narrow = programs_narrowed(g, tokens);
+    const bool heads = tokens.kind == PROGRAMS_VIEW_HEADS;
     if (g->half && !tokens.half)
-        programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, narrow, tokens,
-                    (struct programs_view){0});
+        programs_op(s, heads ? PROGRAMS_SHAPE_OF_HEADS : PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, narrow,
+                    tokens, (struct programs_view){0});
     return narrow;
 }
 
@@ -315,11 +348,12 @@ static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
     const struct programs_grid *g = programs_grid_of(pe);
     int first = 0;
     const int row = programs_row_of(pe);
-    const int tokens = s->heads ? programs_tokens(g, row) : columns_of(g, s, row, &first);
+    const bool scores = step->dst.kind == PROGRAMS_VIEW_HEAD_TOKENS;
+    const int tokens = scores ? programs_tokens(g, row) : columns_of(g, s, row, &first);
     const bool half = step->dst.half;
     const struct mesh_dsd words =
         programs_matrix(step->dst.address + programs_bytes(half) * first, step->n, tokens,
-                        (s->heads ? g->tokens : g->pitch) * 4 / programs_bytes(half));
+                        (scores ? g->tokens : g->pitch) * 4 / programs_bytes(half));
     const enum mesh_code move = programs_code(half, MESH_FMOVS);
     struct programs_sum sum = {.chain = &programs_line_chain,
                                .code = programs_code(half, step->code),

@@ -514,7 +514,6 @@ static const char *mesh_lacks(const struct family *f)
         {"mpt_slopes", "model.alibi_trainable_slopes"},
         {"jais_slopes", "model.alibi_trainable_slopes"},
         {"vsl_slopes", "model.alibi_trainable_slopes"},
-        {"qk_norm_", "model.attention_qk_norm_layer"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)
         if (!strncmp(f->name, lacks[i][0], strlen(lacks[i][0]))) return lacks[i][1];

@@ -417,14 +417,18 @@ static void check_feature(const char *feature, double loss, double norm)
     CU_ASSERT(job_same_values(&m, &mesh));
 }
 
-/* A run that lacks the feature has other losses, which shows that the feature is there. */
+#define BF16 "--set model.mixed_precision=true --set model.fp16_type=bfloat16 "
+
+/* A run that lacks the feature has other losses, which shows that the feature is there.  Tolerances
+ * of 16 bits are half of the last place of 1, and 16 times that for the norm of a gradient. */
 static void check_features(const char *const *feature, int n)
 {
     struct job_metrics without, with;
     char options[400];
     CU_ASSERT_FATAL(train("", "--numerics mesh --num_csx 1", &without) != NULL);
     for (int i = 0; i < n; i++) {
-        check_feature(feature[i], 1e-5, 1e-4);
+        const bool half = strstr(feature[i], BF16) != NULL;
+        check_feature(feature[i], half ? 1.0 / 256 : 1e-5, half ? 1.0 / 16 : 1e-4);
         (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", feature[i]);
         CU_ASSERT_FATAL(train("", options, &with) != NULL);
         CU_ASSERT(strcmp(with.step[0].loss, without.step[0].loss) != 0);
@@ -448,11 +452,31 @@ static double ratio_of(const char *feature, const char *kernel, const char *pass
 TEST(numerics, mesh_trains_with_smoothed_labels)
 {
     static const char *const smoothed[] = {
-        "--set model.label_smoothing=0.2",
+        "--set model.label_smoothing=0.2", BF16 "--set model.label_smoothing=0.2",
         "--set model.label_smoothing=0.1 --set model.final_logit_softcapping=2"};
-    check_features(smoothed, 2);
+    check_features(smoothed, 3);
     T_NEAR(ratio_of(smoothed[0], "loss", "forward"), 1, 0.02);
     T_NEAR(ratio_of(smoothed[0], "loss", "backward"), 1, 0.02);
+}
+
+/* On six columns two heads have three each; eight heads have four columns, two on each, and their
+ * keys are shared by two of them. */
+TEST(numerics, mesh_trains_with_norms_of_queries_and_keys)
+{
+    static const char *const normed[] = {
+        "--set model.attention_qk_norm_layer=layernorm",
+        "--set model.attention_qk_norm_layer=rmsnorm --set model.position_embedding_type=rotary "
+        "--set model.rotary_dim=4",
+        "--set model.attention_qk_norm_layer=layernorm --set model.num_heads=8 "
+        "--set model.hidden_size=32 --set model.attention_module=multiquery_attention "
+        "--set model.extra_attention_params.num_kv_groups=4 --set cluster.wafer.pe_rows=8",
+        BF16 "--set model.attention_qk_norm_layer=layernorm --set model.num_heads=8 "
+             "--set model.hidden_size=32 --set cluster.wafer.pe_rows=8"};
+    check_features(normed, 4);
+    for (int i = 0; i < 3; i++) {
+        T_NEAR(ratio_of(normed[i], "norm", "forward"), 1, 0.1);
+        T_NEAR(ratio_of(normed[i], "norm", "backward"), 1, 0.1);
+    }
 }
 
 TEST(numerics, mesh_evaluates_and_generates)
