@@ -40,11 +40,6 @@ static struct views views_of(const struct programs_grid *g, const struct program
     return v;
 }
 
-static float log_of(float sum, float max)
-{
-    return logf(sum) + max;
-}
-
 /* The label of a token of the PE; a token that does not count has none. */
 static bool label_here(const struct programs_grid *g, const struct programs_loss *l,
                        const struct mesh_pe *pe, int i, int *slot)
@@ -120,8 +115,8 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
     programs_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
     programs_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
     programs_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
-    programs_map(s, tokens, (struct programs_map){log_of, g->exp_cycles}, v.row[NATS], v.row[SUM],
-                 v.row[MAX]);
+    programs_map(s, tokens, (struct programs_map){programs_log_of_sum, g->exp_cycles}, v.row[NATS],
+                 v.row[SUM], v.row[MAX]);
     programs_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
     programs_row_out(s, v.row[BEST], 2);
 }

@@ -11,6 +11,8 @@
 
 #include <wsc/num_math.h>
 
+#include <math.h>
+
 /* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
  * heads x tokens words of scratch. */
 struct probabilities {
@@ -25,6 +27,11 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 float programs_exp_of_difference(float x, float max)
 {
     return num_exp(x - max);
+}
+
+float programs_log_of_sum(float sum, float max)
+{
+    return logf(sum) + max;
 }
 
 static float reciprocal(float x, float unused)

@@ -10,8 +10,9 @@
 
 #include <stdint.h>
 
-/** exp(x - max), for maps. */
+/** exp(x - max), and the logarithm of a sum of such, plus max; for maps. */
 float programs_exp_of_difference(float x, float max);
+float programs_log_of_sum(float sum, float max);
 /** Softmax over the features of a tile, in place; its gradient: dy becomes dx. */
 void programs_softmax(struct programs_grid *g, struct programs_script *s,
                       const struct programs_tile *x, int tokens);

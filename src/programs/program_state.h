@@ -68,6 +68,8 @@ struct programs_experts {
     struct programs_tile tmp, marks; /* of experts: scratch */
     struct programs_tile d, apart;   /* gradients of what selects, of what weighs */
     int number;                      /* address: minus the numbers of the experts */
+    int samples;                     /* address, of Sinkhorn's normalisation: two values for each
+                                        expert and sample */
     int weights, dweights;           /* addresses, a vector of places: their weights, gradients */
     int tokens;   /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
     int network;  /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */

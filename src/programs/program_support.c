@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which models the programs of the mesh compute: decoders of every family, without adapters,
- * weights by distance, dropout and Sinkhorn's normalisation.  Everything else is refused by the
- * name of its key before anything is reserved. */
+ * weights by distance and dropout.  Everything else is refused by the name of its key before
+ * anything is reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -12,7 +12,6 @@ _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a r
 
 enum wsc_err programs_model_check(const struct model *m, bool training)
 {
-    const struct zoo_moe *moe = &m->zoo.moe;
     int64_t adapters = 0;
     for (int kind = 0; kind < MODEL_N_KINDS; kind++)
         adapters += m->adapter[kind].r;
@@ -24,9 +23,6 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
         {m->slopes, "alibi_trainable_slopes"},
         {m->buckets > 0, "position_embedding_type"},
-        {zoo_moe_has_sinkhorn(moe) && moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN,
-         "moe.router_selection_nonlinearity"},
-        {zoo_moe_has_sinkhorn(moe), "moe.expert_weighting_nonlinearity"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
         {adapters > 0, "lora_params"},
         {training && m->zoo.dropout_rate > 0, "dropout_rate"},
@@ -37,9 +33,9 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "adapters, weights by distance, dropout, Sinkhorn's "
-                                          "normalisation and more than %d networks a token, and "
-                                          "turns positions of heads of an even width",
+                                          "adapters, weights by distance, dropout and more than "
+                                          "%d networks a token, and turns positions of heads of "
+                                          "an even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

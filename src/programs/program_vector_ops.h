@@ -19,6 +19,8 @@ enum programs_view_kind {
     PROGRAMS_VIEW_HEAD_TOKENS, /**< a value per head of the PE and token of the sequence */
     PROGRAMS_VIEW_HEADS,       /**< a value per head of the PE, pitch words apart, and token of the
                                   samples; as a result: summed over the head's features */
+    PROGRAMS_VIEW_SAMPLES, /**< a value per slot and sample, room for max_samples of each slot; as a
+                              result: summed over the PE's tokens of the sample */
     PROGRAMS_VIEW_NUMBER,
     PROGRAMS_VIEW_SLOPE /**< SHAPE_SCORES: the slope of the row's head times its key's position */
 };
@@ -35,6 +37,7 @@ enum programs_shape {
     PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
     PROGRAMS_SHAPE_PAIRS,       /**< half of the slots */
     PROGRAMS_SHAPE_HEADS,       /**< heads of the PE x slots of a head x tokens of the samples */
+    PROGRAMS_SHAPE_SAMPLES,     /**< slots x samples x tokens of each, all samples of the lane */
     PROGRAMS_SHAPE_TOKENS,      /**< one row of tokens */
     PROGRAMS_SHAPE_OF_HEADS,    /**< a row of tokens for each head of the PE */
     PROGRAMS_SHAPE_FEATURES,    /**< one value per slot */
@@ -132,6 +135,10 @@ void programs_cap_backward(struct programs_script *s, enum programs_shape shape,
  *  its PEs. */
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
                       int n);
+/** Sum (or MESH_FMAXS) of what each slot has for each sample (PROGRAMS_VIEW_SAMPLES) down the
+ * columns of the lane, to all their PEs; such a script has no sums over rows. */
+void programs_column_sum(struct programs_script *s, enum mesh_code code,
+                         struct programs_view samples);
 /** Minus the number of the first of the largest features of each token, over the row: @c first from
  *  the largest values @c max, which the row knows; -infinity stands in @c first before.  @c tmp is
  * a tile of scratch, @c number minus the number of each feature. */

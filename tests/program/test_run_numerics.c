@@ -479,6 +479,29 @@ TEST(numerics, mesh_trains_with_norms_of_queries_and_keys)
     }
 }
 
+/* Values over the tokens of a sequence, also of several on a lane, on rows of which some have no
+ * token (70 rows, 64 tokens). */
+TEST(numerics, mesh_trains_routers_by_sinkhorn)
+{
+#define ROUTED "--set model.moe.num_experts=5 --set model.moe.top_k=2 "
+#define SELECT "--set model.moe.router_selection_nonlinearity=sinkhorn "
+#define WEIGH  "--set model.moe.expert_weighting_nonlinearity=sinkhorn "
+    static const char *const routed[] = {
+        ROUTED SELECT,
+        ROUTED SELECT
+        "--set model.moe.sinkhorn_n_iters=4 "
+        "--set train_input.batch_size=5 --set reduction_leaf=2 --set cluster.wafer.pe_rows=12",
+        ROUTED SELECT WEIGH "--set cluster.wafer.pe_rows=70",
+        ROUTED WEIGH "--set model.moe.load_balancing_loss_coef=0.3", ROUTED SELECT BF16};
+    check_features(routed, 5);
+    T_NEAR(ratio_of(routed[0], "router", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(routed[1], "router", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(routed[3], "router", "backward"), 1, 0.1);
+#undef ROUTED
+#undef SELECT
+#undef WEIGH
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

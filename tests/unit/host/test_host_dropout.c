@@ -192,10 +192,6 @@ TEST(mesh_features, are_those_of_decoders)
     struct fixture f;
     create(&f, 0.1, 0.1, 0.1);
     const struct model gpt2 = f.model;
-    const struct zoo_moe sinkhorn_weighs = {.num_experts = 4,
-                                            .expert_weighting_nonlinearity = ZOO_ROUTER_SINKHORN},
-                         sinkhorn_chooses = {.num_experts = 4,
-                                             .router_selection_nonlinearity = ZOO_ROUTER_SINKHORN};
     T_OK(programs_model_check(&gpt2, false));
     refuse(&gpt2, true, "model.dropout_rate");
 #define REFUSE(change, key)                                                                        \
@@ -207,8 +203,8 @@ TEST(mesh_features, are_those_of_decoders)
     REFUSE(causal = false, "objective");
     REFUSE(norm_last = true, "objective");
     REFUSE(adapter[MODEL_Q_W].r = 4, "lora_params");
-    REFUSE(zoo.moe = sinkhorn_weighs, "moe.expert_weighting_nonlinearity");
-    REFUSE(zoo.moe = sinkhorn_chooses, "moe.router_selection_nonlinearity");
+    REFUSE(buckets = 32, "position_embedding_type");
+    REFUSE(slopes = true, "alibi_trainable_slopes");
     REFUSE(experts = m.active_experts = REFUSED_NETWORKS, "moe.top_k");
     fixture_destroy(&f);
 }
