@@ -2,6 +2,7 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_branch.h"
 #include "program_chain.h"
 #include "program_choice.h"
 #include "program_grid.h"
@@ -169,6 +170,11 @@ static enum wsc_err reserve_backward(struct programs_model *k)
     if (k->model->gated) TRY(programs_reserve_filter(k, &k->dgate, "the gradient of the gate"));
     if (k->model->zoo.parallel_block || k->model->zoo.norm_first_sandwich)
         TRY(programs_reserve_tile(g, &k->dside, &k->hidden, "the gradient of a branch"));
+    if (programs_drops(k, MODEL_DROP_ATTN))
+        TRY(programs_reserve_tile(g, &k->dbranch, &k->hidden, "the gradient of a branch"));
+    if (programs_drops(k, MODEL_DROP_SCORES))
+        TRY(programs_reserve_words(g, programs_score_words(g, &k->heads), PROGRAMS_BANK_SCORES,
+                                   "probabilities after dropout", &k->dropped));
     TRY(programs_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
     TRY(programs_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
     TRY(programs_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
@@ -325,7 +331,7 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     struct programs_model *k;
     *out = NULL;
     TRY(programs_arch_of(hw, &arch));
-    TRY(programs_model_check(model, training));
+    TRY(programs_model_check(model));
     TRY(check_machine(hw));
     TRY(check_lanes(w, room->lanes));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);

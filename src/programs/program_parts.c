@@ -65,7 +65,8 @@ static enum wsc_err embed(struct programs_model *k)
     programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING,
                           cycles_part_forward(&k->layout, MODEL_PART_EMBED).elementwise -
                               (k->model->zoo.embedding_layer_norm ? cycles_norm(&k->layout) : 0));
-    return k->model->zoo.embedding_layer_norm ? norm_embeddings(k) : WSC_OK;
+    if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings(k));
+    return programs_drop(k, MODEL_DROP_EMBED, programs_x(k, 0), programs_x(k, 0), false);
 }
 
 /* The gradient of the embeddings before their norm, in place of that after it. */
@@ -81,6 +82,7 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 /* Turn of leaves by turn and table by table, so that each leaf's gradient is a sum of its own. */
 static enum wsc_err embed_backward(struct programs_model *k)
 {
+    TRY(programs_drop(k, MODEL_DROP_EMBED, &k->dres, &k->dres, true));
     if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
     for (int j = 0; j < 2 * programs_leaf_turns(k); j++) {
         const int i = j % 2, turn = j / 2;
@@ -177,7 +179,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
 
 /* The attention of one sample of each lane: scores of the samples lie one after the other,
  * gradients share scratch. */
-static struct programs_attention attention_of(struct programs_model *k, int sample)
+static struct programs_attention attention_of(struct programs_model *k, int sample,
+                                              struct programs_drop *drop)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
     const int words = (int)programs_score_words(&k->grid, &k->heads);
@@ -197,19 +200,31 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .room = (int64_t)k->layout.room,
                                        .arrives = cycles_keys_arrive(&k->layout),
                                        .scale = (float)(k->model->stack[0].qk_scale / by_layer),
-                                       .shaping = programs_shaping_of(k, sample)};
+                                       .shaping = programs_shaping_of(k, sample),
+                                       .drop = programs_drops(k, MODEL_DROP_SCORES) ? drop : NULL,
+                                       .dropped = k->dropped};
+}
+
+/* Attention sample by sample, or its gradient; the cycles of dropout apart. */
+static enum wsc_err each_sample(struct programs_model *k, enum programs_row_kind row, bool back)
+{
+    struct programs_drop drop = programs_drop_of(k, MODEL_DROP_SCORES);
+    const int64_t before = k->grid.total.cycles;
+    for (int i = 0; i < k->grid.n_samples; i++) {
+        const struct programs_attention a = attention_of(k, i, &drop);
+        TRY(back ? programs_run_attention_backward(&k->grid, &a)
+                 : programs_run_attention(&k->grid, &a));
+    }
+    programs_stage_book(k, row, k->grid.total.cycles - before - drop.cycles);
+    if (drop.cycles) programs_book_drop(k, &drop, back);
+    return WSC_OK;
 }
 
 /* Sample by sample, then the output projection, its bias and the residual into mid. */
 static enum wsc_err attend(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
-    for (int i = 0; i < k->grid.n_samples; i++) {
-        const struct programs_attention a = attention_of(k, i);
-        const int64_t before = k->grid.total.cycles;
-        TRY(programs_run_attention(&k->grid, &a));
-        programs_stage_book(k, PROGRAMS_ROW_ATTENTION, k->grid.total.cycles - before);
-    }
+    TRY(each_sample(k, PROGRAMS_ROW_ATTENTION, false));
     programs_stage_expect(k, PROGRAMS_ROW_ATTENTION, cycles_attention(&k->layout));
     return programs_add_branch(k, &programs_attention_branch, &layer->ctx, &layer->mid,
                                programs_x(k, k->l));
@@ -224,12 +239,7 @@ static enum wsc_err attend_backward(struct programs_model *k)
     TRY(programs_stage_linear_back(k, MODEL_O_W, dy, &k->dctx));
     TRY(programs_branch_weights(k, &programs_attention_branch, dy,
                                 &programs_layer_of(k, k->l)->ctx));
-    for (int i = 0; i < k->grid.n_samples; i++) {
-        const struct programs_attention a = attention_of(k, i);
-        const int64_t before = k->grid.total.cycles;
-        TRY(programs_run_attention_backward(&k->grid, &a));
-        programs_stage_book(k, PROGRAMS_ROW_ATTENTION_BACKWARD, k->grid.total.cycles - before);
-    }
+    TRY(each_sample(k, PROGRAMS_ROW_ATTENTION_BACKWARD, true));
     programs_stage_expect(k, PROGRAMS_ROW_ATTENTION_BACKWARD,
                           cycles_attention_gradient(&k->layout, false));
     return WSC_OK;

@@ -2,6 +2,7 @@
  *  with its gradient. */
 #ifndef WSC_PROGRAMS_SOFTMAX_H
 #define WSC_PROGRAMS_SOFTMAX_H
+#include "program_dropout.h"
 #include "program_grid.h"
 #include "program_scores.h"
 #include "program_vector_ops.h"
@@ -29,6 +30,8 @@ struct programs_attention {
     bool arrives; /**< without blocks: scores that arrive start the gradients' AXPYs */
     float scale;
     struct programs_shaping shaping;
+    struct programs_drop *drop; /**< of probabilities; NULL: none */
+    int dropped;                /**< address: scratch for probabilities after it, as scores */
 };
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a);
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,

@@ -36,13 +36,15 @@
     XX(DISPATCH, "dispatch", "forward")                                                            \
     XX(DISPATCH_BACKWARD, "dispatch", "backward")                                                  \
     XX(LOSS, "loss", "forward")                                                                    \
-    XX(LOSS_BACKWARD, "loss", "backward")
+    XX(LOSS_BACKWARD, "loss", "backward")                                                          \
+    XX(DROPOUT, "dropout", "forward")                                                              \
+    XX(DROPOUT_BACKWARD, "dropout", "backward")
 enum programs_row_kind {
 #define XX(kind, name, pass) PROGRAMS_ROW_##kind,
     PROGRAMS_ROW_MAP(XX)
 #undef XX
 };
-_Static_assert(PROGRAMS_ROW_LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+_Static_assert(PROGRAMS_ROW_DROPOUT_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
 
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
@@ -111,6 +113,7 @@ struct programs_model {
     struct programs_tile dlogits;  /* the gradient of the logits, in their place */
     struct programs_tile dres, xn, dxn, act, dpre, dgate, logits, dq, dk, dv, dctx, tmp;
     struct programs_tile dside;        /* a second gradient of hidden features */
+    struct programs_tile dbranch;      /* that of a branch before its dropout */
     struct programs_tile raw;          /* embeddings before their norm */
     struct programs_tile cosine, sine; /* of queries and keys */
     struct programs_tile capped;       /* tanh of logits, with a soft cap */
@@ -121,6 +124,7 @@ struct programs_model {
     float *shared;    /* owned: gradients of keys for each head, where heads share them, by lanes */
     int64_t n_shared; /* of a lane */
     int vector[PROGRAMS_VECTORS], sums, number, loss_rows, head_tokens, dscores;
+    int dropped; /* address: probabilities of a sample after dropout */
     /* the micro-batch */
     struct data_share share;
     const struct data_batch *batch;    /* borrowed */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family, without adapters,
- * weights by distance and dropout.  Everything else is refused by the name of its key before
- * anything is reserved. */
+/* Which models the programs of the mesh compute: decoders of every family, without adapters
+ * and weights by distance.  Everything else is refused by the name of its key before anything is
+ * reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -10,7 +10,7 @@
 enum { PROGRAMS_MOST_CHOSEN = 16 };
 _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
-enum wsc_err programs_model_check(const struct model *m, bool training)
+enum wsc_err programs_model_check(const struct model *m)
 {
     int64_t adapters = 0;
     for (int kind = 0; kind < MODEL_N_KINDS; kind++)
@@ -25,17 +25,14 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
         {m->buckets > 0, "position_embedding_type"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
         {adapters > 0, "lora_params"},
-        {training && m->zoo.dropout_rate > 0, "dropout_rate"},
-        {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
-        {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "adapters, weights by distance, dropout and more than "
-                                          "%d networks a token, and turns positions of heads of "
-                                          "an even width",
+                                          "adapters, weights by distance and more than %d "
+                                          "networks a token, and turns positions of heads of an "
+                                          "even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

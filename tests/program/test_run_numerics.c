@@ -502,6 +502,35 @@ TEST(numerics, mesh_trains_routers_by_sinkhorn)
 #undef WEIGH
 }
 
+/* The host's random numbers: other masks would be other losses.  Of dropout the analytical model
+ * has no cycles. */
+TEST(numerics, mesh_trains_with_dropout)
+{
+#define RATES                                                                                      \
+    "--set model.dropout_rate=0.2 --set model.attention_dropout_rate=0.1 "                         \
+    "--set model.embedding_dropout_rate=0.3 --set cluster.wafer.pe_rows=8 "
+    static const char *const dropped[] = {
+        RATES, RATES BF16,
+        "--set model.dropout_rate=0.0 --set model.attention_dropout_rate=0.4 --set "
+        "model.num_heads=8 "
+        "--set cluster.wafer.pe_rows=10 --set train_input.batch_size=6 --set "
+        "train_input.micro_batch_size=2",
+        RATES "--set model.norm_first_sandwich=true --set model.embedding_layer_norm=true "
+              "--set cluster.wafer.pe_rows=12",
+        RATES "--set model.moe.num_experts=5 --set model.moe.top_k=2 "
+              "--set cluster.wafer.pe_rows=12"};
+    double simulated, analytical;
+    struct job_metrics m;
+    check_features(dropped, 5);
+    const char *dir = train("", "--numerics mesh --num_csx 1 " RATES, &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    cycles_of(dir, "dropout", "forward", &simulated, &analytical);
+    CU_ASSERT(simulated > 0 && !(analytical > 0));
+    CU_ASSERT(spawn_ok("grep -q 'Dropout: 20 cycles a random number' %s/run.log", dir));
+    T_NEAR(ratio_of(RATES, "attention", "forward"), 1, 0.1);
+#undef RATES
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

@@ -163,26 +163,31 @@ static double difference(const struct fixture *f, const struct fixture_result *a
     return worst;
 }
 
-static void check_against_host(const struct fixture_shape *shape, int64_t leaf_samples,
-                               const struct fabric *fabric)
+static void check_model(const struct fixture *f, int64_t leaf_samples, const struct fabric *fabric)
 {
-    struct fixture f;
     struct fixture_result host, mesh;
     int64_t cycles;
-    fixture_create(&f, shape);
-    const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, leaf_samples),
+    const struct fixture_run run = {.end_leaf = fixture_n_leaves(f, leaf_samples),
                                     .leaf_samples = leaf_samples};
-    fixture_step(&f, &run, &host);
-    mesh_step(&f, &run, fabric, &(struct masked){0}, &mesh, &cycles);
+    fixture_step(f, &run, &host);
+    mesh_step(f, &run, fabric, &(struct masked){0}, &mesh, &cycles);
     for (int64_t i = 0; i < run.end_leaf; i++) {
         T_NEAR(mesh.loss[i].loss_sum, host.loss[i].loss_sum, 1e-5);
         T_EQ(mesh.loss[i].n_tokens, host.loss[i].n_tokens);
         T_EQ(mesh.loss[i].n_correct, host.loss[i].n_correct);
     }
-    CU_ASSERT(difference(&f, &mesh, &host, 1e-2) < 2e-5);
+    CU_ASSERT(difference(f, &mesh, &host, 1e-2) < 2e-5);
     CU_ASSERT(cycles > 0);
-    fixture_result_destroy(&f, &host);
-    fixture_result_destroy(&f, &mesh);
+    fixture_result_destroy(f, &host);
+    fixture_result_destroy(f, &mesh);
+}
+
+static void check_against_host(const struct fixture_shape *shape, int64_t leaf_samples,
+                               const struct fabric *fabric)
+{
+    struct fixture f;
+    fixture_create(&f, shape);
+    check_model(&f, leaf_samples, fabric);
     fixture_destroy(&f);
 }
 
@@ -341,6 +346,25 @@ TEST(pe_model, a_step_on_the_mesh_equals_the_host)
 {
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         check_against_host(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric);
+}
+
+/* What acts in training alone, each alone and together: the host's masks, element by element. */
+TEST(pe_model, dropout_and_smoothed_labels_are_those_of_the_host)
+{
+    static const double rates[][4] = {/* embeddings, probabilities, branches, labels */
+                                      {0.3, 0, 0, 0}, {0, 0.3, 0, 0},       {0, 0, 0.3, 0},
+                                      {0, 0, 0, 0.2}, {0.1, 0.2, 0.3, 0.1}, {0, 0, 1, 0}};
+    for (int i = 0; i < (int)(sizeof rates / sizeof *rates); i++) {
+        struct fixture f;
+        fixture_create(&f, &cases[i % 2].shape);
+        f.model.zoo.embedding_dropout_rate = rates[i][0];
+        f.model.zoo.attention_dropout_rate = rates[i][1];
+        f.model.zoo.dropout_rate = rates[i][2];
+        f.model.head[0].smoothing = rates[i][3];
+        f.model.seed = 7;
+        check_model(&f, cases[i % 2].leaf_samples, &cases[i % 2].fabric);
+        fixture_destroy(&f);
+    }
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
