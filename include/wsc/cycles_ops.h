@@ -162,8 +162,9 @@ double cycles_norm_input_gradient(const struct cycles_layout *l);
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
 /** Norm of all heads of queries, or on the mesh of as many heads of keys. */
 double cycles_head_norm(const struct cycles_layout *l);
-/** Gradients of its input, and of its gain and bias for each head. */
+/** Gradient of its input. */
 double cycles_head_norm_input_gradient(const struct cycles_layout *l);
+/** Gradients of its gain and bias, for each head apart. */
 double cycles_head_norm_vector_gradient(const struct cycles_layout *l);
 /** The model's nonlinearity of @p features features a PE, or its derivative. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features);

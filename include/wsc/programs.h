@@ -274,8 +274,8 @@ struct programs_row {
     /** Cycles of the same shapes by the analytical model. */
     double form;
 };
-/** Cycles of a random number in the scalar code of a PE; assumed, no document gives any: decision 30
- *  takes 20 for a mask.  The ten rounds of Philox (<wsc/rng.h>) would be more in 16-bit integer
+/** Cycles of a random number in the scalar code of a PE; assumed, no document gives any: decision
+ * 30 takes 20 for a mask.  The ten rounds of Philox (<wsc/rng.h>) would be more in 16-bit integer
  *  code.  The analytical model has no term for dropout. */
 enum { PROGRAMS_RANDOM_CYCLES = 20 };
 enum { PROGRAMS_ROWS = 23 }; /**< kinds of operations that a model books */

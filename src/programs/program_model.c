@@ -22,7 +22,7 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Of norms by heads: gains and biases have the features of one head, on the columns of each. */
+/* Gains and biases of norms by heads have the features of one head, on the columns of each. */
 static enum wsc_err make_head(struct programs_model *k)
 {
     const struct model *m = k->model;

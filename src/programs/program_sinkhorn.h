@@ -1,4 +1,5 @@
-/** Sinkhorn's normalisation of a router's logits on the mesh. */
+/** Sinkhorn's normalisation of a router's logits on the mesh: sums over the experts of a token and
+ *  over the tokens of a sequence.  program_router.c calls it. */
 #ifndef WSC_PROGRAMS_SINKHORN_H
 #define WSC_PROGRAMS_SINKHORN_H
 #include "program_state.h"

@@ -72,7 +72,7 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
 enum wsc_err programs_stage_norm_backward(struct programs_model *k,
                                           const struct programs_stage_norm *n,
                                           const struct programs_tile *to);
-/** Of a norm by heads: @p d, the gradient of its output, becomes that of x. */
+/** The gradient @p d of the output of a norm by heads becomes that of x. */
 enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
                                                const struct programs_stage_norm *n,
                                                const struct programs_tile *d);
