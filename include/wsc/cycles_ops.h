@@ -160,6 +160,12 @@ double cycles_norm_again(const struct cycles_layout *l);
 double cycles_norm_input_gradient(const struct cycles_layout *l);
 /** Gradients of a norm's gain and bias. */
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
+/** Norm of all heads of queries, or on the mesh of as many heads of keys. */
+double cycles_head_norm(const struct cycles_layout *l);
+/** Gradient of its input. */
+double cycles_head_norm_input_gradient(const struct cycles_layout *l);
+/** Gradients of its gain and bias, for each head apart. */
+double cycles_head_norm_vector_gradient(const struct cycles_layout *l);
 /** The model's nonlinearity of @p features features a PE, or its derivative. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features);
 /** Soft cap of @p logits logits a PE; 0 where the model has none. */
@@ -193,6 +199,8 @@ double cycles_scatter(const struct cycles_layout *l, double rows);
 double cycles_loss(const struct cycles_layout *l, double logits);
 /** Gradient of the logits from the exponentials that the loss left. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits);
+/** What that has more where labels are smoothed: a number of each token less for all features. */
+double cycles_even_labels_gradient(const struct cycles_layout *l, double logits);
 /** Causal attention, O = softmax(Q K') V, of all heads. */
 double cycles_attention(const struct cycles_layout *l);
 /** Gradients of Q, K and V; @p again: the scores are computed again. */

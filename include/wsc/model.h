@@ -553,4 +553,34 @@ double model_flop_per_token_hoffmann(const struct model *model);
 /** Value of @p schedule after @p t >= 0 finished updates: a function of t alone, so a restart needs
  *  no other state; docs/TRAINING.md has the formulas. */
 double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);
+
+/* ---- dropout --------------------------------------------------------------------------------- */
+
+/** Places of dropout; also part of the random stream's number. */
+enum model_drop_place {
+    MODEL_DROP_EMBED,
+    MODEL_DROP_SCORES,
+    MODEL_DROP_ATTN,
+    MODEL_DROP_FFN,
+    MODEL_DROP_FILTER,       /**< after the nonlinearity of the feed-forward network */
+    MODEL_DROP_TASK,         /**< before a head's output layer */
+    MODEL_DROP_CROSS_SCORES, /**< attention to the encoder's output */
+    MODEL_DROP_CROSS,        /**< what it adds */
+    MODEL_DROP_MEMORY        /**< the encoder's output */
+};
+/** Dropout at a place: element e of a sample becomes 0 where word e of its stream (wsc_rng_words())
+ *  is below @c below; all others are multiplied by @c factor.  Elements of hidden features are
+ *  numbered (token, feature), those of attention (head of queries, query, key). */
+struct model_dropout {
+    uint64_t number; /**< of layer and place */
+    uint64_t below;  /**< 2^32 times the rate; 0: nothing is dropped */
+    float factor;    /**< 1 / (1 - rate) */
+};
+/** That of @p layer (-1: none) of stack number @p stack, as a training has it. */
+struct model_dropout model_dropout_at(const struct model *m, int stack, int64_t layer,
+                                      enum model_drop_place place);
+/** Seed of the random numbers of a step. */
+uint64_t model_dropout_seed(const struct model *m, int64_t step);
+/** Their stream for the sample that is number @p sample of the global batch. */
+uint64_t model_dropout_stream(const struct model_dropout *d, int64_t sample);
 #endif

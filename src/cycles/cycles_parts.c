@@ -270,6 +270,7 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->elementwise += head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) +
                       (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(&h, out.k)
                                                         : cycles_loss_gradient(&h, out.k));
+    if (head->smoothing > 0) c->elementwise += cycles_even_labels_gradient(&h, out.k);
     if (caps(l, head))
         c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
     if (head->bias)

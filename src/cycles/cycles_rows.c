@@ -144,6 +144,24 @@ double cycles_norm_gradient(const struct cycles_layout *l)
            cycles_norm_vector_gradient(l) + cycles_norm_again(l);
 }
 
+double cycles_head_norm(const struct cycles_layout *l)
+{
+    const struct normed x = heads(l, 1);
+    return norm(l, &x);
+}
+
+double cycles_head_norm_vector_gradient(const struct cycles_layout *l)
+{
+    const struct normed x = heads(l, 1);
+    return vector_gradient(l, &x);
+}
+
+double cycles_head_norm_input_gradient(const struct cycles_layout *l)
+{
+    const struct normed x = heads(l, 1);
+    return cycles_vectors_in(l, x.gain) + input_gradient(l, &x);
+}
+
 double cycles_head_norms(const struct cycles_layout *l)
 {
     const struct normed queries = heads(l, 1), keys = heads(l, (l->qkv - 1) / 2);
@@ -270,6 +288,11 @@ double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 {
     return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_LABEL +
            cycles_mul(l, logits * l->t);
+}
+
+double cycles_even_labels_gradient(const struct cycles_layout *l, double logits)
+{
+    return cycles_op(l->setup_add, l->t, l->mul) + cycles_add(l, logits * l->t);
 }
 
 /** Answers as spans: a PE has @p logits logits of each of its tokens, and the softmax of a text

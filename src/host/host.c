@@ -214,8 +214,7 @@ void host_begin(struct host *k, const struct data_share *share, const struct dat
     WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
     k->share = *share;
     k->cached = false;
-    k->dropout_seed =
-        wsc_rng_u64(k->model->seed, wsc_rng_stream(WSC_RNG_DROPOUT, 0), (uint64_t)share->step);
+    k->dropout_seed = model_dropout_seed(k->model, share->step);
     host_stacks_cut(k, batch);
     WSC_CHECK(batch->n == k->n_samples && batch->T == k->model->T,
               "batch (%lld, %lld) for a share of %lld samples of %lld tokens", (long long)batch->n,

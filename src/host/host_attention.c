@@ -27,12 +27,12 @@
 struct kind {
     enum host_buffer ctx, softmax;
     enum model_tensor_kind weight;
-    enum host_place scores;
+    enum model_drop_place scores;
     const struct host_branch *branch;
 };
 static const struct kind kinds[2] = {
-    {HOST_CTX, HOST_SOFTMAX, MODEL_O_W, HOST_DROP_SCORES, &host_attn_branch},
-    {HOST_CROSS_CTX, HOST_CROSS_SOFTMAX, MODEL_CROSS_O_W, HOST_DROP_CROSS_SCORES,
+    {HOST_CTX, HOST_SOFTMAX, MODEL_O_W, MODEL_DROP_SCORES, &host_attn_branch},
+    {HOST_CROSS_CTX, HOST_CROSS_SOFTMAX, MODEL_CROSS_O_W, MODEL_DROP_CROSS_SCORES,
      &host_cross_branch}};
 
 static const struct kind *kind_of(const struct host *k)

@@ -69,7 +69,7 @@ static void scale_row(const struct host *k, enum scale_place at, float *x)
 static void drop_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t C = k->model->C;
-    host_drop(k, HOST_DROP_EMBED, row, row % k->T * C, x, C, thread);
+    host_drop(k, MODEL_DROP_EMBED, row, row % k->T * C, x, C, thread);
 }
 
 /* x = token row + position row, normed if the model says so, scaled before or after that, then

@@ -13,19 +13,19 @@
 #include <string.h>
 
 const struct host_branch host_attn_branch = {
-    .place = HOST_DROP_ATTN,
+    .place = MODEL_DROP_ATTN,
     .norm = MODEL_NORM1_POST_W,
     .kept = HOST_ATTN_OUT,
     .slot = HOST_NORM1_POST,
 };
 const struct host_branch host_cross_branch = {
-    .place = HOST_DROP_CROSS,
+    .place = MODEL_DROP_CROSS,
     .norm = MODEL_CROSS_POST_W,
     .kept = HOST_CROSS_OUT,
     .slot = HOST_CROSS_POST,
 };
 const struct host_branch host_ffn_branch = {
-    .place = HOST_DROP_FFN,
+    .place = MODEL_DROP_FFN,
     .norm = MODEL_NORM3_POST_W,
     .kept = HOST_FFN_OUT,
     .slot = HOST_NORM3_POST,
@@ -48,70 +48,27 @@ bool host_plain_branch(const struct host *k)
     return !own_gradient(k) && !k->model->norm_last;
 }
 
-static double rate_of(const struct host *k, enum host_place place)
-{
-    const struct model *m = k->model;
-    const double rate[] = {[HOST_DROP_EMBED] = m->zoo.embedding_dropout_rate,
-                           [HOST_DROP_SCORES] = m->zoo.attention_dropout_rate,
-                           [HOST_DROP_ATTN] = m->zoo.dropout_rate,
-                           [HOST_DROP_FFN] = m->zoo.dropout_rate,
-                           [HOST_DROP_FILTER] = k->stack->filter_dropout,
-                           [HOST_DROP_TASK] = m->head[0].dropout,
-                           [HOST_DROP_CROSS_SCORES] = m->zoo.attention_dropout_rate,
-                           [HOST_DROP_CROSS] = m->zoo.dropout_rate,
-                           [HOST_DROP_MEMORY] = m->memory_dropout};
-    return rate[place];
-}
-
-enum { PLACE_BITS = 2, LAYER_BITS = 14 };
-
-/* Layer and place as a number of PLACE_BITS + LAYER_BITS.  There are at most 2^13 layers, 2^12
- * where a decoder attends to an encoder, and an embedding has one: the further places take what
- * these leave free. */
-static uint64_t place_number(const struct host *k, enum host_place place)
-{
-    enum { OF_FILTER = 1 << (LAYER_BITS - 1), OF_CROSS = 1 << (LAYER_BITS - 2), N_PLACES = 9 };
-    const int64_t layer = k->stage.layer < 0 ? 0 : k->stage.layer;
-    const struct {
-        int64_t layer;
-        uint64_t place;
-    } as[N_PLACES] = {[HOST_DROP_EMBED] = {2 * (k->stack - k->model->stack), HOST_DROP_EMBED},
-                      [HOST_DROP_SCORES] = {layer, HOST_DROP_SCORES},
-                      [HOST_DROP_ATTN] = {layer, HOST_DROP_ATTN},
-                      [HOST_DROP_FFN] = {layer, HOST_DROP_FFN},
-                      [HOST_DROP_FILTER] = {layer | OF_FILTER, HOST_DROP_FFN},
-                      [HOST_DROP_TASK] = {1, HOST_DROP_EMBED},
-                      [HOST_DROP_CROSS_SCORES] = {layer | OF_CROSS, HOST_DROP_SCORES},
-                      [HOST_DROP_CROSS] = {layer | OF_CROSS, HOST_DROP_ATTN},
-                      [HOST_DROP_MEMORY] = {3, HOST_DROP_EMBED}};
-    return (uint64_t)as[place].layer << PLACE_BITS | as[place].place;
-}
-
 /* What is dropped depends on the seed, the step, the sample's place in the global batch, the layer,
  * the place in the layer and the element, and on nothing of who computes it. */
-void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t first, float *x,
-               int64_t n, int thread)
+void host_drop(const struct host *k, enum model_drop_place place, int64_t row, int64_t first,
+               float *x, int64_t n, int thread)
 {
-    const double rate = rate_of(k, place);
-    if (!k->training || k->stage.reference || !(rate > 0)) return;
-    const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / k->T);
-    const uint64_t stream = wsc_rng_stream(WSC_RNG_DROPOUT, sample << (LAYER_BITS + PLACE_BITS) |
-                                                                place_number(k, place));
-    const double two_to_32 = 4294967296.0;
-    const uint64_t below = (uint64_t)(rate * two_to_32);
-    const float factor = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0;
+    const int stack = (int)(k->stack - k->model->stack);
+    const struct model_dropout d = model_dropout_at(k->model, stack, k->stage.layer, place);
+    if (!k->training || k->stage.reference || !d.below) return;
+    const int64_t sample = k->share.first_leaf * k->share.leaf_samples + row / k->T;
     uint32_t *word = host_thread(k, thread, HOST_WORDS);
-    wsc_rng_words(word, k->dropout_seed, stream, (uint64_t)first, n);
+    wsc_rng_words(word, k->dropout_seed, model_dropout_stream(&d, sample), (uint64_t)first, n);
     for (int64_t i = 0; i < n; i++)
-        x[i] = word[i] < below ? 0 : x[i] * factor;
+        x[i] = word[i] < d.below ? 0 : x[i] * d.factor;
 }
 
 /* The input of the norm after a branch, all rows of the layer. */
 static float *kept_rows(const struct host *k, const struct host_branch *branch)
 {
     const int64_t l = k->stage.layer;
-    return host_kept(k, branch->kept, branch->place == HOST_DROP_CROSS ? host_cross_layer(k, l) : l,
-                     k->model->C);
+    return host_kept(k, branch->kept,
+                     branch->place == MODEL_DROP_CROSS ? host_cross_layer(k, l) : l, k->model->C);
 }
 
 float *host_branch_kept(const struct host *k, const struct host_branch *branch)
@@ -140,16 +97,16 @@ static void drop_row(const struct host *k, const struct host_branch *branch, int
  */
 static const float *before(const struct host *k, const struct host_branch *branch)
 {
-    if (branch->place == HOST_DROP_ATTN) return host_x(k, k->stage.layer);
-    return branch->place == HOST_DROP_CROSS ? host_mid(k, k->stage.layer)
-                                            : host_cross_mid(k, k->stage.layer);
+    if (branch->place == MODEL_DROP_ATTN) return host_x(k, k->stage.layer);
+    return branch->place == MODEL_DROP_CROSS ? host_mid(k, k->stage.layer)
+                                             : host_cross_mid(k, k->stage.layer);
 }
 
 static float *after(const struct host *k, const struct host_branch *branch)
 {
-    if (branch->place == HOST_DROP_ATTN) return host_mid(k, k->stage.layer);
-    return branch->place == HOST_DROP_CROSS ? host_cross_mid(k, k->stage.layer)
-                                            : host_x(k, k->stage.layer + 1);
+    if (branch->place == MODEL_DROP_ATTN) return host_mid(k, k->stage.layer);
+    return branch->place == MODEL_DROP_CROSS ? host_cross_mid(k, k->stage.layer)
+                                             : host_x(k, k->stage.layer + 1);
 }
 
 /* The branch plus what is before it. */

@@ -9,22 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Places of dropout; also part of the random stream's number. */
-enum host_place {
-    HOST_DROP_EMBED,
-    HOST_DROP_SCORES,
-    HOST_DROP_ATTN,
-    HOST_DROP_FFN,
-    HOST_DROP_FILTER,       /**< after the nonlinearity of the feed-forward network */
-    HOST_DROP_TASK,         /**< before a head's output layer */
-    HOST_DROP_CROSS_SCORES, /**< attention to the encoder's output */
-    HOST_DROP_CROSS,        /**< what it adds */
-    HOST_DROP_MEMORY        /**< the encoder's output */
-};
 /** A branch: after its last linear layer dropout, then a norm, then the sum with the stream; or the
  *  norm after the sum. */
 struct host_branch {
-    enum host_place place;
+    enum model_drop_place place;
     enum model_tensor_kind norm;
     enum host_buffer kept; /**< input of the norm */
     int slot;              /**< of the norm's statistics */
@@ -48,6 +36,6 @@ const void *host_branch_gradients(const struct host *k);
 float *host_branch_kept(const struct host *k, const struct host_branch *branch);
 /** Multiply n values by 0 or 1/(1 - rate of the place): those of row @p row (of the share) from
  *  @p first on.  Nothing without training. */
-void host_drop(const struct host *k, enum host_place place, int64_t row, int64_t first, float *x,
-               int64_t n, int thread);
+void host_drop(const struct host *k, enum model_drop_place place, int64_t row, int64_t first,
+               float *x, int64_t n, int thread);
 #endif

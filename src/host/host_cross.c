@@ -27,7 +27,7 @@ static int64_t encoder_end(const struct host *k)
 static void drop_memory(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t C = k->model->C;
-    host_drop(k, HOST_DROP_MEMORY, row, row % k->T * C, x, C, thread);
+    host_drop(k, MODEL_DROP_MEMORY, row, row % k->T * C, x, C, thread);
 }
 
 static void memory_rows(struct host *k, const struct host_span *b, int thread)

@@ -89,7 +89,7 @@ int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])
 static void drop_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t F = k->model->F;
-    host_drop(k, HOST_DROP_FILTER, row, row % k->T * F, x, F, thread);
+    host_drop(k, MODEL_DROP_FILTER, row, row % k->T * F, x, F, thread);
 }
 
 void host_ffn_activate(const struct host *k, const struct host_span *b, const float *pre, void *act,

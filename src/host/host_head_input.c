@@ -97,7 +97,7 @@ static void drop(const struct host *k, const struct host_span *b, float *x, int 
     const int64_t C = k->model->C;
     for (int64_t i = b->row; host_head(k)->dropout > 0 && i < b->row + b->n; i++) {
         const int64_t row = host_head_row(k, i);
-        host_drop(k, HOST_DROP_TASK, row, row % k->T * C, x + i * C, C, thread);
+        host_drop(k, MODEL_DROP_TASK, row, row % k->T * C, x + i * C, C, thread);
     }
 }
 
@@ -140,7 +140,7 @@ static bool drops_normed(const struct host *k)
 static void drop_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t C = k->model->C;
-    host_drop(k, HOST_DROP_TASK, row, row % k->T * C, x, C, thread);
+    host_drop(k, MODEL_DROP_TASK, row, row % k->T * C, x, C, thread);
 }
 
 static void normed_dropped(struct host *k, const struct host_span *b, void *out, int thread)

@@ -269,6 +269,20 @@ enum wsc_err job_on_batch(void *ctx, const struct memoryx_batch *batch)
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
+/* What dropout takes on the mesh is assumed, and missing in the analytical cycles beside it. */
+static void tell_dropout(const struct job_state *s)
+{
+    static const enum model_drop_place place[] = {MODEL_DROP_EMBED, MODEL_DROP_SCORES,
+                                                  MODEL_DROP_ATTN};
+    bool drops = false;
+    for (int i = 0; i < (int)(sizeof place / sizeof *place); i++)
+        drops = drops || model_dropout_at(s->cluster->model, 0, 0, place[i]).below > 0;
+    if (drops && s->job->numerics == KERNELS_MESH)
+        WSC_INFO("Dropout: %d cycles a random number on the mesh, which is assumed; the analytical "
+                 "cycles have no dropout.",
+                 PROGRAMS_RANDOM_CYCLES);
+}
+
 void job_log_start(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
@@ -288,6 +302,7 @@ void job_log_start(const struct job_state *s)
     WSC_INFO("Plan: %d lane%s, micro-batch %lld x %lld per system, recomputation %s", p->lanes,
              p->lanes == 1 ? "" : "s", (long long)(p->micro_batch / model_sequences(c->model)),
              (long long)s->train.batch.n_micro, p->recompute ? "on" : "off");
+    tell_dropout(s);
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);

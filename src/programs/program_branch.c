@@ -30,6 +30,43 @@ enum wsc_err programs_clear(struct programs_model *k, const struct programs_tile
     return programs_on_hidden(k, MESH_FMOVS, tile, programs_number(0), none);
 }
 
+/* ---- dropout --------------------------------------------------------------------------------- */
+
+static struct model_dropout dropout_at(const struct programs_model *k, enum model_drop_place place)
+{
+    return model_dropout_at(k->model, 0, k->l, place);
+}
+
+bool programs_drops(const struct programs_model *k, enum model_drop_place place)
+{
+    return k->training && dropout_at(k, place).below > 0;
+}
+
+struct programs_drop programs_drop_of(const struct programs_model *k, enum model_drop_place place)
+{
+    return (struct programs_drop){.at = dropout_at(k, place),
+                                  .seed = model_dropout_seed(k->model, k->share.step),
+                                  .first_sample = k->share.first_leaf * k->share.leaf_samples};
+}
+
+void programs_book_drop(struct programs_model *k, const struct programs_drop *d, bool back)
+{
+    const enum programs_row_kind row = back ? PROGRAMS_ROW_DROPOUT_BACKWARD : PROGRAMS_ROW_DROPOUT;
+    programs_stage_book(k, row, d->cycles);
+    programs_stage_expect(k, row, 0); /* the analytical model has no term for it */
+}
+
+enum wsc_err programs_drop(struct programs_model *k, enum model_drop_place place,
+                           const struct programs_tile *to, const struct programs_tile *from,
+                           bool back)
+{
+    struct programs_drop d = programs_drop_of(k, place);
+    if (!programs_drops(k, place)) return WSC_OK;
+    TRY(programs_run_drop(&k->grid, &d, to, from));
+    programs_book_drop(k, &d, back);
+    return WSC_OK;
+}
+
 /* ---- norms of a block ------------------------------------------------------------------------ */
 
 struct programs_stage_norm programs_norm1(struct programs_model *k)
@@ -54,9 +91,9 @@ const struct programs_tile *programs_normed(struct programs_model *k)
 /* ---- branches -------------------------------------------------------------------------------- */
 
 const struct programs_branch programs_attention_branch = {0, MODEL_O_W, MODEL_O_B,
-                                                          MODEL_NORM1_POST_W};
+                                                          MODEL_NORM1_POST_W, MODEL_DROP_ATTN};
 const struct programs_branch programs_ffn_branch = {1, MODEL_FFN1_W, MODEL_FFN1_B,
-                                                    MODEL_NORM3_POST_W};
+                                                    MODEL_NORM3_POST_W, MODEL_DROP_FFN};
 
 static struct programs_stage_norm norm_after(struct programs_model *k,
                                              const struct programs_branch *b)
@@ -78,6 +115,8 @@ enum wsc_err programs_end_branch(struct programs_model *k, const struct programs
                                  const struct programs_tile *residual)
 {
     const struct programs_stage_norm norm = norm_after(k, b);
+    const struct programs_tile *out = programs_branch_output(k, b, to);
+    TRY(programs_drop(k, b->place, out, out, false));
     if (k->model->zoo.norm_first_sandwich) TRY(programs_stage_norm(k, &norm, to));
     return programs_add_to(k, to, residual);
 }
@@ -87,21 +126,24 @@ enum wsc_err programs_add_branch(struct programs_model *k, const struct programs
                                  const struct programs_tile *residual)
 {
     const struct programs_tile *out = programs_branch_output(k, b, to);
-    const bool normed = k->model->zoo.norm_first_sandwich;
+    const bool plain = !k->model->zoo.norm_first_sandwich && !programs_drops(k, b->place);
     TRY(programs_stage_linear(k, b->weight, in, out));
-    TRY(programs_stage_bias(k, b->bias, out, normed ? NULL : residual));
-    return normed ? programs_end_branch(k, b, to, residual) : WSC_OK;
+    TRY(programs_stage_bias(k, b->bias, out, plain ? residual : NULL));
+    return plain ? WSC_OK : programs_end_branch(k, b, to, residual);
 }
 
 enum wsc_err programs_branch_gradient(struct programs_model *k, const struct programs_branch *b,
                                       const struct programs_tile **dy)
 {
     const struct programs_stage_norm norm = norm_after(k, b);
-    *dy = k->model->zoo.norm_first_sandwich ? &k->dside : &k->dres;
-    if (!k->model->zoo.norm_first_sandwich) return WSC_OK;
+    const struct programs_tile *through = programs_drops(k, b->place) ? &k->dbranch : NULL;
+    *dy = through ? through : k->model->zoo.norm_first_sandwich ? &k->dside : &k->dres;
+    if (!k->model->zoo.norm_first_sandwich)
+        return programs_drop(k, b->place, &k->dbranch, &k->dres, true);
     TRY(programs_on_hidden(k, MESH_FMOVS, &k->dxn, programs_tile_view(&k->dres), none));
     TRY(programs_clear(k, &k->dside));
-    return programs_stage_norm_backward(k, &norm, &k->dside);
+    TRY(programs_stage_norm_backward(k, &norm, &k->dside));
+    return programs_drop(k, b->place, &k->dbranch, &k->dside, true);
 }
 
 enum wsc_err programs_branch_weights(struct programs_model *k, const struct programs_branch *b,

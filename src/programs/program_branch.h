@@ -3,6 +3,7 @@
  *  program_parts.c and program_experts.c call it. */
 #ifndef WSC_PROGRAMS_BRANCH_H
 #define WSC_PROGRAMS_BRANCH_H
+#include "program_dropout.h"
 #include "program_stage.h"
 
 #include <wsc/err.h>
@@ -17,6 +18,17 @@ enum wsc_err programs_add_to(struct programs_model *k, const struct programs_til
 /** tile = 0. */
 enum wsc_err programs_clear(struct programs_model *k, const struct programs_tile *tile);
 
+/** Is anything dropped at @p place of the layer at hand? */
+bool programs_drops(const struct programs_model *k, enum model_drop_place place);
+/** Dropout at @p place in the step at hand. */
+struct programs_drop programs_drop_of(const struct programs_model *k, enum model_drop_place place);
+/** to = dropout of @p from, or @p back of its gradient; nothing where programs_drops() says so. */
+enum wsc_err programs_drop(struct programs_model *k, enum model_drop_place place,
+                           const struct programs_tile *to, const struct programs_tile *from,
+                           bool back);
+/** The programs of @p d were kernel `dropout`. */
+void programs_book_drop(struct programs_model *k, const struct programs_drop *d, bool back);
+
 /** The norm before attention, of the layer at hand. */
 struct programs_stage_norm programs_norm1(struct programs_model *k);
 /** That before the feed-forward network; in a parallel block it takes what attention does. */
@@ -28,22 +40,23 @@ const struct programs_tile *programs_normed(struct programs_model *k);
 struct programs_branch {
     int number;
     enum model_tensor_kind weight, bias, norm;
+    enum model_drop_place place;
 };
 extern const struct programs_branch programs_attention_branch, programs_ffn_branch;
 /** Where the result of a branch goes: to @p to, or in sandwich blocks to what a norm takes. */
 const struct programs_tile *programs_branch_output(struct programs_model *k,
                                                    const struct programs_branch *b,
                                                    const struct programs_tile *to);
-/** to = residual + programs_branch_output(), in sandwich blocks after the norm. */
+/** to = residual + programs_branch_output() after dropout, in sandwich blocks after the norm. */
 enum wsc_err programs_end_branch(struct programs_model *k, const struct programs_branch *b,
                                  const struct programs_tile *to,
                                  const struct programs_tile *residual);
-/** to = residual + the linear layer of @p in, in sandwich blocks after a norm. */
+/** to = residual + the linear layer of @p in after dropout, in sandwich blocks after a norm. */
 enum wsc_err programs_add_branch(struct programs_model *k, const struct programs_branch *b,
                                  const struct programs_tile *in, const struct programs_tile *to,
                                  const struct programs_tile *residual);
-/** *@p dy: the gradient of the branch's result, that of the sum or in sandwich blocks through the
- *  norm. */
+/** *@p dy: the gradient of the branch's result, that of the sum, in sandwich blocks through the
+ * norm, and through dropout. */
 enum wsc_err programs_branch_gradient(struct programs_model *k, const struct programs_branch *b,
                                       const struct programs_tile **dy);
 /** Gradients of the weights of the linear layer whose input was @p in. */

@@ -71,6 +71,10 @@ enum wsc_err programs_reserve_experts(struct programs_model *k)
                                &e->weights));
     TRY(programs_reserve_words(g, vectors * g->pitch, PROGRAMS_BANK_TOKENS, "scratch of the router",
                                &e->tokens));
+    if (zoo_moe_has_sinkhorn(&k->model->zoo.moe))
+        TRY(programs_reserve_words(g, 2 * (int64_t)e->f.slots * g->max_samples,
+                                   PROGRAMS_BANK_TOKENS, "sums of Sinkhorn's normalisation",
+                                   &e->samples));
     TRY_NEW(e->columns, WSC_MEM_KERNELS, 4 * (int64_t)g->lanes * g->h);
     return k->training ? reserve_gradients(k) : WSC_OK;
 }

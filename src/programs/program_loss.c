@@ -16,9 +16,14 @@
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
-/* Vectors of tokens: maximum, sum of exponentials, logit of the label, minus the lowest number of
- * the largest logit, nats. */
+/* Vectors of tokens: maximum, sum of exponentials, the label's logit or, of smoothed labels, the
+ * mean of the logits by their distribution, minus the lowest number of the largest logit, nats. */
 enum { MAX, SUM, LABEL, BEST, NATS };
+
+union word {
+    uint32_t bits;
+    float value;
+};
 
 struct views {
     struct programs_view logits, tmp, number, row[PROGRAMS_LOSS_ROWS];
@@ -35,11 +40,6 @@ static struct views views_of(const struct programs_grid *g, const struct program
     return v;
 }
 
-static float log_of(float sum, float max)
-{
-    return logf(sum) + max;
-}
-
 /* The label of a token of the PE; a token that does not count has none. */
 static bool label_here(const struct programs_grid *g, const struct programs_loss *l,
                        const struct mesh_pe *pe, int i, int *slot)
@@ -51,8 +51,14 @@ static bool label_here(const struct programs_grid *g, const struct programs_loss
     return true;
 }
 
-/* The PE that holds the label's logit stores it, all others leave 0: a sum along the row gives it
- * to all. */
+/* What each of the features has of a smoothed label. */
+static float even_share(const struct programs_loss *l)
+{
+    return l->even / (float)l->logits.f->n;
+}
+
+/* The PE that holds the label's logit adds it to its part of the even ones, 0 without smoothing: a
+ * sum along the row gives the result to all. */
 static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -61,10 +67,13 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
     const int n = programs_row_tokens(g, programs_row_of(pe));
     (void)step;
     for (int i = 0, slot; i < n; i++) {
-        uint32_t bits;
+        const int sum = l->tokens + 4 * (LABEL * g->pitch + i);
+        union word logit, label;
         if (!label_here(g, l, pe, i, &slot)) continue;
-        TRY(mesh_load(pe, programs_at(g, &l->logits, slot, i), &bits));
-        TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), bits));
+        TRY(mesh_load(pe, programs_at(g, &l->logits, slot, i), &logit.bits));
+        TRY(mesh_load(pe, sum, &label.bits));
+        label.value += (1 - l->even) * logit.value;
+        TRY(mesh_store(pe, sum, label.bits));
     }
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
@@ -94,6 +103,11 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
     programs_op(s, tokens, MESH_FMOVS, v.row[LABEL], programs_number(0), none);
     programs_op(s, tile, MESH_FMAXS, v.row[MAX], v.row[MAX], v.logits);
     programs_row_sum(s, MESH_FMAXS, v.row[MAX], 1);
+    if (l->even > 0) {
+        programs_op(s, tile, MESH_FADDS, v.row[LABEL], v.row[LABEL], v.logits);
+        programs_op(s, tokens, MESH_FMULS, v.row[LABEL], v.row[LABEL],
+                    programs_number(even_share(l)));
+    }
     programs_call(s, pick_labels);
     const struct programs_map to_exp = {programs_exp_of_difference, g->exp_cycles};
     const struct programs_largest largest = {v.logits, v.tmp, v.number, v.row[MAX], v.row[BEST]};
@@ -101,8 +115,8 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
     programs_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
     programs_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
     programs_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
-    programs_map(s, tokens, (struct programs_map){log_of, g->exp_cycles}, v.row[NATS], v.row[SUM],
-                 v.row[MAX]);
+    programs_map(s, tokens, (struct programs_map){programs_log_of_sum, g->exp_cycles}, v.row[NATS],
+                 v.row[SUM], v.row[MAX]);
     programs_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
     programs_row_out(s, v.row[BEST], 2);
 }
@@ -139,7 +153,7 @@ static float scaled_reciprocal(float sum, float scale)
     return scale / sum;
 }
 
-/* Tokens that do not count get factor 0; the labels' features lose the factor's scale. */
+/* Tokens that do not count get factor 0 and no label, smoothed or not. */
 static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -149,12 +163,14 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script
     (void)step;
     for (int i = 0; i < n; i++) {
         const int64_t token = programs_token_at(g, row, i);
-        if (!l->mask[token]) TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
+        if (l->mask[token]) continue;
+        TRY(mesh_store(pe, l->tokens + 4 * (LABEL * g->pitch + i), 0));
+        TRY(mesh_store(pe, l->tokens + 4 * (NATS * g->pitch + i), 0));
     }
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
-/* Minus one at the label, times the scale: the gradient of -log softmax. */
+/* Minus the label's own share, times the scale: the gradient of -log softmax. */
 static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_script *s,
                                     const struct programs_step *step)
 {
@@ -163,14 +179,11 @@ static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_sc
     const int n = programs_row_tokens(g, programs_row_of(pe));
     (void)step;
     for (int i = 0, slot; i < n; i++) {
-        union {
-            uint32_t bits;
-            float value;
-        } x;
+        union word x;
         if (!label_here(g, l, pe, i, &slot)) continue;
         const int address = programs_at(g, &l->logits, slot, i);
         TRY(mesh_load(pe, address, &x.bits));
-        x.value -= l->scale;
+        x.value -= (1 - l->even) * l->scale;
         TRY(mesh_store(pe, address, x.bits));
     }
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
@@ -186,6 +199,11 @@ enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct pr
     programs_map(&s, PROGRAMS_SHAPE_TOKENS, factor, v.row[LABEL], v.row[SUM], v.row[NATS]);
     programs_call(&s, mask_tokens);
     programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);
+    if (l->even > 0) {
+        programs_op(&s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.row[NATS], v.row[NATS],
+                    programs_number(even_share(l)));
+        programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, v.logits, v.logits, v.row[NATS]);
+    }
     programs_call(&s, subtract_labels);
     if (l->cap > 0)
         programs_cap_backward(&s, PROGRAMS_SHAPE_TILE, v.logits, programs_tile_view(l->capped));

@@ -16,6 +16,7 @@ struct programs_loss {
     const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step */
     float scale; /**< of the logits; in the backward pass times that of all gradients */
     float cap;   /**< c of c tanh(logit / c), after the scale; 0: none */
+    float even;  /**< share of the labels that all features have alike, 0 to 1 */
     const struct programs_tile *capped; /**< tanh(logit / c), for the gradient */
     const struct programs_tile *tmp;
 };

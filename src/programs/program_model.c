@@ -2,6 +2,7 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_branch.h"
 #include "program_chain.h"
 #include "program_choice.h"
 #include "program_grid.h"
@@ -21,6 +22,17 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
+/* Gains and biases of norms by heads have the features of one head, on the columns of each. */
+static enum wsc_err make_head(struct programs_model *k)
+{
+    const struct model *m = k->model;
+    const int groups = programs_head_groups(&k->heads);
+    if (!model_norms_heads(m)) return WSC_OK;
+    return programs_features_init_heads(&k->head, groups, (int)m->head_dim, k->grid.w,
+                                        m->rotary_dim ? PROGRAMS_PAIRS_ADJACENT
+                                                      : PROGRAMS_NO_PAIRS);
+}
+
 /* Features of the residual stream, the heads, the filter and the vocabulary on the columns. */
 static enum wsc_err make_features(struct programs_model *k)
 {
@@ -30,9 +42,23 @@ static enum wsc_err make_features(struct programs_model *k)
     TRY(programs_features_init_heads(&k->heads, (int)m->H, (int)m->head_dim, w,
                                      m->rotary_dim ? PROGRAMS_PAIRS_ADJACENT : PROGRAMS_NO_PAIRS));
     programs_order_keys(&k->grid, &k->heads);
+    TRY(make_head(k));
     TRY(programs_features_init(&k->filter, (int)m->F, w));
     if (m->experts) TRY(programs_features_init(&k->experts.f, (int)m->experts, w));
     return programs_features_init(&k->vocab, (int)m->V, w);
+}
+
+/* What norms by heads take, and their statistics. */
+static enum wsc_err reserve_raw(struct programs_model *k, struct programs_layer *l)
+{
+    struct programs_grid *g = &k->grid;
+    const int64_t words = 2 * (int64_t)k->heads.heads_per_pe * g->pitch;
+    for (int i = 0; i < 2; i++) {
+        TRY(programs_reserve_tile(g, &l->raw[i], &k->heads, "queries and keys before their norms"));
+        TRY(programs_reserve_words(g, words, PROGRAMS_BANK_TOKENS, "statistics of a norm by heads",
+                                   &l->stats_heads[i]));
+    }
+    return WSC_OK;
 }
 
 /* What gated networks, parallel and sandwich blocks and soft caps add to a layer. */
@@ -42,6 +68,7 @@ static enum wsc_err reserve_features(struct programs_model *k, struct programs_l
     const struct model *m = k->model;
     const int64_t scores = programs_score_words(g, &k->heads) * g->max_samples;
     if (m->experts) TRY(programs_reserve_choice(k, &l->choice));
+    if (model_norms_heads(m)) TRY(reserve_raw(k, l));
     if (m->gated) TRY(programs_reserve_filter(k, &l->gate, "the gate"));
     if (!m->norm3) TRY(programs_reserve_tile(g, &l->normed, &k->hidden, "the output of a norm"));
     if (m->zoo.attention_logit_softcapping > 0)
@@ -104,6 +131,7 @@ static enum wsc_err reserve_common(struct programs_model *k)
     const int slots = larger(larger(larger(k->hidden.slots, k->vocab.slots), k->experts.f.slots),
                              larger(k->heads.slots, k->filter.slots));
     const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
+    const int sums = model_norms_heads(k->model) ? k->heads.heads_per_pe : 1;
     if (k->model->experts) TRY(programs_reserve_experts(k));
     TRY(programs_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
     TRY(programs_reserve_filter(k, &k->act, "the activated filter"));
@@ -121,8 +149,8 @@ static enum wsc_err reserve_common(struct programs_model *k)
                                &k->number));
     TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                "statistics of a norm", &k->stats_last));
-    TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS, "sums of a norm",
-                               &k->sums));
+    TRY(programs_reserve_words(g, 2 * (int64_t)sums * g->pitch, PROGRAMS_BANK_TOKENS,
+                               "sums of a norm", &k->sums));
     TRY(programs_reserve_words(g, PROGRAMS_LOSS_ROWS * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                "the loss", &k->loss_rows));
     return programs_reserve_words(g, 2 * heads, PROGRAMS_BANK_TILES, "sums of attention",
@@ -142,6 +170,11 @@ static enum wsc_err reserve_backward(struct programs_model *k)
     if (k->model->gated) TRY(programs_reserve_filter(k, &k->dgate, "the gradient of the gate"));
     if (k->model->zoo.parallel_block || k->model->zoo.norm_first_sandwich)
         TRY(programs_reserve_tile(g, &k->dside, &k->hidden, "the gradient of a branch"));
+    if (programs_drops(k, MODEL_DROP_ATTN))
+        TRY(programs_reserve_tile(g, &k->dbranch, &k->hidden, "the gradient of a branch"));
+    if (programs_drops(k, MODEL_DROP_SCORES))
+        TRY(programs_reserve_words(g, programs_score_words(g, &k->heads), PROGRAMS_BANK_SCORES,
+                                   "probabilities after dropout", &k->dropped));
     TRY(programs_reserve_tile(g, &k->dq, &k->heads, "the gradient of queries"));
     TRY(programs_reserve_tile(g, &k->dk, &k->heads, "the gradient of keys"));
     TRY(programs_reserve_tile(g, &k->dv, &k->heads, "the gradient of values"));
@@ -183,7 +216,8 @@ static enum wsc_err allocate_heads(struct programs_model *k)
     const struct model *m = k->model;
     k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
     k->n_shared = (int64_t)k->heads.n * larger((int)m->C, 3);
-    if (m->kv_heads < m->H) TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
+    if (m->kv_heads < m->H || model_norms_heads(m))
+        TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
     if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return WSC_OK;
     TRY_NEW(k->slope, WSC_MEM_KERNELS, m->H);
     for (int64_t h = 0; h < m->H; h++)
@@ -297,7 +331,7 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
     struct programs_model *k;
     *out = NULL;
     TRY(programs_arch_of(hw, &arch));
-    TRY(programs_model_check(model, training));
+    TRY(programs_model_check(model));
     TRY(check_machine(hw));
     TRY(check_lanes(w, room->lanes));
     TRY_NEW(k, WSC_MEM_KERNELS, 1);
@@ -339,6 +373,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_grid_fini(&k->grid);
     programs_features_fini(&k->hidden);
     programs_features_fini(&k->heads);
+    programs_features_fini(&k->head);
     programs_features_fini(&k->filter);
     programs_features_fini(&k->vocab);
     programs_experts_fini(k);

@@ -16,13 +16,28 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 struct norm_views {
     struct programs_view x, mean, rstd, gain, bias;
     struct programs_view mean_kept, rstd_kept; /* as kept: in the format of x */
+    enum programs_shape tile, tokens;          /* of x, of its statistics */
+    int n;                                     /* vectors of tokens of a statistic */
     float share;                               /* 1 / features */
 };
 
+/* Statistics at @p address: a vector of tokens, or one for each head of a PE. */
+static struct programs_view tokens_at(const struct programs_norm *n, int address)
+{
+    return programs_view(n->by_heads ? PROGRAMS_VIEW_HEADS : PROGRAMS_VIEW_TOKENS, address);
+}
+
+/* From a statistic to the next one. */
+static int bytes_of(const struct programs_grid *g, const struct programs_norm *n)
+{
+    return 4 * g->pitch * (n->by_heads ? n->x.f->heads_per_pe : 1);
+}
+
 static struct norm_views views_of(const struct programs_grid *g, const struct programs_norm *n)
 {
-    const struct programs_view mean = programs_view(PROGRAMS_VIEW_TOKENS, n->stats);
-    const struct programs_view rstd = programs_view(PROGRAMS_VIEW_TOKENS, n->stats + 4 * g->pitch);
+    const struct programs_view mean = tokens_at(n, n->stats);
+    const struct programs_view rstd = tokens_at(n, n->stats + bytes_of(g, n));
+    const int features = n->by_heads ? n->x.f->head_dim : n->x.f->n;
     return (struct norm_views){.x = programs_tile_view(&n->x),
                                .mean = mean,
                                .rstd = rstd,
@@ -30,7 +45,11 @@ static struct norm_views views_of(const struct programs_grid *g, const struct pr
                                .rstd_kept = programs_narrowed(g, rstd),
                                .gain = programs_view(PROGRAMS_VIEW_FEATURES, n->gain),
                                .bias = programs_view(PROGRAMS_VIEW_FEATURES, n->bias),
-                               .share = 1.0F / (float)n->x.f->n};
+                               .tile = n->by_heads ? PROGRAMS_SHAPE_HEADS : PROGRAMS_SHAPE_TILE,
+                               .tokens =
+                                   n->by_heads ? PROGRAMS_SHAPE_OF_HEADS : PROGRAMS_SHAPE_TOKENS,
+                               .n = n->by_heads ? n->x.f->heads_per_pe : 1,
+                               .share = 1.0F / (float)features};
 }
 
 /* 1 / sqrt(variance + eps): eps comes with the operand. */
@@ -43,15 +62,15 @@ static float reciprocal_root(float variance, float eps)
 static void xhat(struct programs_script *s, const struct norm_views *v, bool rms,
                  struct programs_view out)
 {
-    if (!rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, out, v->x, v->mean_kept);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, out, rms ? v->x : out, v->rstd_kept);
+    if (!rms) programs_op(s, v->tile, MESH_FSUBS, out, v->x, v->mean_kept);
+    programs_op(s, v->tile, MESH_FMULS, out, rms ? v->x : out, v->rstd_kept);
 }
 
 static void gain_and_bias(struct programs_script *s, const struct norm_views *v, int bias,
                           struct programs_view out)
 {
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, out, out, v->gain);
-    if (bias >= 0) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, out, out, v->bias);
+    programs_op(s, v->tile, MESH_FMULS, out, out, v->gain);
+    if (bias >= 0) programs_op(s, v->tile, MESH_FADDS, out, out, v->bias);
 }
 
 void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
@@ -61,23 +80,23 @@ void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
     const struct norm_views v = views_of(g, n);
     const struct programs_view to = programs_tile_view(out), square = programs_tile_view(tmp);
     const struct programs_map root = {reciprocal_root, 2 * g->divide_cycles};
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.mean, programs_number(0), none);
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.rstd, programs_number(0), none);
+    programs_op(s, v.tokens, MESH_FMOVS, v.mean, programs_number(0), none);
+    programs_op(s, v.tokens, MESH_FMOVS, v.rstd, programs_number(0), none);
     if (!n->rms) {
-        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, v.mean, v.mean, v.x);
-        programs_row_sum(s, MESH_FADDS, v.mean, 1);
-        programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.mean, v.mean, programs_number(v.share));
-        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, to, v.x, programs_narrow(g, s, v.mean));
+        programs_op(s, v.tile, MESH_FADDS, v.mean, v.mean, v.x);
+        programs_row_sum(s, MESH_FADDS, v.mean, v.n);
+        programs_op(s, v.tokens, MESH_FMULS, v.mean, v.mean, programs_number(v.share));
+        programs_op(s, v.tile, MESH_FSUBS, to, v.x, programs_narrow(g, s, v.mean));
     }
     const struct programs_view centred = n->rms ? v.x : to;
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, square, centred, centred);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, v.rstd, v.rstd, square);
-    programs_row_sum(s, MESH_FADDS, v.rstd, 1);
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, v.rstd, v.rstd, programs_number(v.share));
-    const struct programs_view eps = programs_view(PROGRAMS_VIEW_TOKENS, n->sums);
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, eps, programs_number(n->eps), none);
-    programs_map(s, PROGRAMS_SHAPE_TOKENS, root, v.rstd, v.rstd, eps);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, to, centred, programs_narrow(g, s, v.rstd));
+    programs_op(s, v.tile, MESH_FMULS, square, centred, centred);
+    programs_op(s, v.tile, MESH_FADDS, v.rstd, v.rstd, square);
+    programs_row_sum(s, MESH_FADDS, v.rstd, v.n);
+    programs_op(s, v.tokens, MESH_FMULS, v.rstd, v.rstd, programs_number(v.share));
+    const struct programs_view eps = tokens_at(n, n->sums);
+    programs_op(s, v.tokens, MESH_FMOVS, eps, programs_number(n->eps), none);
+    programs_map(s, v.tokens, root, v.rstd, v.rstd, eps);
+    programs_op(s, v.tile, MESH_FMULS, to, centred, programs_narrow(g, s, v.rstd));
     gain_and_bias(s, &v, n->bias, to);
 }
 
@@ -95,28 +114,27 @@ void programs_norm_backward(struct programs_grid *g, struct programs_script *s,
                             const struct programs_tile *dres, const struct programs_tile *tmp)
 {
     const struct norm_views v = views_of(g, n);
-    const struct programs_view grad = programs_tile_view(dy), x = programs_tile_view(tmp),
-                               to = programs_tile_view(dres);
-    const struct programs_view mean_g = programs_view(PROGRAMS_VIEW_TOKENS, n->sums);
-    const struct programs_view mean_gx =
-        programs_view(PROGRAMS_VIEW_TOKENS, n->sums + 4 * g->pitch);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, grad, grad, v.gain);
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, mean_g, programs_number(0), none);
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, mean_gx, programs_number(0), none);
-    if (!n->rms) programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, mean_g, mean_g, grad);
+    const struct programs_view grad = programs_tile_view(dy), x = programs_tile_view(tmp);
+    const struct programs_view mean_g = tokens_at(n, n->sums);
+    const struct programs_view mean_gx = tokens_at(n, n->sums + bytes_of(g, n));
+    programs_op(s, v.tile, MESH_FMULS, grad, grad, v.gain);
+    programs_op(s, v.tokens, MESH_FMOVS, mean_g, programs_number(0), none);
+    programs_op(s, v.tokens, MESH_FMOVS, mean_gx, programs_number(0), none);
+    if (!n->rms) programs_op(s, v.tile, MESH_FADDS, mean_g, mean_g, grad);
     xhat(s, &v, n->rms, x);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, grad);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, mean_gx, mean_gx, x);
-    programs_row_sum(s, MESH_FADDS, mean_g, 2);
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, mean_g, mean_g, programs_number(v.share));
-    programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMULS, mean_gx, mean_gx, programs_number(v.share));
+    programs_op(s, v.tile, MESH_FMULS, x, x, grad);
+    programs_op(s, v.tile, MESH_FADDS, mean_gx, mean_gx, x);
+    programs_row_sum(s, MESH_FADDS, mean_g, 2 * v.n);
+    programs_op(s, v.tokens, MESH_FMULS, mean_g, mean_g, programs_number(v.share));
+    programs_op(s, v.tokens, MESH_FMULS, mean_gx, mean_gx, programs_number(v.share));
     xhat(s, &v, n->rms, x);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, x, x, programs_narrow(g, s, mean_gx));
-    if (!n->rms)
-        programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, programs_narrow(g, s, mean_g));
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, grad, grad, x);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, grad, grad, v.rstd_kept);
-    programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, to, to, grad);
+    programs_op(s, v.tile, MESH_FMULS, x, x, programs_narrow(g, s, mean_gx));
+    if (!n->rms) programs_op(s, v.tile, MESH_FSUBS, grad, grad, programs_narrow(g, s, mean_g));
+    programs_op(s, v.tile, MESH_FSUBS, grad, grad, x);
+    programs_op(s, v.tile, MESH_FMULS, grad, grad, v.rstd_kept);
+    if (!dres) return;
+    const struct programs_view to = programs_tile_view(dres);
+    programs_op(s, v.tile, MESH_FADDS, to, to, grad);
 }
 
 void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,

@@ -9,14 +9,16 @@
 
 #include <stdbool.h>
 
-/** A norm over the features of @p x.  Vectors lie on the PEs (addresses); stats holds the mean
- *  and 1/sigma of each token, pitch words apart. */
+/** A norm over the features of @p x, or over those of each of its heads, whose script then has
+ *  them as its own.  Vectors lie on the PEs (addresses); stats holds the mean and 1/sigma of each
+ *  token, pitch words apart, by heads one after the other for each of them. */
 struct programs_norm {
     struct programs_tile x;
-    int gain, bias;  /**< bias: -1 for none */
-    int stats, sums; /**< sums: two vectors of scratch */
+    int gain, bias;  /**< of a head, where the norm is by heads; bias: -1 for none */
+    int stats, sums; /**< sums: two vectors of scratch, by heads two for each head of a PE */
     float eps;
-    bool rms; /**< Zhang and Sennrich 2019: no mean */
+    bool rms;      /**< Zhang and Sennrich 2019: no mean */
+    bool by_heads; /**< Dehghani et al. 2023, arXiv 2302.05442 */
 };
 /** Steps: statistics of x (Ba, Kiros, Hinton 2016, eq. 3 and 4), then out = gain xhat + bias.
  *  @p tmp is a tile of scratch. */
@@ -26,7 +28,8 @@ void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
 /** Steps: out again from kept statistics. */
 void programs_norm_again(struct programs_grid *g, struct programs_script *s,
                          const struct programs_norm *n, const struct programs_tile *out);
-/** Steps: @p dres += gradient of x from that of the output in @p dy, which is overwritten. */
+/** Steps: @p dres += gradient of x from that of the output in @p dy, which is overwritten; with
+ *  @p dres NULL dy itself becomes it. */
 void programs_norm_backward(struct programs_grid *g, struct programs_script *s,
                             const struct programs_norm *n, const struct programs_tile *dy,
                             const struct programs_tile *dres, const struct programs_tile *tmp);

@@ -65,7 +65,8 @@ static enum wsc_err embed(struct programs_model *k)
     programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING,
                           cycles_part_forward(&k->layout, MODEL_PART_EMBED).elementwise -
                               (k->model->zoo.embedding_layer_norm ? cycles_norm(&k->layout) : 0));
-    return k->model->zoo.embedding_layer_norm ? norm_embeddings(k) : WSC_OK;
+    if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings(k));
+    return programs_drop(k, MODEL_DROP_EMBED, programs_x(k, 0), programs_x(k, 0), false);
 }
 
 /* The gradient of the embeddings before their norm, in place of that after it. */
@@ -81,6 +82,7 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 /* Turn of leaves by turn and table by table, so that each leaf's gradient is a sum of its own. */
 static enum wsc_err embed_backward(struct programs_model *k)
 {
+    TRY(programs_drop(k, MODEL_DROP_EMBED, &k->dres, &k->dres, true));
     if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
     for (int j = 0; j < 2 * programs_leaf_turns(k); j++) {
         const int i = j % 2, turn = j / 2;
@@ -105,12 +107,24 @@ static enum wsc_err embed_backward(struct programs_model *k)
 static const enum model_tensor_kind qkv_weight[3] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
 static const enum model_tensor_kind qkv_bias[3] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
 
-/* Norm, one product with three outputs (the input streams once), biases, rotation. */
+/* Norms of the heads of queries (0) and of keys (1). */
+static struct programs_stage_norm head_norm(struct programs_model *k, int i)
+{
+    static const enum model_tensor_kind gain[2] = {MODEL_Q_NORM_W, MODEL_K_NORM_W};
+    const struct programs_layer *layer = programs_layer_of(k, k->l);
+    return (struct programs_stage_norm){gain[i], &layer->raw[i], layer->stats_heads[i]};
+}
+
+/* Norm, one product with three outputs (the input streams once), biases, rotation, norms of heads.
+ */
 static enum wsc_err qkv(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
     const struct programs_stage_norm norm = programs_norm1(k);
-    const struct programs_tile *const out[3] = {&layer->q, &layer->k, &layer->v};
+    const struct programs_tile *const normed[2] = {&layer->q, &layer->k};
+    const bool norms = model_norms_heads(k->model);
+    const struct programs_tile *const out[3] = {norms ? &layer->raw[0] : &layer->q,
+                                                norms ? &layer->raw[1] : &layer->k, &layer->v};
     struct programs_product p = {.n_parts = 3, .in = {*programs_normed(k)}};
     TRY(programs_stage_norm(k, &norm, programs_normed(k)));
     for (int i = 0; i < 3; i++) {
@@ -122,6 +136,10 @@ static enum wsc_err qkv(struct programs_model *k)
         TRY(programs_stage_bias(k, qkv_bias[i], out[i], NULL));
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
         TRY(programs_turn(k, out[i], false));
+    for (int i = 0; i < 2 && norms; i++) {
+        const struct programs_stage_norm by_heads = head_norm(k, i);
+        TRY(programs_stage_norm(k, &by_heads, normed[i]));
+    }
     return WSC_OK;
 }
 
@@ -131,6 +149,10 @@ static enum wsc_err qkv_input_gradient(struct programs_model *k)
 {
     const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};
     struct programs_product p = {.n_parts = 3, .sums = true, .out = {k->dxn}};
+    for (int i = 0; i < 2 && model_norms_heads(k->model); i++) {
+        const struct programs_stage_norm by_heads = head_norm(k, i);
+        TRY(programs_stage_head_norm_backward(k, &by_heads, dy[i]));
+    }
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
         TRY(programs_turn(k, dy[i], true));
     for (int i = 0; i < 3; i++) {
@@ -157,7 +179,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
 
 /* The attention of one sample of each lane: scores of the samples lie one after the other,
  * gradients share scratch. */
-static struct programs_attention attention_of(struct programs_model *k, int sample)
+static struct programs_attention attention_of(struct programs_model *k, int sample,
+                                              struct programs_drop *drop)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);
     const int words = (int)programs_score_words(&k->grid, &k->heads);
@@ -177,19 +200,31 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .room = (int64_t)k->layout.room,
                                        .arrives = cycles_keys_arrive(&k->layout),
                                        .scale = (float)(k->model->stack[0].qk_scale / by_layer),
-                                       .shaping = programs_shaping_of(k, sample)};
+                                       .shaping = programs_shaping_of(k, sample),
+                                       .drop = programs_drops(k, MODEL_DROP_SCORES) ? drop : NULL,
+                                       .dropped = k->dropped};
+}
+
+/* Attention sample by sample, or its gradient; the cycles of dropout apart. */
+static enum wsc_err each_sample(struct programs_model *k, enum programs_row_kind row, bool back)
+{
+    struct programs_drop drop = programs_drop_of(k, MODEL_DROP_SCORES);
+    const int64_t before = k->grid.total.cycles;
+    for (int i = 0; i < k->grid.n_samples; i++) {
+        const struct programs_attention a = attention_of(k, i, &drop);
+        TRY(back ? programs_run_attention_backward(&k->grid, &a)
+                 : programs_run_attention(&k->grid, &a));
+    }
+    programs_stage_book(k, row, k->grid.total.cycles - before - drop.cycles);
+    if (drop.cycles) programs_book_drop(k, &drop, back);
+    return WSC_OK;
 }
 
 /* Sample by sample, then the output projection, its bias and the residual into mid. */
 static enum wsc_err attend(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
-    for (int i = 0; i < k->grid.n_samples; i++) {
-        const struct programs_attention a = attention_of(k, i);
-        const int64_t before = k->grid.total.cycles;
-        TRY(programs_run_attention(&k->grid, &a));
-        programs_stage_book(k, PROGRAMS_ROW_ATTENTION, k->grid.total.cycles - before);
-    }
+    TRY(each_sample(k, PROGRAMS_ROW_ATTENTION, false));
     programs_stage_expect(k, PROGRAMS_ROW_ATTENTION, cycles_attention(&k->layout));
     return programs_add_branch(k, &programs_attention_branch, &layer->ctx, &layer->mid,
                                programs_x(k, k->l));
@@ -204,12 +239,7 @@ static enum wsc_err attend_backward(struct programs_model *k)
     TRY(programs_stage_linear_back(k, MODEL_O_W, dy, &k->dctx));
     TRY(programs_branch_weights(k, &programs_attention_branch, dy,
                                 &programs_layer_of(k, k->l)->ctx));
-    for (int i = 0; i < k->grid.n_samples; i++) {
-        const struct programs_attention a = attention_of(k, i);
-        const int64_t before = k->grid.total.cycles;
-        TRY(programs_run_attention_backward(&k->grid, &a));
-        programs_stage_book(k, PROGRAMS_ROW_ATTENTION_BACKWARD, k->grid.total.cycles - before);
-    }
+    TRY(each_sample(k, PROGRAMS_ROW_ATTENTION_BACKWARD, true));
     programs_stage_expect(k, PROGRAMS_ROW_ATTENTION_BACKWARD,
                           cycles_attention_gradient(&k->layout, false));
     return WSC_OK;
@@ -273,6 +303,7 @@ static struct programs_loss loss_of(const struct programs_model *k)
                                   .mask = k->batch->mask,
                                   .scale = (float)k->model->logits_scale,
                                   .cap = (float)k->model->zoo.final_logit_softcapping,
+                                  .even = k->training ? (float)k->model->head[0].smoothing : 0,
                                   .capped = &k->capped,
                                   .tmp = &k->wide_tmp};
 }
@@ -335,9 +366,11 @@ static enum wsc_err loss_backward(struct programs_model *k)
     loss.scale = (float)(k->model->logits_scale * k->gradient_scale);
     TRY(programs_run_loss_backward(&k->grid, &loss));
     programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
-    programs_stage_expect(k, PROGRAMS_ROW_LOSS_BACKWARD,
-                          cycles_loss_gradient(&k->layout, k->vocab.slots) +
-                              cycles_logit_cap_gradient(&k->layout, k->vocab.slots));
+    programs_stage_expect(
+        k, PROGRAMS_ROW_LOSS_BACKWARD,
+        cycles_loss_gradient(&k->layout, k->vocab.slots) +
+            (loss.even > 0 ? cycles_even_labels_gradient(&k->layout, k->vocab.slots) : 0) +
+            cycles_logit_cap_gradient(&k->layout, k->vocab.slots));
     return round_dlogits(k);
 }
 

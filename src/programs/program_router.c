@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The router of a mixture of experts (Jiang et al. 2024) on the mesh.  The experts' logits of a
- * token lie along its row; a softmax or a sigmoid makes of them what chooses experts and what
- * weighs them.  The largest one is found as often as a token has experts, each time by two maxima
- * along the row, after which all PEs of the row know its number.  Each PE then sorts its tokens by
- * network: tokens never leave their row.  The sums of the load-balancing loss leave at the north
- * edge. */
+ * token lie along its row; a softmax, a sigmoid or Sinkhorn's normalisation makes of them what
+ * chooses experts and what weighs them.  The largest one is found as often as a token has experts,
+ * each time by two maxima along the row, after which all PEs of the row know its number.  Each PE
+ * then sorts its tokens by network: tokens never leave their row.  The sums of the load-balancing
+ * loss leave at the north edge. */
 #include "program_router.h"
 #include "program_branch.h"
 #include "program_choice.h"
 #include "program_norm.h"
+#include "program_sinkhorn.h"
 #include "program_softmax.h"
 #include "program_stage.h"
 
@@ -113,18 +114,27 @@ static enum wsc_err mark_hash(struct mesh_pe *pe, const struct programs_script *
     return tokens_took(pe, r->k, 1);
 }
 
+/* Sinkhorn's normalisation takes programs of its own, after those of the script. */
 static void map(struct programs_model *k, struct programs_script *s, enum zoo_router_map which,
                 const struct programs_tile *tile)
 {
     if (which == ZOO_ROUTER_SOFTMAX)
         programs_softmax(&k->grid, s, tile, programs_scratch_at(k, PROGRAMS_SCRATCH_MAX));
-    else
-        programs_activate(&k->grid, s, ZOO_SIGMOID, tile, tile);
+    if (which == ZOO_ROUTER_SIGMOID) programs_activate(&k->grid, s, ZOO_SIGMOID, tile, tile);
 }
 
 static bool weighs_apart(const struct programs_model *k)
 {
     return zoo_moe_weighs_apart(&k->model->zoo.moe);
+}
+
+/* The Model Zoo's block selects by Sinkhorn's values also where they are the weights alone. */
+static const struct programs_tile *chooses_by(const struct programs_model *k,
+                                              const struct programs_choice *c)
+{
+    const bool by_weights =
+        weighs_apart(k) && k->model->zoo.moe.expert_weighting_nonlinearity == ZOO_ROUTER_SINKHORN;
+    return by_weights ? &c->weighing : &c->routed;
 }
 
 static bool is_hash(const struct programs_model *k)
@@ -156,7 +166,10 @@ static enum wsc_err values(struct programs_model *k, const struct programs_tile 
         map(k, &s, moe->expert_weighting_nonlinearity, &c->weighing);
     }
     map(k, &s, moe->router_selection_nonlinearity, &c->routed);
-    return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
+    if (s.n_steps) TRY(programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER));
+    if (moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN)
+        TRY(programs_sinkhorn(k, &c->routed));
+    return chooses_by(k, c) == &c->weighing ? programs_sinkhorn(k, &c->weighing) : WSC_OK;
 }
 
 /* ---- choice ---------------------------------------------------------------------------------- */
@@ -196,7 +209,8 @@ static enum wsc_err choose(struct programs_model *k, int slot)
         programs_view(PROGRAMS_VIEW_FEATURES, k->experts.number), max,
         tokens_at(programs_chosen_at(k, r.choice, slot))};
     struct programs_script s = script_of(&r);
-    if (!slot) programs_op(&s, tile, MESH_FMOVS, left, programs_tile_view(&r.choice->routed), none);
+    if (!slot)
+        programs_op(&s, tile, MESH_FMOVS, left, programs_tile_view(chooses_by(k, r.choice)), none);
     programs_op(&s, tokens, MESH_FMOVS, max, programs_number(-INFINITY), none);
     programs_op(&s, tokens, MESH_FMOVS, largest.first, programs_number(-INFINITY), none);
     programs_op(&s, tile, MESH_FMAXS, max, max, left);
@@ -520,7 +534,8 @@ static enum wsc_err give(struct mesh_pe *pe, const struct programs_script *s,
     return each_choice(pe, s->data, give_one);
 }
 
-/* d of values becomes that of logits, from the values @p y, which are used up. */
+/* d of values becomes that of logits, from the values @p y, which are used up.  None goes through
+ * Sinkhorn's normalisation. */
 static void map_backward(struct programs_model *k, struct programs_script *s,
                          enum zoo_router_map which, const struct programs_tile *y,
                          const struct programs_tile *d)
@@ -530,6 +545,10 @@ static void map_backward(struct programs_model *k, struct programs_script *s,
                                tmp = programs_tile_view(&k->experts.tmp);
     if (which == ZOO_ROUTER_SOFTMAX) {
         programs_softmax_backward(&k->grid, s, y, d, programs_scratch_at(k, PROGRAMS_SCRATCH_MAX));
+        return;
+    }
+    if (which == ZOO_ROUTER_SINKHORN) {
+        programs_op(s, tile, MESH_FMOVS, dp, programs_number(0), none);
         return;
     }
     programs_op(s, tile, MESH_FMULS, tmp, p, p); /* p (1 - p) */

@@ -11,6 +11,8 @@
 
 #include <wsc/num_math.h>
 
+#include <math.h>
+
 /* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
  * heads x tokens words of scratch. */
 struct probabilities {
@@ -25,6 +27,11 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 float programs_exp_of_difference(float x, float max)
 {
     return num_exp(x - max);
+}
+
+float programs_log_of_sum(float sum, float max)
+{
+    return logf(sum) + max;
 }
 
 static float reciprocal(float x, float unused)
@@ -184,13 +191,24 @@ static struct probabilities probabilities(const struct programs_attention *a)
                                   .shaping = &a->shaping};
 }
 
+/* Probabilities after dropout: a copy of those that the gradient of the softmax takes, or without
+ * dropout these. */
+static enum wsc_err mixed(struct programs_grid *g, const struct programs_attention *a, int *scores)
+{
+    *scores = a->drop ? a->dropped : a->scores;
+    if (!a->drop) return WSC_OK;
+    return programs_run_drop_scores(g, a->drop, a->sample, a->q.f, a->dropped, a->scores);
+}
+
 /* Vaswani et al. 2017, eq. 1. */
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a)
 {
     const struct probabilities p = probabilities(a);
     TRY(programs_run_scores(g, &(struct programs_scores){a->sample, a->q, a->k, a->scores}));
     TRY(run_probabilities(g, &p));
-    return programs_run_mix(g, &(struct programs_mix){a->sample, a->scores, a->v, a->out});
+    int scores;
+    TRY(mixed(g, a, &scores));
+    return programs_run_mix(g, &(struct programs_mix){a->sample, scores, a->v, a->out});
 }
 
 /* dV = P' dO, dP = dO V', dS from dP, dQ = dS K, dK = dS' Q.  P is used up. */
@@ -199,9 +217,12 @@ enum wsc_err programs_run_attention_backward(struct programs_grid *g,
 {
     const struct probabilities p = probabilities(a);
     const int b = a->sample;
+    int scores;
+    TRY(mixed(g, a, &scores));
     TRY(programs_sum_keys(
-        g, &(struct programs_key_gradient){b, a->scores, a->dout, a->dv, a->room, a->arrives}));
+        g, &(struct programs_key_gradient){b, scores, a->dout, a->dv, a->room, a->arrives}));
     TRY(programs_run_scores(g, &(struct programs_scores){b, a->dout, a->v, a->dscores}));
+    if (a->drop) TRY(programs_run_drop_scores(g, a->drop, b, a->q.f, a->dscores, a->dscores));
     TRY(run_probabilities_backward(g, &p, a->dscores));
     TRY(programs_run_mix(g, &(struct programs_mix){b, a->dscores, a->k, a->dq}));
     return programs_sum_keys(

@@ -2,6 +2,7 @@
  *  with its gradient. */
 #ifndef WSC_PROGRAMS_SOFTMAX_H
 #define WSC_PROGRAMS_SOFTMAX_H
+#include "program_dropout.h"
 #include "program_grid.h"
 #include "program_scores.h"
 #include "program_vector_ops.h"
@@ -10,8 +11,9 @@
 
 #include <stdint.h>
 
-/** exp(x - max), for maps. */
+/** exp(x - max), and the logarithm of a sum of such, plus max; for maps. */
 float programs_exp_of_difference(float x, float max);
+float programs_log_of_sum(float sum, float max);
 /** Softmax over the features of a tile, in place; its gradient: dy becomes dx. */
 void programs_softmax(struct programs_grid *g, struct programs_script *s,
                       const struct programs_tile *x, int tokens);
@@ -28,6 +30,8 @@ struct programs_attention {
     bool arrives; /**< without blocks: scores that arrive start the gradients' AXPYs */
     float scale;
     struct programs_shaping shaping;
+    struct programs_drop *drop; /**< of probabilities; NULL: none */
+    int dropped;                /**< address: scratch for probabilities after it, as scores */
 };
 enum wsc_err programs_run_attention(struct programs_grid *g, const struct programs_attention *a);
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,

@@ -33,14 +33,21 @@ float *programs_stage_gradient(const struct programs_model *k, enum model_tensor
 
 /* ---- keys and values that heads share -------------------------------------------------------- */
 
+/* A norm by heads of queries or keys; its bias is the next kind. */
+static bool is_by_heads(enum model_tensor_kind gain)
+{
+    return gain == MODEL_Q_NORM_W || gain == MODEL_K_NORM_W;
+}
+
 /* Every head of queries has keys and values on its own columns: those of a group come once for each
- * of its heads, and their gradients are added up at the edge. */
+ * of its heads, and their gradients are added up at the edge.  The norms of all heads are one. */
 static struct programs_repeat repeat_of(const struct programs_model *k, enum model_tensor_kind kind)
 {
     const bool keys =
         kind == MODEL_K_W || kind == MODEL_K_B || kind == MODEL_V_W || kind == MODEL_V_B;
-    const int64_t heads = k->model->H / k->model->kv_heads;
-    if (!keys || heads == 1) return (struct programs_repeat){0};
+    const bool norm = is_by_heads(kind) || kind == MODEL_Q_NORM_B || kind == MODEL_K_NORM_B;
+    const int64_t heads = norm ? k->model->H : k->model->H / k->model->kv_heads;
+    if ((!keys && !norm) || heads == 1) return (struct programs_repeat){0};
     return (struct programs_repeat){k->model->head_dim, heads};
 }
 
@@ -79,7 +86,8 @@ static const float *bias_on_tile(const struct programs_model *k, enum model_tens
     const struct programs_repeat repeat = repeat_of(k, kind);
     const float *bias = k->weight[kind];
     if (!repeat.times) return bias;
-    float *all = k->shared + (kind == MODEL_V_B ? k->heads.n : 0);
+    const bool second = kind == MODEL_V_B || kind == MODEL_Q_NORM_B || kind == MODEL_K_NORM_B;
+    float *all = k->shared + (second ? k->heads.n : 0);
     for (int64_t i = 0; i < k->heads.n; i++)
         all[i] = bias[programs_repeated(&repeat, i)];
     return all;
@@ -299,32 +307,60 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
 static struct programs_norm norm_of(const struct programs_model *k,
                                     const struct programs_stage_norm *n)
 {
+    const struct model *m = k->model;
+    const bool by_heads = is_by_heads(n->gain);
+    const double eps =
+        by_heads ? m->qk_norm_eps[n->gain == MODEL_K_NORM_W] : m->zoo.layer_norm_epsilon;
     return (struct programs_norm){.x = *n->x,
                                   .gain = k->vector[0],
                                   .bias = vector_of(k, n->gain + 1) ? k->vector[1] : -1,
                                   .stats = n->stats,
                                   .sums = k->sums,
-                                  .eps = (float)k->model->zoo.layer_norm_epsilon,
-                                  .rms = k->model->zoo.norm_type == ZOO_RMSNORM};
+                                  .eps = (float)eps,
+                                  .rms = by_heads ? m->zoo.attention_qk_norm_layer == ZOO_QK_RMSNORM
+                                                  : m->zoo.norm_type == ZOO_RMSNORM,
+                                  .by_heads = by_heads};
 }
 
-/* Gain and bias come in from the north edge before the norm's steps. */
+static struct programs_script norm_script(const struct programs_model *k,
+                                          const struct programs_norm *n)
+{
+    struct programs_script s = programs_stage_script(k, n->x.f);
+    if (n->by_heads) s.heads = n->x.f;
+    return s;
+}
+
+/* Gain and bias come in from the north edge before the norm's steps: those of heads once for all
+ * heads of a PE. */
 static void take_norm(const struct programs_model *k, struct programs_script *s,
                       enum model_tensor_kind gain)
 {
-    (void)take_vector(k, s, 0, gain, &k->xn);
-    (void)take_vector(k, s, 1, gain + 1, &k->xn);
+    const struct programs_tile tile = {.f = is_by_heads(gain) ? &k->head : &k->hidden,
+                                       .half = k->grid.half};
+    (void)take_vector(k, s, 0, gain, &tile);
+    (void)take_vector(k, s, 1, gain + 1, &tile);
     programs_vectors_in(s);
+}
+
+/* Scratch with the features of @p x. */
+static struct programs_tile scratch_like(const struct programs_model *k,
+                                         const struct programs_tile *x)
+{
+    struct programs_tile tmp = k->tmp;
+    tmp.f = x->f;
+    return tmp;
 }
 
 enum wsc_err programs_stage_norm(struct programs_model *k, const struct programs_stage_norm *what,
                                  const struct programs_tile *out)
 {
-    struct programs_script s = programs_stage_script(k, &k->hidden);
     const struct programs_norm n = norm_of(k, what);
+    const struct programs_tile tmp = scratch_like(k, &n.x);
+    struct programs_script s = norm_script(k, &n);
     take_norm(k, &s, what->gain);
-    programs_norm_forward(&k->grid, &s, &n, out, &k->tmp);
-    programs_stage_expect(k, PROGRAMS_ROW_NORM, cycles_norm(&k->layout));
+    programs_norm_forward(&k->grid, &s, &n, out, &tmp);
+    programs_stage_expect(k, PROGRAMS_ROW_NORM,
+                          n.by_heads ? cycles_head_norm(&k->layout) : cycles_norm(&k->layout));
     return programs_stage_run(k, &s, PROGRAMS_ROW_NORM);
 }
 
@@ -340,29 +376,37 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
     return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
-/* Gradients of gain and bias, turn by turn, from dxn and the normalised x. */
-static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
-                                   const struct programs_norm *n)
+/* The gradient of gain or bias at @p address leaves in turn @p turn. */
+static void give_norm(const struct programs_model *k, struct programs_script *s,
+                      enum model_tensor_kind kind, int turn, int address)
 {
+    s->out[s->n_out] = (struct programs_vector){
+        .f = s->features,
+        .address = address,
+        .out = gradient_taken(k, kind, turn, (int64_t)s->n_out * s->features->n),
+        .lane_step = lane_step(k, kind)};
+    s->n_out++;
+}
+
+/* Gradients of gain and bias, turn by turn, from that of the output and the normalised x. */
+static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
+                                   const struct programs_norm *n, const struct programs_tile *dy)
+{
+    const struct programs_tile tmp = scratch_like(k, &n->x);
     for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
-        struct programs_script s = programs_stage_script(k, &k->hidden);
+        struct programs_script s = norm_script(k, n);
         const int dbias = n->bias >= 0 ? k->vector[3] : -1;
         programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
-        programs_norm_gradients(&k->grid, &s, n, &k->dxn, &k->tmp, k->vector[2], dbias);
-        s.out[s.n_out++] = (struct programs_vector){.f = &k->hidden,
-                                                    .address = k->vector[2],
-                                                    .out = programs_stage_gradient(k, gain, turn),
-                                                    .lane_step = k->n_elems};
-        if (dbias >= 0)
-            s.out[s.n_out++] =
-                (struct programs_vector){.f = &k->hidden,
-                                         .address = dbias,
-                                         .out = programs_stage_gradient(k, gain + 1, turn),
-                                         .lane_step = k->n_elems};
+        programs_norm_gradients(&k->grid, &s, n, dy, &tmp, k->vector[2], dbias);
+        give_norm(k, &s, gain, turn, k->vector[2]);
+        if (dbias >= 0) give_norm(k, &s, gain + 1, turn, dbias);
         programs_vectors_out(&s);
         programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
-                              cycles_norm_vector_gradient(&k->leaf_layout));
+                              n->by_heads ? cycles_head_norm_vector_gradient(&k->leaf_layout)
+                                          : cycles_norm_vector_gradient(&k->leaf_layout));
         TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD));
+        fold(k, gain, turn, 1, 0);
+        if (dbias >= 0) fold(k, gain + 1, turn, 1, n->x.f->n);
     }
     return WSC_OK;
 }
@@ -373,12 +417,27 @@ enum wsc_err programs_stage_norm_backward(struct programs_model *k,
 {
     struct programs_script s = programs_stage_script(k, &k->hidden);
     const struct programs_norm n = norm_of(k, what);
-    TRY(norm_gradients(k, what->gain, &n));
+    TRY(norm_gradients(k, what->gain, &n, &k->dxn));
     take_norm(k, &s, what->gain);
     programs_norm_backward(&k->grid, &s, &n, &k->dxn, to, &k->tmp);
     programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
                           cycles_vectors_in(&k->layout, k->hidden.slots) +
                               cycles_norm_input_gradient(&k->layout));
+    return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
+}
+
+enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
+                                               const struct programs_stage_norm *what,
+                                               const struct programs_tile *d)
+{
+    const struct programs_norm n = norm_of(k, what);
+    const struct programs_tile tmp = scratch_like(k, &n.x);
+    struct programs_script s = norm_script(k, &n);
+    TRY(norm_gradients(k, what->gain, &n, d));
+    take_norm(k, &s, what->gain);
+    programs_norm_backward(&k->grid, &s, &n, d, NULL, &tmp);
+    programs_stage_expect(k, PROGRAMS_ROW_NORM_BACKWARD,
+                          cycles_head_norm_input_gradient(&k->layout));
     return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 

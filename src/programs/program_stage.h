@@ -53,7 +53,7 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
                                            const struct programs_tile *const *dy, int n);
 
 /** A norm of the stage over @c x: the kind of its gain, that of its bias is the next one; the
- *  statistics stay at @c stats for the gradient. */
+ *  statistics stay at @c stats for the gradient.  A norm of queries or keys is one by heads. */
 struct programs_stage_norm {
     enum model_tensor_kind gain;
     const struct programs_tile *x;
@@ -72,6 +72,10 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
 enum wsc_err programs_stage_norm_backward(struct programs_model *k,
                                           const struct programs_stage_norm *n,
                                           const struct programs_tile *to);
+/** The gradient @p d of the output of a norm by heads becomes that of x. */
+enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
+                                               const struct programs_stage_norm *n,
+                                               const struct programs_tile *d);
 
 /** A matrix of the stage, (n_out, n_in), or with @p back its transpose. */
 struct programs_weights programs_stage_matrix(const struct programs_model *k,

@@ -36,13 +36,15 @@
     XX(DISPATCH, "dispatch", "forward")                                                            \
     XX(DISPATCH_BACKWARD, "dispatch", "backward")                                                  \
     XX(LOSS, "loss", "forward")                                                                    \
-    XX(LOSS_BACKWARD, "loss", "backward")
+    XX(LOSS_BACKWARD, "loss", "backward")                                                          \
+    XX(DROPOUT, "dropout", "forward")                                                              \
+    XX(DROPOUT_BACKWARD, "dropout", "backward")
 enum programs_row_kind {
 #define XX(kind, name, pass) PROGRAMS_ROW_##kind,
     PROGRAMS_ROW_MAP(XX)
 #undef XX
 };
-_Static_assert(PROGRAMS_ROW_LOSS_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+_Static_assert(PROGRAMS_ROW_DROPOUT_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
 
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
@@ -68,6 +70,8 @@ struct programs_experts {
     struct programs_tile tmp, marks; /* of experts: scratch */
     struct programs_tile d, apart;   /* gradients of what selects, of what weighs */
     int number;                      /* address: minus the numbers of the experts */
+    int samples;                     /* address, of Sinkhorn's normalisation: two values for each
+                                        expert and sample */
     int weights, dweights;           /* addresses, a vector of places: their weights, gradients */
     int tokens;   /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
     int network;  /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
@@ -80,6 +84,8 @@ struct programs_experts {
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
+    struct programs_tile raw[2];    /* queries and keys before their norms */
+    int stats_heads[2];             /* of these: two vectors of tokens for each head of a PE */
     struct programs_tile gate;      /* of a gated network: what its nonlinearity takes */
     struct programs_tile normed;    /* norm1's output where the feed-forward network shares it */
     struct programs_tile branch[2]; /* attention, feed-forward network before norms after them */
@@ -99,13 +105,15 @@ struct programs_model {
     bool training;
     double gradient_scale; /* of all gradients */
     struct programs_features hidden, heads, filter, vocab;
-    struct programs_layer *layer; /* owned */
-    struct programs_tile last;    /* residual stream at the head */
+    struct programs_features head; /**< of a norm by heads: one of the heads of each PE */
+    struct programs_layer *layer;  /* owned */
+    struct programs_tile last;     /* residual stream at the head */
     int stats_last;
     struct programs_tile wide_tmp; /* tmp as 32-bit numbers */
     struct programs_tile dlogits;  /* the gradient of the logits, in their place */
     struct programs_tile dres, xn, dxn, act, dpre, dgate, logits, dq, dk, dv, dctx, tmp;
     struct programs_tile dside;        /* a second gradient of hidden features */
+    struct programs_tile dbranch;      /* that of a branch before its dropout */
     struct programs_tile raw;          /* embeddings before their norm */
     struct programs_tile cosine, sine; /* of queries and keys */
     struct programs_tile capped;       /* tanh of logits, with a soft cap */
@@ -116,6 +124,7 @@ struct programs_model {
     float *shared;    /* owned: gradients of keys for each head, where heads share them, by lanes */
     int64_t n_shared; /* of a lane */
     int vector[PROGRAMS_VECTORS], sums, number, loss_rows, head_tokens, dscores;
+    int dropped; /* address: probabilities of a sample after dropout */
     /* the micro-batch */
     struct data_share share;
     const struct data_batch *batch;    /* borrowed */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family, without adapters,
- * weights by distance, dropout, smoothed labels and Sinkhorn's normalisation.  Everything else is
- * refused by the name of its key before anything is reserved. */
+/* Which models the programs of the mesh compute: decoders of every family, without adapters
+ * and weights by distance.  Everything else is refused by the name of its key before anything is
+ * reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -10,9 +10,8 @@
 enum { PROGRAMS_MOST_CHOSEN = 16 };
 _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
-enum wsc_err programs_model_check(const struct model *m, bool training)
+enum wsc_err programs_model_check(const struct model *m)
 {
-    const struct zoo_moe *moe = &m->zoo.moe;
     int64_t adapters = 0;
     for (int kind = 0; kind < MODEL_N_KINDS; kind++)
         adapters += m->adapter[kind].r;
@@ -22,28 +21,18 @@ enum wsc_err programs_model_check(const struct model *m, bool training)
     } features[] = {
         {!m->causal || m->n_stacks > 1 || m->norm_last || m->token_types > 0, "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
-        {model_norms_heads(m), "attention_qk_norm_layer"},
         {m->slopes, "alibi_trainable_slopes"},
         {m->buckets > 0, "position_embedding_type"},
-        {zoo_moe_has_sinkhorn(moe) && moe->router_selection_nonlinearity == ZOO_ROUTER_SINKHORN,
-         "moe.router_selection_nonlinearity"},
-        {zoo_moe_has_sinkhorn(moe), "moe.expert_weighting_nonlinearity"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
         {adapters > 0, "lora_params"},
-        {training && m->head[0].smoothing > 0, "label_smoothing"},
-        {training && m->zoo.dropout_rate > 0, "dropout_rate"},
-        {training && m->zoo.attention_dropout_rate > 0, "attention_dropout_rate"},
-        {training && m->zoo.embedding_dropout_rate > 0, "embedding_dropout_rate"},
-        {training && m->zoo.label_smoothing > 0, "label_smoothing"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "adapters, weights by distance, norms of queries, "
-                                          "dropout, smoothed labels, Sinkhorn's normalisation and "
-                                          "more than %d networks a token, and turns positions of "
-                                          "heads of an even width",
+                                          "adapters, weights by distance and more than %d "
+                                          "networks a token, and turns positions of heads of an "
+                                          "even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

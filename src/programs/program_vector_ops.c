@@ -24,6 +24,8 @@ struct extent {
     int first;    /* token */
     int row, key; /* scores: the row at hand */
     int head;     /* scores: of the model */
+    int heads;    /* of the PE, where rows are those of one of them; else 0 */
+    int samples;  /* where columns are those of one of them; else 0 */
 };
 
 /* Queries that see the key of the row of scores at hand. */
@@ -81,8 +83,19 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
     case PROGRAMS_SHAPE_PAIRS:
         e.rows = count / 2;
         break;
+    case PROGRAMS_SHAPE_HEADS:
+        e.heads = programs_heads_on(s->heads, x);
+        e.rows = e.heads ? count / e.heads : 0;
+        break;
+    case PROGRAMS_SHAPE_SAMPLES:
+        e.samples = g->lane_samples[row / g->h];
+        e.cols = e.samples ? tokens : 0;
+        break;
     case PROGRAMS_SHAPE_TOKENS:
         e.rows = 1;
+        break;
+    case PROGRAMS_SHAPE_OF_HEADS:
+        e.rows = programs_heads_on(s->heads, x);
         break;
     case PROGRAMS_SHAPE_FEATURES:
         e.cols = 1;
@@ -103,6 +116,41 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
     return e;
 }
 
+/* Memory of three dimensions. */
+static struct mesh_dsd cuboid(int address, const int len[3], const int stride[3])
+{
+    struct mesh_dsd d = {.kind = MESH_DSD_MEMORY, .n_dims = 3, .address = address};
+    for (int i = 0; i < 3; i++) {
+        d.len[i] = (uint16_t)len[i];
+        d.stride[i] = (int16_t)stride[i];
+    }
+    return d;
+}
+
+/* An operand of a shape by heads: each head has so many slots of a tile, a row of values of tokens,
+ * and the values of features of all others. */
+static struct mesh_dsd operand_by_heads(const struct programs_grid *g,
+                                        const struct programs_view *v, const struct extent *e)
+{
+    const int pitch = v->pitch ? v->pitch : g->pitch;
+    const int len[3] = {e->heads, e->rows, e->cols};
+    const int of_tile[3] = {e->rows * pitch, pitch, 1}, of_tokens[3] = {pitch, 0, 1};
+    const int of_features[3] = {0, 1, 0};
+    const bool tile = v->kind == PROGRAMS_VIEW_TILE;
+    if (v->kind == PROGRAMS_VIEW_FEATURES) return cuboid(v->address, len, of_features);
+    return cuboid(v->address + programs_bytes(v->half) * e->first, len, tile ? of_tile : of_tokens);
+}
+
+/* An operand of a shape by samples: of a tile, or a value for each slot and sample. */
+static struct mesh_dsd operand_by_samples(const struct programs_grid *g,
+                                          const struct programs_view *v, const struct extent *e)
+{
+    const int len[3] = {e->rows, e->samples, e->cols};
+    const int of_tile[3] = {v->pitch ? v->pitch : g->pitch, e->cols, 1};
+    const int of_samples[3] = {g->max_samples, 1, 0};
+    return cuboid(v->address, len, v->kind == PROGRAMS_VIEW_TILE ? of_tile : of_samples);
+}
+
 /* A view as the descriptor of its elements on this PE: tiles have a pitch between features,
  * vectors of tokens and features repeat along the other dimension (stride 0), which also sums
  * results.  @p half: of an operation on 16-bit numbers. */
@@ -114,14 +162,19 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
     const int tile = v->address + programs_bytes(v->half) * (v->row0 * pitch + e->first);
     const int head = s->heads ? e->row % s->heads->heads_per_pe : 0;
     struct mesh_dsd d = programs_matrix(v->address, e->rows, e->cols, 0);
+    if (v->kind == PROGRAMS_VIEW_NONE) return (struct mesh_dsd){0};
+    if (v->kind == PROGRAMS_VIEW_NUMBER) return programs_scalar(g, half, v->number);
+    if (e->heads) return operand_by_heads(g, v, e);
+    if (e->samples) return operand_by_samples(g, v, e);
     switch (v->kind) {
     case PROGRAMS_VIEW_NONE:
-        return (struct mesh_dsd){0};
     case PROGRAMS_VIEW_NUMBER:
-        return programs_scalar(g, half, v->number);
+    case PROGRAMS_VIEW_SAMPLES:
+        break;
     case PROGRAMS_VIEW_SLOPE:
         return mesh_float(s->shaping->slope[e->head] * (float)g->key_token[e->key]);
     case PROGRAMS_VIEW_TILE:
+    case PROGRAMS_VIEW_HEADS:
         return programs_matrix(tile, e->rows, e->cols, step * pitch);
     case PROGRAMS_VIEW_TOKENS:
         return programs_matrix(tile, e->rows, e->cols, 0);
@@ -276,9 +329,10 @@ struct programs_view programs_narrow(const struct programs_grid *g, struct progr
                                      struct programs_view tokens)
 {
     const struct programs_view narrow = programs_narrowed(g, tokens);
+    const bool heads = tokens.kind == PROGRAMS_VIEW_HEADS;
     if (g->half && !tokens.half)
-        programs_op(s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, narrow, tokens,
-                    (struct programs_view){0});
+        programs_op(s, heads ? PROGRAMS_SHAPE_OF_HEADS : PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, narrow,
+                    tokens, (struct programs_view){0});
     return narrow;
 }
 
@@ -308,40 +362,70 @@ static bool line_of(const struct programs_grid *g, const struct programs_script 
     return !s->heads || x / *n < programs_head_groups(s->heads);
 }
 
-/* Sum along the line to its middle PE, which halves the way, then from there to both sides. */
+/* Sum of the PE's words along a line to its middle PE, which halves the way, then from there to
+ * both sides. */
+static enum wsc_err line_sum(struct mesh_pe *pe, struct programs_sum *sum, bool half)
+{
+    const enum mesh_code move = programs_code(half, MESH_FMOVS);
+    const struct mesh_dsd words = sum->mine;
+    struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
+                    out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
+    sum->root = sum->n / 2;
+    in.n_dims = out.n_dims = 2;
+    memcpy(in.len, words.len, sizeof in.len);
+    memcpy(out.len, words.len, sizeof out.len);
+    TRY(programs_sum_part(pe, sum));
+    if (sum->position == sum->root) return mesh_do(pe, move, out, words, (struct mesh_dsd){0});
+    return mesh_do(pe, move, words, in, (struct mesh_dsd){0});
+}
+
 static enum wsc_err row_sum(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     int first = 0;
     const int row = programs_row_of(pe);
-    const int tokens = s->heads ? programs_tokens(g, row) : columns_of(g, s, row, &first);
+    const bool scores = step->dst.kind == PROGRAMS_VIEW_HEAD_TOKENS;
+    const int tokens = scores ? programs_tokens(g, row) : columns_of(g, s, row, &first);
     const bool half = step->dst.half;
     const struct mesh_dsd words =
         programs_matrix(step->dst.address + programs_bytes(half) * first, step->n, tokens,
-                        (s->heads ? g->tokens : g->pitch) * 4 / programs_bytes(half));
-    const enum mesh_code move = programs_code(half, MESH_FMOVS);
+                        (scores ? g->tokens : g->pitch) * 4 / programs_bytes(half));
     struct programs_sum sum = {.chain = &programs_line_chain,
                                .code = programs_code(half, step->code),
                                .mine = words,
                                .result = words};
-    struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SPREAD, 1),
-                    out = mesh_out(PROGRAMS_COLOUR_SPREAD, 1);
     if (!line_of(g, s, programs_column_of(pe), &sum.position, &sum.n) || sum.n == 1 || !tokens)
         return WSC_OK;
-    sum.root = sum.n / 2;
-    in.n_dims = out.n_dims = 2;
-    memcpy(in.len, words.len, sizeof in.len);
-    memcpy(out.len, words.len, sizeof out.len);
-    TRY(programs_sum_part(pe, &sum));
-    if (sum.position == sum.root) return mesh_do(pe, move, out, words, (struct mesh_dsd){0});
-    return mesh_do(pe, move, words, in, (struct mesh_dsd){0});
+    return line_sum(pe, &sum, half);
 }
 
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
                       int n)
 {
     *append(s) = (struct programs_step){.call = row_sum, .code = code, .dst = tokens, .n = n};
+}
+
+/* Rows of the lane without tokens, and samples that it does not have, add what stands there. */
+static enum wsc_err column_sum(struct mesh_pe *pe, const struct programs_script *s,
+                               const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const int n = s->features->count[programs_column_of(pe)] * g->max_samples;
+    const struct mesh_dsd words = programs_matrix(step->dst.address, 1, n, 0);
+    struct programs_sum sum = {.chain = &programs_line_chain,
+                               .code = step->code,
+                               .position = mesh_y(pe),
+                               .n = g->h,
+                               .mine = words,
+                               .result = words};
+    return sum.n == 1 || !n ? WSC_OK : line_sum(pe, &sum, false);
+}
+
+void programs_column_sum(struct programs_script *s, enum mesh_code code,
+                         struct programs_view samples)
+{
+    *append(s) = (struct programs_step){.call = column_sum, .code = code, .dst = samples};
 }
 
 /* 0 where the value is the largest one, otherwise -infinity. */
@@ -364,13 +448,14 @@ void programs_row_first(struct programs_script *s, const struct programs_largest
 static enum wsc_err route_spread(struct programs_grid *g, const struct programs_line *l)
 {
     const int root = l->n / 2;
+    const uint8_t start = l->dx ? MESH_WEST : MESH_NORTH, end = l->dx ? MESH_EAST : MESH_SOUTH;
     for (int p = 0; p < l->n; p++) {
-        const struct mesh_rect at = {l->x + p, l->y, 1, 1};
+        const struct mesh_rect at = {l->x + p * l->dx, l->y + p * l->dy, 1, 1};
         struct mesh_route r = {.rx = MESH_RAMP};
-        if (p) r.tx |= p <= root ? MESH_WEST : 0;
-        if (p + 1 < l->n) r.tx |= p >= root ? MESH_EAST : 0;
+        if (p) r.tx |= p <= root ? start : 0;
+        if (p + 1 < l->n) r.tx |= p >= root ? end : 0;
         if (p != root) {
-            r.rx = p < root ? MESH_EAST : MESH_WEST;
+            r.rx = p < root ? end : start;
             r.tx |= MESH_RAMP;
         }
         TRY(mesh_route(g->m, at, PROGRAMS_COLOUR_SPREAD, &r));
@@ -380,14 +465,37 @@ static enum wsc_err route_spread(struct programs_grid *g, const struct programs_
     return WSC_OK;
 }
 
-/* Chains and spreads on all lines on which a script sums: whole rows, or the columns of each head.
- */
-static enum wsc_err route_rows(struct programs_grid *g, const struct programs_script *s)
+/* Does the script sum along rows, or down columns? */
+static bool sums_by(const struct programs_script *s,
+                    enum wsc_err (*sum)(struct mesh_pe *pe, const struct programs_script *s,
+                                        const struct programs_step *step))
 {
-    const int lines = s->heads ? programs_n_head_lines(g, s->heads) : programs_rows(g);
-    for (int i = 0; i < lines; i++) {
-        const struct programs_line line =
-            s->heads ? programs_head_line(g, s->heads, i) : programs_row(g, i, 0, g->w);
+    for (int i = 0; i < s->n_steps; i++)
+        if (s->step[i].call == sum) return true;
+    return false;
+}
+
+/* Line number @p i along which a script sums; returns how many there are. */
+static int sum_line(const struct programs_grid *g, const struct programs_script *s, bool columns,
+                    int i, struct programs_line *line)
+{
+    *line = columns    ? programs_column(g, i)
+            : s->heads ? programs_head_line(g, s->heads, i)
+                       : programs_row(g, i, 0, g->w);
+    return columns    ? programs_columns(g)
+           : s->heads ? programs_n_head_lines(g, s->heads)
+                      : programs_rows(g);
+}
+
+/* Chains and spreads on all lines on which a script sums: whole rows, the columns of each head in
+ * them, or the columns of the lanes. */
+static enum wsc_err route_sums(struct programs_grid *g, const struct programs_script *s)
+{
+    const bool columns = sums_by(s, column_sum), rows = sums_by(s, row_sum);
+    struct programs_line line;
+    WSC_CHECK(!columns || !rows, "sums along rows and down columns");
+    if (!columns && !rows) return WSC_OK;
+    for (int i = 0; i < sum_line(g, s, columns, i, &line); i++) {
         if (line.n == 1) continue;
         TRY(programs_route_chain(g, &line, &programs_line_chain, false));
         TRY(route_spread(g, &line));
@@ -614,17 +722,10 @@ void programs_script_fini(struct programs_script *s)
     s->words = NULL;
 }
 
-static bool sums_rows(const struct programs_script *s)
-{
-    for (int i = 0; i < s->n_steps; i++)
-        if (s->step[i].call == row_sum) return true;
-    return false;
-}
-
 enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s)
 {
     TRY(programs_begin(g, s, s->first_sample));
-    if (sums_rows(s)) TRY(route_rows(g, s));
+    TRY(route_sums(g, s));
     if (s->n_in) TRY(sources(g, s));
     if (s->n_out || s->row_words) TRY(sinks(g, s));
     TRY(programs_main(g, run_step));

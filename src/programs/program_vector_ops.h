@@ -13,10 +13,14 @@ enum programs_view_kind {
     PROGRAMS_VIEW_NONE,
     PROGRAMS_VIEW_TILE,   /**< features x tokens */
     PROGRAMS_VIEW_TOKENS, /**< a value per token, the same for all features; as a result: summed */
-    PROGRAMS_VIEW_FEATURES, /**< a value per feature, the same for all tokens; as a result: summed
-                             */
+    PROGRAMS_VIEW_FEATURES, /**< a value per feature, the same for all tokens and, by heads, for all
+                               heads of the PE; as a result: summed */
     PROGRAMS_VIEW_SCORES,   /**< SHAPE_SCORES: the row at hand */
     PROGRAMS_VIEW_HEAD_TOKENS, /**< a value per head of the PE and token of the sequence */
+    PROGRAMS_VIEW_HEADS,       /**< a value per head of the PE, pitch words apart, and token of the
+                                  samples; as a result: summed over the head's features */
+    PROGRAMS_VIEW_SAMPLES, /**< a value per slot and sample, room for max_samples of each slot; as a
+                              result: summed over the PE's tokens of the sample */
     PROGRAMS_VIEW_NUMBER,
     PROGRAMS_VIEW_SLOPE /**< SHAPE_SCORES: the slope of the row's head times its key's position */
 };
@@ -32,7 +36,10 @@ struct programs_view {
 enum programs_shape {
     PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
     PROGRAMS_SHAPE_PAIRS,       /**< half of the slots */
+    PROGRAMS_SHAPE_HEADS,       /**< heads of the PE x slots of a head x tokens of the samples */
+    PROGRAMS_SHAPE_SAMPLES,     /**< slots x samples x tokens of each, all samples of the lane */
     PROGRAMS_SHAPE_TOKENS,      /**< one row of tokens */
+    PROGRAMS_SHAPE_OF_HEADS,    /**< a row of tokens for each head of the PE */
     PROGRAMS_SHAPE_FEATURES,    /**< one value per slot */
     PROGRAMS_SHAPE_SCORES,      /**< each of the PE's rows of scores, from its first query on */
     PROGRAMS_SHAPE_HIDDEN,      /**< of each row of scores the queries that do not see its key */
@@ -99,7 +106,8 @@ static inline struct programs_view programs_number(float number)
 /* Appending steps; a script that is too long is an error of the program, checked. */
 void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
                  struct programs_view dst, struct programs_view a, struct programs_view b);
-/** Values of tokens from here on in the format of tiles, in place; @return how they are seen. */
+/** Values of tokens, or of tokens by heads, from here on in the format of tiles, in place; @return
+ *  how they are seen. */
 struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
                                      struct programs_view tokens);
 /** How they are seen after programs_narrow(). */
@@ -123,9 +131,14 @@ void programs_cap(const struct programs_grid *g, struct programs_script *s,
 /** Gradients @p d times 1 - capped^2, the slope of cap tanh(x / cap) at x. */
 void programs_cap_backward(struct programs_script *s, enum programs_shape shape,
                            struct programs_view d, struct programs_view capped);
-/** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, to all its PEs. */
+/** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, or over a head's part of it, to all
+ *  its PEs. */
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
                       int n);
+/** Sum (or MESH_FMAXS) of what each slot has for each sample (PROGRAMS_VIEW_SAMPLES) down the
+ * columns of the lane, to all their PEs; such a script has no sums over rows. */
+void programs_column_sum(struct programs_script *s, enum mesh_code code,
+                         struct programs_view samples);
 /** Minus the number of the first of the largest features of each token, over the row: @c first from
  *  the largest values @c max, which the row knows; -infinity stands in @c first before.  @c tmp is
  * a tile of scratch, @c number minus the number of each feature. */

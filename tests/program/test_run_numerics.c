@@ -13,6 +13,9 @@
 
 enum { STEPS = 3, KERNELS = 15 };
 
+#define TWO_LANES   "--set lanes=2 --set cluster.wafer.pe_cols=13 "
+#define THREE_LANES "--set lanes=3 --set cluster.wafer.pe_cols=18 "
+
 static const char model[] =
     "--set model.hidden_size=16 --set model.num_heads=2 --set model.filter_size=32 "
     "--set model.num_hidden_layers=1 --set train_input.batch_size=3 "
@@ -170,9 +173,6 @@ TEST(numerics, mesh_trains_mixtures_of_experts)
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
-
-#define TWO_LANES   "--set lanes=2 --set cluster.wafer.pe_cols=13 "
-#define THREE_LANES "--set lanes=3 --set cluster.wafer.pe_cols=18 "
 
 static bool train_lanes(const char *before, const char *how, const char *options,
                         struct job_metrics *m)
@@ -387,6 +387,148 @@ TEST(numerics, mesh_trains_sparse_weights)
     CU_ASSERT_FATAL(dir != NULL);
     cycles_of(dir, "product", "weight gradient", &all, &expected);
     CU_ASSERT(some < all);
+}
+
+/* ---- what a family may have beside ----------------------------------------------------------- */
+
+/* Losses beside the host's, the same bits on one system, on three ranks and on two threads. */
+static void check_feature(const char *feature, double loss, double norm)
+{
+    struct job_metrics host, mesh, m;
+    char options[400];
+    (void)snprintf(options, sizeof options, "--numerics host --num_csx 2 %s", feature);
+    CU_ASSERT_FATAL(train("", options, &host) != NULL);
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 2 %s", feature);
+    CU_ASSERT_FATAL(train("", options, &mesh) != NULL);
+    for (int s = 0; s < STEPS; s++) {
+        T_NEAR(strtod(mesh.step[s].loss, NULL), strtod(host.step[s].loss, NULL), loss);
+        T_NEAR(strtod(mesh.step[s].grad_norm, NULL), strtod(host.step[s].grad_norm, NULL), norm);
+    }
+    CU_ASSERT_FATAL(train("mpirun --quiet -n 2", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh) && job_same_times(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", feature);
+    CU_ASSERT_FATAL(train("OMP_NUM_THREADS=2", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 3 %s", feature);
+    CU_ASSERT_FATAL(train("", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+    (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 " TWO_LANES "%s", feature);
+    CU_ASSERT_FATAL(train("", options, &m) != NULL);
+    CU_ASSERT(job_same_values(&m, &mesh));
+}
+
+#define BF16 "--set model.mixed_precision=true --set model.fp16_type=bfloat16 "
+
+/* A run that lacks the feature has other losses, which shows that the feature is there.  Tolerances
+ * of 16 bits are half of the last place of 1, and 16 times that for the norm of a gradient. */
+static void check_features(const char *const *feature, int n)
+{
+    struct job_metrics without, with;
+    char options[400];
+    CU_ASSERT_FATAL(train("", "--numerics mesh --num_csx 1", &without) != NULL);
+    for (int i = 0; i < n; i++) {
+        const bool half = strstr(feature[i], BF16) != NULL;
+        check_feature(feature[i], half ? 1.0 / 256 : 1e-5, half ? 1.0 / 16 : 1e-4);
+        (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", feature[i]);
+        CU_ASSERT_FATAL(train("", options, &with) != NULL);
+        CU_ASSERT(strcmp(with.step[0].loss, without.step[0].loss) != 0);
+    }
+}
+
+/* Simulated cycles of a kernel over those of the analytical model, with @p feature. */
+static double ratio_of(const char *feature, const char *kernel, const char *pass)
+{
+    struct job_metrics m;
+    char options[400];
+    double simulated, analytical;
+    (void)snprintf(options, sizeof options,
+                   "--numerics mesh --num_csx 1 --set cluster.wafer.pe_rows=8 %s", feature);
+    const char *dir = train("", options, &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    cycles_of(dir, kernel, pass, &simulated, &analytical);
+    return simulated / analytical;
+}
+
+TEST(numerics, mesh_trains_with_smoothed_labels)
+{
+    static const char *const smoothed[] = {
+        "--set model.label_smoothing=0.2", BF16 "--set model.label_smoothing=0.2",
+        "--set model.label_smoothing=0.1 --set model.final_logit_softcapping=2"};
+    check_features(smoothed, 3);
+    T_NEAR(ratio_of(smoothed[0], "loss", "forward"), 1, 0.02);
+    T_NEAR(ratio_of(smoothed[0], "loss", "backward"), 1, 0.02);
+}
+
+/* On six columns two heads have three each; eight heads have four columns, two on each, and their
+ * keys are shared by two of them. */
+TEST(numerics, mesh_trains_with_norms_of_queries_and_keys)
+{
+    static const char *const normed[] = {
+        "--set model.attention_qk_norm_layer=layernorm",
+        "--set model.attention_qk_norm_layer=rmsnorm --set model.position_embedding_type=rotary "
+        "--set model.rotary_dim=4",
+        "--set model.attention_qk_norm_layer=layernorm --set model.num_heads=8 "
+        "--set model.hidden_size=32 --set model.attention_module=multiquery_attention "
+        "--set model.extra_attention_params.num_kv_groups=4 --set cluster.wafer.pe_rows=8",
+        BF16 "--set model.attention_qk_norm_layer=layernorm --set model.num_heads=8 "
+             "--set model.hidden_size=32 --set cluster.wafer.pe_rows=8"};
+    check_features(normed, 4);
+    for (int i = 0; i < 3; i++) {
+        T_NEAR(ratio_of(normed[i], "norm", "forward"), 1, 0.1);
+        T_NEAR(ratio_of(normed[i], "norm", "backward"), 1, 0.1);
+    }
+}
+
+/* Values over the tokens of a sequence, also of several on a lane, on rows of which some have no
+ * token (70 rows, 64 tokens). */
+TEST(numerics, mesh_trains_routers_by_sinkhorn)
+{
+#define ROUTED "--set model.moe.num_experts=5 --set model.moe.top_k=2 "
+#define SELECT "--set model.moe.router_selection_nonlinearity=sinkhorn "
+#define WEIGH  "--set model.moe.expert_weighting_nonlinearity=sinkhorn "
+    static const char *const routed[] = {
+        ROUTED SELECT,
+        ROUTED SELECT
+        "--set model.moe.sinkhorn_n_iters=4 "
+        "--set train_input.batch_size=5 --set reduction_leaf=2 --set cluster.wafer.pe_rows=12",
+        ROUTED SELECT WEIGH "--set cluster.wafer.pe_rows=70",
+        ROUTED WEIGH "--set model.moe.load_balancing_loss_coef=0.3", ROUTED SELECT BF16};
+    check_features(routed, 5);
+    T_NEAR(ratio_of(routed[0], "router", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(routed[1], "router", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(routed[3], "router", "backward"), 1, 0.1);
+#undef ROUTED
+#undef SELECT
+#undef WEIGH
+}
+
+/* The host's random numbers: other masks would be other losses.  Of dropout the analytical model
+ * has no cycles. */
+TEST(numerics, mesh_trains_with_dropout)
+{
+#define RATES                                                                                      \
+    "--set model.dropout_rate=0.2 --set model.attention_dropout_rate=0.1 "                         \
+    "--set model.embedding_dropout_rate=0.3 --set cluster.wafer.pe_rows=8 "
+    static const char *const dropped[] = {
+        RATES, RATES BF16,
+        "--set model.dropout_rate=0.0 --set model.attention_dropout_rate=0.4 --set "
+        "model.num_heads=8 "
+        "--set cluster.wafer.pe_rows=10 --set train_input.batch_size=6 --set "
+        "train_input.micro_batch_size=2",
+        RATES "--set model.norm_first_sandwich=true --set model.embedding_layer_norm=true "
+              "--set cluster.wafer.pe_rows=12",
+        RATES "--set model.moe.num_experts=5 --set model.moe.top_k=2 "
+              "--set cluster.wafer.pe_rows=12"};
+    double simulated, analytical;
+    struct job_metrics m;
+    check_features(dropped, 5);
+    const char *dir = train("", "--numerics mesh --num_csx 1 " RATES, &m);
+    CU_ASSERT_FATAL(dir != NULL);
+    cycles_of(dir, "dropout", "forward", &simulated, &analytical);
+    CU_ASSERT(simulated > 0 && !(analytical > 0));
+    CU_ASSERT(spawn_ok("grep -q 'Dropout: 20 cycles a random number' %s/run.log", dir));
+    T_NEAR(ratio_of(RATES, "attention", "forward"), 1, 0.1);
+#undef RATES
 }
 
 TEST(numerics, mesh_evaluates_and_generates)

@@ -77,7 +77,7 @@ TEST(dropout, gradients_are_those_of_the_loss_with_the_same_masks)
 }
 
 /* One row of ones through one place. */
-static int64_t kept_of(struct host *k, enum host_place place, int64_t row, float *x)
+static int64_t kept_of(struct host *k, enum model_drop_place place, int64_t row, float *x)
 {
     int64_t kept = 0;
     for (int c = 0; c < shape.C; c++)
@@ -114,7 +114,7 @@ TEST(dropout, drops_its_share_and_keeps_the_mean)
         for (int64_t step = 0; step < steps; step++) {
             struct host *k = host(&f, true, step);
             for (int64_t row = 0; row < rows; row++)
-                kept += kept_of(k, HOST_DROP_FFN, row, x);
+                kept += kept_of(k, MODEL_DROP_FFN, row, x);
             host_destroy(&k);
         }
         for (int c = 0; c < shape.C; c++)
@@ -133,14 +133,14 @@ TEST(dropout, nothing_without_training_everything_at_rate_1)
     float x[64];
     create(&f, 0.5, 0, 0);
     struct host *k = host(&f, false, 0);
-    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), shape.C);
+    T_EQ(kept_of(k, MODEL_DROP_EMBED, 0, x), shape.C);
     T_NEAR(x[0], 1, 0);
     host_destroy(&k);
     k = host(&f, true, 0);
     f.model.zoo.embedding_dropout_rate = 0;
-    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), shape.C);
+    T_EQ(kept_of(k, MODEL_DROP_EMBED, 0, x), shape.C);
     f.model.zoo.embedding_dropout_rate = 1;
-    T_EQ(kept_of(k, HOST_DROP_EMBED, 0, x), 0);
+    T_EQ(kept_of(k, MODEL_DROP_EMBED, 0, x), 0);
     host_destroy(&k);
     fixture_destroy(&f);
 }
@@ -152,14 +152,14 @@ TEST(dropout, what_a_mask_depends_on)
     float x[6][64];
     create(&f, 0, 0, 0.5);
     struct host *k = host(&f, true, 3), *later = host(&f, true, 4);
-    (void)kept_of(k, HOST_DROP_ATTN, 0, x[0]);
-    (void)kept_of(k, HOST_DROP_FFN, 0, x[1]);
-    (void)kept_of(later, HOST_DROP_ATTN, 0, x[2]);
-    (void)kept_of(k, HOST_DROP_ATTN, shape.T, x[3]);
+    (void)kept_of(k, MODEL_DROP_ATTN, 0, x[0]);
+    (void)kept_of(k, MODEL_DROP_FFN, 0, x[1]);
+    (void)kept_of(later, MODEL_DROP_ATTN, 0, x[2]);
+    (void)kept_of(k, MODEL_DROP_ATTN, shape.T, x[3]);
     k->stage.layer = 1;
-    (void)kept_of(k, HOST_DROP_ATTN, 0, x[4]);
+    (void)kept_of(k, MODEL_DROP_ATTN, 0, x[4]);
     k->stage.layer = 0;
-    (void)kept_of(k, HOST_DROP_ATTN, 0, x[5]);
+    (void)kept_of(k, MODEL_DROP_ATTN, 0, x[5]);
     for (int i = 1; i < 5; i++)
         CU_ASSERT(memcmp(x[0], x[i], (size_t)shape.C * sizeof(float)) != 0);
     CU_ASSERT(!memcmp(x[0], x[5], (size_t)shape.C * sizeof(float)));
@@ -179,9 +179,9 @@ TEST(dropout, words_are_those_of_the_stream)
 
 /* ---- what the mesh has no programs for ---- */
 
-static void refuse(const struct model *m, bool training, const char *key)
+static void refuse(const struct model *m, const char *key)
 {
-    CU_ASSERT_EQUAL(programs_model_check(m, training), WSC_CONFIG);
+    CU_ASSERT_EQUAL(programs_model_check(m), WSC_CONFIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), key));
 }
 
@@ -192,23 +192,18 @@ TEST(mesh_features, are_those_of_decoders)
     struct fixture f;
     create(&f, 0.1, 0.1, 0.1);
     const struct model gpt2 = f.model;
-    const struct zoo_moe sinkhorn_weighs = {.num_experts = 4,
-                                            .expert_weighting_nonlinearity = ZOO_ROUTER_SINKHORN},
-                         sinkhorn_chooses = {.num_experts = 4,
-                                             .router_selection_nonlinearity = ZOO_ROUTER_SINKHORN};
-    T_OK(programs_model_check(&gpt2, false));
-    refuse(&gpt2, true, "model.dropout_rate");
+    T_OK(programs_model_check(&gpt2));
 #define REFUSE(change, key)                                                                        \
     do {                                                                                           \
         struct model m = gpt2;                                                                     \
         m.change;                                                                                  \
-        refuse(&m, false, "model." key);                                                           \
+        refuse(&m, "model." key);                                                                  \
     } while (0)
     REFUSE(causal = false, "objective");
     REFUSE(norm_last = true, "objective");
     REFUSE(adapter[MODEL_Q_W].r = 4, "lora_params");
-    REFUSE(zoo.moe = sinkhorn_weighs, "moe.expert_weighting_nonlinearity");
-    REFUSE(zoo.moe = sinkhorn_chooses, "moe.router_selection_nonlinearity");
+    REFUSE(buckets = 32, "position_embedding_type");
+    REFUSE(slopes = true, "alibi_trainable_slopes");
     REFUSE(experts = m.active_experts = REFUSED_NETWORKS, "moe.top_k");
     fixture_destroy(&f);
 }

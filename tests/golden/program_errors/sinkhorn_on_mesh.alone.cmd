@@ -1,1 +1,0 @@
-run --params configs/params/tiny.yaml --model_dir "$TMP/m" --max_steps 1 --numerics mesh --set model.moe.num_experts=4 --set model.moe.router_selection_nonlinearity=sinkhorn --set train_input.data_dir="$DATA/train"
