@@ -7,6 +7,7 @@
  * thread, team.c on several. */
 #include "mesh_cycle.h"
 #include "mesh_channel.h"
+#include "mesh_queue.h"
 #include "mesh_share.h"
 #include "mesh_state.h"
 #include "pe.h"
@@ -25,7 +26,7 @@
  * only fetches counts as one without effect for gcc, which drops its calls unless it is inlined
  * before: hence FETCH. */
 #define FETCH static inline __attribute__((always_inline))
-enum { FIRST_AHEAD = MESH_FETCH_AHEAD, SECOND_AHEAD = 5, THIRD_AHEAD = 2 };
+enum { FIRST_AHEAD = MESH_FETCH_AHEAD, SECOND_AHEAD = 7, THIRD_AHEAD = 3 };
 
 static inline int64_t place_of(struct mesh_visit v)
 {
@@ -46,12 +47,14 @@ FETCH void fetch_second(const struct mesh_region *r, struct mesh_visit v)
     const int64_t at = place_of(v);
     const struct mesh_pe *pe = &r->pe[at];
     const struct mesh_channel *ch = &r->channel[r->router[at].first];
-    for (int i = 0; i < 3; i++)
-        __builtin_prefetch(pe->queue + i);
+    uint32_t heads = pe->queue_heads;
+    for (int i = 0; i < 3; i++, heads &= heads - 1U)
+        __builtin_prefetch(pe->queue + (__builtin_ctz(heads | 1U << 31) & 31));
     for (int i = 0; i < 3; i++)
         __builtin_prefetch(ch + i);
-    if (v.what & MESH_VISIT_PE && pe->threads > 1)
-        __builtin_prefetch(mesh_thread_at(r, at, __builtin_ctz(pe->threads & ~1U)));
+    if (!(v.what & MESH_VISIT_PE)) return;
+    if (pe->micro) __builtin_prefetch(mesh_thread_at(r, at, pe->micro));
+    if (pe->next_todo != pe->n_todo) __builtin_prefetch(pe->todo + pe->next_todo);
 }
 
 /* Where the first wavelet of the router goes, and what the PE's operation reads, or will read if it
@@ -73,69 +76,115 @@ FETCH void fetch_third(const struct mesh_region *r, struct mesh_visit v)
     if (pe->threads && !(pe->threads & 1U)) t = mesh_thread_at(r, at, __builtin_ctz(pe->threads));
     __builtin_prefetch(pe->memory + t->at[1]);
     __builtin_prefetch(pe->memory + t->at[2]);
+    if (!pe->in_used) return;
+    const struct mesh_queue *q = mesh_queue_of(pe, __builtin_ctz(pe->in_used));
+    __builtin_prefetch(&q->entry[q->head]);
 }
 
-/* Lists at most @p most visits of a block in the order of their places; @return the end. */
-static struct mesh_visit *list(const struct mesh_region *r, const struct mesh_active *active,
-                               int64_t block, struct mesh_visit *v, const struct mesh_visit *most)
+/* The visits of a block in a cycle: so many words of each list, from the place `first` on. */
+struct block_visits {
+    uint64_t *routers, *pes;
+    int64_t words, first;
+};
+static struct block_visits visits_of(const struct mesh_region *r, int64_t now, int64_t block)
 {
     const int64_t words = (int64_t)1 << (r->block_shift - 6), first = block * words;
-    const int64_t end = first + words < r->n_words ? first + words : r->n_words;
-    for (int64_t i = first; i < end; i++) {
-        const struct mesh_active_word now = active->word[i];
-        for (uint64_t set = now.routers | now.pes; set && v < most; set &= set - 1) {
+    const int64_t left = r->n_words - first;
+    const struct mesh_active active = mesh_active_in(r, now);
+    return (struct block_visits){.routers = active.routers + first,
+                                 .pes = active.pes + first,
+                                 .words = left < words ? left : words,
+                                 .first = 64 * first};
+}
+
+static int count(const struct block_visits *b)
+{
+    int n = 0;
+    for (int64_t i = 0; i < b->words; i++)
+        n += __builtin_popcountll(b->routers[i] | b->pes[i]);
+    return n;
+}
+
+/* Lists at most @p most visits in the order of their places; @return the end. */
+static struct mesh_visit *list(const struct block_visits *b, struct mesh_visit *v,
+                               const struct mesh_visit *most)
+{
+    for (int64_t i = 0; i < b->words; i++) {
+        for (uint64_t set = b->routers[i] | b->pes[i]; set && v < most; set &= set - 1) {
             const int bit = __builtin_ctzll(set);
-            const uint32_t router = now.routers >> bit & MESH_VISIT_ROUTER;
-            const uint32_t pe = now.pes >> bit << 1 & MESH_VISIT_PE;
-            *v++ = (struct mesh_visit){(uint32_t)(i * 64 + bit) << MESH_VISIT_BITS | router | pe};
+            const uint32_t router = b->routers[i] >> bit & MESH_VISIT_ROUTER;
+            const uint32_t pe = b->pes[i] >> bit << 1 & MESH_VISIT_PE;
+            const uint32_t at = (uint32_t)(b->first + 64 * i + bit);
+            *v++ = (struct mesh_visit){at << MESH_VISIT_BITS | router | pe};
         }
     }
     return v;
 }
 
-/* Takes the places of a block in cycle @p now; @return how many.  For those who look ahead, some of
- * the block that comes next along the wave follow them, as far as they are known. */
-static int take_visits(struct mesh_region *r, int64_t now, int64_t block)
+/* Takes the places of a block in cycle @p now, @p n.  For those who look ahead, some of the block
+ * that comes next along the wave follow them, as far as they are known. */
+static void take_visits(struct mesh_region *r, int64_t now, int64_t block,
+                        const struct block_visits *b, int n)
 {
-    const int64_t words = (int64_t)1 << (r->block_shift - 6), first = block * words;
-    const int64_t left = r->n_words - first;
-    struct mesh_active *active = mesh_active_in(r, now);
-    struct mesh_visit *end = list(r, active, block, r->visit, r->visit + (1LL << r->block_shift));
-    const int n = (int)(end - r->visit);
-    if (!n) return 0;
-    memset(&active->word[first], 0, (size_t)(left < words ? left : words) * sizeof *active->word);
-    struct mesh_visit *most = end + MESH_FETCH_AHEAD;
-    if (block && now + 1 < r->m->until)
-        end = list(r, mesh_active_in(r, now + 1), block - 1, end, most);
+    struct mesh_visit *end = list(b, r->visit, r->visit + n), *most = end + MESH_FETCH_AHEAD;
+    for (int64_t i = 0; i < b->words; i++)
+        b->routers[i] = b->pes[i] = 0;
+    if (block && now + 1 < r->m->until) {
+        const struct block_visits next = visits_of(r, now + 1, block - 1);
+        end = list(&next, end, most);
+    }
     while (end < most)
         *end++ = r->visit[n - 1];
-    return n;
 }
 
 /* Are the lines of a block to be fetched ahead, of which @p n places are visited?  Not where the
  * second level of a cache holds all (1 MiB, 0.5 to 1 KB a place), nor where most places are visited
  * in every cycle: the cycle before has brought them. */
-static bool fetches(const struct mesh_region *r, int n)
+static bool fetches(const struct mesh_region *r, int64_t now, int n)
 {
     enum { IN_CACHE = 1024 };
     if (r->n_pes <= IN_CACHE) return false;
-    return r->now == r->m->batch || 2 * n < 1 << r->block_shift;
+    return now == r->m->batch || 2 * n < 1 << r->block_shift;
 }
 
 /* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
  * what they share is in the caches. */
-static enum wsc_err visit(struct mesh_region *r, int n)
+static inline enum wsc_err visit(struct mesh_region *r, int64_t at, bool router, bool pe)
+{
+    if (router) TRY(mesh_router_cycle(r, at));
+    if (pe) TRY(mesh_pe_cycle(r, at));
+    return WSC_OK;
+}
+
+static enum wsc_err visit_ahead(struct mesh_region *r, int n)
 {
     const struct mesh_visit *v = r->visit;
-    const bool ahead = fetches(r, n);
     for (int k = 0; k < n; k++, v++) {
-        if (ahead) {
-            fetch_first(r, v[FIRST_AHEAD]);
-            fetch_second(r, v[SECOND_AHEAD]);
-            fetch_third(r, v[THIRD_AHEAD]);
-        }
-        if (v->what & MESH_VISIT_ROUTER) TRY(mesh_router_cycle(r, place_of(*v)));
-        if (v->what & MESH_VISIT_PE) TRY(mesh_pe_cycle(r, place_of(*v)));
+        fetch_first(r, v[FIRST_AHEAD]);
+        fetch_second(r, v[SECOND_AHEAD]);
+        fetch_third(r, v[THIRD_AHEAD]);
+        TRY(visit(r, place_of(*v), v->what & MESH_VISIT_ROUTER, v->what & MESH_VISIT_PE));
+    }
+    return WSC_OK;
+}
+
+/* Those of a word, from the place @p first on. */
+static enum wsc_err visit_word(struct mesh_region *r, int64_t first, uint64_t routers, uint64_t pes)
+{
+    for (uint64_t set = routers | pes; set; set &= set - 1) {
+        const int bit = __builtin_ctzll(set);
+        TRY(visit(r, first + bit, routers >> bit & 1U, pes >> bit & 1U));
+    }
+    return WSC_OK;
+}
+
+/* In the order of the places, nothing fetched. */
+static enum wsc_err visit_near(struct mesh_region *r, const struct block_visits *b)
+{
+    for (int64_t i = 0; i < b->words; i++) {
+        const uint64_t routers = b->routers[i], pes = b->pes[i];
+        b->routers[i] = b->pes[i] = 0;
+        TRY(visit_word(r, b->first + 64 * i, routers, pes));
     }
     return WSC_OK;
 }
@@ -168,11 +217,14 @@ static void run_block(struct mesh_region *r, int64_t now, int64_t block)
         region_at(r, now);
         mesh_sources_cycle(r, block);
     }
-    const int n = take_visits(r, now, block);
+    const struct block_visits b = visits_of(r, now, block);
+    const int n = count(&b);
     if (!n) return;
+    const bool ahead = fetches(r, now, n);
+    if (ahead) take_visits(r, now, block, &b, n);
     region_at(r, now);
     if (r->visited < now) r->visited = now;
-    const enum wsc_err rc = visit(r, n);
+    const enum wsc_err rc = ahead ? visit_ahead(r, n) : visit_near(r, &b);
     if (!rc) return;
     r->rc = rc;
     r->error_in = now;
@@ -256,9 +308,9 @@ static bool is_active(const struct mesh_region *r)
     for (int i = 0; i < 4; i++)
         any |= r->mail[i / 2][i % 2].any;
     for (int k = 1; k <= MESH_LATENCY; k++) {
-        const struct mesh_active_word *w = r->active[(uint64_t)(r->now + k) % MESH_AHEAD].word;
-        for (int64_t i = 0; i < r->n_words && !any; i++)
-            any = w[i].routers | w[i].pes;
+        const uint64_t *w = mesh_active_in(r, r->now + k).routers;
+        for (int64_t i = 0; i < 2 * r->n_words && !any; i++)
+            any = w[i];
     }
     return any;
 }

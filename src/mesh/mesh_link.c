@@ -297,9 +297,11 @@ static int queue_lines(const struct mesh *m, int queue)
 static int place_queues(struct mesh *m, struct mesh_pe *pe)
 {
     int lines = 0;
+    pe->queue_heads = 0;
     for (int q = 0; q < MESH_N_IN + MESH_N_OUT; q++) {
         if (mesh_binding_of(pe)->colour[q] == MESH_NONE) continue;
         pe->slot[q] = (uint8_t)lines;
+        pe->queue_heads |= 1U << lines;
         lines += queue_lines(m, q);
     }
     return lines;

@@ -150,7 +150,6 @@ static inline bool mesh_trigger_waits(const struct mesh_thread *t)
 }
 
 struct mesh_pe {
-    struct mesh_region *region;
     struct mesh_cache_line *queue; /* of this PE, in mesh.queue */
     uint8_t *memory;               /* owned, grows as touched */
     uint64_t activated;            /* set of local tasks */
@@ -163,8 +162,12 @@ struct mesh_pe {
     uint8_t hears;                 /* set of input queues whose wavelets it waits for */
     uint8_t n_todo, next_todo;     /* of the running task */
     uint8_t slot[MESH_N_IN + MESH_N_OUT]; /* first line of each queue */
+    uint8_t stream, streams; /* what a cycle of the PE comes down to (pe.c), or 0; its thread */
+    uint8_t micro, spare;    /* micro: the microthread that began last, or 0 */
+    uint32_t queue_heads;    /* set of lines with which a queue begins */
     /* What beginnings and ends of tasks and operations read. */
-    uint64_t blocked;         /* set of local tasks */
+    uint64_t blocked; /* set of local tasks */
+    struct mesh_region *region;
     struct mesh_thread *todo; /* entries 0 .. n_todo - 1; owned unless the region's */
     struct mesh_armed *armed; /* owned: the operation that data start (trigger.h), or NULL */
     int32_t index, binding;   /* in mesh.bindings */
@@ -172,7 +175,7 @@ struct mesh_pe {
     int32_t memory_bytes, reserved;
     uint8_t data_blocked; /* set of input queues */
     bool running;         /* inside a task */
-    uint8_t spare[18];    /* so that the next PE starts with a line */
+    uint8_t rest[10];     /* so that the next PE starts with a line */
 };
 _Static_assert(sizeof(struct mesh_pe) == 2 * MESH_LINE, "a PE is two lines");
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
@@ -229,11 +232,8 @@ struct mesh_bucket {
 _Static_assert(MESH_BATCH + MESH_LATENCY <= MESH_AHEAD, "visits of a batch, and those it leads to");
 
 /* Routers and PEs that have something to do in a cycle, 64 a word. */
-struct mesh_active_word {
-    uint64_t routers, pes;
-};
 struct mesh_active {
-    struct mesh_active_word *word;
+    uint64_t *routers, *pes; /* the second array follows the first */
 };
 
 /* An operation that was issued before: what of it does not change with addresses and numbers, and
@@ -253,7 +253,7 @@ enum { MESH_VISIT_ROUTER = 1, MESH_VISIT_PE = 2, MESH_VISIT_BITS = 2 };
 struct mesh_visit {
     uint32_t what; /* the place, and below it what of it */
 };
-enum { MESH_FETCH_AHEAD = 8 }; /* visits before which the first lines of a place are fetched */
+enum { MESH_FETCH_AHEAD = 12 }; /* visits before which the first lines of a place are fetched */
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAIL_WAKE. */
 enum { MESH_MAIL_WAKE = 1 << 30 };
@@ -272,9 +272,8 @@ struct mesh_region {
     struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_MICRO_BLOCK places */
     struct mesh_channel *channel;
     int64_t now;
-    struct mesh_active *next,
-        *arrival;           /* of the next cycle, of the end of a ramp that begins now */
-    int64_t n_pes, step[5]; /* from a router to its neighbour */
+    struct mesh_active next, arrival; /* of the next cycle, of the end of a ramp that begins now */
+    int64_t n_pes, step[5];           /* from a router to its neighbour */
     uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
     int colour_turn; /* the colour that chooses first in this cycle */
     int64_t last;    /* end of the last cycle in which a PE or edge did something */

@@ -133,7 +133,7 @@ PART void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread 
 /* @p end: the cycle after its last. */
 static void finish(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 {
-    mesh_see_op_end(pe, t->kind, end);
+    mesh_see_op_end(r, pe, t->kind, end);
     if (t->flags & MESH_TRIGGERED && !mesh_trigger_end(pe, t, end)) return;
     pe->threads &= (uint16_t) ~(1U << t->kind);
     if (t->activate) pe->activated |= 1ULL << (t->activate - 1);
@@ -165,10 +165,10 @@ PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thr
         struct mesh_queue *out = t->out == MESH_NONE ? NULL : mesh_queue_of(pe, MESH_N_IN + t->out);
         if ((in && !has_data(in, r->now)) || (out && out->n == out->depth)) return false;
         if (*slots < t->cost) {
-            mesh_see_crowded(pe, t->kind);
+            mesh_see_crowded(r, pe, t->kind);
             return true; /* the datapath will be free */
         }
-        mesh_see_element(pe, t->kind);
+        mesh_see_element(r, pe, t->kind);
         element(r, pe, t, in, out);
         *slots -= t->cost;
         took_turn(pe, t);
@@ -189,7 +189,7 @@ static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     mesh_did(r);
     if (part) {
         took_turn(pe, t);
-        mesh_see_memory(pe, t->kind);
+        mesh_see_memory(r, pe, t->kind);
     }
     if (t->work) return false;
     finish(r, pe, t, r->now + 1);
@@ -246,7 +246,7 @@ PART enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queu
     struct mesh_channel *ch = &r->channel[q->link];
     if (mesh_entry_ready(entry) > r->now) return NOT_YET;
     if (!mesh_channel_open(ch, r->now, MESH_RAMP)) return HELD_UP;
-    mesh_see_up(pe, queue, ch);
+    mesh_see_up(r, pe, queue, ch);
     mesh_channel_push(r, pe - r->pe, ch, (entry & MESH_CONTENT_BITS) | r->ready_up);
     (void)mesh_queue_pop(q);
     if (!q->n) pe->out_used &= (uint8_t) ~(1U << queue);
@@ -336,6 +336,7 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 {
     const int64_t at = pe - r->pe;
     int n_running = 0, n_memory = 0;
+    bool sets_up = false;
     if (pe->waits_until > r->now) TRY(mesh_timer_add(r, pe->waits_until, at));
     if (is_alone_in_memory(r, pe)) {
         pe->bulk = (uint8_t)__builtin_ctz(pe->threads);
@@ -345,12 +346,14 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
         int i = __builtin_ctz(set);
         const struct mesh_thread *t = mesh_thread_of(r, pe, i);
         bool is_memory = !(t->flags & MESH_FABRIC), runs = is_memory && t->ready_at <= r->now;
+        sets_up |= t->ready_at > r->now && !is_memory;
         n_memory += is_memory;
         n_running += runs;
         if (runs || (is_memory && !n_running)) pe->bulk = (uint8_t)i;
     }
     if (n_running > 1) mesh_visit_pe(r->next, at);
     if (n_running == 1 || n_memory == 1) TRY(sleep_in_bulk(r, pe));
+    if (!sets_up && n_memory < 2) return WSC_OK;
     for (unsigned set = pe->threads; set; set &= set - 1) {
         const struct mesh_thread *t = mesh_thread_of(r, pe, __builtin_ctz(set));
         bool in_bulk = n_memory == 1 && !(t->flags & MESH_FABRIC);
@@ -359,26 +362,60 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
     return WSC_OK;
 }
 
-/* ---- a stream on the main thread: most of what PEs do -----------------------------------------
- */
+/* ---- a stream: most of what PEs do ----------------------------------------------------------- */
 
-/* Does the PE do nothing in this cycle but an element of a copy or sum by one row, which is not its
- * last, and a wavelet up the ramp?  Then what is below, but for sleep, comes down to stream(). */
-PART bool only_streams(const struct mesh_region *r, const struct mesh_pe *pe,
-                       const struct mesh_thread *t)
+/* Form of a stream: STREAMS, and whether it reads an input queue, writes an output queue and adds a
+ * number of memory; OTHER when its operands are others. */
+enum { STREAMS = 1, TAKES = 2, SENDS = 4, ADDS = 8, OTHER = 16 };
+
+static unsigned stream_form(const struct mesh_thread *t)
 {
-    const unsigned kind = t->flags & (MESH_FABRIC | MESH_SIMPLE | MESH_SENDS_CONTROL);
-    return pe->threads == 1 && !pe->bulk_since && kind == (MESH_FABRIC | MESH_SIMPLE) &&
-           t->ready_at <= r->now && t->left > 1 && !t->row && !r->m->watch;
+    const unsigned a = t->from & 3U, b = t->from >> 2 & 3U;
+    const unsigned sends = t->out == MESH_NONE ? STREAMS : STREAMS | SENDS;
+    const bool copies = t->code == MESH_FMOVS, takes_a = a == MESH_FROM_QUEUE;
+    if (copies && takes_a) return sends | TAKES;
+    if (copies && a == MESH_FROM_MEMORY) return sends;
+    if (!copies && (takes_a ? b : a) == MESH_FROM_MEMORY && t->in != MESH_NONE)
+        return sends | TAKES | ADDS;
+    return t->in == MESH_NONE ? sends | OTHER : sends | TAKES | OTHER;
+}
+
+/* Does the PE do nothing from the next cycle on but elements of a copy or sum by one row, and
+ * wavelets up the ramp?  The thread is the main one, or a microthread while the main one is in the
+ * set-up of an operation on memory.  Then what is above comes down to stream(), but for the last
+ * element. */
+static void set_stream(const struct mesh_region *r, struct mesh_pe *pe)
+{
+    const unsigned kind = MESH_FABRIC | MESH_SIMPLE, micro = pe->threads & ~1U;
+    pe->stream = 0;
+    if (!(pe->threads & 1U) || micro & (micro - 1U) || r->m->watch) return;
+    pe->streams = (uint8_t)(micro ? __builtin_ctz(micro) : 0);
+    const struct mesh_thread *t = mesh_thread_of(r, pe, pe->streams);
+    if (micro && mesh_thread_of(r, pe, 0)->flags & MESH_FABRIC) return;
+    if ((t->flags & (kind | MESH_SENDS_CONTROL)) != kind || t->row) return;
+    if (t->ready_at <= r->now + 1 && t->left > 1) pe->stream = (uint8_t)stream_form(t);
+}
+
+/* Result of an element; @p word has come over the fabric. */
+PART uint32_t stream_result(const struct mesh_pe *pe, const struct mesh_thread *t, unsigned form,
+                            uint32_t word)
+{
+    if (form & OTHER) return simple_result(pe, t, word);
+    if (!(form & ADDS)) return form & TAKES ? word : load(pe, t->at[1], 's');
+    const bool takes_a = (t->from & 3U) == MESH_FROM_QUEUE;
+    const uint32_t own = load(pe, t->at[takes_a ? 2 : 1], 's');
+    return mesh_as_bits(mesh_as_float(takes_a ? word : own) + mesh_as_float(takes_a ? own : word));
 }
 
 /* The element, when its wavelet is there and its output queue has room. */
-PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
+                         unsigned form)
 {
-    struct mesh_queue *in = t->in == MESH_NONE ? NULL : mesh_queue_of(pe, t->in);
-    struct mesh_queue *out = t->out == MESH_NONE ? NULL : mesh_queue_of(pe, MESH_N_IN + t->out);
-    if ((in && !has_data(in, r->now)) || (out && out->n == out->depth)) return false;
-    const uint32_t value = simple_result(pe, t, in ? mesh_take_wavelet(r, pe, t->in) : 0);
+    struct mesh_queue *in = form & TAKES ? mesh_queue_of(pe, t->in) : NULL;
+    struct mesh_queue *out = form & SENDS ? mesh_queue_of(pe, MESH_N_IN + t->out) : NULL;
+    if (in && (!in->n || in->entry[in->head] >= r->ready_next)) return false;
+    if (out && out->n == out->depth) return false;
+    const uint32_t value = stream_result(pe, t, form, in ? mesh_take_wavelet(r, pe, t->in) : 0);
     if (out) {
         mesh_queue_push(out, value | r->ready_next);
         pe->out_used |= (uint8_t)(1U << t->out);
@@ -388,21 +425,50 @@ PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
     for (int i = 0; i < 3; i++)
         t->at[i] = (uint16_t)(t->at[i] + t->step[i]);
     t->left--;
-    pe->turn = 1;
+    took_turn(pe, t);
     r->stats.elements++;
     mesh_did(r);
     return true;
 }
 
-static void stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+/* Each form with a code of its own. */
+PART bool stream_any(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
 {
-    bool busy = stream_element(r, pe, t);
+    switch (pe->stream) {
+    case STREAMS | TAKES | SENDS | ADDS:
+        return stream_element(r, pe, t, STREAMS | TAKES | SENDS | ADDS);
+    case STREAMS | TAKES | ADDS:
+        return stream_element(r, pe, t, STREAMS | TAKES | ADDS);
+    case STREAMS | TAKES:
+        return stream_element(r, pe, t, STREAMS | TAKES);
+    case STREAMS | SENDS:
+        return stream_element(r, pe, t, STREAMS | SENDS);
+    default:
+        return stream_element(r, pe, t, pe->stream);
+    }
+}
+
+/* The rest of the cycle when several output queues hold something, or the PE may sleep. */
+__attribute__((noinline)) static enum wsc_err stream_rest(struct mesh_region *r, struct mesh_pe *pe,
+                                                          bool busy)
+{
     if (pe->out_used && ramp_cycle(r, pe)) busy = true;
-    pe->hears = (uint8_t)(t->in == MESH_NONE ? 0 : 1U << t->in);
-    if (busy)
+    if (busy) {
         mesh_visit_pe(r->next, pe - r->pe);
-    else if (pe->in_used)
-        await_wavelets(r, pe);
+        return WSC_OK;
+    }
+    if (pe->in_used) await_wavelets(r, pe);
+    return pe->streams && !pe->bulk_since ? sleep_until(r, pe) : WSC_OK;
+}
+
+PART enum wsc_err stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
+{
+    bool busy = stream_any(r, pe, t);
+    const unsigned used = pe->out_used;
+    if (used & (used - 1U) || !busy) return stream_rest(r, pe, busy);
+    if (used) (void)send_first(r, pe, __builtin_ctz(used));
+    mesh_visit_pe(r->next, pe - r->pe);
+    return WSC_OK;
 }
 
 /* ---- a cycle -------------------------------------------------------------------------------- */
@@ -413,14 +479,15 @@ static void stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread
 __attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     bool busy = false;
-    mesh_see_turn(pe);
+    mesh_see_turn(r, pe);
     if (pe->bulk_since) settle(r, pe);
     if (!(pe->threads & 1U)) TRY(mesh_main_cycle(r, pe, &busy));
     if (pe->threads && datapath_cycle(r, pe)) busy = true;
     if (r->stray) return mesh_trigger_stray(r, pe);
     if (pe->out_used && ramp_cycle(r, pe)) busy = true;
     pe->hears = hears(r, pe);
-    mesh_see_cycle(pe);
+    set_stream(r, pe);
+    mesh_see_cycle(r, pe);
     if (busy) {
         mesh_visit_pe(r->next, pe - r->pe);
         return WSC_OK;
@@ -432,7 +499,8 @@ __attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, s
 enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at)
 {
     struct mesh_pe *pe = &r->pe[at];
-    if (!only_streams(r, pe, &r->main[at])) return any_cycle(r, pe);
-    stream(r, pe, &r->main[at]);
-    return WSC_OK;
+    struct mesh_thread *t = &r->main[at];
+    if (!pe->stream || (pe->streams && t->ready_at <= r->now)) return any_cycle(r, pe);
+    if (pe->streams) t = mesh_thread_at(r, at, pe->streams);
+    return t->left > 1 ? stream(r, pe, t) : any_cycle(r, pe);
 }

@@ -32,7 +32,9 @@ static enum wsc_err new_blocks(struct mesh_region *r)
     r->n_blocks = ((r->n_pes - 1) >> shift) + 1;
     r->south = (r->n_pes - r->m->config.w) >> shift;
     for (int i = 0; i < MESH_AHEAD; i++)
-        TRY_NEW(r->active[i].word, WSC_MEM_MESH, r->n_words);
+        TRY_NEW(r->active[i].routers, WSC_MEM_MESH, 2 * r->n_words);
+    for (int i = 0; i < MESH_AHEAD; i++)
+        r->active[i].pes = r->active[i].routers + r->n_words;
     TRY_NEW(r->visit, WSC_MEM_MESH, (1LL << shift) + MESH_FETCH_AHEAD);
     return WSC_OK;
 }
@@ -103,9 +105,8 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->wheel[i].timer);
     for (int i = 0; i < 4; i++)
         wsc_free(r->mail[i / 2][i % 2].word);
-    for (int i = 0; i < MESH_AHEAD; i++) {
-        wsc_free(r->active[i].word);
-    }
+    for (int i = 0; i < MESH_AHEAD; i++)
+        wsc_free(r->active[i].routers);
     free_micro(r);
     wsc_free(r->visit);
     wsc_free(r->source);
@@ -125,8 +126,8 @@ void mesh_regions_fini(struct mesh *m)
 void mesh_active_clear(struct mesh_region *r, int k)
 {
     const struct mesh_active *a = &r->active[k];
-    if (!a->word) return; /* of another process */
-    memset(a->word, 0, (size_t)r->n_words * sizeof *a->word);
+    if (!a->routers) return; /* of another process */
+    memset(a->routers, 0, 2 * (size_t)r->n_words * sizeof *a->routers);
 }
 
 void mesh_regions_stats(const struct mesh *m, struct mesh_stats *stats)

@@ -29,18 +29,18 @@ void mesh_take_mail(struct mesh_region *r, int64_t now);
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
 
 /* Router or PE @p at of the region has something to do in the cycle of the list @p a. */
-static inline void mesh_visit_router(struct mesh_active *a, int64_t at)
+static inline void mesh_visit_router(struct mesh_active a, int64_t at)
 {
-    a->word[at >> 6].routers |= 1ULL << (at & 63);
+    a.routers[at >> 6] |= 1ULL << (at & 63);
 }
-static inline void mesh_visit_pe(struct mesh_active *a, int64_t at)
+static inline void mesh_visit_pe(struct mesh_active a, int64_t at)
 {
-    a->word[at >> 6].pes |= 1ULL << (at & 63);
+    a.pes[at >> 6] |= 1ULL << (at & 63);
 }
 /* The list of visits of a cycle; MESH_AHEAD of them are used in turn. */
-static inline struct mesh_active *mesh_active_in(struct mesh_region *r, int64_t cycle)
+static inline struct mesh_active mesh_active_in(const struct mesh_region *r, int64_t cycle)
 {
-    return &r->active[(uint64_t)cycle % MESH_AHEAD];
+    return r->active[(uint64_t)cycle % MESH_AHEAD];
 }
 /* Does this process run the PE? */
 static inline bool mesh_is_own(const struct mesh_pe *pe)
@@ -63,10 +63,10 @@ static inline struct mesh_thread *mesh_thread_of(const struct mesh_region *r,
 }
 enum wsc_err mesh_thread_block(struct mesh_region *r, int64_t at, int thread);
 /* Before an operation begins on a thread: microthreads are made as they are used. */
-static inline enum wsc_err mesh_thread_make(struct mesh_region *r, const struct mesh_pe *pe,
-                                            int thread)
+static inline enum wsc_err mesh_thread_make(struct mesh_region *r, struct mesh_pe *pe, int thread)
 {
     const int64_t at = pe - r->pe;
+    if (thread) pe->micro = (uint8_t)thread;
     if (!thread || r->micro[thread - 1][at / MESH_MICRO_BLOCK]) return WSC_OK;
     return mesh_thread_block(r, at, thread);
 }

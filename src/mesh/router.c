@@ -296,37 +296,13 @@ static inline bool turn_follows(const struct mesh_channel *ch, uint64_t gate, in
     return ch->extra >= 0 && n > 1 && ch->entry[(gate + 1) % MESH_FIFO] & MESH_CONTROL_BIT;
 }
 
-/* What leave() and pop() do, where a wavelet of data goes into queue @p q of the PE, into channel
- * @p to over side ch->way, or both. @p n: wavelets in the channel. */
-static inline void pass(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
-                        struct mesh_queue *q, struct mesh_channel *to, uint64_t gate, int n)
-{
-    struct mesh_router *router = &r->router[at];
-    const uint64_t data = (uint32_t)ch->entry[gate % MESH_FIFO];
-    const unsigned rx = mesh_gate_rx(gate);
-    if (q) {
-        struct mesh_pe *pe = &r->pe[at];
-        const unsigned queue = 1U << ch->queue;
-        mesh_queue_push(q, data | r->ready_down);
-        pe->in_used |= (uint8_t)queue;
-        if (pe->hears & queue) mesh_visit_pe(r->arrival, at);
-    }
-    if (to) {
-        mesh_channel_push(r, at + r->step[ch->way], to, data | r->ready_hop);
-        r->stats.wavelet_hops++;
-    }
-    gate = mesh_gate(r->now + 1, rx, rx, (unsigned)gate + 1);
-    atomic_store_explicit(&ch->gate, gate, memory_order_relaxed);
-    if (n == 1) router->waiting &= ~(1U << ch->colour);
-    if (n == MESH_FIFO) wake_sender(r, router, at, mesh_direction((int)rx));
-}
-
-/* Any wavelet, observed or not. */
-__attribute__((noinline)) static struct progress
-any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct progress so_far)
+/* One colour at one router: any wavelet, observed or not. */
+static struct progress channel_cycle(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
+                                     struct progress so_far)
 {
     struct passage p = {.r = r, .router = &r->router[at], .at = at, .used = so_far.used};
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
+    const bool more = mesh_channel_count(ch, gate) > 1;
     const uint64_t entry = ch->entry[gate % MESH_FIFO];
     int lost = 0;
     mesh_see_channel(r->m, r->now, r->first + at, ch);
@@ -335,7 +311,6 @@ any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct pr
     const enum outcome o = check_outputs(&p, ch, turns_here(entry) ? 0 : ch->tx, kept, &lost);
     if (o == LOST) return (struct progress){p.used, false, raise_lost(&p, ch, lost)};
     if (o == GOES) {
-        const bool more = mesh_channel_count(ch, gate) > 1;
         const enum wsc_err rc = leave(&p, ch, entry, kept);
         return (struct progress){p.used, so_far.again || more, rc};
     }
@@ -343,34 +318,100 @@ any_passes(struct mesh_region *r, int64_t at, struct mesh_channel *ch, struct pr
     return (struct progress){p.used, so_far.again || o == WAITS_FOR_LINK, WSC_OK};
 }
 
-/* One colour at one router. */
-static inline struct progress channel_cycle(struct mesh_region *r, int64_t at,
-                                            struct mesh_channel *ch, struct progress p)
+static inline struct mesh_channel *channel_at(const struct mesh_region *r,
+                                              const struct mesh_router *router, uint64_t set)
 {
+    const uint32_t below = (1U << (__builtin_ctzll(set) & 31)) - 1U;
+    return &r->channel[router->first + __builtin_popcount(router->colours & below)];
+}
+
+/* The colours of @p set, of those that choose first in the lower half, after those of @p p. */
+__attribute__((noinline)) static enum wsc_err rest_of_cycle(struct mesh_region *r, int64_t at,
+                                                            uint64_t set, struct progress p)
+{
+    for (; set; set &= set - 1) {
+        p = channel_cycle(r, at, channel_at(r, &r->router[at], set), p);
+        if (p.rc) return p.rc;
+    }
+    if (p.again) mesh_visit_router(r->next, at);
+    return WSC_OK;
+}
+
+/* mesh_channel_open() for a wavelet of this cycle. */
+static inline bool is_open(const struct mesh_region *r, const struct mesh_channel *to,
+                           unsigned side)
+{
+    const uint64_t gate = atomic_load_explicit(&to->gate, memory_order_relaxed);
+    const uint8_t n = (uint8_t)(atomic_load_explicit(&to->tail, memory_order_relaxed) - gate);
+    if (n < MESH_FIFO - 1 && gate >> 8 & gate >> 16 & side) return true;
+    return mesh_channel_open(to, r->now, side);
+}
+
+/* The sender of a channel that was full has room in the next cycle: wake_sender() inside the
+ * region, or false. */
+static inline bool wakes(struct mesh_region *r, const struct mesh_router *router, int64_t at,
+                         unsigned rx)
+{
+    const int d = mesh_direction((int)rx);
+    const int64_t sender = at + r->step[d];
+    if (d && router->neighbours >> d & 1U) {
+        if (!is_here(r, sender)) return false;
+        mesh_visit_router(r->next, sender);
+    } else if (!d) {
+        mesh_visit_pe(r->next, at);
+    }
+    return true;
+}
+
+/* Down the ramp into queue @p q of the PE, as to_ramp(). */
+static inline void pass_down(struct mesh_region *r, int64_t at, unsigned queue,
+                             struct mesh_queue *q, uint32_t data)
+{
+    struct mesh_pe *pe = &r->pe[at];
+    mesh_queue_push(q, data | r->ready_down);
+    pe->in_used |= (uint8_t)(1U << queue);
+    if ((unsigned)pe->hears >> queue & 1U) mesh_visit_pe(r->arrival, at);
+}
+
+/* What channel_cycle() does for data on a short way (mesh_channel_set_way()); false, and nothing is
+ * done, where it is something else. */
+static inline bool pass(struct mesh_region *r, int64_t at, struct mesh_router *router,
+                        struct mesh_channel *ch, struct progress *p)
+{
+    const uint64_t next = r->ready_next;
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
     const int n = mesh_channel_count(ch, gate);
     const uint64_t entry = ch->entry[gate % MESH_FIFO];
-    const unsigned way = ch->way, tx = ch->tx;
+    const unsigned way = ch->way, tx = ch->tx, rx = gate & 0xFF00;
     struct mesh_queue *q = NULL;
-    struct mesh_channel *to = NULL;
-    if (way == MESH_ANY_WAY || entry & MESH_CONTROL_BIT || tx & p.used || turn_follows(ch, gate, n))
-        return any_passes(r, at, ch, p);
-    if ((int64_t)(entry >> 32) > r->now) {
-        p.again = true;
-        return p;
+    if (way == MESH_ANY_WAY || tx & p->used || turn_follows(ch, gate, n)) return false;
+    if (entry >= next) {
+        if (entry & MESH_CONTROL_BIT) return false;
+        p->again = true; /* it is not ready */
+        return true;
     }
     if (tx & MESH_RAMP) {
         q = mesh_queue_of(&r->pe[at], ch->queue);
-        if (q->n == q->depth) return p;
+        if (q->n == q->depth) return true;
     }
     if (way) {
-        to = &r->channel[ch->to[way - 1]];
-        if (!mesh_channel_open(to, r->now, 1U << mesh_opposite[way])) return p;
+        struct mesh_channel *to = &r->channel[ch->to[way - 1]];
+        if (!is_open(r, to, 1U << mesh_opposite[way])) return true;
+        if (n == MESH_FIFO && !wakes(r, router, at, rx >> 8)) return false;
+        mesh_channel_push(r, at + r->step[way], to, (uint32_t)entry | r->ready_hop);
+        r->stats.wavelet_hops++;
+    } else if (n == MESH_FIFO && !wakes(r, router, at, rx >> 8)) {
+        return false;
     }
-    p.used |= tx;
-    p.again |= n > 1;
-    pass(r, at, ch, q, to, gate, n);
-    return p;
+    if (q) pass_down(r, at, ch->queue, q, (uint32_t)entry);
+    atomic_store_explicit(&ch->gate, next | rx << 8 | rx | ((gate + 1) & 255),
+                          memory_order_relaxed);
+    p->used |= tx;
+    if (n == 1)
+        router->waiting &= ~(1U << ch->colour);
+    else
+        p->again = true;
+    return true;
 }
 
 /* Colours take turns: the first one to choose changes every cycle. */
@@ -378,17 +419,11 @@ enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
 {
     struct mesh_router *router = &r->router[at];
     struct progress p = {0};
-    const uint32_t before = (1U << r->colour_turn) - 1U;
-    uint32_t set = router->waiting & ~before, rest = router->waiting & before;
-    for (; set | rest; set &= set - 1) {
-        if (!set) {
-            set = rest;
-            rest = 0;
-        }
-        const int slot = __builtin_popcount(router->colours & ((set & -set) - 1U));
-        p = channel_cycle(r, at, &r->channel[router->first + slot], p);
-        if (p.rc) return p.rc;
-    }
+    const uint64_t before = (1U << r->colour_turn) - 1U;
+    uint64_t set = (router->waiting & ~before) | (router->waiting & before) << 32;
+    for (; set; set &= set - 1)
+        if (!pass(r, at, router, channel_at(r, router, set), &p))
+            return rest_of_cycle(r, at, set, p);
     if (p.again) mesh_visit_router(r->next, at);
     return WSC_OK;
 }

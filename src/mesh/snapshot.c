@@ -391,7 +391,7 @@ static void set_clock(struct mesh *m, int64_t now)
 {
     for (int i = 0; i < m->n_regions; i++) {
         struct mesh_region *r = &m->region[i];
-        for (int k = 0; k < MESH_AHEAD && r->active[k].word; k++)
+        for (int k = 0; k < MESH_AHEAD && r->active[k].routers; k++)
             mesh_active_clear(r, k);
         r->now = now;
     }

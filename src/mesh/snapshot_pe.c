@@ -96,9 +96,9 @@ static void visit_state(struct mesh_stream *s, struct mesh_region *r, int64_t at
     uint32_t waiting = r->router[at].waiting | (mail & ((1U << MESH_COLOURS) - 1U));
     uint8_t visits = mail ? 1 : 0;
     for (int k = 0; k < VISITS && !mesh_stream_reads(s); k++) {
-        const struct mesh_active_word *w = &mesh_active_in(r, r->now + 1 + k)->word[at >> 6];
-        visits |= (uint8_t)(is_marked(w->routers, at) << k);
-        visits |= (uint8_t)(is_marked(w->pes, at) << (VISITS + k));
+        const struct mesh_active active = mesh_active_in(r, r->now + 1 + k);
+        visits |= (uint8_t)(is_marked(active.routers[at >> 6], at) << k);
+        visits |= (uint8_t)(is_marked(active.pes[at >> 6], at) << (VISITS + k));
     }
     MESH_STREAM(s, waiting);
     MESH_STREAM(s, visits);
@@ -106,7 +106,7 @@ static void visit_state(struct mesh_stream *s, struct mesh_region *r, int64_t at
     (void)mesh_stream_holds(s, !(waiting & ~r->router[at].colours));
     r->router[at].waiting = waiting & r->router[at].colours;
     for (int k = 0; k < VISITS; k++) {
-        struct mesh_active *active = mesh_active_in(r, r->now + 1 + k);
+        const struct mesh_active active = mesh_active_in(r, r->now + 1 + k);
         if (visits >> k & 1) mesh_visit_router(active, at);
         if (visits >> (VISITS + k) & 1) mesh_visit_pe(active, at);
     }

@@ -83,7 +83,7 @@ static enum wsc_err pick_task(struct mesh_region *r, struct mesh_pe *pe, struct 
 static enum wsc_err run_task(struct mesh_region *r, struct mesh_pe *pe, const struct choice *c)
 {
     uint32_t data = 0;
-    mesh_see_task(pe, c->id, c->queue);
+    mesh_see_task(r, pe, c->id, c->queue);
     if (c->queue >= 0) {
         mesh_trigger_stop(r, pe, c->queue);
         data = mesh_take_wavelet(r, pe, c->queue);
@@ -107,18 +107,18 @@ static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
     if (t->kind <= MESH_THREADS) {
         *waits = (unsigned)pe->threads >> t->kind & 1U;
         if (*waits) return WSC_OK;
-        mesh_see_join(pe, t->kind);
+        mesh_see_join(r, pe, t->kind);
         return mesh_thread_begin(r, pe, t);
     }
     switch ((enum mesh_todo_kind)t->kind) {
     case MESH_TODO_WAIT:
         pe->waits_until = (uint32_t)(r->now + t->left);
         if (r->last < pe->waits_until) r->last = pe->waits_until;
-        mesh_see_wait(pe);
+        mesh_see_wait(r, pe);
         break;
     case MESH_TODO_JOIN:
         *waits = (unsigned)pe->threads >> t->left & 1U;
-        if (!*waits) mesh_see_join(pe, (int)t->left);
+        if (!*waits) mesh_see_join(r, pe, (int)t->left);
         break;
     case MESH_TODO_ACTIVATE:
         pe->activated |= task;
@@ -138,7 +138,7 @@ static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
     case MESH_TODO_ARM:
         *waits = (unsigned)pe->threads >> t->left & 1U;
         if (*waits) return WSC_OK;
-        mesh_see_join(pe, (int)t->left);
+        mesh_see_join(r, pe, (int)t->left);
         return mesh_trigger_begin(r, pe, t);
     }
     return WSC_OK;

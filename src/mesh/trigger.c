@@ -130,7 +130,7 @@ enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
     t->flags |= MESH_TRIGGERED | MESH_FABRIC;
     t->ready_at = (uint32_t)r->now;
     pe->threads |= (uint16_t)(1U << t->kind);
-    mesh_see_op(pe, t);
+    mesh_see_op(r, pe, t);
     t->ready_at = a->ready_at;
     return WSC_OK;
 }
@@ -178,7 +178,7 @@ static bool vector_of(struct mesh_armed *a, uint32_t *word, uint32_t *vector)
 bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
 {
     struct mesh_armed *a = pe->armed;
-    mesh_see_arrival(pe, t->kind);
+    mesh_see_arrival(r, pe, t->kind);
     uint32_t word = mesh_take_wavelet(r, pe, t->in), vector;
     mesh_did(r);
     if (!vector_of(a, &word, &vector)) return false;

@@ -43,64 +43,67 @@ static inline void mesh_see_enters(struct mesh *m, int64_t now, const struct mes
     if (m->watch) mesh_watch_enters(m, now, s, to);
 }
 /* The first wavelet of an output queue goes up the ramp, before it is put into the channel. */
-static inline void mesh_see_up(struct mesh_pe *pe, int queue, const struct mesh_channel *to)
+static inline void mesh_see_up(const struct mesh_region *r, struct mesh_pe *pe, int queue,
+                               const struct mesh_channel *to)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_up(pe, queue, to);
+    if (r->m->watch) mesh_watch_up(pe, queue, to);
 }
 /* A task begins: local task @p id, or that of the first wavelet of @p queue, which is still there.
  */
-static inline void mesh_see_task(struct mesh_pe *pe, int id, int queue)
+static inline void mesh_see_task(const struct mesh_region *r, struct mesh_pe *pe, int id, int queue)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_task(pe, id, queue);
+    if (r->m->watch) mesh_watch_task(pe, id, queue);
 }
 /* Scalar code runs until pe->waits_until. */
-static inline void mesh_see_wait(struct mesh_pe *pe)
+static inline void mesh_see_wait(const struct mesh_region *r, struct mesh_pe *pe)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_wait(pe);
+    if (r->m->watch) mesh_watch_wait(pe);
 }
 /* The task continues: @p thread is free. */
-static inline void mesh_see_join(struct mesh_pe *pe, int thread)
+static inline void mesh_see_join(const struct mesh_region *r, struct mesh_pe *pe, int thread)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_join(pe, thread);
+    if (r->m->watch) mesh_watch_join(pe, thread);
 }
 /* An operation has begun on its thread. */
-static inline void mesh_see_op(struct mesh_pe *pe, const struct mesh_thread *op)
+static inline void mesh_see_op(const struct mesh_region *r, struct mesh_pe *pe,
+                               const struct mesh_thread *op)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_op(pe, op);
+    if (r->m->watch) mesh_watch_op(pe, op);
 }
 /* An element of an operation with a fabric operand is about to be carried out. */
-static inline void mesh_see_element(struct mesh_pe *pe, int thread)
+static inline void mesh_see_element(const struct mesh_region *r, struct mesh_pe *pe, int thread)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_element(pe, thread);
+    if (r->m->watch) mesh_watch_element(pe, thread);
 }
 /* The first wavelet of its queue is about to start a multiply-add of @p thread. */
-static inline void mesh_see_arrival(struct mesh_pe *pe, int thread)
+static inline void mesh_see_arrival(const struct mesh_region *r, struct mesh_pe *pe, int thread)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_arrival(pe, thread);
+    if (r->m->watch) mesh_watch_arrival(pe, thread);
 }
 /* It could be, but others have the datapath. */
-static inline void mesh_see_crowded(struct mesh_pe *pe, int thread)
+static inline void mesh_see_crowded(const struct mesh_region *r, struct mesh_pe *pe, int thread)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_crowded(pe, thread);
+    if (r->m->watch) mesh_watch_crowded(pe, thread);
 }
 /* A part of a memory operation is carried out. */
-static inline void mesh_see_memory(struct mesh_pe *pe, int thread)
+static inline void mesh_see_memory(const struct mesh_region *r, struct mesh_pe *pe, int thread)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_memory(pe, thread);
+    if (r->m->watch) mesh_watch_memory(pe, thread);
 }
 /* The operation on @p thread has ended in this cycle. */
-static inline void mesh_see_op_end(struct mesh_pe *pe, int thread, int64_t end)
+static inline void mesh_see_op_end(const struct mesh_region *r, struct mesh_pe *pe, int thread,
+                                   int64_t end)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_op_end(pe, thread, end);
+    if (r->m->watch) mesh_watch_op_end(pe, thread, end);
 }
 /* A PE is visited in this cycle; nothing of it has changed yet. */
-static inline void mesh_see_turn(struct mesh_pe *pe)
+static inline void mesh_see_turn(const struct mesh_region *r, struct mesh_pe *pe)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_turn(pe);
+    if (r->m->watch) mesh_watch_turn(pe);
 }
 /* Its turn in this cycle is over, whether it sleeps now or not. */
-static inline void mesh_see_cycle(struct mesh_pe *pe)
+static inline void mesh_see_cycle(const struct mesh_region *r, struct mesh_pe *pe)
 {
-    if (watch_mesh(pe)->watch) mesh_watch_cycle(pe);
+    if (r->m->watch) mesh_watch_cycle(pe);
 }
 #endif

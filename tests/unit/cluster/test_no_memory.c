@@ -118,7 +118,8 @@ TEST(no_memory, what_is_created_in_part_is_freed)
     T_OK(cluster_create(&s.cluster, s.comm, &s.config.params, &s.config.cluster, true, &hooks));
     CU_ASSERT(fail_each(&s, try_memoryx) > 20);
     T_EQ(fail_each(&s, try_swarmx), 1);
-    T_EQ(fail_each(&s, try_wafer), 2);
+    T_EQ(fail_each(&s, try_wafer), 1);
+    T_EQ(fail_each(&s, try_prices), 2);
     T_EQ(fail_each(&s, try_window), 2);
     CU_ASSERT(fail_each(&s, try_topology) >= 4);
     cluster_destroy(&s.cluster);
