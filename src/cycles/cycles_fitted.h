@@ -49,6 +49,8 @@
     XX(fullest, 0.8, "fullest sqrt(2 ln cols / outputs), on the mesh", "phi")                      \
     XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "ends")         \
     XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh", "ends")   \
+    XX(round_share, 0.25, "round_share (setup_copy - 1 - t / 2), rounding on WSE-3, on the mesh",    \
+       "ends")                                                                                     \
     XX(turn_rounded, 12, "more of it in 16 bits, on the mesh", "ends")                             \
     XX(ends_vary, 0.2, "ends_vary deviations, loads that hold ends up, on the mesh", "ends")       \
     XX(either, 1.5, "either s, where loads or ends decide, on the mesh", "ends")                   \

@@ -55,20 +55,42 @@ static double turn_waits(const struct cycles_layout *l, const struct turns *turn
     return (turns->n - 1 - hidden) * fmax(0, turns->chain - ahead);
 }
 
-/** Cycles of the sums alone on the mesh: the column where an output ends is the first one to pass
- * on those of the next, so that ends follow each other after a vector and a relay.  In 16 bits it
- *  rounds the output meanwhile, two cycles an element beside the sums that pass, and every second
- *  output waits for that.  The first end of a turn waits for the far end of the row. */
-static double product_ends(const struct cycles_layout *l, const struct turns *turns, double n_out)
+/** What the column of an output waits before it passes on the sums of the next one: for the start of
+ *  the operation, and in 16 bits, where others follow, for the rounding of its output.  On WSE-2 that
+ *  takes two cycles an element beside the sums that pass, and every second output waits for it; on
+ *  WSE-3, which rounds four a cycle, only for what the sums do not hide of its set-up. */
+static double end_pause(const struct cycles_layout *l, const struct turns *turns)
 {
     const struct cycles_fit *fit = &cycles_fit;
+    const double next = fmax(fit->next_end, l->setup_fabric);
+    const bool wse2 = !(l->setup_fabric > 0);
+    if (!(l->value < 1)) return next;
+    if (turns->ends <= 2) return wse2 ? fmax(2 * next, l->t / 2 - l->relay) : next;
+    if (wse2) return (l->t / 2 + l->setup_copy - 1) / 2;
+    return next + fmax(0, fit->round_share * (l->setup_copy - 1 - l->t / 2));
+}
+
+/** What a turn takes beside its outputs: the first end waits for the far end of the row, where the
+ *  turn before ended.  The sums of two columns wait for nobody. */
+static double turn_start(const struct cycles_layout *l, const struct turns *turns)
+{
+    const struct cycles_fit *fit = &cycles_fit;
+    const bool rounds = l->value < 1 && !(l->setup_fabric > 0);
+    if (turns->ends <= 2) return 0;
+    const double way =
+        rounds ? (turns->ends - 3) * l->relay : (turns->ends - 2) * (l->relay + fit->next_end);
+    const double vector = (turns->ends - 1) * l->relay + l->t - fit->turn_short;
+    return fmax(way, vector - (rounds ? fit->turn_rounded : 0));
+}
+
+/** Cycles of the sums alone on the mesh: the column where an output ends is the first one to pass
+ *  on those of the next, so that ends follow each other after a vector and a relay. */
+static double product_ends(const struct cycles_layout *l, const struct turns *turns, double n_out)
+{
     if (l->cols < 2) return 0;
-    const bool half = l->value < 1;
-    const double rounds = (l->t / 2 + l->setup_copy - 1) / 2;
-    const double end = l->t + l->relay + (half ? rounds : fit->next_end);
-    const double turn =
-        (turns->ends - 1) * l->relay + l->t - fit->turn_short - (half ? fit->turn_rounded : 0);
-    return n_out * end + turns->n * turn + l->rows * l->hop;
+    const double last = l->value < 1 ? cycles_convert(l, l->t) : 0;
+    return n_out * (l->t + l->relay + end_pause(l, turns)) + turns->n * turn_start(l, turns) +
+           last + l->rows * l->hop;
 }
 
 /** A product as the programs of the mesh compute it by arriving data: loads of the columns or the
