@@ -324,13 +324,28 @@ static double shared_rows(const struct cycles_layout *l, double rows)
 
 /* A row that several tokens of a PE take goes through memory, and all of the column waits. */
 
+/** Starts of an operation on the fabric, two for each row that a PE takes, as far as they add up:
+ *  the rows of the table come one after the other and each passes PE after PE, so that the last one
+ *  is late by the most starts that follow each other in both orders.  For n tokens that are drawn
+ *  evenly over the PEs of a column that is the longest non-decreasing subsequence of a random word:
+ *  n / rows + 2 sqrt(n) - 1.77 n^(1/6) in the mean (Tracy and Widom 2001, arXiv math/9904042), with
+ *  fewer PEs than the cube root of n the largest eigenvalue of a Gaussian matrix of their number. */
+static double starts_in_turn(const struct cycles_layout *l)
+{
+    const double mean_tracy_widom = -1.7711, n = l->seqs * l->tokens;
+    const double fewer = fmax(pow(l->rows, -2.0 / 3), pow(n, -1.0 / 3));
+    if (n < 1 || !(l->setup_fabric > 0)) return 0;
+    return 2 * l->setup_fabric *
+           fmin(n, n / l->rows + sqrt(n) * fmax(0, 2 + mean_tracy_widom * fewer));
+}
+
 /** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
 double cycles_gather(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
     return cycles_vectors_in(l, rows * k) +
            shared_rows(l, rows) * (cycles_fit.take + cycles_fit.row_word * k) +
-           2 * l->t * l->setup_fabric;
+           starts_in_turn(l);
 }
 
 /** Every row is a sum over y, to which a PE adds those of its tokens. */
@@ -339,5 +354,5 @@ double cycles_scatter(const struct cycles_layout *l, double rows)
     const double k = l->hidden.k;
     return cycles_vectors_out(l, rows * k) +
            shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) +
-           2 * l->t * l->setup_fabric;
+           starts_in_turn(l);
 }
