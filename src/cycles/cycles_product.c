@@ -55,10 +55,10 @@ static double turn_waits(const struct cycles_layout *l, const struct turns *turn
     return (turns->n - 1 - hidden) * fmax(0, turns->chain - ahead);
 }
 
-/** What the column of an output waits before it passes on the sums of the next one: for the start of
- *  the operation, and in 16 bits, where others follow, for the rounding of its output.  On WSE-2 that
- *  takes two cycles an element beside the sums that pass, and every second output waits for it; on
- *  WSE-3, which rounds four a cycle, only for what the sums do not hide of its set-up. */
+/** What the column of an output waits before it passes on the sums of the next one: for the start
+ * of the operation, and in 16 bits, where others follow, for the rounding of its output.  On WSE-2
+ * that takes two cycles an element beside the sums that pass, and every second output waits for it;
+ * on WSE-3, which rounds four a cycle, only for what the sums do not hide of its set-up. */
 static double end_pause(const struct cycles_layout *l, const struct turns *turns)
 {
     const struct cycles_fit *fit = &cycles_fit;
@@ -93,6 +93,19 @@ static double product_ends(const struct cycles_layout *l, const struct turns *tu
            last + l->rows * l->hop;
 }
 
+/** What weights add to the sums where each is one AXPY of one cycle: they come one a cycle and
+ * leave the datapath no slot, so that sums pass in turn with them; less so where a column has many,
+ * which the others work on meanwhile.  A non-zero of 32 bits, whose place is a wavelet of its own,
+ * leaves every second slot. */
+static double crowded_ends(const struct cycles_layout *l, const struct turns *turns,
+                           const struct cycles_loads *loads, double density)
+{
+    const double n = density * loads->n;
+    if (loads->one > 1 || n < 1 || (density < 1 && !(l->value < 1))) return 0;
+    const double hidden = fmin(1, n / (cycles_fit.crowd_cols * l->cols));
+    return loads->outputs * n - hidden * product_ends(l, turns, loads->outputs);
+}
+
 /** A product as the programs of the mesh compute it by arriving data: loads of the columns or the
  *  sums decide. */
 static double product_on_mesh(const struct cycles_layout *l, const struct cycles_loads *loads,
@@ -106,7 +119,8 @@ static double product_on_mesh(const struct cycles_layout *l, const struct cycles
     const double once = turns.chain + turn_waits(l, &turns, fmax(item, least)) +
                         ceil(l->t / l->add) + l->rows * l->hop;
     const double ends = fmax(product_ends(l, &turns, n_out), n_out * loads->least) +
-                        n_out * cycles_fit.ends_vary * load.deviation;
+                        n_out * cycles_fit.ends_vary * load.deviation +
+                        crowded_ends(l, &turns, loads, density);
     return fmin(cycles_at_least(n_out * item + once, cycles_fit.either * n_out * load.spread, ends),
                 fmax(n_out * load.all + once, ends));
 }

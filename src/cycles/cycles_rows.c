@@ -329,7 +329,8 @@ static double shared_rows(const struct cycles_layout *l, double rows)
  *  is late by the most starts that follow each other in both orders.  For n tokens that are drawn
  *  evenly over the PEs of a column that is the longest non-decreasing subsequence of a random word:
  *  n / rows + 2 sqrt(n) - 1.77 n^(1/6) in the mean (Tracy and Widom 2001, arXiv math/9904042), with
- *  fewer PEs than the cube root of n the largest eigenvalue of a Gaussian matrix of their number. */
+ *  fewer PEs than the cube root of n the largest eigenvalue of a Gaussian matrix of their number.
+ */
 static double starts_in_turn(const struct cycles_layout *l)
 {
     const double mean_tracy_widom = -1.7711, n = l->seqs * l->tokens;
@@ -339,13 +340,20 @@ static double starts_in_turn(const struct cycles_layout *l)
            fmin(n, n / l->rows + sqrt(n) * fmax(0, 2 + mean_tracy_widom * fewer));
 }
 
+/** Cycles of those starts that queues absorb on the way down, where the tokens of a PE are few. */
+static double queued_rows(const struct cycles_layout *l)
+{
+    if (l->t < 1 || !(l->setup_fabric > 0)) return 0;
+    return cycles_fit.queued * l->rows * fmin(1, 2 / l->t);
+}
+
 /** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
 double cycles_gather(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
     return cycles_vectors_in(l, rows * k) +
            shared_rows(l, rows) * (cycles_fit.take + cycles_fit.row_word * k) +
-           starts_in_turn(l);
+           fmax(0, starts_in_turn(l) - queued_rows(l));
 }
 
 /** Every row is a sum over y, to which a PE adds those of its tokens. */
@@ -353,6 +361,5 @@ double cycles_scatter(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
     return cycles_vectors_out(l, rows * k) +
-           shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) +
-           starts_in_turn(l);
+           shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) + starts_in_turn(l);
 }
