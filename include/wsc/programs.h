@@ -214,7 +214,7 @@ bool programs_point_scheduled(const struct programs_point *point);
  *  model's format; sums, scores, logits and gradients of weights 32 bits.  Called like struct host,
  *  through <wsc/kernels.h>. */
 struct programs_model;
-/** WSC_CONFIG, naming the key, when @p model is no decoder, has adapters, weights by distance
+/** WSC_CONFIG, naming the key, when @p model is no decoder, has adapters, relative positions
  *  or more than 16 networks a token: the mesh has no programs for these.  programs_model_create()
  *  calls it first. */
 enum wsc_err programs_model_check(const struct model *model) WSC_CHECKED;
@@ -278,7 +278,7 @@ struct programs_row {
  * 30 takes 20 for a mask.  The ten rounds of Philox (<wsc/rng.h>) would be more in 16-bit integer
  *  code.  The analytical model has no term for dropout. */
 enum { PROGRAMS_RANDOM_CYCLES = 20 };
-enum { PROGRAMS_ROWS = 23 }; /**< kinds of operations that a model books */
+enum { PROGRAMS_ROWS = 25 }; /**< kinds of operations that a model books */
 /** Simulated cycles by kind of operation, PROGRAMS_ROWS rows; borrowed. */
 const struct programs_row *programs_model_rows(const struct programs_model *k);
 /** Name of row @p i, and its pass. */

@@ -5,6 +5,7 @@
 #include "program_branch.h"
 #include "program_chain.h"
 #include "program_choice.h"
+#include "program_distance.h"
 #include "program_grid.h"
 #include "program_loss.h"
 #include "program_parts.h"
@@ -117,6 +118,7 @@ static enum wsc_err reserve_once(struct programs_model *k)
         TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                    "statistics of a norm", &k->stats_embed));
     }
+    if (m->buckets) TRY(programs_reserve_distances(k));
     if (m->zoo.final_logit_softcapping > 0)
         TRY(programs_reserve_sums(g, &k->capped, &k->vocab, "capped logits"));
     if (!m->rotary_dim) return WSC_OK;
@@ -218,7 +220,7 @@ static enum wsc_err allocate_heads(struct programs_model *k)
     k->n_shared = (int64_t)k->heads.n * larger((int)m->C, 3);
     if (m->kv_heads < m->H || model_norms_heads(m))
         TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
-    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return WSC_OK;
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI || m->slopes) return WSC_OK;
     TRY_NEW(k->slope, WSC_MEM_KERNELS, m->H);
     for (int64_t h = 0; h < m->H; h++)
         k->slope[h] = model_alibi_slope(m, h);
@@ -377,6 +379,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->filter);
     programs_features_fini(&k->vocab);
     programs_experts_fini(k);
+    programs_distances_fini(k);
     void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
                            k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
                            k->leaf_grads, k->slope,    k->shared,        k->wide};

@@ -5,6 +5,7 @@
  * program_experts.c. */
 #include "program_parts.h"
 #include "program_branch.h"
+#include "program_distance.h"
 #include "program_embedding.h"
 #include "program_experts.h"
 #include "program_grid.h"
@@ -55,6 +56,7 @@ static enum wsc_err embed(struct programs_model *k)
 {
     const struct programs_tile *x = k->model->zoo.embedding_layer_norm ? &k->raw : programs_x(k, 0);
     TRY(programs_write_angles(k));
+    TRY(programs_take_distances(k));
     for (int i = 0; i < 2; i++) {
         const struct programs_table t = table_of(k, i, x);
         if (k->offset[tables[i]] < 0) continue;
@@ -99,7 +101,7 @@ static enum wsc_err embed_backward(struct programs_model *k)
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }
-    return WSC_OK;
+    return programs_give_distances(k);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */

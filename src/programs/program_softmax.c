@@ -110,11 +110,22 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
     programs_op(s, shape, MESH_FMULS, scores, scores, programs_number(p->scale / cap));
     if (how->cap > 0)
         programs_cap(g, s, shape, scores, programs_view(PROGRAMS_VIEW_SCORES, how->capped), cap);
-    if (how->slope)
+    if (how->slope || how->learned.kind == PROGRAMS_SLOPES)
         programs_op(s, shape, MESH_FADDS, scores, scores,
                     (struct programs_view){.kind = PROGRAMS_VIEW_SLOPE});
     if (how->window || how->span)
         programs_op(s, PROGRAMS_SHAPE_HIDDEN, MESH_FMOVS, scores, programs_number(-INFINITY), none);
+}
+
+/* The gradient @p d of a capped score is that of what was added to it: of a slope times the position
+ * of the key, since the sum over the keys of a query is 0. */
+static void sum_learned(struct programs_script *s, const struct programs_by_distance *learned,
+                        struct programs_view d)
+{
+    const struct programs_view sums = programs_view(PROGRAMS_VIEW_OF_HEADS, learned->sums);
+    if (learned->kind == PROGRAMS_SLOPES)
+        programs_mac(s, PROGRAMS_SHAPE_SCORES, sums, sums, d,
+                     (struct programs_view){.kind = PROGRAMS_VIEW_KEY});
 }
 
 /* Each row to 16 bits and back, through the vector of sums, which is not in use yet. */
@@ -170,6 +181,7 @@ static enum wsc_err run_probabilities_backward(struct programs_grid *g,
     programs_row_sum(&s, MESH_FADDS, sum, p->f->heads_per_pe);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, y, y, sum);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FSUBS, d, d, y);
+    sum_learned(&s, &p->shaping->learned, d);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, d, d, programs_number(p->scale));
     if (p->shaping->cap > 0)
         programs_cap_backward(&s, PROGRAMS_SHAPE_SCORES, d,

@@ -38,13 +38,15 @@
     XX(LOSS, "loss", "forward")                                                                    \
     XX(LOSS_BACKWARD, "loss", "backward")                                                          \
     XX(DROPOUT, "dropout", "forward")                                                              \
-    XX(DROPOUT_BACKWARD, "dropout", "backward")
+    XX(DROPOUT_BACKWARD, "dropout", "backward")                                                    \
+    XX(DISTANCES, "weights by distance", "forward")                                                \
+    XX(DISTANCES_BACKWARD, "weights by distance", "backward")
 enum programs_row_kind {
 #define XX(kind, name, pass) PROGRAMS_ROW_##kind,
     PROGRAMS_ROW_MAP(XX)
 #undef XX
 };
-_Static_assert(PROGRAMS_ROW_DROPOUT_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+_Static_assert(PROGRAMS_ROW_DISTANCES_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
 
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
@@ -79,6 +81,15 @@ struct programs_experts {
     struct programs_span span, leaf; /* of the network at hand, of a leaf in it */
     float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
     struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
+};
+
+/** Weights by distance that train; unused otherwise.  Every column of a head has those of the head:
+ *  they come in with the embeddings and stay on the PEs, as the sums of their gradients do. */
+struct programs_distances {
+    struct programs_features f; /* a weight for each head of a PE */
+    int weights;                /* address */
+    int sums;                   /* address: gradients, f.slots words for each leaf of a lane */
+    float *edge;                /* owned (lanes, f.n): what comes in, what leaves */
 };
 
 /** Tiles that exist once per layer in training, once otherwise. */
@@ -137,6 +148,7 @@ struct programs_model {
     float *wanted_logits, *all_logits; /* owned; made on first use */
     bool any_wanted;
     struct programs_experts experts;
+    struct programs_distances distances;
     /* the stage at hand */
     const struct model_stage *stage;
     const float *elements; /* of its vector */

@@ -7,6 +7,7 @@
 #include "program_grid.h"
 #include "program_resources.h"
 #include "program_scores.h"
+#include "program_weight_grad.h"
 
 #include <wsc/check.h>
 #include <wsc/cycles_ops.h>
@@ -26,6 +27,7 @@ struct extent {
     int head;     /* scores: of the model */
     int heads;    /* of the PE, where rows are those of one of them; else 0 */
     int samples;  /* where columns are those of one of them; else 0 */
+    float number; /* scores: of the row, as a step wants it */
 };
 
 /* Queries that see the key of the row of scores at hand. */
@@ -172,7 +174,10 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
     case PROGRAMS_VIEW_SAMPLES:
         break;
     case PROGRAMS_VIEW_SLOPE:
-        return mesh_float(s->shaping->slope[e->head] * (float)g->key_token[e->key]);
+    case PROGRAMS_VIEW_KEY:
+        return mesh_float(e->number);
+    case PROGRAMS_VIEW_OF_HEADS:
+        return mesh_mem_strided(v->address + 4 * head, e->cols, 0);
     case PROGRAMS_VIEW_TILE:
     case PROGRAMS_VIEW_HEADS:
         return programs_matrix(tile, e->rows, e->cols, step * pitch);
@@ -207,18 +212,40 @@ static enum mesh_code code_of(const struct programs_step *step)
     return MESH_FADDHS;
 }
 
+/* The number that a step on a row of scores takes: the position of its key, or that times the slope
+ * of its head. */
+static enum wsc_err number_of_row(struct mesh_pe *pe, const struct programs_grid *g,
+                                  const struct programs_script *s, const struct programs_step *step,
+                                  struct extent *e)
+{
+    const struct programs_by_distance *learned = &s->shaping->learned;
+    const float position = (float)g->key_token[e->key];
+    const int head = e->row % s->heads->heads_per_pe;
+    uint32_t slope;
+    e->number = position * learned->unit;
+    if (step->b.kind == PROGRAMS_VIEW_SLOPE && s->shaping->slope)
+        e->number = s->shaping->slope[e->head] * position;
+    if (step->b.kind == PROGRAMS_VIEW_SLOPE && !s->shaping->slope) {
+        TRY(mesh_load(pe, learned->weights + 4 * head, &slope));
+        e->number *= programs_number_of(slope);
+    }
+    return mesh_wait(pe, CYCLES_SLOPE);
+}
+
 /* One vector operation of a step; a PE without elements passes it over. */
 static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
                           const struct programs_script *s, const struct programs_step *step)
 {
-    const struct extent e = extent_of(g, s, step, pe);
+    struct extent e = extent_of(g, s, step, pe);
     const bool half = step->dst.half;
     if (!e.rows || !e.cols) return WSC_OK;
-    if (step->b.kind == PROGRAMS_VIEW_SLOPE) TRY(mesh_wait(pe, CYCLES_SLOPE));
+    if (step->b.kind == PROGRAMS_VIEW_SLOPE || step->c.kind == PROGRAMS_VIEW_KEY)
+        TRY(number_of_row(pe, g, s, step, &e));
     return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)code_of(step),
                                             .dst = operand(g, s, &step->dst, &e, half),
                                             .a = operand(g, s, &step->a, &e, half),
                                             .b = operand(g, s, &step->b, &e, half),
+                                            .c = operand(g, s, &step->c, &e, half),
                                             .map = step->map,
                                             .map_cycles = (uint16_t)step->map_cycles});
 }
@@ -284,6 +311,13 @@ void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh
                  struct programs_view dst, struct programs_view a, struct programs_view b)
 {
     *append(s) = (struct programs_step){.shape = shape, .code = code, .dst = dst, .a = a, .b = b};
+}
+
+void programs_mac(struct programs_script *s, enum programs_shape shape, struct programs_view dst,
+                  struct programs_view a, struct programs_view b, struct programs_view c)
+{
+    *append(s) = (struct programs_step){
+        .shape = shape, .code = MESH_FMACS, .dst = dst, .a = a, .b = b, .c = c};
 }
 
 void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,

@@ -508,9 +508,6 @@ static const char *mesh_lacks(const struct family *f)
         {"gpt2_relative", "model.position_embedding_type"},
         {"relative_", "model.position_embedding_type"},
         {"vsl_relative", "model.position_embedding_type"},
-        {"mpt_slopes", "model.alibi_trainable_slopes"},
-        {"jais_slopes", "model.alibi_trainable_slopes"},
-        {"vsl_slopes", "model.alibi_trainable_slopes"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)
         if (!strncmp(f->name, lacks[i][0], strlen(lacks[i][0]))) return lacks[i][1];

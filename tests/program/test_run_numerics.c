@@ -531,6 +531,22 @@ TEST(numerics, mesh_trains_with_dropout)
 #undef RATES
 }
 
+TEST(numerics, mesh_trains_slopes_of_the_distance)
+{
+#define SLOPES                                                                                     \
+    "--set model.position_embedding_type=alibi --set model.alibi_trainable_slopes=true "
+    static const char *const slopes[] = {
+        SLOPES, SLOPES BF16,
+        SLOPES "--set model.num_heads=8 --set cluster.wafer.pe_rows=14 "
+               "--set train_input.batch_size=5 --set reduction_leaf=2",
+        SLOPES "--set model.attention_logit_softcapping=1 --set model.num_heads=4 "
+               "--set cluster.wafer.pe_rows=10"};
+    check_features(slopes, 4);
+    T_NEAR(ratio_of(slopes[0], "attention", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(slopes[0], "attention", "backward"), 1, 0.1);
+#undef SLOPES
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

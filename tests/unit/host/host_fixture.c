@@ -119,6 +119,12 @@ static void add_head(struct fixture *f, const struct fixture_shape *s)
     if (s->head_bias) add(f, MODEL_LM_HEAD_B, -1, s->V, 0);
 }
 
+static enum zoo_position position_of(const struct fixture_shape *s)
+{
+    if (s->slopes) return ZOO_POSITION_ALIBI;
+    return s->no_positions ? ZOO_POSITION_NONE : ZOO_POSITION_LEARNED;
+}
+
 static void build_model(struct fixture *f, const struct fixture_shape *s)
 {
     int64_t head_dim = s->C / s->H;
@@ -132,8 +138,10 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
         .head_dim = head_dim,
         .kv_heads = s->H,
         .causal = true,
-        .zoo.position_embedding_type = s->no_positions ? ZOO_POSITION_NONE : ZOO_POSITION_LEARNED,
-        .position_scale = 1,
+        .zoo.position_embedding_type = position_of(s),
+        .slopes = s->slopes,
+        .buckets = s->slopes,
+        .position_scale = s->slopes ? 2 : 1,
         .norm3 = true,
         .zoo.use_projection_bias_in_attention = !s->no_bias,
         .zoo.use_ffn_bias_in_attention = !s->no_bias,
@@ -166,7 +174,9 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
         .stage = f->stage};
     add_part(f, MODEL_PART_EMBED, -1, false);
     add(f, MODEL_WTE, -1, s->V, s->C);
-    if (!s->no_positions) add(f, MODEL_WPE, -1, s->T + 3, s->C); /* more positions than used */
+    if (position_of(s) == ZOO_POSITION_LEARNED)
+        add(f, MODEL_WPE, -1, s->T + 3, s->C); /* more positions than used */
+    if (f->model.buckets) add(f, MODEL_RELATIVE_W, -1, s->H, 1);
     for (int l = 0; l < s->L; l++)
         add_block(f, s, l);
     add_head(f, s);

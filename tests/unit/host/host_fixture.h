@@ -18,6 +18,7 @@ struct fixture_shape {
     enum num_format format;
     double embeddings_scale, logits_scale; /**< 0 = 1 */
     bool scale_by_layer, softmax_16;
+    bool slopes; /**< of ALiBi that train, instead of positions */
 };
 
 /** Owns everything that it points to. */
