@@ -461,6 +461,10 @@ double model_rotary_frequency(const struct model *m, int64_t pair);
 double model_rotary_factor(const struct model *m);
 /** Element @p c < C of the fixed table's row for position @p t (Vaswani et al. 2017, 3.5). */
 float model_sine(const struct model *m, int64_t t, int64_t c);
+/** Bucket of relative positions, in [0, buckets), of the keys @p distance places after a query of
+ *  stack number @p stack; before it: negative.  Of a decoder it never falls with the distance from a
+ *  key to a later query. */
+int64_t model_bucket(const struct model *m, int stack, int64_t distance);
 /** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi, or where slopes
  *  are weights. */
 float model_alibi_slope(const struct model *m, int64_t h);

@@ -214,9 +214,8 @@ bool programs_point_scheduled(const struct programs_point *point);
  *  model's format; sums, scores, logits and gradients of weights 32 bits.  Called like struct host,
  *  through <wsc/kernels.h>. */
 struct programs_model;
-/** WSC_CONFIG, naming the key, when @p model is no decoder, has adapters, relative positions
- *  or more than 16 networks a token: the mesh has no programs for these.  programs_model_create()
- *  calls it first. */
+/** WSC_CONFIG, naming the key, when @p model is no decoder, has adapters or more than 16 networks a
+ *  token: the mesh has no programs for these.  programs_model_create() calls it first. */
 enum wsc_err programs_model_check(const struct model *model) WSC_CHECKED;
 /** What a model on the mesh has room for. */
 struct programs_room {

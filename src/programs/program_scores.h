@@ -28,12 +28,14 @@ static inline int programs_heads_on(const struct programs_features *f, int x)
     return f->group_cols > 1 ? f->count[x] > 0 : f->count[x] / f->head_dim;
 }
 /** Weights by the distance from query to key that train, on the PEs (program_distance.c). */
-enum programs_distance_kind { PROGRAMS_NO_DISTANCES, PROGRAMS_SLOPES };
+enum programs_distance_kind { PROGRAMS_NO_DISTANCES, PROGRAMS_SLOPES, PROGRAMS_RELATIVE };
 struct programs_by_distance {
     enum programs_distance_kind kind;
-    int weights; /**< address: a slope for each head of the PE */
-    int sums;    /**< address: their gradients, of the leaf at hand */
-    float unit;  /**< slopes: of a token */
+    int weights; /**< address: for each head of the PE a slope, or a weight of each distance */
+    int sums;    /**< address: their gradients, of the leaf at hand, laid out as they are */
+    int words;   /**< relative positions: from head to head; distance d is d % h + d / h pitch */
+    int pitch;
+    float unit; /**< slopes: of a token */
 };
 /** What is done to scaled scores before their softmax; all zeros: nothing.  Numbers of heads and
  *  tokens are those of the model. */

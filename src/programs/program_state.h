@@ -86,9 +86,12 @@ struct programs_experts {
 /** Weights by distance that train; unused otherwise.  Every column of a head has those of the head:
  *  they come in with the embeddings and stay on the PEs, as the sums of their gradients do. */
 struct programs_distances {
-    struct programs_features f; /* a weight for each head of a PE */
-    int weights;                /* address */
-    int sums;                   /* address: gradients, f.slots words for each leaf of a lane */
+    struct programs_features f; /* the weights of the heads of a PE, head by head */
+    int weights;                /* address: of f; then gradients that leave */
+    int table;                  /* address: relative positions, a weight for each distance */
+    int sums;                   /* address: gradients of the table, or of slopes, for each leaf */
+    int words, pitch;           /* of a head in these, see struct programs_by_distance */
+    int *first;                 /* owned (buckets + 1): least distance of a bucket or later ones */
     float *edge;                /* owned (lanes, f.n): what comes in, what leaves */
 };
 

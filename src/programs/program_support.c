@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family, without adapters
- * and relative positions.  Everything else is refused by the name of its key before anything is
- * reserved. */
+/* Which models the programs of the mesh compute: decoders of every family without adapters, with
+ * heads of an even width where these turn.  Everything else is refused by the name of its key
+ * before anything is reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -21,7 +21,6 @@ enum wsc_err programs_model_check(const struct model *m)
     } features[] = {
         {!m->causal || m->n_stacks > 1 || m->norm_last || m->token_types > 0, "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
-        {m->buckets > 0 && !m->slopes, "position_embedding_type"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
         {adapters > 0, "lora_params"},
     };
@@ -29,9 +28,8 @@ enum wsc_err programs_model_check(const struct model *m)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                           "model.%s: --numerics mesh computes decoders without "
-                                          "adapters, relative positions and more than %d "
-                                          "networks a token, and turns positions of heads of an "
-                                          "even width",
+                                          "adapters and more than %d networks a token, and "
+                                          "turns positions of heads of an even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

@@ -25,6 +25,7 @@ struct extent {
     int first;    /* token */
     int row, key; /* scores: the row at hand */
     int head;     /* scores: of the model */
+    int distance; /* scores: from the key to the first query */
     int heads;    /* of the PE, where rows are those of one of them; else 0 */
     int samples;  /* where columns are those of one of them; else 0 */
     float number; /* scores: of the row, as a step wants it */
@@ -43,6 +44,7 @@ static struct extent scores_extent(const struct programs_grid *g, const struct p
     e.rows = 1;
     e.cols = programs_queries(g, y, e.key);
     e.first = programs_tokens(g, y) - e.cols;
+    e.distance = e.first * g->h + y - g->key_token[e.key];
     return e;
 }
 
@@ -178,6 +180,9 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
         return mesh_float(e->number);
     case PROGRAMS_VIEW_OF_HEADS:
         return mesh_mem_strided(v->address + 4 * head, e->cols, 0);
+    case PROGRAMS_VIEW_DISTANCES: /* of the first query less than h, of each other one h more */
+        return mesh_mem_strided(v->address + 4 * (head * s->shaping->learned.words + e->distance),
+                                e->cols, s->shaping->learned.pitch);
     case PROGRAMS_VIEW_TILE:
     case PROGRAMS_VIEW_HEADS:
         return programs_matrix(tile, e->rows, e->cols, step * pitch);
@@ -283,6 +288,7 @@ static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
     const int n = score_steps(s, i);
     const int times = n                      ? score_rows(g, s)
                       : s->step[i].by_tokens ? programs_row_tokens(g, programs_row_of(pe))
+                      : s->step[i].turns     ? s->step[i].turns
                                              : 1;
     for (int k = 0; k < n; k++)
         TRY(issue(pe, g, s, &s->step[i + k]));
@@ -383,6 +389,13 @@ void programs_call_by_tokens(struct programs_script *s,
                                                   const struct programs_step *step))
 {
     *append(s) = (struct programs_step){.call = call, .by_tokens = true};
+}
+
+void programs_call_turns(struct programs_script *s, int n,
+                         enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
+                                              const struct programs_step *step))
+{
+    *append(s) = (struct programs_step){.call = call, .turns = n};
 }
 
 /* ---- sums over a row ------------------------------------------------------------------------- */

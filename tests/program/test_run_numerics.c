@@ -531,10 +531,10 @@ TEST(numerics, mesh_trains_with_dropout)
 #undef RATES
 }
 
-TEST(numerics, mesh_trains_slopes_of_the_distance)
-{
 #define SLOPES                                                                                     \
     "--set model.position_embedding_type=alibi --set model.alibi_trainable_slopes=true "
+TEST(numerics, mesh_trains_slopes_of_the_distance)
+{
     static const char *const slopes[] = {
         SLOPES, SLOPES BF16,
         SLOPES "--set model.num_heads=8 --set cluster.wafer.pe_rows=14 "
@@ -544,7 +544,20 @@ TEST(numerics, mesh_trains_slopes_of_the_distance)
     check_features(slopes, 4);
     T_NEAR(ratio_of(slopes[0], "attention", "forward"), 1, 0.1);
     T_NEAR(ratio_of(slopes[0], "attention", "backward"), 1, 0.1);
-#undef SLOPES
+}
+
+#define RELATIVE "--set model.position_embedding_type=relative "
+TEST(numerics, mesh_trains_relative_positions)
+{
+    static const char *const relative[] = {
+        RELATIVE, RELATIVE BF16,
+        RELATIVE "--set model.relative_attention_num_buckets=6 --set model.num_heads=8 "
+                 "--set cluster.wafer.pe_rows=14 --set train_input.batch_size=5 "
+                 "--set reduction_leaf=2",
+        RELATIVE "--set model.attention_logit_softcapping=1 --set cluster.wafer.pe_rows=70"};
+    check_features(relative, 4);
+    T_NEAR(ratio_of(relative[0], "attention", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(relative[0], "attention", "backward"), 1, 0.1);
 }
 
 TEST(numerics, mesh_evaluates_and_generates)

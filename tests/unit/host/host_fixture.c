@@ -122,6 +122,7 @@ static void add_head(struct fixture *f, const struct fixture_shape *s)
 static enum zoo_position position_of(const struct fixture_shape *s)
 {
     if (s->slopes) return ZOO_POSITION_ALIBI;
+    if (s->buckets) return ZOO_POSITION_RELATIVE;
     return s->no_positions ? ZOO_POSITION_NONE : ZOO_POSITION_LEARNED;
 }
 
@@ -140,7 +141,7 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
         .causal = true,
         .zoo.position_embedding_type = position_of(s),
         .slopes = s->slopes,
-        .buckets = s->slopes,
+        .buckets = s->slopes ? 1 : s->buckets,
         .position_scale = s->slopes ? 2 : 1,
         .norm3 = true,
         .zoo.use_projection_bias_in_attention = !s->no_bias,
@@ -176,7 +177,8 @@ static void build_model(struct fixture *f, const struct fixture_shape *s)
     add(f, MODEL_WTE, -1, s->V, s->C);
     if (position_of(s) == ZOO_POSITION_LEARNED)
         add(f, MODEL_WPE, -1, s->T + 3, s->C); /* more positions than used */
-    if (f->model.buckets) add(f, MODEL_RELATIVE_W, -1, s->H, 1);
+    if (s->slopes) add(f, MODEL_RELATIVE_W, -1, s->H, 1);
+    if (s->buckets) add(f, MODEL_RELATIVE_W, -1, s->buckets, s->H);
     for (int l = 0; l < s->L; l++)
         add_block(f, s, l);
     add_head(f, s);

@@ -382,35 +382,49 @@ TEST(pe_model, dropout_and_smoothed_labels_are_those_of_the_host)
     }
 }
 
-/* Slopes of the distance that train: one head on several columns, several heads on one; leaves of
- * two samples, the last one of one; rows without a token; a soft cap, windows and sinks. */
-TEST(pe_model, slopes_that_train_are_those_of_the_host)
+/* Weights by distance, slopes or relative positions: one head on several columns, several heads on
+ * one; leaves of two samples, the last one of one; rows without a token; a soft cap, windows and
+ * sinks; buckets of one distance and of many, some of none. */
+static void check_by_distance(bool slopes, int buckets)
 {
     static const struct {
         int H, T, leaf;
         struct fabric fabric;
         double cap;
         int window;
-    } slopes[] = {{3, 7, 1, {5, 3, 1, 1}, 0, 0},  {2, 9, 2, {6, 4, 2, 1}, 0, 0},
-                  {3, 8, 2, {1, 11, 1, 1}, 0, 0}, {6, 10, 1, {4, 3, 1, 1}, 1.5, 0},
-                  {2, 12, 2, {4, 2, 1, 2}, 0, 4}, {1, 5, 1, {12, 1, 1, 1}, 0.7, 3}};
-    for (int i = 0; i < (int)(sizeof slopes / sizeof *slopes); i++) {
+    } how[] = {{3, 7, 1, {5, 3, 1, 1}, 0, 0},     {2, 9, 2, {6, 4, 2, 1}, 0, 0},
+               {3, 8, 2, {1, 11, 1, 1}, 0, 0},    {6, 10, 1, {4, 3, 1, 1}, 1.5, 0},
+               {2, 12, 2, {8, 2, 1, 2}, 0, 4},    {1, 5, 1, {12, 1, 1, 1}, 0.7, 3},
+               {4, 21, 1, {4, 8, 1, 1}, 0, 0}};
+    for (int i = 0; i < (int)(sizeof how / sizeof *how); i++) {
         struct fixture f;
         fixture_create(&f, &(struct fixture_shape){.L = 1 + i % 2,
                                                    .C = 12,
-                                                   .H = slopes[i].H,
+                                                   .H = how[i].H,
                                                    .F = 10,
                                                    .V = 17,
-                                                   .T = slopes[i].T,
+                                                   .T = how[i].T,
                                                    .n_samples = 3,
-                                                   .no_bias = true,
-                                                   .slopes = true});
-        f.model.zoo.attention_logit_softcapping = slopes[i].cap;
-        f.model.window = slopes[i].window;
-        f.model.sink_tokens = slopes[i].window ? 1 : 0;
-        check_model(&f, slopes[i].leaf, &slopes[i].fabric);
+                                                   .no_bias = true, /* a key's has no gradient */
+                                                   .slopes = slopes,
+                                                   .buckets = buckets});
+        f.model.zoo.attention_logit_softcapping = how[i].cap;
+        f.model.window = how[i].window;
+        f.model.sink_tokens = how[i].window ? 1 : 0;
+        check_model(&f, how[i].leaf, &how[i].fabric);
         fixture_destroy(&f);
     }
+}
+
+TEST(pe_model, slopes_that_train_are_those_of_the_host)
+{
+    check_by_distance(true, 0);
+}
+
+TEST(pe_model, relative_positions_are_those_of_the_host)
+{
+    check_by_distance(false, 4);
+    check_by_distance(false, 32);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -456,7 +470,11 @@ TEST(pe_model, lanes_have_the_bits_of_one)
 {
     const struct fixture_shape slopes = {
         .L = 2, .C = 12, .H = 3, .F = 7, .V = 9, .T = 7, .n_samples = 5, .slopes = true};
+    struct fixture_shape relative = slopes;
+    relative.slopes = false;
+    relative.buckets = 6;
     check_lanes(&slopes, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
+    check_lanes(&relative, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         check_lanes(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric, &(struct masked){0});
 }
