@@ -252,6 +252,12 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
  *  *@p first: from the start to the first gradient word at the edge. */
 enum wsc_err programs_model_backward(struct programs_model *k, int stage, const void *weights,
                                      float *grads, int64_t *cycles, int64_t *first) WSC_CHECKED;
+/** From the next micro-batch on sum the squares of each leaf's gradient too, at the edge, where they
+ *  come leaf by leaf: no cycles pass.  WSC_NOMEM. */
+enum wsc_err programs_model_measure_leaves(struct programs_model *k) WSC_CHECKED;
+/** Sums of squares as host_leaf_squares() gives them, one per leaf of the share; borrowed until the
+ *  next begin. */
+const double *programs_model_leaf_squares(const struct programs_model *k);
 /** Losses after the last forward stage, one entry per leaf of the share; borrowed until the next
  *  begin. */
 const struct model_loss *programs_model_losses(const struct programs_model *k);

@@ -11,6 +11,7 @@
 #include "program_parts.h"
 #include "program_router.h"
 #include "program_scores.h"
+#include "program_squares.h"
 #include "program_stage.h"
 #include "program_state.h"
 
@@ -380,6 +381,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->vocab);
     programs_experts_fini(k);
     programs_distances_fini(k);
+    programs_squares_fini(k);
     void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
                            k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
                            k->leaf_grads, k->slope,    k->shared,        k->wide};
@@ -421,6 +423,7 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
         k->position[i] = batch->position_ids ? batch->position_ids[i] : (int32_t)(i % batch->T);
     begin_layouts(k);
     programs_experts_begin(k);
+    programs_squares_begin(k);
 }
 
 void programs_model_scale_gradients(struct programs_model *k, double scale)
@@ -431,6 +434,7 @@ void programs_model_scale_gradients(struct programs_model *k, double scale)
 void programs_model_mask(struct programs_model *k, const struct model_weights *masks)
 {
     k->masks = k->grid.by_data ? masks : NULL;
+    k->given = masks;
 }
 
 /* The stage's vector as floats: 16-bit numbers are widened, which is exact, and become the same
@@ -461,7 +465,7 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
 /* The stage has ended: its masks are no longer borrowed. */
 static void leave_stage(struct programs_model *k)
 {
-    k->masks = NULL;
+    k->masks = k->given = NULL;
 }
 
 /* Losses of each leaf, token by token in their order, in double precision. */
@@ -525,6 +529,7 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
         TRY(explained(programs_backward_part(k, s->part[i])));
+    programs_squares_add(k);
     leave_stage(k);
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
     for (int i = 0; i < nodes.n; i++)

@@ -95,6 +95,13 @@ struct programs_distances {
     float *edge;                /* owned (lanes, f.n): what comes in, what leaves */
 };
 
+/** Sums of the squares of each leaf's gradient; unused where they are not measured. */
+struct programs_squares {
+    double *of_leaf; /* owned (leaves) */
+    float *tied;     /* owned (leaves, elements of a tied table): the head's gradient of it */
+    float *one;      /* owned: what is wanted of one tensor's gradient */
+};
+
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
@@ -158,11 +165,13 @@ struct programs_model {
     int l;                 /* its layer */
     const float *weight[MODEL_N_TENSOR_KINDS];
     const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
+    const struct model_weights *given;          /* as masks, also where all weights stream */
     const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */
     double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
     float *wide;                    /* owned: weights of the stage from 16 bits; NULL in fp32 */
     float *leaf_grads;              /* owned, max_leaves x longest stage */
+    struct programs_squares squares;
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */
     /* tables */
     struct cycles_layout layout, leaf_layout;
