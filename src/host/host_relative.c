@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Relative positions: distances fall into buckets (Raffel et al. 2020, 2.1; model_positions.c).
- * Slopes of ALiBi that train (Press et al. 2022) are one bucket, whose weight is multiplied by minus
- * the distance.  Tables by distance are made from the tensor when the stage of the embedding streams;
- * host_attention.c adds them and sums their gradients, each sum by one thread in the order of
- * layers, queries and keys. */
+ * Slopes of ALiBi that train (Press et al. 2022) are one bucket, whose weight is multiplied by
+ * minus the distance.  Tables by distance are made from the tensor when the stage of the embedding
+ * streams; host_attention.c adds them and sums their gradients, each sum by one thread in the order
+ * of layers, queries and keys. */
 #include "host_relative.h"
 #include "host_buffers.h"
 
@@ -27,8 +27,7 @@ void host_relative_create(struct host *k)
     int32_t *bucket = k->buffer[HOST_BUCKETS];
     for (int i = 0; m->buckets && i < m->n_stacks; i++)
         for (int64_t d = 0; d < n_distances(k); d++)
-            bucket[i * n_distances(k) + d] =
-                (int32_t)model_bucket(m, i, d - model_longest(m));
+            bucket[i * n_distances(k) + d] = (int32_t)model_bucket(m, i, d - model_longest(m));
 }
 
 void host_relative_begin(struct host *k)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Positions as numbers: rotary angles (Su et al. 2021) with the scalings of Llama 3, YaRN and
- * LongRoPE, sines of Vaswani et al. 2017, buckets of distances (Raffel et al. 2020), slopes of ALiBi
- * (Press et al. 2022).  The host (host_positions.c, host_relative.c) and the programs of the mesh
- * (program_positions.c, program_distance.c) fill their tables from here. */
+ * LongRoPE, sines of Vaswani et al. 2017, buckets of distances (Raffel et al. 2020), slopes of
+ * ALiBi (Press et al. 2022).  The host (host_positions.c, host_relative.c) and the programs of the
+ * mesh (program_positions.c, program_distance.c) fill their tables from here. */
 #include <wsc/model.h>
 
 #include <math.h>
@@ -107,8 +107,8 @@ float model_sine(const struct model *m, int64_t t, int64_t c)
     return (float)(c % 2 ? cos(angle) : sin(angle));
 }
 
-/* ---- relative positions: Raffel et al. 2020, section 2.1; half of the buckets are of one distance,
- * the others grow with the logarithm of the distance up to 128 */
+/* ---- relative positions: Raffel et al. 2020, section 2.1; half of the buckets are of one
+ * distance, the others grow with the logarithm of the distance up to 128 */
 
 int64_t model_bucket(const struct model *m, int stack, int64_t distance)
 {

@@ -2,6 +2,7 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_adapter.h"
 #include "program_branch.h"
 #include "program_chain.h"
 #include "program_choice.h"
@@ -13,6 +14,7 @@
 #include "program_scores.h"
 #include "program_squares.h"
 #include "program_stage.h"
+#include "program_stage_dropout.h"
 #include "program_state.h"
 
 #include <wsc/check.h>
@@ -120,6 +122,7 @@ static enum wsc_err reserve_once(struct programs_model *k)
                                    "statistics of a norm", &k->stats_embed));
     }
     if (m->buckets) TRY(programs_reserve_distances(k));
+    TRY(programs_reserve_adapters(k));
     if (m->zoo.final_logit_softcapping > 0)
         TRY(programs_reserve_sums(g, &k->capped, &k->vocab, "capped logits"));
     if (!m->rotary_dim) return WSC_OK;
@@ -141,7 +144,8 @@ static enum wsc_err reserve_common(struct programs_model *k)
     TRY(programs_reserve_sums(g, &k->logits, &k->vocab, "logits"));
     k->tmp = (struct programs_tile){.f = &k->hidden, .half = g->half};
     TRY(reserve_once(k));
-    const int scratch = larger(larger(k->hidden.slots, k->vocab.slots), k->heads.slots);
+    const int scratch = larger(larger(k->hidden.slots, k->vocab.slots),
+                               larger(k->heads.slots, programs_adapted_filter(k)));
     TRY(programs_reserve_words(g, (int64_t)scratch * g->pitch, PROGRAMS_BANK_TILES,
                                "a tile of scratch", &k->tmp.address));
     k->wide_tmp = (struct programs_tile){.address = k->tmp.address, .f = &k->hidden};
@@ -218,7 +222,7 @@ static enum wsc_err allocate_heads(struct programs_model *k)
 {
     const struct model *m = k->model;
     k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
-    k->n_shared = (int64_t)k->heads.n * larger((int)m->C, 3);
+    k->n_shared = (int64_t)k->heads.n * larger(larger((int)m->C, 3), programs_most_rank(k));
     if (m->kv_heads < m->H || model_norms_heads(m))
         TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
     if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI || m->slopes) return WSC_OK;
@@ -382,6 +386,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_experts_fini(k);
     programs_distances_fini(k);
     programs_squares_fini(k);
+    programs_adapters_fini(k);
     void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
                            k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
                            k->leaf_grads, k->slope,    k->shared,        k->wide};

@@ -89,10 +89,17 @@ struct programs_distances {
     struct programs_features f; /* the weights of the heads of a PE, head by head */
     int weights;                /* address: of f; then gradients that leave */
     int table;                  /* address: relative positions, a weight for each distance */
-    int sums;                   /* address: gradients of the table, or of slopes, for each leaf */
-    int words, pitch;           /* of a head in these, see struct programs_by_distance */
+    int sums;                   /* address: as in struct programs_by_distance, for each leaf */
+    int words, pitch;           /* of the table */
     int *first;                 /* owned (buckets + 1): least distance of a bucket or later ones */
     float *edge;                /* owned (lanes, f.n): what comes in, what leaves */
+};
+
+/** Low-rank adapters of matrices; unused otherwise. */
+struct programs_adapters {
+    struct programs_features f[MODEL_N_KINDS]; /* what lies between A and B of each that has one */
+    struct programs_tile low;                  /* s A x, of one at a time */
+    struct programs_tile dlow[MODEL_N_KINDS];  /* s B' dy, until the weights' gradients */
 };
 
 /** Sums of the squares of each leaf's gradient; unused where they are not measured. */
@@ -159,6 +166,7 @@ struct programs_model {
     bool any_wanted;
     struct programs_experts experts;
     struct programs_distances distances;
+    struct programs_adapters adapters;
     /* the stage at hand */
     const struct model_stage *stage;
     const float *elements; /* of its vector */
@@ -168,9 +176,10 @@ struct programs_model {
     const struct model_weights *given;          /* as masks, also where all weights stream */
     const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */
     double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
+    bool trains[MODEL_N_TENSOR_KINDS]; /* not frozen */
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
-    float *wide;                    /* owned: weights of the stage from 16 bits; NULL in fp32 */
-    float *leaf_grads;              /* owned, max_leaves x longest stage */
+    float *wide;       /* owned: weights of the stage from 16 bits; NULL in fp32 */
+    float *leaf_grads; /* owned, max_leaves x longest stage */
     struct programs_squares squares;
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */
     /* tables */

@@ -498,13 +498,9 @@ TEST(families, values_do_not_depend_on_who_computes_them)
 static const char *mesh_lacks(const struct family *f)
 {
     static const char *const lacks[][2] = {
-        {"bert_", "model.objective"},
-        {"roberta", "model.objective"},
-        {"esm2", "model.objective"},
-        {"tune_lora_", "model.lora_params"},
-        {"pairs_", "model.dpo"},
-        {"t5", "model.objective"},
-        {"transformer", "model.objective"},
+        {"bert_", "model.objective"}, {"roberta", "model.objective"},
+        {"esm2", "model.objective"},  {"pairs_", "model.dpo"},
+        {"t5", "model.objective"},    {"transformer", "model.objective"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)
         if (!strncmp(f->name, lacks[i][0], strlen(lacks[i][0]))) return lacks[i][1];
@@ -529,8 +525,8 @@ static bool dump_on_mesh(const struct family *f, const char *options, char path[
 {
     char all[240];
     const bool large = !strcmp(f->name, "relative_capped_window");
-    (void)snprintf(all, sizeof all, FABRIC "%s%s",
-                   large ? "--set cluster.wafer.pe_rows=24 " : "", options);
+    (void)snprintf(all, sizeof all, FABRIC "%s%s", large ? "--set cluster.wafer.pe_rows=24 " : "",
+                   options);
     return dump(f, all, path);
 }
 

@@ -388,14 +388,13 @@ TEST(pe_model, dropout_and_smoothed_labels_are_those_of_the_host)
 static void check_by_distance(bool slopes, int buckets)
 {
     static const struct {
-        int H, T, leaf;
-        struct fabric fabric;
         double cap;
-        int window;
-    } how[] = {{3, 7, 1, {5, 3, 1, 1}, 0, 0},     {2, 9, 2, {6, 4, 2, 1}, 0, 0},
-               {3, 8, 2, {1, 11, 1, 1}, 0, 0},    {6, 10, 1, {4, 3, 1, 1}, 1.5, 0},
-               {2, 12, 2, {8, 2, 1, 2}, 0, 4},    {1, 5, 1, {12, 1, 1, 1}, 0.7, 3},
-               {4, 21, 1, {4, 8, 1, 1}, 0, 0}};
+        int H, T, leaf, window;
+        struct fabric fabric;
+    } how[] = {{0, 3, 7, 1, 0, {5, 3, 1, 1}},  {0, 2, 9, 2, 0, {6, 4, 2, 1}},
+               {0, 3, 8, 2, 0, {1, 11, 1, 1}}, {1.5, 6, 10, 1, 0, {4, 3, 1, 1}},
+               {0, 2, 12, 2, 4, {8, 2, 1, 2}}, {0.7, 1, 5, 1, 3, {12, 1, 1, 1}},
+               {0, 4, 21, 1, 0, {4, 8, 1, 1}}};
     for (int i = 0; i < (int)(sizeof how / sizeof *how); i++) {
         struct fixture f;
         fixture_create(&f, &(struct fixture_shape){.L = 1 + i % 2,
@@ -425,6 +424,30 @@ TEST(pe_model, relative_positions_are_those_of_the_host)
 {
     check_by_distance(false, 4);
     check_by_distance(false, 32);
+}
+
+/* Adapters of all matrices and tables, whose ranks differ, with fewer and with more of them than
+ * columns, in leaves of one and two samples; dropout of their inputs. */
+TEST(pe_model, adapters_are_those_of_the_host)
+{
+    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {3, 4, 2, 1}, {8, 2, 1, 2}, {1, 9, 1, 1}};
+    for (int i = 0; i < 8; i++) {
+        struct fixture f;
+        fixture_create(&f, &(struct fixture_shape){.L = 1 + i % 2,
+                                                   .C = 12,
+                                                   .H = 3,
+                                                   .F = 10,
+                                                   .V = 17,
+                                                   .T = 7,
+                                                   .n_samples = 3,
+                                                   .no_bias = true,
+                                                   .embeddings_scale = i % 3 ? 0 : 3,
+                                                   .rank = 2 + i % 4,
+                                                   .dropout = i < 4 ? 0 : 0.3});
+        f.model.seed = 5;
+        check_model(&f, 1 + i % 2, &fabrics[i % 4]);
+        fixture_destroy(&f);
+    }
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
@@ -475,6 +498,9 @@ TEST(pe_model, lanes_have_the_bits_of_one)
     relative.buckets = 6;
     check_lanes(&slopes, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
     check_lanes(&relative, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
+    const struct fixture_shape adapted = {
+        .L = 1, .C = 12, .H = 3, .F = 7, .V = 9, .T = 5, .n_samples = 5, .rank = 2, .dropout = 0.2};
+    check_lanes(&adapted, 2, &(struct fabric){4, 3, 1, 1}, &(struct masked){0});
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         check_lanes(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric, &(struct masked){0});
 }
