@@ -9,6 +9,7 @@
 #include "program_stage.h"
 #include "program_vector_ops.h"
 
+#include <wsc/cycles_ops.h>
 #include <wsc/mem.h>
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
@@ -73,10 +74,27 @@ static enum wsc_err make_features(struct programs_model *k)
     return rc;
 }
 
-/* Words of the table of a PE's heads, or of their slopes. */
-static int table_words(const struct programs_model *k)
+/* Rows of scores on a PE. */
+static int score_rows(const struct programs_model *k)
 {
-    return k->heads.heads_per_pe * k->distances.words;
+    return (int)(programs_score_words(&k->grid, &k->heads) / k->grid.tokens);
+}
+
+/* Words of the sums of a leaf: like the table of a PE's heads, or with slopes one for each row of
+ * scores. */
+static int sum_words(const struct programs_model *k)
+{
+    return k->model->slopes ? score_rows(k) : k->heads.heads_per_pe * k->distances.words;
+}
+
+static enum wsc_err reserve_table(struct programs_model *k)
+{
+    struct programs_distances *d = &k->distances;
+    TRY(find_buckets(k));
+    d->pitch = pitch_of(k->grid.h);
+    d->words = word_of(k, k->model->T - 1) + 1;
+    return programs_reserve_words(&k->grid, sum_words(k), PROGRAMS_BANK_TILES,
+                                  "a weight for each distance", &d->table);
 }
 
 enum wsc_err programs_reserve_distances(struct programs_model *k)
@@ -87,16 +105,9 @@ enum wsc_err programs_reserve_distances(struct programs_model *k)
     TRY_NEW(d->edge, WSC_MEM_KERNELS, (int64_t)g->lanes * d->f.n);
     TRY(programs_reserve_words(g, d->f.slots, PROGRAMS_BANK_TILES, "weights by distance",
                                &d->weights));
-    d->table = d->weights;
-    d->pitch = pitch_of(g->h);
-    d->words = k->model->slopes ? 1 : word_of(k, g->T - 1) + 1;
-    if (!k->model->slopes) {
-        TRY(find_buckets(k));
-        TRY(programs_reserve_words(g, table_words(k), PROGRAMS_BANK_TILES,
-                                   "a weight for each distance", &d->table));
-    }
+    if (!k->model->slopes) TRY(reserve_table(k));
     if (!k->training) return WSC_OK;
-    return programs_reserve_words(g, (int64_t)table_words(k) * g->max_samples, PROGRAMS_BANK_TILES,
+    return programs_reserve_words(g, (int64_t)sum_words(k) * g->max_samples, PROGRAMS_BANK_TILES,
                                   "gradients of weights by distance", &d->sums);
 }
 
@@ -112,15 +123,15 @@ void programs_distances_fini(struct programs_model *k)
 static int64_t element_of(const struct programs_model *k, int i)
 {
     const struct programs_features *f = &k->distances.f;
-    const int head = f->column[i] / k->heads.group_cols * k->heads.heads_per_pe +
-                     f->slot[i] / n_weights(k);
+    const int head =
+        f->column[i] / k->heads.group_cols * k->heads.heads_per_pe + f->slot[i] / n_weights(k);
     return (int64_t)(f->slot[i] % n_weights(k)) * k->model->H + head;
 }
 
 /* Sums of the gradients of the leaf of each lane that has sample @p sample of it. */
 static int sums_of(const struct programs_model *k, int sample)
 {
-    return k->distances.sums + 4 * (sample / k->grid.leaf_samples) * table_words(k);
+    return k->distances.sums + 4 * (sample / k->grid.leaf_samples) * sum_words(k);
 }
 
 struct programs_by_distance programs_by_distance_of(const struct programs_model *k, int sample)
@@ -129,7 +140,7 @@ struct programs_by_distance programs_by_distance_of(const struct programs_model 
     if (!k->model->buckets) return (struct programs_by_distance){0};
     return (struct programs_by_distance){.kind =
                                              k->model->slopes ? PROGRAMS_SLOPES : PROGRAMS_RELATIVE,
-                                         .weights = d->table,
+                                         .weights = k->model->slopes ? d->weights : d->table,
                                          .sums = sums_of(k, sample),
                                          .words = d->words,
                                          .pitch = d->pitch,
@@ -177,13 +188,31 @@ static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
     return mesh_do(pe, MESH_FADDS, weight, weight, words);
 }
 
-/* @p call for each bucket of each head of a PE. */
-static void each_bucket(struct programs_script *s, const struct tables *t,
-                        enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
-                                             const struct programs_step *step))
+/* The gradient of the slope of a head: sums of its rows of scores times the positions of their
+ * keys.
+ */
+static enum wsc_err collect_row(struct mesh_pe *pe, const struct programs_script *s,
+                                const struct programs_step *step)
 {
-    s->data = t;
-    programs_call_turns(s, t->k->heads.heads_per_pe * n_weights(t->k), call);
+    const struct tables *t = s->data;
+    const struct programs_grid *g = &t->k->grid;
+    const struct programs_features *f = &t->k->heads;
+    const int column = programs_column_of(pe), row = programs_script_token(pe);
+    const int head = row % f->heads_per_pe;
+    const int key = programs_key_of(g, f, column % f->group_cols, row / f->heads_per_pe);
+    (void)step;
+    if (key >= g->T || head >= programs_heads_on(f, column)) return WSC_OK;
+    const struct mesh_dsd slope = mesh_mem(t->k->distances.weights + 4 * head, 1);
+    const double position = (double)g->key_token[key] / t->k->model->position_scale;
+    TRY(mesh_wait(pe, CYCLES_SLOPE));
+    return mesh_mac(pe, MESH_FMACS, slope, slope, mesh_mem(t->sums + 4 * row, 1),
+                    mesh_float((float)position));
+}
+
+/* Buckets of all heads of a PE. */
+static int n_buckets(const struct programs_model *k)
+{
+    return k->heads.heads_per_pe * n_weights(k);
 }
 
 /* ---- in and out ------------------------------------------------------------------------------ */
@@ -205,8 +234,9 @@ enum wsc_err programs_take_distances(struct programs_model *k)
         d->edge[i] = k->weight[MODEL_RELATIVE_W][element_of(k, i)];
     s.in[s.n_in++] = (struct programs_vector){.f = &d->f, .address = d->weights, .in = d->edge};
     programs_vectors_in(&s);
-    if (!k->model->slopes) each_bucket(&s, &t, spread);
-    if (k->training) clear(&s, d->sums, table_words(k) * k->grid.max_samples);
+    s.data = &t;
+    if (!k->model->slopes) programs_call_turns(&s, n_buckets(k), spread);
+    if (k->training) clear(&s, d->sums, sum_words(k) * k->grid.max_samples);
     programs_stage_expect(k, PROGRAMS_ROW_DISTANCES, 0); /* the analytical model has no term */
     return programs_stage_run(k, &s, PROGRAMS_ROW_DISTANCES);
 }
@@ -222,22 +252,21 @@ static void add_columns(struct programs_model *k, int turn)
     }
 }
 
-/* Gradients of relative positions by bucket take the place of the weights. */
+/* The gradients take the place of the weights. */
 static enum wsc_err give_turn(struct programs_model *k, int turn)
 {
     const struct programs_distances *d = &k->distances;
     struct programs_script s = programs_stage_script(k, &d->f);
     programs_turn_samples(k, turn, &s.first_sample, &s.n_samples);
     const struct tables t = {.k = k, .sums = sums_of(k, s.first_sample)};
-    if (!k->model->slopes) {
-        clear(&s, d->weights, d->f.slots);
-        each_bucket(&s, &t, collect);
-    }
-    s.out[s.n_out++] =
-        (struct programs_vector){.f = &d->f,
-                                 .address = k->model->slopes ? t.sums : d->weights,
-                                 .out = d->edge,
-                                 .lane_step = d->f.n};
+    clear(&s, d->weights, d->f.slots);
+    s.data = &t;
+    if (k->model->slopes)
+        programs_call_turns(&s, score_rows(k), collect_row);
+    else
+        programs_call_turns(&s, n_buckets(k), collect);
+    s.out[s.n_out++] = (struct programs_vector){
+        .f = &d->f, .address = d->weights, .out = d->edge, .lane_step = d->f.n};
     programs_vectors_out(&s);
     programs_stage_expect(k, PROGRAMS_ROW_DISTANCES_BACKWARD, 0);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_DISTANCES_BACKWARD));

@@ -1,6 +1,6 @@
-/** Weights by the distance from a query to a key that train, on the mesh: relative positions (Raffel
- *  et al. 2020), a weight for each head and bucket of distances, or slopes of ALiBi (Press et al.
- *  2022).  They come in with the embeddings, to every column of their head, and stay for all
+/** Weights by the distance from a query to a key that train, on the mesh: relative positions
+ * (Raffel et al. 2020), a weight for each head and bucket of distances, or slopes of ALiBi (Press
+ * et al. 2022).  They come in with the embeddings, to every column of their head, and stay for all
  *  layers; the sums of their gradients over the layers leave with those of the embeddings.  What
  *  the weights do to scores is in program_softmax.c. */
 #ifndef WSC_PROGRAMS_DISTANCE_H

@@ -32,7 +32,8 @@ enum programs_distance_kind { PROGRAMS_NO_DISTANCES, PROGRAMS_SLOPES, PROGRAMS_R
 struct programs_by_distance {
     enum programs_distance_kind kind;
     int weights; /**< address: for each head of the PE a slope, or a weight of each distance */
-    int sums;    /**< address: their gradients, of the leaf at hand, laid out as they are */
+    int sums;    /**< address: of the leaf at hand, gradients of the weights of distances, or with
+                      slopes those of the scores of each row */
     int words;   /**< relative positions: from head to head; distance d is d % h + d / h pitch */
     int pitch;
     float unit; /**< slopes: of a token */

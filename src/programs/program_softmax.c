@@ -98,8 +98,8 @@ static struct programs_script score_script(const struct probabilities *p)
 }
 
 /* Scores scaled, capped, raised by the position of the key times the slope of the head or by the
- * weight of the distance, hidden beyond windows.  ALiBi lowers a score by the distance from query to key: what depends on the
- * query alone is the same for all its keys, and no softmax sees it. */
+ * weight of the distance, hidden beyond windows.  ALiBi lowers a score by the distance from query
+ * to key: what depends on the query alone is the same for all its keys, and no softmax sees it. */
 static void shape_scores(const struct programs_grid *g, struct programs_script *s,
                          const struct probabilities *p)
 {
@@ -122,17 +122,15 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
 
 /* The gradient @p d of a capped score is that of what was added to it: of the weight of its
  * distance, or of a slope times the position of the key, since the sum over the keys of a query is
- * 0. */
+ * 0; a row of scores has one key, so its sum is enough for that. */
 static void sum_learned(struct programs_script *s, const struct programs_by_distance *learned,
                         struct programs_view d)
 {
-    const struct programs_view sums = programs_view(PROGRAMS_VIEW_OF_HEADS, learned->sums);
-    const struct programs_view table = programs_view(PROGRAMS_VIEW_DISTANCES, learned->sums);
-    if (learned->kind == PROGRAMS_RELATIVE)
-        programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FADDS, table, table, d);
-    if (learned->kind == PROGRAMS_SLOPES)
-        programs_mac(s, PROGRAMS_SHAPE_SCORES, sums, sums, d,
-                     (struct programs_view){.kind = PROGRAMS_VIEW_KEY});
+    static const enum programs_view_kind views[] = {
+        [PROGRAMS_SLOPES] = PROGRAMS_VIEW_OF_ROWS, [PROGRAMS_RELATIVE] = PROGRAMS_VIEW_DISTANCES};
+    if (learned->kind == PROGRAMS_NO_DISTANCES) return;
+    const struct programs_view sums = programs_view(views[learned->kind], learned->sums);
+    programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FADDS, sums, sums, d);
 }
 
 /* Each row to 16 bits and back, through the vector of sums, which is not in use yet. */

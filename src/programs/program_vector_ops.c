@@ -28,7 +28,7 @@ struct extent {
     int distance; /* scores: from the key to the first query */
     int heads;    /* of the PE, where rows are those of one of them; else 0 */
     int samples;  /* where columns are those of one of them; else 0 */
-    float number; /* scores: of the row, as a step wants it */
+    float number; /* scores: what the row is raised by */
 };
 
 /* Queries that see the key of the row of scores at hand. */
@@ -176,10 +176,9 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
     case PROGRAMS_VIEW_SAMPLES:
         break;
     case PROGRAMS_VIEW_SLOPE:
-    case PROGRAMS_VIEW_KEY:
         return mesh_float(e->number);
-    case PROGRAMS_VIEW_OF_HEADS:
-        return mesh_mem_strided(v->address + 4 * head, e->cols, 0);
+    case PROGRAMS_VIEW_OF_ROWS:
+        return mesh_mem_strided(v->address + 4 * e->row, e->cols, 0);
     case PROGRAMS_VIEW_DISTANCES: /* of the first query less than h, of each other one h more */
         return mesh_mem_strided(v->address + 4 * (head * s->shaping->learned.words + e->distance),
                                 e->cols, s->shaping->learned.pitch);
@@ -217,24 +216,21 @@ static enum mesh_code code_of(const struct programs_step *step)
     return MESH_FADDHS;
 }
 
-/* The number that a step on a row of scores takes: the position of its key, or that times the slope
- * of its head. */
-static enum wsc_err number_of_row(struct mesh_pe *pe, const struct programs_grid *g,
-                                  const struct programs_script *s, const struct programs_step *step,
-                                  struct extent *e)
+/* What a row of scores is raised by: the slope of its head times the position of its key. */
+static enum wsc_err take_slope(struct mesh_pe *pe, const struct programs_grid *g,
+                               const struct programs_script *s, struct extent *e)
 {
     const struct programs_by_distance *learned = &s->shaping->learned;
     const float position = (float)g->key_token[e->key];
-    const int head = e->row % s->heads->heads_per_pe;
     uint32_t slope;
-    e->number = position * learned->unit;
-    if (step->b.kind == PROGRAMS_VIEW_SLOPE && s->shaping->slope)
+    TRY(mesh_wait(pe, CYCLES_SLOPE));
+    if (s->shaping->slope) {
         e->number = s->shaping->slope[e->head] * position;
-    if (step->b.kind == PROGRAMS_VIEW_SLOPE && !s->shaping->slope) {
-        TRY(mesh_load(pe, learned->weights + 4 * head, &slope));
-        e->number *= programs_number_of(slope);
+        return WSC_OK;
     }
-    return mesh_wait(pe, CYCLES_SLOPE);
+    TRY(mesh_load(pe, learned->weights + 4 * (e->row % s->heads->heads_per_pe), &slope));
+    e->number = programs_number_of(slope) * (position * learned->unit);
+    return WSC_OK;
 }
 
 /* One vector operation of a step; a PE without elements passes it over. */
@@ -244,13 +240,11 @@ static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
     struct extent e = extent_of(g, s, step, pe);
     const bool half = step->dst.half;
     if (!e.rows || !e.cols) return WSC_OK;
-    if (step->b.kind == PROGRAMS_VIEW_SLOPE || step->c.kind == PROGRAMS_VIEW_KEY)
-        TRY(number_of_row(pe, g, s, step, &e));
+    if (step->b.kind == PROGRAMS_VIEW_SLOPE) TRY(take_slope(pe, g, s, &e));
     return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)code_of(step),
                                             .dst = operand(g, s, &step->dst, &e, half),
                                             .a = operand(g, s, &step->a, &e, half),
                                             .b = operand(g, s, &step->b, &e, half),
-                                            .c = operand(g, s, &step->c, &e, half),
                                             .map = step->map,
                                             .map_cycles = (uint16_t)step->map_cycles});
 }
@@ -317,13 +311,6 @@ void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh
                  struct programs_view dst, struct programs_view a, struct programs_view b)
 {
     *append(s) = (struct programs_step){.shape = shape, .code = code, .dst = dst, .a = a, .b = b};
-}
-
-void programs_mac(struct programs_script *s, enum programs_shape shape, struct programs_view dst,
-                  struct programs_view a, struct programs_view b, struct programs_view c)
-{
-    *append(s) = (struct programs_step){
-        .shape = shape, .code = MESH_FMACS, .dst = dst, .a = a, .b = b, .c = c};
 }
 
 void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,

@@ -23,8 +23,7 @@ enum programs_view_kind {
                               result: summed over the PE's tokens of the sample */
     PROGRAMS_VIEW_NUMBER,
     PROGRAMS_VIEW_SLOPE, /**< SHAPE_SCORES: the slope of the row's head times its key's position */
-    PROGRAMS_VIEW_KEY,   /**< SHAPE_SCORES: that position, as a slope that trains takes it */
-    PROGRAMS_VIEW_OF_HEADS,  /**< SHAPE_SCORES: a word for each head of the PE; as a result: summed */
+    PROGRAMS_VIEW_OF_ROWS,   /**< SHAPE_SCORES: a word for each row; as a result: summed */
     PROGRAMS_VIEW_DISTANCES, /**< SHAPE_SCORES: a word for each head of the PE and distance */
 };
 /** An operand as a step sees it. */
@@ -54,7 +53,6 @@ struct programs_step {
     enum programs_shape shape;
     enum mesh_code code; /**< MESH_MAP with map */
     struct programs_view dst, a, b;
-    struct programs_view c; /**< of a multiply-add */
     mesh_map_fn map;
     int map_cycles;
     /** Instead of an operation: row sums, what crosses the edge, scalar code. */
@@ -111,9 +109,6 @@ static inline struct programs_view programs_number(float number)
 /* Appending steps; a script that is too long is an error of the program, checked. */
 void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
                  struct programs_view dst, struct programs_view a, struct programs_view b);
-/** dst = a + b c, c a number. */
-void programs_mac(struct programs_script *s, enum programs_shape shape, struct programs_view dst,
-                  struct programs_view a, struct programs_view b, struct programs_view c);
 /** Values of tokens, or of tokens by heads, from here on in the format of tiles, in place; @return
  *  how they are seen. */
 struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
