@@ -99,8 +99,7 @@ void kernels_scale_gradients(struct kernels *k, double scale);
 /** Losses after the last forward stage, one entry per leaf of the share, in order; borrowed until
  *  the next begin. */
 const struct model_loss *kernels_losses(const struct kernels *k);
-/** From the next micro-batch on sum the squares of each leaf's gradient too.  Host only: the
- *  programs of the mesh add up leaves as they go. */
+/** From the next micro-batch on sum the squares of each leaf's gradient too.  WSC_NOMEM. */
 enum wsc_err kernels_measure_leaves(struct kernels *k) WSC_CHECKED;
 /** Sums of squares as host_leaf_squares() gives them, one per leaf of the share; borrowed until the
  *  next begin. */

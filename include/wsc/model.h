@@ -461,6 +461,10 @@ double model_rotary_frequency(const struct model *m, int64_t pair);
 double model_rotary_factor(const struct model *m);
 /** Element @p c < C of the fixed table's row for position @p t (Vaswani et al. 2017, 3.5). */
 float model_sine(const struct model *m, int64_t t, int64_t c);
+/** Bucket of relative positions, in [0, buckets), of the keys @p distance places after a query of
+ *  stack number @p stack; before it: negative.  Of a decoder it never falls with the distance from
+ * a key to a later query. */
+int64_t model_bucket(const struct model *m, int stack, int64_t distance);
 /** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi, or where slopes
  *  are weights. */
 float model_alibi_slope(const struct model *m, int64_t h);
@@ -572,13 +576,18 @@ enum model_drop_place {
  *  is below @c below; all others are multiplied by @c factor.  Elements of hidden features are
  *  numbered (token, feature), those of attention (head of queries, query, key). */
 struct model_dropout {
-    uint64_t number; /**< of layer and place */
+    uint64_t number; /**< of layer and place, or of layer and matrix */
+    bool of_adapter; /**< of the input of a low-rank adapter */
     uint64_t below;  /**< 2^32 times the rate; 0: nothing is dropped */
     float factor;    /**< 1 / (1 - rate) */
 };
 /** That of @p layer (-1: none) of stack number @p stack, as a training has it. */
 struct model_dropout model_dropout_at(const struct model *m, int stack, int64_t layer,
                                       enum model_drop_place place);
+/** That of the input of the adapter of matrix @p kind in @p layer (-1: outside the blocks), which
+ *  acts on no other. */
+struct model_dropout model_adapter_dropout(const struct model *m, int64_t layer,
+                                           enum model_tensor_kind kind);
 /** Seed of the random numbers of a step. */
 uint64_t model_dropout_seed(const struct model *m, int64_t step);
 /** Their stream for the sample that is number @p sample of the global batch. */

@@ -214,9 +214,9 @@ bool programs_point_scheduled(const struct programs_point *point);
  *  model's format; sums, scores, logits and gradients of weights 32 bits.  Called like struct host,
  *  through <wsc/kernels.h>. */
 struct programs_model;
-/** WSC_CONFIG, naming the key, when @p model is no decoder, has adapters, weights by distance
- *  or more than 16 networks a token: the mesh has no programs for these.  programs_model_create()
- *  calls it first. */
+/** WSC_CONFIG, naming the key, when @p model is no decoder, turns heads of an odd width or has more
+ *  than 16 networks a token: the mesh has no programs for these.  programs_model_create() calls it
+ * first. */
 enum wsc_err programs_model_check(const struct model *model) WSC_CHECKED;
 /** What a model on the mesh has room for. */
 struct programs_room {
@@ -253,6 +253,12 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
  *  *@p first: from the start to the first gradient word at the edge. */
 enum wsc_err programs_model_backward(struct programs_model *k, int stage, const void *weights,
                                      float *grads, int64_t *cycles, int64_t *first) WSC_CHECKED;
+/** From the next micro-batch on sum the squares of each leaf's gradient too, at the edge, where
+ * they come leaf by leaf: no cycles pass.  WSC_NOMEM. */
+enum wsc_err programs_model_measure_leaves(struct programs_model *k) WSC_CHECKED;
+/** Sums of squares as host_leaf_squares() gives them, one per leaf of the share; borrowed until the
+ *  next begin. */
+const double *programs_model_leaf_squares(const struct programs_model *k);
 /** Losses after the last forward stage, one entry per leaf of the share; borrowed until the next
  *  begin. */
 const struct model_loss *programs_model_losses(const struct programs_model *k);
@@ -278,7 +284,7 @@ struct programs_row {
  * 30 takes 20 for a mask.  The ten rounds of Philox (<wsc/rng.h>) would be more in 16-bit integer
  *  code.  The analytical model has no term for dropout. */
 enum { PROGRAMS_RANDOM_CYCLES = 20 };
-enum { PROGRAMS_ROWS = 23 }; /**< kinds of operations that a model books */
+enum { PROGRAMS_ROWS = 25 }; /**< kinds of operations that a model books */
 /** Simulated cycles by kind of operation, PROGRAMS_ROWS rows; borrowed. */
 const struct programs_row *programs_model_rows(const struct programs_model *k);
 /** Name of row @p i, and its pass. */

@@ -73,19 +73,14 @@ static bool drops(const struct host *k, enum model_tensor_kind kind)
 static void drop_row(const struct host *k, enum model_tensor_kind kind, int64_t row, float *x,
                      int64_t n, int thread)
 {
-    enum { KIND_BITS = 8, LAYER_BITS = 14 };
-    const double rate = k->model->adapter[kind].dropout, two_to_32 = 4294967296.0;
-    const uint64_t below = (uint64_t)(rate * two_to_32);
-    const float factor = (float)(1.0 / (1.0 - rate));
+    const struct model_dropout drop = model_adapter_dropout(k->model, k->stage.layer, kind);
     const int64_t T = k->T;
-    const uint64_t sample = (uint64_t)(k->share.first_leaf * k->share.leaf_samples + row / T);
-    const uint64_t layer = (uint64_t)k->stage.layer & ((1U << LAYER_BITS) - 1); /* head: the last */
-    const uint64_t index = sample << (LAYER_BITS + KIND_BITS) | layer << KIND_BITS | (uint64_t)kind;
+    const int64_t sample = k->share.first_leaf * k->share.leaf_samples + row / T;
     uint32_t *word = host_thread(k, thread, HOST_WORDS);
-    wsc_rng_words(word, k->dropout_seed, wsc_rng_stream(WSC_RNG_ADAPTER, index),
+    wsc_rng_words(word, k->dropout_seed, model_dropout_stream(&drop, sample),
                   (uint64_t)(row % T * n), n);
     for (int64_t i = 0; i < n; i++)
-        x[i] = word[i] < below ? 0 : x[i] * factor;
+        x[i] = word[i] < drop.below ? 0 : x[i] * drop.factor;
 }
 
 /* Rows of operands with dropout, to @p out with row stride @p ld_out. */

@@ -1,34 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Relative positions: distances, key minus query, fall into buckets (Raffel et al. 2020, 2.1), half
- * of them exact, the others growing with the logarithm of the distance up to 128; of an encoder one
- * half of the buckets is for later keys.  Slopes of ALiBi that train (Press et al. 2022) are one
- * bucket, whose weight is multiplied by minus the distance.  Tables by distance are made from the
- * tensor when the stage of the embedding streams; host_attention.c adds them and sums their
- * gradients, each sum by one thread in the order of layers, queries and keys. */
+/* Relative positions: distances fall into buckets (Raffel et al. 2020, 2.1; model_positions.c).
+ * Slopes of ALiBi that train (Press et al. 2022) are one bucket, whose weight is multiplied by
+ * minus the distance.  Tables by distance are made from the tensor when the stage of the embedding
+ * streams; host_attention.c adds them and sums their gradients, each sum by one thread in the order
+ * of layers, queries and keys. */
 #include "host_relative.h"
 #include "host_buffers.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Every longer distance is in the last bucket. */
-enum { LONGEST_DISTANCE = 128 };
-
-static int64_t bucket_of(int64_t distance, bool causal, int64_t n)
-{
-    if (n == 1) return 0;
-    const int64_t later = !causal && distance > 0 ? n / 2 : 0;
-    if (!causal) n /= 2;
-    if (causal && distance > 0) distance = 0;
-    distance = llabs(distance);
-    const int64_t exact = n / 2;
-    if (distance < exact) return later + distance;
-    const float step = logf((float)distance / (float)exact) /
-                       (float)log((double)LONGEST_DISTANCE / (double)exact) * (float)(n - exact);
-    const int64_t bucket = exact + (int64_t)step;
-    return later + (bucket < n ? bucket : n - 1);
-}
 
 /* Elements of a table by distance. */
 static int64_t n_distances(const struct host *k)
@@ -47,8 +27,7 @@ void host_relative_create(struct host *k)
     int32_t *bucket = k->buffer[HOST_BUCKETS];
     for (int i = 0; m->buckets && i < m->n_stacks; i++)
         for (int64_t d = 0; d < n_distances(k); d++)
-            bucket[i * n_distances(k) + d] =
-                (int32_t)bucket_of(d - model_longest(m), m->stack[i].causal, m->buckets);
+            bucket[i * n_distances(k) + d] = (int32_t)model_bucket(m, i, d - model_longest(m));
 }
 
 void host_relative_begin(struct host *k)

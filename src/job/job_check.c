@@ -12,12 +12,6 @@
 /* What the mesh programs cannot do. */
 static enum wsc_err check_mesh(const struct zoo_params *p)
 {
-    if (p->optimizer.gradient_noise_scale)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "%s: optimizer.gradient_noise_scale: --numerics mesh has no "
-                                      "gradients of single leaves",
-                                      p->file),
-                            "--set optimizer.gradient_noise_scale=false");
     if (p->model.dpo.on)
         return wsc_err_hint(
             WSC_RAISE(WSC_CONFIG, "%s: model.dpo: --numerics mesh has no losses of pairs", p->file),

@@ -245,13 +245,12 @@ const struct model_loss *kernels_losses(const struct kernels *k)
 
 enum wsc_err kernels_measure_leaves(struct kernels *k)
 {
-    WSC_CHECK(k->host, "leaves are measured on the mesh");
-    return host_measure_leaves(k->host);
+    return k->mesh ? programs_model_measure_leaves(k->mesh) : host_measure_leaves(k->host);
 }
 
 const double *kernels_leaf_squares(const struct kernels *k)
 {
-    return host_leaf_squares(k->host);
+    return k->mesh ? programs_model_leaf_squares(k->mesh) : host_leaf_squares(k->host);
 }
 
 const float *kernels_logits(const struct kernels *k, int64_t i)

@@ -5,7 +5,7 @@
 #include <wsc/model.h>
 #include <wsc/rng.h>
 
-enum { PLACE_BITS = 2, LAYER_BITS = 14 };
+enum { PLACE_BITS = 2, LAYER_BITS = 14, KIND_BITS = 8 };
 
 static double rate_of(const struct model *m, int stack, enum model_drop_place place)
 {
@@ -43,13 +43,29 @@ static uint64_t place_number(int stack, int64_t at, enum model_drop_place place)
     return (uint64_t)as[place].layer << PLACE_BITS | as[place].place;
 }
 
+static struct model_dropout dropout(double rate)
+{
+    const double two_to_32 = 4294967296.0;
+    return (struct model_dropout){.below = (uint64_t)(rate * two_to_32),
+                                  .factor = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
+}
+
 struct model_dropout model_dropout_at(const struct model *m, int stack, int64_t layer,
                                       enum model_drop_place place)
 {
-    const double rate = rate_of(m, stack, place), two_to_32 = 4294967296.0;
-    return (struct model_dropout){.number = place_number(stack, layer, place),
-                                  .below = (uint64_t)(rate * two_to_32),
-                                  .factor = rate < 1 ? (float)(1.0 / (1.0 - rate)) : 0};
+    struct model_dropout d = dropout(rate_of(m, stack, place));
+    d.number = place_number(stack, layer, place);
+    return d;
+}
+
+/* Outside the blocks the layer is the last number. */
+struct model_dropout model_adapter_dropout(const struct model *m, int64_t layer,
+                                           enum model_tensor_kind kind)
+{
+    struct model_dropout d = dropout(m->adapter[kind].dropout);
+    d.number = ((uint64_t)layer & ((1U << LAYER_BITS) - 1)) << KIND_BITS | (uint64_t)kind;
+    d.of_adapter = true;
+    return d;
 }
 
 uint64_t model_dropout_seed(const struct model *m, int64_t step)
@@ -59,6 +75,7 @@ uint64_t model_dropout_seed(const struct model *m, int64_t step)
 
 uint64_t model_dropout_stream(const struct model_dropout *d, int64_t sample)
 {
-    return wsc_rng_stream(WSC_RNG_DROPOUT,
-                          (uint64_t)sample << (LAYER_BITS + PLACE_BITS) | d->number);
+    const int bits = LAYER_BITS + (d->of_adapter ? KIND_BITS : PLACE_BITS);
+    return wsc_rng_stream(d->of_adapter ? WSC_RNG_ADAPTER : WSC_RNG_DROPOUT,
+                          (uint64_t)sample << bits | d->number);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Positions as numbers: rotary angles (Su et al. 2021) with the scalings of Llama 3, YaRN and
- * LongRoPE, sines of Vaswani et al. 2017, slopes of ALiBi (Press et al. 2022).  The host
- * (host_positions.c) and the programs of the mesh (program_positions.c) fill their tables from
- * here. */
+ * LongRoPE, sines of Vaswani et al. 2017, buckets of distances (Raffel et al. 2020), slopes of
+ * ALiBi (Press et al. 2022).  The host (host_positions.c, host_relative.c) and the programs of the
+ * mesh (program_positions.c, program_distance.c) fill their tables from here. */
 #include <wsc/model.h>
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- rotary: Su et al. 2021, eq. 34, on neighbouring pairs */
 
@@ -104,6 +105,25 @@ float model_sine(const struct model *m, int64_t t, int64_t c)
     const double angle = (double)t * pow(longest, -part);
     if (c >= 2 * waves) return 0;
     return (float)(c % 2 ? cos(angle) : sin(angle));
+}
+
+/* ---- relative positions: Raffel et al. 2020, section 2.1; half of the buckets are of one
+ * distance, the others grow with the logarithm of the distance up to 128 */
+
+int64_t model_bucket(const struct model *m, int stack, int64_t distance)
+{
+    enum { LONGEST = 128 }; /* every longer distance is in the last bucket */
+    const bool causal = m->stack[stack].causal;
+    const int64_t n = causal ? m->buckets : m->buckets / 2, exact = n / 2;
+    const int64_t later = !causal && distance > 0 ? n : 0;
+    if (m->buckets == 1) return 0;
+    if (causal && distance > 0) distance = 0;
+    distance = llabs(distance);
+    if (distance < exact) return later + distance;
+    const float step = logf((float)distance / (float)exact) /
+                       (float)log((double)LONGEST / (double)exact) * (float)(n - exact);
+    const int64_t bucket = exact + (int64_t)step;
+    return later + (bucket < n ? bucket : n - 1);
 }
 
 /* ---- ALiBi: Press et al. 2022, section 3; with a number of heads that is no power of two the

@@ -3,7 +3,9 @@
  * is added to the residual stream and its gradient, the nonlinearity of the filter. program_parts.c
  * and program_experts.c put parts together from these and from the operations of a stage. */
 #include "program_branch.h"
+#include "program_adapter.h"
 #include "program_norm.h"
+#include "program_stage_dropout.h"
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
@@ -28,43 +30,6 @@ enum wsc_err programs_add_to(struct programs_model *k, const struct programs_til
 enum wsc_err programs_clear(struct programs_model *k, const struct programs_tile *tile)
 {
     return programs_on_hidden(k, MESH_FMOVS, tile, programs_number(0), none);
-}
-
-/* ---- dropout --------------------------------------------------------------------------------- */
-
-static struct model_dropout dropout_at(const struct programs_model *k, enum model_drop_place place)
-{
-    return model_dropout_at(k->model, 0, k->l, place);
-}
-
-bool programs_drops(const struct programs_model *k, enum model_drop_place place)
-{
-    return k->training && dropout_at(k, place).below > 0;
-}
-
-struct programs_drop programs_drop_of(const struct programs_model *k, enum model_drop_place place)
-{
-    return (struct programs_drop){.at = dropout_at(k, place),
-                                  .seed = model_dropout_seed(k->model, k->share.step),
-                                  .first_sample = k->share.first_leaf * k->share.leaf_samples};
-}
-
-void programs_book_drop(struct programs_model *k, const struct programs_drop *d, bool back)
-{
-    const enum programs_row_kind row = back ? PROGRAMS_ROW_DROPOUT_BACKWARD : PROGRAMS_ROW_DROPOUT;
-    programs_stage_book(k, row, d->cycles);
-    programs_stage_expect(k, row, 0); /* the analytical model has no term for it */
-}
-
-enum wsc_err programs_drop(struct programs_model *k, enum model_drop_place place,
-                           const struct programs_tile *to, const struct programs_tile *from,
-                           bool back)
-{
-    struct programs_drop d = programs_drop_of(k, place);
-    if (!programs_drops(k, place)) return WSC_OK;
-    TRY(programs_run_drop(&k->grid, &d, to, from));
-    programs_book_drop(k, &d, back);
-    return WSC_OK;
 }
 
 /* ---- norms of a block ------------------------------------------------------------------------ */
@@ -127,7 +92,7 @@ enum wsc_err programs_add_branch(struct programs_model *k, const struct programs
 {
     const struct programs_tile *out = programs_branch_output(k, b, to);
     const bool plain = !k->model->zoo.norm_first_sandwich && !programs_drops(k, b->place);
-    TRY(programs_stage_linear(k, b->weight, in, out));
+    TRY(programs_adapted_linear(k, b->weight, in, out));
     TRY(programs_stage_bias(k, b->bias, out, plain ? residual : NULL));
     return plain ? WSC_OK : programs_end_branch(k, b, to, residual);
 }
@@ -149,7 +114,7 @@ enum wsc_err programs_branch_gradient(struct programs_model *k, const struct pro
 enum wsc_err programs_branch_weights(struct programs_model *k, const struct programs_branch *b,
                                      const struct programs_tile *dy, const struct programs_tile *in)
 {
-    TRY(programs_stage_weight_gradient(k, b->weight, dy, in));
+    TRY(programs_adapted_gradient(k, b->weight, dy, in));
     return programs_stage_bias_gradients(k, &b->bias, &dy, 1);
 }
 
@@ -162,13 +127,9 @@ enum wsc_err programs_filter(struct programs_model *k, const struct programs_til
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
     const struct programs_tile *const out[2] = {&layer->pre, &layer->gate};
-    struct programs_product p = {.n_parts = k->model->gated ? 2 : 1, .in = {*x}};
-    for (int i = 0; i < p.n_parts; i++) {
-        p.out[i] = *out[i];
-        p.w[i] = programs_stage_matrix(k, filter_weight[i], k->hidden.n, false);
-    }
-    TRY(programs_stage_product(k, &p, PROGRAMS_ROW_PRODUCT));
-    for (int i = 0; i < p.n_parts; i++)
+    const int n = k->model->gated ? 2 : 1;
+    TRY(programs_adapted_linears(k, filter_weight, n, x, out));
+    for (int i = 0; i < n; i++)
         TRY(programs_stage_bias(k, filter_bias[i], out[i], NULL));
     return WSC_OK;
 }
@@ -176,13 +137,7 @@ enum wsc_err programs_filter(struct programs_model *k, const struct programs_til
 enum wsc_err programs_filter_back(struct programs_model *k, const struct programs_tile *dx)
 {
     const struct programs_tile *const dy[2] = {&k->dpre, &k->dgate};
-    struct programs_product p = {
-        .n_parts = k->model->gated ? 2 : 1, .sums = k->model->gated, .out = {*dx}};
-    for (int i = 0; i < p.n_parts; i++) {
-        p.in[i] = *dy[i];
-        p.w[i] = programs_stage_matrix(k, filter_weight[i], k->hidden.n, true);
-    }
-    return programs_stage_product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
+    return programs_adapted_linears_back(k, filter_weight, k->model->gated ? 2 : 1, dy, dx);
 }
 
 enum wsc_err programs_filter_gradients(struct programs_model *k, const struct programs_tile *x)
@@ -190,7 +145,7 @@ enum wsc_err programs_filter_gradients(struct programs_model *k, const struct pr
     const struct programs_tile *const dy[2] = {&k->dpre, &k->dgate};
     const int n = k->model->gated ? 2 : 1;
     for (int i = 0; i < n; i++)
-        TRY(programs_stage_weight_gradient(k, filter_weight[i], dy[i], x));
+        TRY(programs_adapted_gradient(k, filter_weight[i], dy[i], x));
     return programs_stage_bias_gradients(k, filter_bias, dy, n);
 }
 

@@ -3,7 +3,6 @@
  *  program_parts.c and program_experts.c call it. */
 #ifndef WSC_PROGRAMS_BRANCH_H
 #define WSC_PROGRAMS_BRANCH_H
-#include "program_dropout.h"
 #include "program_stage.h"
 
 #include <wsc/err.h>
@@ -17,17 +16,6 @@ enum wsc_err programs_add_to(struct programs_model *k, const struct programs_til
                              const struct programs_tile *what);
 /** tile = 0. */
 enum wsc_err programs_clear(struct programs_model *k, const struct programs_tile *tile);
-
-/** Is anything dropped at @p place of the layer at hand? */
-bool programs_drops(const struct programs_model *k, enum model_drop_place place);
-/** Dropout at @p place in the step at hand. */
-struct programs_drop programs_drop_of(const struct programs_model *k, enum model_drop_place place);
-/** to = dropout of @p from, or @p back of its gradient; nothing where programs_drops() says so. */
-enum wsc_err programs_drop(struct programs_model *k, enum model_drop_place place,
-                           const struct programs_tile *to, const struct programs_tile *from,
-                           bool back);
-/** The programs of @p d were kernel `dropout`. */
-void programs_book_drop(struct programs_model *k, const struct programs_drop *d, bool back);
 
 /** The norm before attention, of the layer at hand. */
 struct programs_stage_norm programs_norm1(struct programs_model *k);

@@ -126,6 +126,24 @@ enum wsc_err programs_features_init_heads(struct programs_features *f, int heads
     return WSC_OK;
 }
 
+enum wsc_err programs_features_init_counts(struct programs_features *f, const int *count, int w)
+{
+    *f = (struct programs_features){.group_cols = w, .heads_per_pe = 1};
+    for (int x = 0; x < w; x++) {
+        f->n += count[x];
+        if (count[x] > f->slots) f->slots = count[x];
+    }
+    TRY(allocate(f, w));
+    for (int x = 0, i = 0; x < w; x++) {
+        for (int slot = 0; slot < count[x]; slot++, i++) {
+            f->column[i] = x;
+            f->slot[i] = slot;
+        }
+    }
+    count_features(f, w);
+    return WSC_OK;
+}
+
 void programs_features_fini(struct programs_features *f)
 {
     wsc_free(f->count);

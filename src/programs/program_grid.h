@@ -35,6 +35,8 @@ enum wsc_err programs_features_init(struct programs_features *f, int n, int w);
 /** @p heads heads of @p d features. */
 enum wsc_err programs_features_init_heads(struct programs_features *f, int heads, int d, int w,
                                           enum programs_pairing pairing);
+/** @p count[x] features on column x, one column after the other. */
+enum wsc_err programs_features_init_counts(struct programs_features *f, const int *count, int w);
 void programs_features_fini(struct programs_features *f);
 
 /** A tile, or without features one vector per token (1 row). */

@@ -2,15 +2,19 @@
 /* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
  * stages forward and backward, gradients added along the canonical tree at the edge.
  * program_parts.c computes the parts of a stage. */
+#include "program_adapter.h"
 #include "program_branch.h"
 #include "program_chain.h"
 #include "program_choice.h"
+#include "program_distance.h"
 #include "program_grid.h"
 #include "program_loss.h"
 #include "program_parts.h"
 #include "program_router.h"
 #include "program_scores.h"
+#include "program_squares.h"
 #include "program_stage.h"
+#include "program_stage_dropout.h"
 #include "program_state.h"
 
 #include <wsc/check.h>
@@ -117,6 +121,8 @@ static enum wsc_err reserve_once(struct programs_model *k)
         TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                    "statistics of a norm", &k->stats_embed));
     }
+    if (m->buckets) TRY(programs_reserve_distances(k));
+    TRY(programs_reserve_adapters(k));
     if (m->zoo.final_logit_softcapping > 0)
         TRY(programs_reserve_sums(g, &k->capped, &k->vocab, "capped logits"));
     if (!m->rotary_dim) return WSC_OK;
@@ -138,7 +144,8 @@ static enum wsc_err reserve_common(struct programs_model *k)
     TRY(programs_reserve_sums(g, &k->logits, &k->vocab, "logits"));
     k->tmp = (struct programs_tile){.f = &k->hidden, .half = g->half};
     TRY(reserve_once(k));
-    const int scratch = larger(larger(k->hidden.slots, k->vocab.slots), k->heads.slots);
+    const int scratch = larger(larger(k->hidden.slots, k->vocab.slots),
+                               larger(k->heads.slots, programs_adapted_filter(k)));
     TRY(programs_reserve_words(g, (int64_t)scratch * g->pitch, PROGRAMS_BANK_TILES,
                                "a tile of scratch", &k->tmp.address));
     k->wide_tmp = (struct programs_tile){.address = k->tmp.address, .f = &k->hidden};
@@ -215,10 +222,10 @@ static enum wsc_err allocate_heads(struct programs_model *k)
 {
     const struct model *m = k->model;
     k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
-    k->n_shared = (int64_t)k->heads.n * larger((int)m->C, 3);
+    k->n_shared = (int64_t)k->heads.n * larger(larger((int)m->C, 3), programs_most_rank(k));
     if (m->kv_heads < m->H || model_norms_heads(m))
         TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
-    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI) return WSC_OK;
+    if (m->zoo.position_embedding_type != ZOO_POSITION_ALIBI || m->slopes) return WSC_OK;
     TRY_NEW(k->slope, WSC_MEM_KERNELS, m->H);
     for (int64_t h = 0; h < m->H; h++)
         k->slope[h] = model_alibi_slope(m, h);
@@ -377,6 +384,9 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->filter);
     programs_features_fini(&k->vocab);
     programs_experts_fini(k);
+    programs_distances_fini(k);
+    programs_squares_fini(k);
+    programs_adapters_fini(k);
     void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
                            k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
                            k->leaf_grads, k->slope,    k->shared,        k->wide};
@@ -418,6 +428,7 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
         k->position[i] = batch->position_ids ? batch->position_ids[i] : (int32_t)(i % batch->T);
     begin_layouts(k);
     programs_experts_begin(k);
+    programs_squares_begin(k);
 }
 
 void programs_model_scale_gradients(struct programs_model *k, double scale)
@@ -428,6 +439,7 @@ void programs_model_scale_gradients(struct programs_model *k, double scale)
 void programs_model_mask(struct programs_model *k, const struct model_weights *masks)
 {
     k->masks = k->grid.by_data ? masks : NULL;
+    k->given = masks;
 }
 
 /* The stage's vector as floats: 16-bit numbers are widened, which is exact, and become the same
@@ -458,7 +470,7 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
 /* The stage has ended: its masks are no longer borrowed. */
 static void leave_stage(struct programs_model *k)
 {
-    k->masks = NULL;
+    k->masks = k->given = NULL;
 }
 
 /* Losses of each leaf, token by token in their order, in double precision. */
@@ -522,6 +534,7 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
         TRY(explained(programs_backward_part(k, s->part[i])));
+    programs_squares_add(k);
     leave_stage(k);
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);
     for (int i = 0; i < nodes.n; i++)

@@ -4,7 +4,9 @@
  * program_stage.c, positions and windows in program_positions.c, mixtures of experts in
  * program_experts.c. */
 #include "program_parts.h"
+#include "program_adapter.h"
 #include "program_branch.h"
+#include "program_distance.h"
 #include "program_embedding.h"
 #include "program_experts.h"
 #include "program_grid.h"
@@ -12,6 +14,7 @@
 #include "program_positions.h"
 #include "program_softmax.h"
 #include "program_stage.h"
+#include "program_stage_dropout.h"
 #include "program_vector_ops.h"
 
 #include <wsc/num_math.h>
@@ -55,11 +58,13 @@ static enum wsc_err embed(struct programs_model *k)
 {
     const struct programs_tile *x = k->model->zoo.embedding_layer_norm ? &k->raw : programs_x(k, 0);
     TRY(programs_write_angles(k));
+    TRY(programs_take_distances(k));
     for (int i = 0; i < 2; i++) {
         const struct programs_table t = table_of(k, i, x);
         if (k->offset[tables[i]] < 0) continue;
         TRY(programs_run_table_gather(&k->grid, &t, k->weight[tables[i]]));
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING, k->grid.stats.cycles);
+        TRY(programs_adapt_table(k, &t, tables[i]));
     }
     if (k->model->zoo.position_embedding_type == ZOO_POSITION_FIXED) TRY(programs_add_sines(k, x));
     programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING,
@@ -79,27 +84,37 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }
 
-/* Turn of leaves by turn and table by table, so that each leaf's gradient is a sum of its own. */
-static enum wsc_err embed_backward(struct programs_model *k)
+/* A table's gradient, turn of leaves by turn, so that each leaf's is a sum of its own. */
+static enum wsc_err table_gradient(struct programs_model *k, int i)
 {
-    TRY(programs_drop(k, MODEL_DROP_EMBED, &k->dres, &k->dres, true));
-    if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
-    for (int j = 0; j < 2 * programs_leaf_turns(k); j++) {
-        const int i = j % 2, turn = j / 2;
+    for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
         struct programs_table t = table_of(k, i, &k->dres);
         programs_turn_samples(k, turn, &t.first_sample, &t.n_samples);
         t.lane_step = k->n_elems;
-        if (!i)
-            programs_stage_expect(
-                k, PROGRAMS_ROW_EMBEDDING_BACKWARD,
-                cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL)
-                    .elementwise);
-        if (k->offset[tables[i]] < 0) continue;
         TRY(programs_run_table_scatter(&k->grid, &t, programs_stage_gradient(k, tables[i], turn)));
         if (k->first_gradient < 0) k->first_gradient = k->cycles + t.first_cycle;
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, k->grid.stats.cycles);
     }
     return WSC_OK;
+}
+
+static enum wsc_err embed_backward(struct programs_model *k)
+{
+    bool any = false;
+    TRY(programs_drop(k, MODEL_DROP_EMBED, &k->dres, &k->dres, true));
+    if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
+    for (int i = 0; i < 2; i++) {
+        const struct programs_table t = table_of(k, i, &k->dres);
+        if (k->offset[tables[i]] < 0) continue;
+        if (k->trains[tables[i]]) TRY(table_gradient(k, i));
+        any = any || k->trains[tables[i]];
+        TRY(programs_adapted_table_gradients(k, &t, tables[i]));
+    }
+    for (int turn = 0; turn < programs_leaf_turns(k) && any; turn++)
+        programs_stage_expect(
+            k, PROGRAMS_ROW_EMBEDDING_BACKWARD,
+            cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL).elementwise);
+    return programs_give_distances(k);
 }
 
 /* ---- attention ------------------------------------------------------------------------------- */
@@ -125,13 +140,8 @@ static enum wsc_err qkv(struct programs_model *k)
     const bool norms = model_norms_heads(k->model);
     const struct programs_tile *const out[3] = {norms ? &layer->raw[0] : &layer->q,
                                                 norms ? &layer->raw[1] : &layer->k, &layer->v};
-    struct programs_product p = {.n_parts = 3, .in = {*programs_normed(k)}};
     TRY(programs_stage_norm(k, &norm, programs_normed(k)));
-    for (int i = 0; i < 3; i++) {
-        p.out[i] = *out[i];
-        p.w[i] = programs_stage_matrix(k, qkv_weight[i], k->hidden.n, false);
-    }
-    TRY(programs_stage_product(k, &p, PROGRAMS_ROW_PRODUCT));
+    TRY(programs_adapted_linears(k, qkv_weight, 3, programs_normed(k), out));
     for (int i = 0; i < 3; i++)
         TRY(programs_stage_bias(k, qkv_bias[i], out[i], NULL));
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
@@ -148,18 +158,13 @@ static enum wsc_err qkv(struct programs_model *k)
 static enum wsc_err qkv_input_gradient(struct programs_model *k)
 {
     const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};
-    struct programs_product p = {.n_parts = 3, .sums = true, .out = {k->dxn}};
     for (int i = 0; i < 2 && model_norms_heads(k->model); i++) {
         const struct programs_stage_norm by_heads = head_norm(k, i);
         TRY(programs_stage_head_norm_backward(k, &by_heads, dy[i]));
     }
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
         TRY(programs_turn(k, dy[i], true));
-    for (int i = 0; i < 3; i++) {
-        p.in[i] = *dy[i];
-        p.w[i] = programs_stage_matrix(k, qkv_weight[i], k->hidden.n, true);
-    }
-    TRY(programs_stage_product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT));
+    TRY(programs_adapted_linears_back(k, qkv_weight, 3, dy, &k->dxn));
     return k->model->norm3 ? WSC_OK : programs_add_to(k, &k->dxn, &k->dside);
 }
 
@@ -170,7 +175,7 @@ static enum wsc_err qkv_backward(struct programs_model *k)
     TRY(qkv_input_gradient(k));
     if (k->model->norm3) TRY(programs_stage_norm_again(k, &norm, &k->xn));
     for (int i = 0; i < 3; i++)
-        TRY(programs_stage_weight_gradient(k, qkv_weight[i], dy[i], programs_normed(k)));
+        TRY(programs_adapted_gradient(k, qkv_weight[i], dy[i], programs_normed(k)));
     TRY(programs_stage_bias_gradients(k, qkv_bias, dy, 3));
     TRY(programs_stage_norm_backward(k, &norm, &k->dres));
     return k->model->zoo.parallel_block && k->model->norm3 ? programs_add_to(k, &k->dres, &k->dside)
@@ -236,7 +241,7 @@ static enum wsc_err attend_backward(struct programs_model *k)
 {
     const struct programs_tile *dy;
     TRY(programs_branch_gradient(k, &programs_attention_branch, &dy));
-    TRY(programs_stage_linear_back(k, MODEL_O_W, dy, &k->dctx));
+    TRY(programs_adapted_linear_back(k, MODEL_O_W, dy, &k->dctx));
     TRY(programs_branch_weights(k, &programs_attention_branch, dy,
                                 &programs_layer_of(k, k->l)->ctx));
     TRY(each_sample(k, PROGRAMS_ROW_ATTENTION_BACKWARD, true));
@@ -281,7 +286,7 @@ static enum wsc_err ffn1_backward(struct programs_model *k)
     const struct programs_tile *dy;
     TRY(programs_branch_gradient(k, &programs_ffn_branch, &dy));
     if (k->model->experts) return programs_experts_ffn1_backward(k, dy);
-    TRY(programs_stage_linear_back(k, MODEL_FFN1_W, dy, &k->dpre));
+    TRY(programs_adapted_linear_back(k, MODEL_FFN1_W, dy, &k->dpre));
     TRY(programs_activate_filter_backward(k));
     return programs_branch_weights(k, &programs_ffn_branch, dy, &k->act);
 }
@@ -337,7 +342,7 @@ static enum wsc_err head(struct programs_model *k)
     const struct programs_losses out = {k->nats, k->best};
     const struct programs_stage_norm norm = norm_last(k);
     TRY(programs_stage_norm(k, &norm, &k->xn));
-    TRY(programs_stage_linear(k, head_weight(k), &k->xn, &k->logits));
+    TRY(programs_adapted_linear(k, head_weight(k), &k->xn, &k->logits));
     TRY(programs_stage_bias(k, MODEL_LM_HEAD_B, &k->logits, NULL));
     TRY(copy_wanted(k));
     TRY(programs_run_loss(&k->grid, &loss, &out));
@@ -382,9 +387,9 @@ static enum wsc_err head_backward(struct programs_model *k)
     const struct programs_stage_norm norm = norm_last(k);
     TRY(loss_backward(k));
     TRY(programs_clear(k, &k->dres));
-    TRY(programs_stage_linear_back(k, head_weight(k), &k->dlogits, &k->dxn));
+    TRY(programs_adapted_linear_back(k, head_weight(k), &k->dlogits, &k->dxn));
     TRY(programs_stage_norm_again(k, &norm, &k->xn));
-    TRY(programs_stage_weight_gradient(k, head_weight(k), &k->dlogits, &k->xn));
+    TRY(programs_adapted_gradient(k, head_weight(k), &k->dlogits, &k->xn));
     TRY(programs_stage_bias_gradients(k, bias, dy, 1));
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }

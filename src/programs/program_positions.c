@@ -4,6 +4,7 @@
  * et al. 2022) and windows as what is done to scores.  The numbers come from model_positions.c;
  * program_parts.c calls. */
 #include "program_positions.h"
+#include "program_distance.h"
 #include "program_embedding.h"
 #include "program_norm.h"
 #include "program_stage.h"
@@ -95,6 +96,7 @@ struct programs_shaping programs_shaping_of(const struct programs_model *k, int 
                                      .cap = (float)m->zoo.attention_logit_softcapping,
                                      .capped = capped + 4 * sample * (int)words,
                                      .slope = k->slope,
+                                     .learned = programs_by_distance_of(k, sample),
                                      .window = model_window(m, k->l),
                                      .sinks = m->sink_tokens,
                                      .span = span ? span + first * m->T : NULL,

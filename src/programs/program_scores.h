@@ -27,13 +27,25 @@ static inline int programs_heads_on(const struct programs_features *f, int x)
 {
     return f->group_cols > 1 ? f->count[x] > 0 : f->count[x] / f->head_dim;
 }
+/** Weights by the distance from query to key that train, on the PEs (program_distance.c). */
+enum programs_distance_kind { PROGRAMS_NO_DISTANCES, PROGRAMS_SLOPES, PROGRAMS_RELATIVE };
+struct programs_by_distance {
+    enum programs_distance_kind kind;
+    int weights; /**< address: for each head of the PE a slope, or a weight of each distance */
+    int sums;    /**< address: of the leaf at hand, gradients of the weights of distances, or with
+                      slopes those of the scores of each row */
+    int words;   /**< relative positions: from head to head; distance d is d % h + d / h pitch */
+    int pitch;
+    float unit; /**< slopes: of a token */
+};
 /** What is done to scaled scores before their softmax; all zeros: nothing.  Numbers of heads and
  *  tokens are those of the model. */
 struct programs_shaping {
     bool rounded;       /**< before all else to the 16-bit format of the grid */
     float cap;          /**< c of c tanh(score / c); 0: none */
     int capped;         /**< address: tanh(score / c), laid out as the scores, for the gradient */
-    const float *slope; /**< of each head (ALiBi); NULL: none */
+    const float *slope; /**< of each head (ALiBi); NULL: none, or one that trains */
+    struct programs_by_distance learned;
     int64_t window, sinks; /**< a key is seen by so many queries after it, unless it is a sink */
     const int32_t *span;   /**< (T) as the window, for each key, of samples of several texts */
     int64_t span_step;     /**< from a lane's span to that of the next one */

@@ -97,9 +97,9 @@ static struct programs_script score_script(const struct probabilities *p)
                                     .shaping = p->shaping};
 }
 
-/* Scores scaled, capped, raised by the position of the key times the slope of the head, hidden
- * beyond windows.  ALiBi lowers a score by the distance from query to key: what depends on the
- * query alone is the same for all its keys, and no softmax sees it. */
+/* Scores scaled, capped, raised by the position of the key times the slope of the head or by the
+ * weight of the distance, hidden beyond windows.  ALiBi lowers a score by the distance from query
+ * to key: what depends on the query alone is the same for all its keys, and no softmax sees it. */
 static void shape_scores(const struct programs_grid *g, struct programs_script *s,
                          const struct probabilities *p)
 {
@@ -110,11 +110,27 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
     programs_op(s, shape, MESH_FMULS, scores, scores, programs_number(p->scale / cap));
     if (how->cap > 0)
         programs_cap(g, s, shape, scores, programs_view(PROGRAMS_VIEW_SCORES, how->capped), cap);
-    if (how->slope)
+    if (how->slope || how->learned.kind == PROGRAMS_SLOPES)
         programs_op(s, shape, MESH_FADDS, scores, scores,
                     (struct programs_view){.kind = PROGRAMS_VIEW_SLOPE});
+    if (how->learned.kind == PROGRAMS_RELATIVE)
+        programs_op(s, shape, MESH_FADDS, scores, scores,
+                    programs_view(PROGRAMS_VIEW_DISTANCES, how->learned.weights));
     if (how->window || how->span)
         programs_op(s, PROGRAMS_SHAPE_HIDDEN, MESH_FMOVS, scores, programs_number(-INFINITY), none);
+}
+
+/* The gradient @p d of a capped score is that of what was added to it: of the weight of its
+ * distance, or of a slope times the position of the key, since the sum over the keys of a query is
+ * 0; a row of scores has one key, so its sum is enough for that. */
+static void sum_learned(struct programs_script *s, const struct programs_by_distance *learned,
+                        struct programs_view d)
+{
+    static const enum programs_view_kind views[] = {
+        [PROGRAMS_SLOPES] = PROGRAMS_VIEW_OF_ROWS, [PROGRAMS_RELATIVE] = PROGRAMS_VIEW_DISTANCES};
+    if (learned->kind == PROGRAMS_NO_DISTANCES) return;
+    const struct programs_view sums = programs_view(views[learned->kind], learned->sums);
+    programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FADDS, sums, sums, d);
 }
 
 /* Each row to 16 bits and back, through the vector of sums, which is not in use yet. */
@@ -170,6 +186,7 @@ static enum wsc_err run_probabilities_backward(struct programs_grid *g,
     programs_row_sum(&s, MESH_FADDS, sum, p->f->heads_per_pe);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, y, y, sum);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FSUBS, d, d, y);
+    sum_learned(&s, &p->shaping->learned, d);
     programs_op(&s, PROGRAMS_SHAPE_SCORES, MESH_FMULS, d, d, programs_number(p->scale));
     if (p->shaping->cap > 0)
         programs_cap_backward(&s, PROGRAMS_SHAPE_SCORES, d,

@@ -40,9 +40,13 @@ static bool is_by_heads(enum model_tensor_kind gain)
 }
 
 /* Every head of queries has keys and values on its own columns: those of a group come once for each
- * of its heads, and their gradients are added up at the edge.  The norms of all heads are one. */
-static struct programs_repeat repeat_of(const struct programs_model *k, enum model_tensor_kind kind)
+ * of its heads, and their gradients are added up at the edge.  The norms of all heads are one.  Of
+ * an adapter the outer matrix B has the rows of its own matrix. */
+static struct programs_repeat repeat_of(const struct programs_model *k,
+                                        enum model_tensor_kind tensor)
 {
+    const bool narrows = tensor >= MODEL_ADAPTER_A && tensor < MODEL_ADAPTER_B;
+    const enum model_tensor_kind kind = narrows ? tensor : model_base_kind(tensor);
     const bool keys =
         kind == MODEL_K_W || kind == MODEL_K_B || kind == MODEL_V_W || kind == MODEL_V_B;
     const bool norm = is_by_heads(kind) || kind == MODEL_Q_NORM_B || kind == MODEL_K_NORM_B;
@@ -95,7 +99,7 @@ static const float *bias_on_tile(const struct programs_model *k, enum model_tens
 
 /* ---- tensors of the stage -------------------------------------------------------------------- */
 
-/* Which elements of a tensor stream, and of which a gradient is wanted. */
+/* Which elements of a tensor stream, and of which a gradient is wanted: of none of a frozen one. */
 static void enter_mask(struct programs_model *k, const struct model_tensor *t,
                        const struct model_weights *mask)
 {
@@ -103,6 +107,7 @@ static void enter_mask(struct programs_model *k, const struct model_tensor *t,
     const double density = sparse ? (double)mask->n_kept / (double)t->n_elems : 1;
     k->kept[t->kind] = sparse ? mask->bits : NULL;
     k->density[t->kind] = density;
+    k->trains[t->kind] = !t->frozen;
     k->gradient_density[t->kind] = sparse && mask->dense_gradient ? 1 : density;
 }
 
@@ -272,7 +277,7 @@ static enum wsc_err turn_biases(struct programs_model *k, const enum model_tenso
     s.span = turn_span(k, turn);
     for (int i = 0; i < n; i++) {
         const struct programs_view sum = vector_view(k, i);
-        if (!vector_of(k, bias[i])) continue;
+        if (!vector_of(k, bias[i]) || !k->trains[bias[i]]) continue;
         programs_op(&s, PROGRAMS_SHAPE_FEATURES, MESH_FMOVS, sum, programs_number(0), none);
         programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, programs_tile_view(dy[i]));
         s.out[s.n_out++] = (struct programs_vector){
@@ -288,7 +293,7 @@ static enum wsc_err turn_biases(struct programs_model *k, const enum model_tenso
     programs_vectors_out(&s);
     TRY(programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE_BACKWARD));
     for (int i = 0; i < n; i++)
-        fold(k, bias[i], turn, 1, (int64_t)i * k->heads.n);
+        if (k->trains[bias[i]]) fold(k, bias[i], turn, 1, (int64_t)i * k->heads.n);
     return WSC_OK;
 }
 
@@ -443,9 +448,9 @@ enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-struct programs_weights programs_stage_matrix(const struct programs_model *k,
-                                              enum model_tensor_kind weight, int64_t n_in,
-                                              bool back)
+/* A matrix of the stage, (n_out, n_in), or with @p back its transpose. */
+static struct programs_weights matrix_of(const struct programs_model *k,
+                                         enum model_tensor_kind weight, int64_t n_in, bool back)
 {
     const struct programs_repeat repeat = repeat_of(k, weight), once = {0};
     return (struct programs_weights){.at = k->weight[weight],
@@ -457,8 +462,8 @@ struct programs_weights programs_stage_matrix(const struct programs_model *k,
                                      .density = k->density[weight]};
 }
 
-enum wsc_err programs_stage_product(struct programs_model *k, const struct programs_product *p,
-                                    enum programs_row_kind row)
+static enum wsc_err product(struct programs_model *k, const struct programs_product *p,
+                            enum programs_row_kind row)
 {
     const int inputs = p->sums ? p->n_parts : 1, outputs = p->sums ? 1 : p->n_parts;
     WSC_CHECK(p->in[0].f && p->out[0].f, "a product whose tiles have no features");
@@ -476,25 +481,42 @@ enum wsc_err programs_stage_product(struct programs_model *k, const struct progr
     return WSC_OK;
 }
 
+enum wsc_err programs_stage_linears(struct programs_model *k, const enum model_tensor_kind *weight,
+                                    int n, const struct programs_tile *in,
+                                    const struct programs_tile *const *out)
+{
+    struct programs_product p = {.n_parts = n, .in = {*in}};
+    for (int i = 0; i < n; i++) {
+        p.out[i] = *out[i];
+        p.w[i] = matrix_of(k, weight[i], in->f->n, false);
+    }
+    return product(k, &p, PROGRAMS_ROW_PRODUCT);
+}
+
+enum wsc_err programs_stage_linears_back(struct programs_model *k,
+                                         const enum model_tensor_kind *weight, int n,
+                                         const struct programs_tile *const *dy,
+                                         const struct programs_tile *dx)
+{
+    struct programs_product p = {.n_parts = n, .sums = n > 1, .out = {*dx}};
+    for (int i = 0; i < n; i++) {
+        p.in[i] = *dy[i];
+        p.w[i] = matrix_of(k, weight[i], dx->f->n, true);
+    }
+    return product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
+}
+
 enum wsc_err programs_stage_linear(struct programs_model *k, enum model_tensor_kind weight,
                                    const struct programs_tile *in, const struct programs_tile *out)
 {
-    const struct programs_product p = {.n_parts = 1,
-                                       .in = {*in},
-                                       .out = {*out},
-                                       .w = {programs_stage_matrix(k, weight, in->f->n, false)}};
-    return programs_stage_product(k, &p, PROGRAMS_ROW_PRODUCT);
+    return programs_stage_linears(k, &weight, 1, in, &out);
 }
 
 enum wsc_err programs_stage_linear_back(struct programs_model *k, enum model_tensor_kind weight,
                                         const struct programs_tile *dy,
                                         const struct programs_tile *dx)
 {
-    const struct programs_product p = {.n_parts = 1,
-                                       .in = {*dy},
-                                       .out = {*dx},
-                                       .w = {programs_stage_matrix(k, weight, dx->f->n, true)}};
-    return programs_stage_product(k, &p, PROGRAMS_ROW_INPUT_GRADIENT);
+    return programs_stage_linears_back(k, &weight, 1, &dy, dx);
 }
 
 enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
@@ -506,7 +528,7 @@ enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model
     const double density = k->gradient_density[weight];
     const struct cycles_layout *l = programs_stage_layout(k, true);
     const struct cycles_gradient_way how = cycles_gradient_way(l, &in, &out, density);
-    for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
+    for (int turn = 0; turn < programs_leaf_turns(k) && k->trains[weight]; turn++) {
         struct programs_weight_gradient w = {.dy = *dy,
                                              .x = *x,
                                              .how = how,

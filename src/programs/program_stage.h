@@ -77,13 +77,15 @@ enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
                                                const struct programs_stage_norm *n,
                                                const struct programs_tile *d);
 
-/** A matrix of the stage, (n_out, n_in), or with @p back its transpose. */
-struct programs_weights programs_stage_matrix(const struct programs_model *k,
-                                              enum model_tensor_kind weight, int64_t n_in,
-                                              bool back);
-/** out = in W' for the parts of @p p, W (n_out, n_in). */
-enum wsc_err programs_stage_product(struct programs_model *k, const struct programs_product *p,
-                                    enum programs_row_kind row);
+/** out = in W' for @p n matrices W (n_out, n_in): one product, the input streams once. */
+enum wsc_err programs_stage_linears(struct programs_model *k, const enum model_tensor_kind *weight,
+                                    int n, const struct programs_tile *in,
+                                    const struct programs_tile *const *out);
+/** dx = sum of dy W over @p n matrices: one product. */
+enum wsc_err programs_stage_linears_back(struct programs_model *k,
+                                         const enum model_tensor_kind *weight, int n,
+                                         const struct programs_tile *const *dy,
+                                         const struct programs_tile *dx);
 /** out = in W'. */
 enum wsc_err programs_stage_linear(struct programs_model *k, enum model_tensor_kind weight,
                                    const struct programs_tile *in, const struct programs_tile *out);
@@ -91,8 +93,9 @@ enum wsc_err programs_stage_linear(struct programs_model *k, enum model_tensor_k
 enum wsc_err programs_stage_linear_back(struct programs_model *k, enum model_tensor_kind weight,
                                         const struct programs_tile *dy,
                                         const struct programs_tile *dx);
-/** dW of each leaf in turn, to its place on the host. The operand that is sent along the rows is
- *  chosen by cycles_gradient_way(), as in the analytical model. */
+/** dW of each leaf in turn, to its place on the host, unless W is frozen. The
+ * operand that is sent along the rows is chosen by cycles_gradient_way(), as in the analytical
+ * model. */
 enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
                                             const struct programs_tile *dy,
                                             const struct programs_tile *x);

@@ -38,13 +38,15 @@
     XX(LOSS, "loss", "forward")                                                                    \
     XX(LOSS_BACKWARD, "loss", "backward")                                                          \
     XX(DROPOUT, "dropout", "forward")                                                              \
-    XX(DROPOUT_BACKWARD, "dropout", "backward")
+    XX(DROPOUT_BACKWARD, "dropout", "backward")                                                    \
+    XX(DISTANCES, "weights by distance", "forward")                                                \
+    XX(DISTANCES_BACKWARD, "weights by distance", "backward")
 enum programs_row_kind {
 #define XX(kind, name, pass) PROGRAMS_ROW_##kind,
     PROGRAMS_ROW_MAP(XX)
 #undef XX
 };
-_Static_assert(PROGRAMS_ROW_DROPOUT_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
+_Static_assert(PROGRAMS_ROW_DISTANCES_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
 
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
@@ -79,6 +81,32 @@ struct programs_experts {
     struct programs_span span, leaf; /* of the network at hand, of a leaf in it */
     float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
     struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
+};
+
+/** Weights by distance that train; unused otherwise.  Every column of a head has those of the head:
+ *  they come in with the embeddings and stay on the PEs, as the sums of their gradients do. */
+struct programs_distances {
+    struct programs_features f; /* the weights of the heads of a PE, head by head */
+    int weights;                /* address: of f; then gradients that leave */
+    int table;                  /* address: relative positions, a weight for each distance */
+    int sums;                   /* address: as in struct programs_by_distance, for each leaf */
+    int words, pitch;           /* of the table */
+    int *first;                 /* owned (buckets + 1): least distance of a bucket or later ones */
+    float *edge;                /* owned (lanes, f.n): what comes in, what leaves */
+};
+
+/** Low-rank adapters of matrices; unused otherwise. */
+struct programs_adapters {
+    struct programs_features f[MODEL_N_KINDS]; /* what lies between A and B of each that has one */
+    struct programs_tile low;                  /* s A x, of one at a time */
+    struct programs_tile dlow[MODEL_N_KINDS];  /* s B' dy, until the weights' gradients */
+};
+
+/** Sums of the squares of each leaf's gradient; unused where they are not measured. */
+struct programs_squares {
+    double *of_leaf; /* owned (leaves) */
+    float *tied;     /* owned (leaves, elements of a tied table): the head's gradient of it */
+    float *one;      /* owned: what is wanted of one tensor's gradient */
 };
 
 /** Tiles that exist once per layer in training, once otherwise. */
@@ -137,17 +165,22 @@ struct programs_model {
     float *wanted_logits, *all_logits; /* owned; made on first use */
     bool any_wanted;
     struct programs_experts experts;
+    struct programs_distances distances;
+    struct programs_adapters adapters;
     /* the stage at hand */
     const struct model_stage *stage;
     const float *elements; /* of its vector */
     int l;                 /* its layer */
     const float *weight[MODEL_N_TENSOR_KINDS];
     const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
+    const struct model_weights *given;          /* as masks, also where all weights stream */
     const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */
     double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
+    bool trains[MODEL_N_TENSOR_KINDS]; /* not frozen */
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
-    float *wide;                    /* owned: weights of the stage from 16 bits; NULL in fp32 */
-    float *leaf_grads;              /* owned, max_leaves x longest stage */
+    float *wide;       /* owned: weights of the stage from 16 bits; NULL in fp32 */
+    float *leaf_grads; /* owned, max_leaves x longest stage */
+    struct programs_squares squares;
     int64_t cycles, first_gradient; /* of this visit; -1: none yet */
     /* tables */
     struct cycles_layout layout, leaf_layout;

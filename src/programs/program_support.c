@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family, without adapters
- * and weights by distance.  Everything else is refused by the name of its key before anything is
- * reserved. */
+/* Which models the programs of the mesh compute: decoders of every family, with heads of an
+ * even width where these turn.  Everything else is refused by the name of its key before anything
+ * is reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -12,27 +12,20 @@ _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a r
 
 enum wsc_err programs_model_check(const struct model *m)
 {
-    int64_t adapters = 0;
-    for (int kind = 0; kind < MODEL_N_KINDS; kind++)
-        adapters += m->adapter[kind].r;
     const struct {
         bool has;
         const char *key;
     } features[] = {
         {!m->causal || m->n_stacks > 1 || m->norm_last || m->token_types > 0, "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
-        {m->slopes, "alibi_trainable_slopes"},
-        {m->buckets > 0, "position_embedding_type"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
-        {adapters > 0, "lora_params"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "model.%s: --numerics mesh computes decoders without "
-                                          "adapters, weights by distance and more than %d "
-                                          "networks a token, and turns positions of heads of an "
-                                          "even width",
+                                          "model.%s: --numerics mesh computes decoders with at "
+                                          "most %d networks a token, and turns positions of "
+                                          "heads of an even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

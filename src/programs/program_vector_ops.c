@@ -7,6 +7,7 @@
 #include "program_grid.h"
 #include "program_resources.h"
 #include "program_scores.h"
+#include "program_weight_grad.h"
 
 #include <wsc/check.h>
 #include <wsc/cycles_ops.h>
@@ -24,8 +25,10 @@ struct extent {
     int first;    /* token */
     int row, key; /* scores: the row at hand */
     int head;     /* scores: of the model */
+    int distance; /* scores: from the key to the first query */
     int heads;    /* of the PE, where rows are those of one of them; else 0 */
     int samples;  /* where columns are those of one of them; else 0 */
+    float number; /* scores: what the row is raised by */
 };
 
 /* Queries that see the key of the row of scores at hand. */
@@ -41,6 +44,7 @@ static struct extent scores_extent(const struct programs_grid *g, const struct p
     e.rows = 1;
     e.cols = programs_queries(g, y, e.key);
     e.first = programs_tokens(g, y) - e.cols;
+    e.distance = e.first * g->h + y - g->key_token[e.key];
     return e;
 }
 
@@ -172,7 +176,12 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
     case PROGRAMS_VIEW_SAMPLES:
         break;
     case PROGRAMS_VIEW_SLOPE:
-        return mesh_float(s->shaping->slope[e->head] * (float)g->key_token[e->key]);
+        return mesh_float(e->number);
+    case PROGRAMS_VIEW_OF_ROWS:
+        return mesh_mem_strided(v->address + 4 * e->row, e->cols, 0);
+    case PROGRAMS_VIEW_DISTANCES: /* of the first query less than h, of each other one h more */
+        return mesh_mem_strided(v->address + 4 * (head * s->shaping->learned.words + e->distance),
+                                e->cols, s->shaping->learned.pitch);
     case PROGRAMS_VIEW_TILE:
     case PROGRAMS_VIEW_HEADS:
         return programs_matrix(tile, e->rows, e->cols, step * pitch);
@@ -207,14 +216,31 @@ static enum mesh_code code_of(const struct programs_step *step)
     return MESH_FADDHS;
 }
 
+/* What a row of scores is raised by: the slope of its head times the position of its key. */
+static enum wsc_err take_slope(struct mesh_pe *pe, const struct programs_grid *g,
+                               const struct programs_script *s, struct extent *e)
+{
+    const struct programs_by_distance *learned = &s->shaping->learned;
+    const float position = (float)g->key_token[e->key];
+    uint32_t slope;
+    TRY(mesh_wait(pe, CYCLES_SLOPE));
+    if (s->shaping->slope) {
+        e->number = s->shaping->slope[e->head] * position;
+        return WSC_OK;
+    }
+    TRY(mesh_load(pe, learned->weights + 4 * (e->row % s->heads->heads_per_pe), &slope));
+    e->number = programs_number_of(slope) * (position * learned->unit);
+    return WSC_OK;
+}
+
 /* One vector operation of a step; a PE without elements passes it over. */
 static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
                           const struct programs_script *s, const struct programs_step *step)
 {
-    const struct extent e = extent_of(g, s, step, pe);
+    struct extent e = extent_of(g, s, step, pe);
     const bool half = step->dst.half;
     if (!e.rows || !e.cols) return WSC_OK;
-    if (step->b.kind == PROGRAMS_VIEW_SLOPE) TRY(mesh_wait(pe, CYCLES_SLOPE));
+    if (step->b.kind == PROGRAMS_VIEW_SLOPE) TRY(take_slope(pe, g, s, &e));
     return mesh_issue(pe, &(struct mesh_op){.code = (uint8_t)code_of(step),
                                             .dst = operand(g, s, &step->dst, &e, half),
                                             .a = operand(g, s, &step->a, &e, half),
@@ -256,6 +282,7 @@ static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
     const int n = score_steps(s, i);
     const int times = n                      ? score_rows(g, s)
                       : s->step[i].by_tokens ? programs_row_tokens(g, programs_row_of(pe))
+                      : s->step[i].turns     ? s->step[i].turns
                                              : 1;
     for (int k = 0; k < n; k++)
         TRY(issue(pe, g, s, &s->step[i + k]));
@@ -349,6 +376,13 @@ void programs_call_by_tokens(struct programs_script *s,
                                                   const struct programs_step *step))
 {
     *append(s) = (struct programs_step){.call = call, .by_tokens = true};
+}
+
+void programs_call_turns(struct programs_script *s, int n,
+                         enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
+                                              const struct programs_step *step))
+{
+    *append(s) = (struct programs_step){.call = call, .turns = n};
 }
 
 /* ---- sums over a row ------------------------------------------------------------------------- */

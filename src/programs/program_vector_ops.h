@@ -22,7 +22,9 @@ enum programs_view_kind {
     PROGRAMS_VIEW_SAMPLES, /**< a value per slot and sample, room for max_samples of each slot; as a
                               result: summed over the PE's tokens of the sample */
     PROGRAMS_VIEW_NUMBER,
-    PROGRAMS_VIEW_SLOPE /**< SHAPE_SCORES: the slope of the row's head times its key's position */
+    PROGRAMS_VIEW_SLOPE, /**< SHAPE_SCORES: the slope of the row's head times its key's position */
+    PROGRAMS_VIEW_OF_ROWS,   /**< SHAPE_SCORES: a word for each row; as a result: summed */
+    PROGRAMS_VIEW_DISTANCES, /**< SHAPE_SCORES: a word for each head of the PE and distance */
 };
 /** An operand as a step sees it. */
 struct programs_view {
@@ -58,6 +60,7 @@ struct programs_step {
                          const struct programs_step *step);
     int n;          /**< of call: vectors; SHAPE_WORDS: words */
     bool by_tokens; /**< call: once for each token of the PE's row */
+    int turns;      /**< call: that many times; 0: once */
 };
 /** One value per feature that comes from or goes to the host. */
 struct programs_vector {
@@ -159,6 +162,10 @@ void programs_call_by_tokens(struct programs_script *s,
                              enum wsc_err (*call)(struct mesh_pe *pe,
                                                   const struct programs_script *s,
                                                   const struct programs_step *step));
-/** The token slot at hand. */
+/** Call it @p n times, each in a task of its own, which issues some operations. */
+void programs_call_turns(struct programs_script *s, int n,
+                         enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
+                                              const struct programs_step *step));
+/** The token slot, or the turn, at hand. */
 int programs_script_token(const struct mesh_pe *pe);
 #endif

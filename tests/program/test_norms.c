@@ -231,14 +231,63 @@ TEST(norms, one_leaf_has_no_noise_scale)
     spawn_free(&r);
 }
 
-TEST(norms, the_mesh_has_no_gradients_of_leaves)
+#define SMALL                                                                                      \
+    "--set model.hidden_size=16 --set model.num_heads=2 --set model.filter_size=32 "               \
+    "--set model.num_hidden_layers=1 --set train_input.batch_size=6 --num_steps 3 "                \
+    "--set cluster.wafer.pe_cols=6 --set cluster.wafer.pe_rows=8 --set runconfig.log_steps=1 "
+
+static const char *run_small(const char *before, const char *options)
 {
-    struct spawn_result r;
-    spawn_run(&r, "%s " NOISE "--numerics mesh --num_steps 1 --model_dir %s", job_tiny(),
-              job_path("mesh"));
-    T_EQ(r.status, 2);
-    CU_ASSERT(strstr(r.err, "optimizer.gradient_noise_scale: --numerics mesh has no") != NULL);
-    spawn_free(&r);
+    const char *dir = job_path("small");
+    CU_ASSERT_FATAL(spawn_ok("%s %s " SMALL "%s --model_dir %s", before, job_tiny(), options, dir));
+    return dir;
+}
+
+/* On the mesh: the host's numbers up to rounding, and the virtual time of a run that measures
+ * nothing; returns the folder of the run. */
+static const char *compare_noise(const char *options)
+{
+    static const char *const key[] = {"pegsqnorm", "gsqnorm", "noise_variance"};
+    struct job_metrics measured, plain;
+    char host[300], mesh[300], unmeasured[300];
+    (void)snprintf(host, sizeof host, NOISE "%s", options);
+    (void)snprintf(mesh, sizeof mesh, NOISE "--numerics mesh %s", options);
+    (void)snprintf(unmeasured, sizeof unmeasured, "--numerics mesh %s", options);
+    const char *on_host = run_small("", host), *on_mesh = run_small("", mesh);
+    for (int k = 0; k < 3; k++)
+        T_NEAR(number_of(on_mesh, 3, key[k]) / number_of(on_host, 3, key[k]), 1, 1e-4);
+    CU_ASSERT(job_read(on_mesh, &measured) && job_read(run_small("", unmeasured), &plain));
+    CU_ASSERT(job_same_times(&plain, &measured));
+    return on_mesh;
+}
+
+/* The same bits whoever computes them. */
+static void check_noise_ways(const char *options)
+{
+    static const char *const way[][2] = {{"", "--num_csx 3"},
+                                         {"OMP_NUM_THREADS=2", "--num_csx 2"},
+                                         {"mpirun --quiet -n 2", "--num_csx 2"},
+                                         {"", "--set lanes=2 --set cluster.wafer.pe_cols=12"}};
+    char one[60], other[60], all[300];
+    field_of(compare_noise(options), 3, "noise_variance", one);
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        (void)snprintf(all, sizeof all, NOISE "--numerics mesh %s %s", way[i][1], options);
+        field_of(run_small(way[i][0], all), 3, "noise_variance", other);
+        T_STR(other, one);
+    }
+}
+
+/* A tied table counts once; of sparse weights only those count that there are, whether arriving
+ * data or loops multiply them; frozen tensors do not count. */
+TEST(norms, noise_scale_on_the_mesh)
+{
+#define SPARSE "--set sparsity='{algorithm: static, sparsity: 0.9}' "
+    check_noise_ways("");
+    check_noise_ways("--set model.share_embedding_weights=false");
+    (void)compare_noise(SPARSE);
+    (void)compare_noise(SPARSE "--set cluster.wafer.data_triggered=false");
+    (void)compare_noise("--set model.freeze='[norm1, ffn]'");
+#undef SPARSE
 }
 
 /* ---- norms of weights and layers ------------------------------------------------------------- */

@@ -498,19 +498,9 @@ TEST(families, values_do_not_depend_on_who_computes_them)
 static const char *mesh_lacks(const struct family *f)
 {
     static const char *const lacks[][2] = {
-        {"bert_", "model.objective"},
-        {"roberta", "model.objective"},
-        {"esm2", "model.objective"},
-        {"tune_lora_", "model.lora_params"},
-        {"pairs_", "model.dpo"},
-        {"t5", "model.objective"},
-        {"transformer", "model.objective"},
-        {"gpt2_relative", "model.position_embedding_type"},
-        {"relative_", "model.position_embedding_type"},
-        {"vsl_relative", "model.position_embedding_type"},
-        {"mpt_slopes", "model.alibi_trainable_slopes"},
-        {"jais_slopes", "model.alibi_trainable_slopes"},
-        {"vsl_slopes", "model.alibi_trainable_slopes"},
+        {"bert_", "model.objective"}, {"roberta", "model.objective"},
+        {"esm2", "model.objective"},  {"pairs_", "model.dpo"},
+        {"t5", "model.objective"},    {"transformer", "model.objective"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)
         if (!strncmp(f->name, lacks[i][0], strlen(lacks[i][0]))) return lacks[i][1];
@@ -530,6 +520,16 @@ static bool mesh_refuses(const struct family *f, const char *options, const char
 
 #define LANES "--set lanes=2 --set cluster.wafer.pe_cols=25 "
 
+/* A long sequence whose scores are kept before their cap too asks for more memory. */
+static bool dump_on_mesh(const struct family *f, const char *options, char path[240])
+{
+    char all[240];
+    const bool large = !strcmp(f->name, "relative_capped_window");
+    (void)snprintf(all, sizeof all, FABRIC "%s%s", large ? "--set cluster.wafer.pe_rows=24 " : "",
+                   options);
+    return dump(f, all, path);
+}
+
 /* Loss and every gradient of PyTorch's; the same bits on two systems and two threads, with matrices
  * streaming one by one, and on two lanes with as many columns each. */
 static void check_mesh(const struct family *f)
@@ -538,10 +538,10 @@ static void check_mesh(const struct family *f)
     const char *lacks = mesh_lacks(f);
     bool ok =
         lacks ? mesh_refuses(f, "", lacks)
-              : dump(f, FABRIC "--num_csx 1", one) &&
-                    dump(f, FABRIC "--num_csx 2 --set cluster.stream.granularity=matrix", two) &&
+              : dump_on_mesh(f, "--num_csx 1", one) &&
+                    dump_on_mesh(f, "--num_csx 2 --set cluster.stream.granularity=matrix", two) &&
                     compare(f, one, two, MESH_TOLERANCE) &&
-                    dump(f, FABRIC LANES "--num_csx 1", lanes) &&
+                    dump_on_mesh(f, LANES "--num_csx 1", lanes) &&
                     compare(f, one, lanes, MESH_TOLERANCE);
     if (!ok) (void)fprintf(stderr, "on the mesh: %s %s\n", f->name, f->dir);
     CU_ASSERT(ok);

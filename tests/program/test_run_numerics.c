@@ -531,6 +531,84 @@ TEST(numerics, mesh_trains_with_dropout)
 #undef RATES
 }
 
+#define SLOPES "--set model.position_embedding_type=alibi --set model.alibi_trainable_slopes=true "
+TEST(numerics, mesh_trains_slopes_of_the_distance)
+{
+    static const char *const slopes[] = {
+        SLOPES, SLOPES BF16,
+        SLOPES "--set model.num_heads=8 --set cluster.wafer.pe_rows=14 "
+               "--set train_input.batch_size=5 --set reduction_leaf=2",
+        SLOPES "--set model.attention_logit_softcapping=1 --set model.num_heads=4 "
+               "--set cluster.wafer.pe_rows=10"};
+    check_features(slopes, 4);
+    T_NEAR(ratio_of(slopes[0], "attention", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(slopes[0], "attention", "backward"), 1, 0.1);
+}
+
+#define RELATIVE "--set model.position_embedding_type=relative "
+TEST(numerics, mesh_trains_relative_positions)
+{
+    static const char *const relative[] = {
+        RELATIVE, RELATIVE BF16,
+        RELATIVE "--set model.relative_attention_num_buckets=6 --set model.num_heads=8 "
+                 "--set cluster.wafer.pe_rows=14 --set train_input.batch_size=5 "
+                 "--set reduction_leaf=2",
+        RELATIVE "--set model.attention_logit_softcapping=1 --set cluster.wafer.pe_rows=70"};
+    check_features(relative, 4);
+    T_NEAR(ratio_of(relative[0], "attention", "forward"), 1, 0.1);
+    T_NEAR(ratio_of(relative[0], "attention", "backward"), 1, 0.1);
+}
+
+/* An adapter begins at 0, so the first loss is that without it; then only adapters train.  Keys
+ * that heads share, the tables and the output layer have them too. */
+TEST(numerics, mesh_trains_adapters)
+{
+#define LORA                                                                                       \
+    "--set model.lora_params='{r: 3, alpha: 40, target_modules: [TransformerDecoderLayer]}' "
+    static const char *const adapted[][2] = {
+        {LORA, ""},
+        {LORA, BF16},
+        {"--set model.lora_params='{r: 9, alpha: 90, dropout: 0.2, target_modules: [Linear]}' ",
+         "--set model.num_heads=4 --set model.attention_module=multiquery_attention "
+         "--set model.extra_attention_params.num_kv_groups=2 --set cluster.wafer.pe_rows=8"},
+        {"--set model.lora_params='[{r: 2, alpha: 30, target_modules: [Embedding]}, "
+         "{r: 3, alpha: 20, dropout: 0.1, target_modules: [lm_head]}]' ",
+         "--set model.share_embedding_weights=false"}};
+    for (int i = 0; i < 4; i++) {
+        struct job_metrics without, with;
+        char feature[400], options[460];
+        const bool half = i == 1;
+        (void)snprintf(feature, sizeof feature, "%s%s", adapted[i][0], adapted[i][1]);
+        check_feature(feature, half ? 1.0 / 256 : 1e-5, half ? 1.0 / 16 : 1e-4);
+        (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", feature);
+        CU_ASSERT_FATAL(train("", options, &with) != NULL);
+        (void)snprintf(options, sizeof options, "--numerics mesh --num_csx 1 %s", adapted[i][1]);
+        CU_ASSERT_FATAL(train("", options, &without) != NULL);
+        CU_ASSERT(strcmp(with.step[0].loss, without.step[0].loss) == 0);
+        CU_ASSERT(strcmp(with.step[2].loss, without.step[2].loss) != 0);
+    }
+    T_NEAR(ratio_of(LORA, "product", "weight gradient"), 1, 0.1);
+#undef LORA
+}
+
+/* A frozen matrix streams, but no cycles go into its gradient. */
+TEST(numerics, mesh_leaves_frozen_gradients_out)
+{
+    static const char *const options[] = {"--numerics mesh --num_csx 1",
+                                          "--numerics mesh --num_csx 1 --set model.freeze='[ffn]'"};
+    struct job_metrics m;
+    double products[2], gradients[2], expected;
+    for (int i = 0; i < 2; i++) {
+        const char *dir = train("", options[i], &m);
+        CU_ASSERT_FATAL(dir != NULL);
+        cycles_of(dir, "product", "forward", &products[i], &expected);
+        cycles_of(dir, "product", "weight gradient", &gradients[i], &expected);
+    }
+    T_NEAR(products[1], products[0], 0);
+    CU_ASSERT(gradients[1] < 0.9 * gradients[0]);
+    check_feature("--set model.freeze='[ffn]'", 1e-5, 1e-4);
+}
+
 TEST(numerics, mesh_evaluates_and_generates)
 {
     struct job_metrics m;

@@ -78,11 +78,25 @@ static void add(struct fixture *f, enum model_tensor_kind kind, int layer, int64
     add_view(f, f->model.n_tensors - 1);
 }
 
+/* A matrix (rows, cols), (cols, rows) of a table, and its adapter. */
+static void add_matrix(struct fixture *f, const struct fixture_shape *s,
+                       enum model_tensor_kind kind, int layer, int64_t rows, int64_t cols)
+{
+    const bool table = model_is_table(kind);
+    add(f, kind, layer, rows, cols);
+    if (!s->rank) return;
+    f->model.adapter[kind] = (struct model_adapter){
+        .r = s->rank + kind % 2, .scale = 0.7, .dropout = table ? 0 : s->dropout};
+    const int64_t r = f->model.adapter[kind].r;
+    add(f, MODEL_ADAPTER_A + kind, layer, r, table ? rows : cols);
+    add(f, MODEL_ADAPTER_B + kind, layer, table ? cols : rows, r);
+}
+
 /* A weight (rows, cols) and its bias. */
 static void add_linear(struct fixture *f, const struct fixture_shape *s,
                        enum model_tensor_kind kind, int layer, int64_t rows, int64_t cols)
 {
-    add(f, kind, layer, rows, cols);
+    add_matrix(f, s, kind, layer, rows, cols);
     if (!s->no_bias) add(f, kind + 1, layer, rows, 0);
 }
 
@@ -115,58 +129,70 @@ static void add_head(struct fixture *f, const struct fixture_shape *s)
     if (s->tied)
         add_view(f, 0);
     else
-        add(f, MODEL_LM_HEAD_W, -1, s->V, s->C);
+        add_matrix(f, s, MODEL_LM_HEAD_W, -1, s->V, s->C);
     if (s->head_bias) add(f, MODEL_LM_HEAD_B, -1, s->V, 0);
+}
+
+static enum zoo_position position_of(const struct fixture_shape *s)
+{
+    if (s->slopes) return ZOO_POSITION_ALIBI;
+    if (s->buckets) return ZOO_POSITION_RELATIVE;
+    return s->no_positions ? ZOO_POSITION_NONE : ZOO_POSITION_LEARNED;
 }
 
 static void build_model(struct fixture *f, const struct fixture_shape *s)
 {
     int64_t head_dim = s->C / s->H;
-    f->model = (struct model){
-        .L = s->L,
-        .C = s->C,
-        .H = s->H,
-        .F = s->F,
-        .V = s->V,
-        .T = s->T,
-        .head_dim = head_dim,
-        .kv_heads = s->H,
-        .causal = true,
-        .zoo.position_embedding_type = s->no_positions ? ZOO_POSITION_NONE : ZOO_POSITION_LEARNED,
-        .position_scale = 1,
-        .norm3 = true,
-        .zoo.use_projection_bias_in_attention = !s->no_bias,
-        .zoo.use_ffn_bias_in_attention = !s->no_bias,
-        .zoo.use_ffn_bias = !s->no_bias,
-        .pad_token = -1,
-        .mask_token = -1,
-        .n_stacks = 1,
-        .stack = {{.T = s->T,
-                   .L = s->L,
-                   .V = s->V,
-                   .table_rows = s->T + 3,
-                   .causal = true,
-                   .qk_scale = 1.0 / sqrt((double)head_dim)}},
-        .n_heads = 1,
-        .head = {{.input_norm = MODEL_NORMF_W,
-                  .output = MODEL_LM_HEAD_W,
-                  .tokens = s->T,
-                  .outputs = s->V,
-                  .bias = s->head_bias,
-                  .weight = 1}},
-        .tied = s->tied,
-        .zoo.layer_norm_epsilon = 1e-5,
-        .zoo.scale_qk_dot_by_layer_idx = s->scale_by_layer,
-        .zoo.embeddings_scale = s->embeddings_scale != 0 ? s->embeddings_scale : 1,
-        .logits_scale = s->logits_scale != 0 ? s->logits_scale : 1,
-        .nonlinearity = s->nonlinearity,
-        .format = s->format,
-        .softmax_16 = s->softmax_16,
-        .tensor = f->tensor,
-        .stage = f->stage};
+    f->model =
+        (struct model){.L = s->L,
+                       .C = s->C,
+                       .H = s->H,
+                       .F = s->F,
+                       .V = s->V,
+                       .T = s->T,
+                       .head_dim = head_dim,
+                       .kv_heads = s->H,
+                       .causal = true,
+                       .zoo.position_embedding_type = position_of(s),
+                       .slopes = s->slopes,
+                       .buckets = s->slopes ? 1 : s->buckets,
+                       .position_scale = s->slopes ? 2 : 1,
+                       .norm3 = true,
+                       .zoo.use_projection_bias_in_attention = !s->no_bias,
+                       .zoo.use_ffn_bias_in_attention = !s->no_bias,
+                       .zoo.use_ffn_bias = !s->no_bias,
+                       .pad_token = -1,
+                       .mask_token = -1,
+                       .n_stacks = 1,
+                       .stack = {{.T = s->T,
+                                  .L = s->L,
+                                  .V = s->V,
+                                  .table_rows = s->T + 3,
+                                  .causal = true,
+                                  .qk_scale = 1.0 / sqrt((double)head_dim)}},
+                       .n_heads = 1,
+                       .head = {{.input_norm = MODEL_NORMF_W,
+                                 .output = MODEL_LM_HEAD_W,
+                                 .tokens = s->T,
+                                 .outputs = s->V,
+                                 .bias = s->head_bias,
+                                 .weight = 1}},
+                       .tied = s->tied,
+                       .zoo.layer_norm_epsilon = 1e-5,
+                       .zoo.scale_qk_dot_by_layer_idx = s->scale_by_layer,
+                       .zoo.embeddings_scale = s->embeddings_scale != 0 ? s->embeddings_scale : 1,
+                       .logits_scale = s->logits_scale != 0 ? s->logits_scale : 1,
+                       .nonlinearity = s->nonlinearity,
+                       .format = s->format,
+                       .softmax_16 = s->softmax_16,
+                       .tensor = f->tensor,
+                       .stage = f->stage};
     add_part(f, MODEL_PART_EMBED, -1, false);
-    add(f, MODEL_WTE, -1, s->V, s->C);
-    if (!s->no_positions) add(f, MODEL_WPE, -1, s->T + 3, s->C); /* more positions than used */
+    add_matrix(f, s, MODEL_WTE, -1, s->V, s->C);
+    if (position_of(s) == ZOO_POSITION_LEARNED)
+        add_matrix(f, s, MODEL_WPE, -1, s->T + 3, s->C); /* more positions than used */
+    if (s->slopes) add(f, MODEL_RELATIVE_W, -1, s->H, 1);
+    if (s->buckets) add(f, MODEL_RELATIVE_W, -1, s->buckets, s->H);
     for (int l = 0; l < s->L; l++)
         add_block(f, s, l);
     add_head(f, s);

@@ -18,6 +18,10 @@ struct fixture_shape {
     enum num_format format;
     double embeddings_scale, logits_scale; /**< 0 = 1 */
     bool scale_by_layer, softmax_16;
+    bool slopes;     /**< of ALiBi that train, instead of positions */
+    int64_t rank;    /**< of adapters of all matrices; 0: none */
+    double dropout;  /**< of their inputs */
+    int64_t buckets; /**< of relative positions, instead of positions; 0: none */
 };
 
 /** Owns everything that it points to. */

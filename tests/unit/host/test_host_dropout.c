@@ -201,9 +201,6 @@ TEST(mesh_features, are_those_of_decoders)
     } while (0)
     REFUSE(causal = false, "objective");
     REFUSE(norm_last = true, "objective");
-    REFUSE(adapter[MODEL_Q_W].r = 4, "lora_params");
-    REFUSE(buckets = 32, "position_embedding_type");
-    REFUSE(slopes = true, "alibi_trainable_slopes");
     REFUSE(experts = m.active_experts = REFUSED_NETWORKS, "moe.top_k");
     fixture_destroy(&f);
 }

@@ -382,6 +382,74 @@ TEST(pe_model, dropout_and_smoothed_labels_are_those_of_the_host)
     }
 }
 
+/* Weights by distance, slopes or relative positions: one head on several columns, several heads on
+ * one; leaves of two samples, the last one of one; rows without a token; a soft cap, windows and
+ * sinks; buckets of one distance and of many, some of none. */
+static void check_by_distance(bool slopes, int buckets)
+{
+    static const struct {
+        double cap;
+        int H, T, leaf, window;
+        struct fabric fabric;
+    } how[] = {{0, 3, 7, 1, 0, {5, 3, 1, 1}},  {0, 2, 9, 2, 0, {6, 4, 2, 1}},
+               {0, 3, 8, 2, 0, {1, 11, 1, 1}}, {1.5, 6, 10, 1, 0, {4, 3, 1, 1}},
+               {0, 2, 12, 2, 4, {8, 2, 1, 2}}, {0.7, 1, 5, 1, 3, {12, 1, 1, 1}},
+               {0, 4, 21, 1, 0, {4, 8, 1, 1}}};
+    for (int i = 0; i < (int)(sizeof how / sizeof *how); i++) {
+        struct fixture f;
+        fixture_create(&f, &(struct fixture_shape){.L = 1 + i % 2,
+                                                   .C = 12,
+                                                   .H = how[i].H,
+                                                   .F = 10,
+                                                   .V = 17,
+                                                   .T = how[i].T,
+                                                   .n_samples = 3,
+                                                   .no_bias = true, /* a key's has no gradient */
+                                                   .slopes = slopes,
+                                                   .buckets = buckets});
+        f.model.zoo.attention_logit_softcapping = how[i].cap;
+        f.model.window = how[i].window;
+        f.model.sink_tokens = how[i].window ? 1 : 0;
+        check_model(&f, how[i].leaf, &how[i].fabric);
+        fixture_destroy(&f);
+    }
+}
+
+TEST(pe_model, slopes_that_train_are_those_of_the_host)
+{
+    check_by_distance(true, 0);
+}
+
+TEST(pe_model, relative_positions_are_those_of_the_host)
+{
+    check_by_distance(false, 4);
+    check_by_distance(false, 32);
+}
+
+/* Adapters of all matrices and tables, whose ranks differ, with fewer and with more of them than
+ * columns, in leaves of one and two samples; dropout of their inputs. */
+TEST(pe_model, adapters_are_those_of_the_host)
+{
+    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {3, 4, 2, 1}, {8, 2, 1, 2}, {1, 9, 1, 1}};
+    for (int i = 0; i < 8; i++) {
+        struct fixture f;
+        fixture_create(&f, &(struct fixture_shape){.L = 1 + i % 2,
+                                                   .C = 12,
+                                                   .H = 3,
+                                                   .F = 10,
+                                                   .V = 17,
+                                                   .T = 7,
+                                                   .n_samples = 3,
+                                                   .no_bias = true,
+                                                   .embeddings_scale = i % 3 ? 0 : 3,
+                                                   .rank = 2 + i % 4,
+                                                   .dropout = i < 4 ? 0 : 0.3});
+        f.model.seed = 5;
+        check_model(&f, 1 + i % 2, &fabrics[i % 4]);
+        fixture_destroy(&f);
+    }
+}
+
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
 static void check_same_values(const struct fixture *f, const struct fixture_result *a,
@@ -423,6 +491,16 @@ static void check_lanes(const struct fixture_shape *shape, int64_t leaf_samples,
 
 TEST(pe_model, lanes_have_the_bits_of_one)
 {
+    const struct fixture_shape slopes = {
+        .L = 2, .C = 12, .H = 3, .F = 7, .V = 9, .T = 7, .n_samples = 5, .slopes = true};
+    struct fixture_shape relative = slopes;
+    relative.slopes = false;
+    relative.buckets = 6;
+    check_lanes(&slopes, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
+    check_lanes(&relative, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
+    const struct fixture_shape adapted = {
+        .L = 1, .C = 12, .H = 3, .F = 7, .V = 9, .T = 5, .n_samples = 5, .rank = 2, .dropout = 0.2};
+    check_lanes(&adapted, 2, &(struct fabric){4, 3, 1, 1}, &(struct masked){0});
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
         check_lanes(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric, &(struct masked){0});
 }

@@ -1,0 +1,23 @@
+/** Weights by the distance from a query to a key that train, on the mesh: relative positions
+ * (Raffel et al. 2020), a weight for each head and bucket of distances, or slopes of ALiBi (Press
+ * et al. 2022).  They come in with the embeddings, to every column of their head, and stay for all
+ *  layers; the sums of their gradients over the layers leave with those of the embeddings.  What
+ *  the weights do to scores is in program_softmax.c. */
+#ifndef WSC_PROGRAMS_DISTANCE_H
+#define WSC_PROGRAMS_DISTANCE_H
+#include "program_scores.h"
+#include "program_state.h"
+
+#include <wsc/err.h>
+
+/** Memory for them, of a model that has them. */
+enum wsc_err programs_reserve_distances(struct programs_model *k);
+void programs_distances_fini(struct programs_model *k);
+/** The weights of the stage come in, and the sums of their gradients become 0; nothing where the
+ *  model has none. */
+enum wsc_err programs_take_distances(struct programs_model *k);
+/** The gradients of each leaf leave; nothing where the model has none. */
+enum wsc_err programs_give_distances(struct programs_model *k);
+/** Those that act on the scores of sample @p sample of each lane. */
+struct programs_by_distance programs_by_distance_of(const struct programs_model *k, int sample);
+#endif
