@@ -115,6 +115,22 @@ static void add_sweep_range(struct wsc_text *t, const struct report_scaling *s)
         wsc_text_add(t, "set yrange [0:%.9g]\n", most * (1 + air));
 }
 
+/* From the least value to the greatest, in whatever order they are; around one alone. */
+static void add_value_range(struct wsc_text *t, const struct report_scaling *s, bool log)
+{
+    double least = s->varied[0].value, most = least;
+    for (int k = 1; k < s->n_varied; k++) {
+        least = fmin(least, s->varied[k].value);
+        most = fmax(most, s->varied[k].value);
+    }
+    if (least < most)
+        wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least, most);
+    else if (log)
+        wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least / 2, most * 2);
+    else
+        wsc_text_add(t, "set xrange [%.17g:%.17g]\n", least - 1, most + 1);
+}
+
 /* tokens/s against the constant, a curve per model at its last node count. */
 static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
 {
@@ -131,7 +147,8 @@ static enum wsc_err draw_sweep(const char *dir, const struct report_scaling *s)
     const int every = (s->n_varied + 8) / 9;
     for (int k = 0; k < s->n_varied; k += every)
         wsc_text_add(&t, "%s'%s' %.17g", k ? ", " : "", v[k].name, v[k].value);
-    wsc_text_add(&t, ")\nset xrange [%.17g:%.17g]\n", v[0].value, v[s->n_varied - 1].value);
+    wsc_text_add(&t, ")\n");
+    add_value_range(&t, s, log);
     add_sweep_range(&t, s);
     wsc_text_add(&plot, "plot ");
     for (int first = 0, m = 0; first < s->n_rows; first = end_of_model(s, first), m++) {

@@ -89,21 +89,22 @@ struct cuts {
     int n_levels; /* of a range: 0 .. n_levels - 1 */
     struct shape *shape;
     int *child; /* shapes, in the order of the wafers */
-    int n_shapes, n_child;
+    int n_shapes, n_child, most_shapes;
 };
 
 static bool same_children(const struct cuts *c, const struct shape *s, const int *child, int n)
 {
-    return !s->in_turn && s->n_children == n &&
+    return s->n_children == n &&
            !memcmp(c->child + s->first_child, child, (size_t)n * sizeof *child);
 }
 
 /* The shape with these children, a new one when there is none. */
-static int shape_of(struct cuts *c, const int *child, int n)
+static int shape_of(struct cuts *c, const int *child, int n, bool in_turn)
 {
     for (int i = 1; i < c->n_shapes; i++)
-        if (same_children(c, &c->shape[i], child, n)) return i;
-    struct shape s = {.first_child = c->n_child, .n_children = n};
+        if (c->shape[i].in_turn == in_turn && same_children(c, &c->shape[i], child, n)) return i;
+    WSC_CHECK(c->n_shapes < c->most_shapes, "more than %d shapes", c->most_shapes);
+    struct shape s = {.first_child = c->n_child, .n_children = n, .in_turn = in_turn};
     for (int i = 0; i < n; i++) {
         c->child[c->n_child++] = child[i];
         s.n_wafers += c->shape[child[i]].n_wafers;
@@ -121,7 +122,7 @@ static int shape_of_tree(struct cuts *c, const struct stream_topology *t, int *o
         const struct stream_node *node = &t->node[i];
         for (int k = 0; k < node->n_children; k++)
             child[k] = node->leaf_switch ? 0 : of_node[node->first_child + k];
-        of_node[i] = shape_of(c, child, node->n_children);
+        of_node[i] = shape_of(c, child, node->n_children, false);
     }
     return t->n_nodes ? of_node[0] : 0;
 }
@@ -134,9 +135,7 @@ static int shape_of_micros(struct cuts *c, int micro, int64_t n)
     if (n == 1) return micro;
     for (int64_t k = 0; k < n_children; k++)
         child[k] = shape_of_micros(c, micro, n * (k + 1) / n_children - n * k / n_children);
-    const int shape = shape_of(c, child, (int)n_children);
-    c->shape[shape].in_turn = true;
-    return shape;
+    return shape_of(c, child, (int)n_children, true);
 }
 
 /* ---- the best cut of a range ----------------------------------------------------------------- */
@@ -353,9 +352,11 @@ static enum wsc_err cuts_create(struct cuts *c, const struct stream_topology *t,
 {
     enum { MICRO_SHAPES = 2 * 64 }; /* two sizes on each level */
     const int64_t n_nodes = t->n_nodes + t->n_wafers;
-    *c = (struct cuts){
-        .n_items = b->n_micro_shards, .n_levels = root_level(b->n_micro_shards) + 1, .n_shapes = 1};
-    TRY_NEW(c->shape, WSC_MEM_STREAM, 1 + t->n_nodes + MICRO_SHAPES);
+    *c = (struct cuts){.n_items = b->n_micro_shards,
+                       .n_levels = root_level(b->n_micro_shards) + 1,
+                       .n_shapes = 1,
+                       .most_shapes = 1 + t->n_nodes + MICRO_SHAPES};
+    TRY_NEW(c->shape, WSC_MEM_STREAM, c->most_shapes);
     TRY_NEW(c->child, WSC_MEM_STREAM, n_nodes + (int64_t)MICRO_SHAPES * MICRO_FANOUT);
     c->shape[0].n_wafers = 1;
     return WSC_OK;

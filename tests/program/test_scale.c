@@ -150,3 +150,22 @@ TEST(scale, a_run_writes_the_trace_of_its_profiled_steps)
     wsc_free(modules);
     spawn_free(&r);
 }
+
+/* Axis of values in the picture of a sweep. */
+static void expect_axis(const char *values, const char *range)
+{
+    const char *dir = job_path("axis");
+    CU_ASSERT(spawn_ok("\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 2 --out %s "
+                       "--sweep %s",
+                       dir, values));
+    char *text = read_in(dir, "sweep.gp");
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, range));
+    wsc_free(text);
+}
+
+TEST(scale, a_sweep_of_one_value_or_in_any_order_is_drawn)
+{
+    expect_axis("cluster.swarmx.link_latency=2us", "set xrange [1000000:4000000]\n");
+    expect_axis("cluster.swarmx.link_latency=0us", "set xrange [-1:1]\n");
+    expect_axis("global_batch=8,2,4", "set xrange [2:8]\n");
+}

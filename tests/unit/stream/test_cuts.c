@@ -136,3 +136,15 @@ TEST(stream_cuts, no_edge_carries_more_than_two_vectors)
     CU_ASSERT(worst <= 1.5);
     T_EQ(wsc_mem_in_use(WSC_MEM_STREAM), 0);
 }
+
+/* More micro-batches than two levels of their tree hold: those of one size share what they are. */
+TEST(stream_cuts, thousands_of_micro_batches_take_the_room_of_two_sizes)
+{
+    struct drawn d;
+    CU_ASSERT(drawn_init(&d, 30000, 1, 6000, 2) && is_right(&d));
+    CU_ASSERT(slowdown(&d) <= 1.5);
+    drawn_fini(&d);
+    CU_ASSERT(drawn_init(&d, 30001, 3, 5003, 2) && is_right(&d));
+    drawn_fini(&d);
+    T_EQ(wsc_mem_in_use(WSC_MEM_STREAM), 0);
+}
