@@ -42,12 +42,14 @@ enum {
                                   two that passes one a cycle over hops of two cycles */
     MESH_MAX_MAP_CYCLES = 1024
 };
+/** Generations of the wafer, the order of the table of latencies. */
 enum mesh_arch { MESH_WSE2, MESH_WSE3 };
 /** Cycles of a generation's fabric: router to router, PE to router, router to PE, and what an
  *  operation that sends or receives takes to be set up. */
 struct mesh_latencies {
     int hop, ramp_up, ramp_down, setup;
 };
+/** The latencies of @p arch, one of enum mesh_arch. */
 struct mesh_latencies mesh_latencies_of(enum mesh_arch arch);
 /** The generation whose hop takes @p hop cycles; false: none. */
 bool mesh_arch_of(int64_t hop, enum mesh_arch *arch);

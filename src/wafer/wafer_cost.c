@@ -19,7 +19,7 @@ struct price {
     uint64_t density;
     int64_t cycles, first_gradient, latency_ps;
 };
-/* Of each stage forward and backward the newest ones first: shares of two sizes, and a last
+/* The newest prices of each stage, forward and backward: shares of two sizes, and a last
  * micro-batch of each. */
 enum { N_KEPT = 4 };
 struct kept {
