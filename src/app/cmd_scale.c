@@ -109,12 +109,26 @@ static void warn_of_skipped(const struct validation_point *point, const char *wh
     WSC_WARNING("published point %s is left out: %s", *point->id ? point->id : point->source, why);
 }
 
+/* Points of the user's own whose model is none of the sweep's: a name may be mistyped. */
+static void warn_of_other_models(const struct scale *c, const struct validation_point *point, int n)
+{
+    for (int i = 0; i < n; i++) {
+        bool swept = false;
+        char why[sizeof point[i].model + 64];
+        for (int m = 0; m < c->sweep.n_models && !swept; m++)
+            swept = !strcmp(c->sweep.model[m].name, point[i].model);
+        (void)snprintf(why, sizeof why, "model %s is not swept", point[i].model);
+        if (!swept) warn_of_skipped(&point[i], why);
+    }
+}
+
 /* Keeps the points that were measured under the conditions of the sweep. */
 static enum wsc_err select_points(const struct scale *c, const struct scaling_row *row,
                                   struct validation_point *point, int *n)
 {
     char dir[PATH_MAX] = "";
     if (!*n) return WSC_OK;
+    if (c->o->points) warn_of_other_models(c, point, *n);
     if (!c->o->points && !app_find_folder(APP_CLUSTER, dir, sizeof dir))
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                       "the folder of machine files is not %s, and "

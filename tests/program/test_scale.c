@@ -169,3 +169,22 @@ TEST(scale, a_sweep_of_one_value_or_in_any_order_is_drawn)
     expect_axis("cluster.swarmx.link_latency=0us", "set xrange [-1:1]\n");
     expect_axis("global_batch=8,2,4", "set xrange [2:8]\n");
 }
+
+/* A row of the user's own is drawn, or the run reports it by its source. */
+TEST(scale, points_of_a_model_that_is_not_swept_are_named)
+{
+    struct spawn_result r;
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("pointed"));
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf 'model,num_csx,tokens_per_s,source\\n"
+                             "tiny,1,100,mine\\ntinny,1,100,yours\\n' > %s/points.csv",
+                             dir, dir));
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2 "
+              "--points %s/points.csv --out %s",
+              dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "yours is left out: model tinny is not swept"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "mine is left out"));
+    spawn_free(&r);
+}
