@@ -42,8 +42,8 @@
     XX(take, 0.5, "take + row_word k, a shared row of the table", "embed forward")                 \
     XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
     XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")                  \
-    XX(queued, 1.5, "queued rows min(1, 2 / t), starts that queues absorb, WSE-3, on the mesh",    \
-       "embed forward")                                                                            \
+    XX(queued, 1.5, "queued rows, starts that queues absorb, WSE-3, on the mesh", "embed forward") \
+    XX(queued_tokens, 2, "min(1, queued_tokens / t) of it", "embed forward")                       \
     XX(wait, 0.886, "wait cols^wait_cols, columns that wait for each other", "phi")                \
     XX(wait_cols, 0.085, "wait cols^wait_cols, columns that wait for each other", "phi")           \
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
@@ -51,7 +51,13 @@
     XX(fullest, 0.8, "fullest sqrt(2 ln cols / outputs), on the mesh", "phi")                      \
     XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "ends")         \
     XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh", "ends")   \
-    XX(round_share, 0.25, "round_share (setup_copy - 1 - t / 2), rounding on WSE-3, on the mesh",  \
+    XX(way_short, 2, "(ends - way_short) (relay + next_end), way of a turn, on the mesh", "ends")  \
+    XX(way_rounded, 3, "(ends - way_rounded) relay in 16 bits on WSE-2, on the mesh", "ends")      \
+    XX(pair_pause, 2, "at least pair_pause, two ends in 16 bits on WSE-2, on the mesh", "ends")    \
+    XX(pair_rounded, 0.5, "pair_rounded t - relay, the same", "ends")                              \
+    XX(round_share, 0.25, "round_share (setup_copy - 1 - round_hidden t), WSE-3, on the mesh",     \
+       "ends")                                                                                     \
+    XX(round_hidden, 0.5, "round_share (setup_copy - 1 - round_hidden t), WSE-3, on the mesh",     \
        "ends")                                                                                     \
     XX(turn_rounded, 12, "more of it in 16 bits, on the mesh", "ends")                             \
     XX(crowd_cols, 3, "1 - k / (crowd_cols cols), AXPYs of one cycle, on the mesh", "ends")        \

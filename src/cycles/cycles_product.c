@@ -55,19 +55,27 @@ static double turn_waits(const struct cycles_layout *l, const struct turns *turn
     return (turns->n - 1 - hidden) * fmax(0, turns->chain - ahead);
 }
 
+/** WSE-2 rounds one number a cycle where WSE-3, whose operations on the fabric have a set-up,
+ * rounds four (fs2h, SDK appendix "SIMD"). */
+static bool rounds_one_a_cycle(const struct cycles_layout *l)
+{
+    return l->value < 1 && !(l->setup_fabric > 0);
+}
+
 /** What the column of an output waits before it passes on the sums of the next one: for the start
- * of the operation, and in 16 bits, where others follow, for the rounding of its output.  On WSE-2
- * that takes two cycles an element beside the sums that pass, and every second output waits for it;
- * on WSE-3, which rounds four a cycle, only for what the sums do not hide of its set-up. */
+ *  of the operation, and in 16 bits for the rounding of its output.  On WSE-2 that takes two cycles
+ *  an element beside the sums that pass, and every second output waits for it; on WSE-3 only for
+ *  what the sums do not hide of its set-up. */
 static double end_pause(const struct cycles_layout *l, const struct turns *turns)
 {
     const struct cycles_fit *fit = &cycles_fit;
     const double next = fmax(fit->next_end, l->setup_fabric);
-    const bool wse2 = !(l->setup_fabric > 0);
-    if (!(l->value < 1)) return next;
-    if (turns->ends <= 2) return wse2 ? fmax(2 * next, l->t / 2 - l->relay) : next;
-    if (wse2) return (l->t / 2 + l->setup_copy - 1) / 2;
-    return next + fmax(0, fit->round_share * (l->setup_copy - 1 - l->t / 2));
+    const bool pair = turns->ends <= 2;
+    if (rounds_one_a_cycle(l))
+        return pair ? fmax(fit->pair_pause, fit->pair_rounded * l->t - l->relay)
+                    : (l->t / 2 + l->setup_copy - 1) / 2;
+    if (!(l->value < 1) || pair) return next;
+    return next + fmax(0, fit->round_share * (l->setup_copy - 1 - fit->round_hidden * l->t));
 }
 
 /** What a turn takes beside its outputs: the first end waits for the far end of the row, where the
@@ -75,12 +83,12 @@ static double end_pause(const struct cycles_layout *l, const struct turns *turns
 static double turn_start(const struct cycles_layout *l, const struct turns *turns)
 {
     const struct cycles_fit *fit = &cycles_fit;
-    const bool rounds = l->value < 1 && !(l->setup_fabric > 0);
+    const bool slow = rounds_one_a_cycle(l);
     if (turns->ends <= 2) return 0;
-    const double way =
-        rounds ? (turns->ends - 3) * l->relay : (turns->ends - 2) * (l->relay + fit->next_end);
+    const double way = slow ? (turns->ends - fit->way_rounded) * l->relay
+                            : (turns->ends - fit->way_short) * (l->relay + fit->next_end);
     const double vector = (turns->ends - 1) * l->relay + l->t - fit->turn_short;
-    return fmax(way, vector - (rounds ? fit->turn_rounded : 0));
+    return fmax(way, vector - (slow ? fit->turn_rounded : 0));
 }
 
 /** Cycles of the sums alone on the mesh: the column where an output ends is the first one to pass
@@ -263,8 +271,7 @@ static double first_column_relays(const struct cycles_layout *l, double held)
  *  whichever column it is. */
 static double owner_rounds(const struct cycles_layout *l)
 {
-    const bool wse2 = !(l->setup_fabric > 0);
-    return l->on_mesh && l->value < 1 && wse2 ? fmax(0, 1 - l->start) : 0;
+    return l->on_mesh && rounds_one_a_cycle(l) ? fmax(0, 1 - l->start) : 0;
 }
 
 /** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along

@@ -329,8 +329,8 @@ static double shared_rows(const struct cycles_layout *l, double rows)
  *  is late by the most starts that follow each other in both orders.  For n tokens that are drawn
  *  evenly over the PEs of a column that is the longest non-decreasing subsequence of a random word:
  *  n / rows + 2 sqrt(n) - 1.77 n^(1/6) in the mean (Tracy and Widom 2001, arXiv math/9904042), with
- *  fewer PEs than the cube root of n the largest eigenvalue of a Gaussian matrix of their number.
- */
+ *  fewer PEs than the square root of n the largest eigenvalue of a Gaussian matrix of their number:
+ *  sqrt(n / rows) (2 sqrt(rows) - 1.77 rows^(-1/6)) beside n / rows. */
 static double starts_in_turn(const struct cycles_layout *l)
 {
     const double mean_tracy_widom = -1.7711, n = l->seqs * l->tokens;
@@ -344,7 +344,7 @@ static double starts_in_turn(const struct cycles_layout *l)
 static double queued_rows(const struct cycles_layout *l)
 {
     if (l->t < 1 || !(l->setup_fabric > 0)) return 0;
-    return cycles_fit.queued * l->rows * fmin(1, 2 / l->t);
+    return cycles_fit.queued * l->rows * fmin(1, cycles_fit.queued_tokens / l->t);
 }
 
 /** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */

@@ -188,9 +188,7 @@ static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
     return mesh_do(pe, MESH_FADDS, weight, weight, words);
 }
 
-/* The gradient of the slope of a head: sums of its rows of scores times the positions of their
- * keys.
- */
+/* The gradient of the slope of a head: sums of its rows of scores times their keys' positions. */
 static enum wsc_err collect_row(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {

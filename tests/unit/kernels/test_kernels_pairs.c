@@ -41,6 +41,13 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void expect_below(struct errors *e, double median, double worst)
+{
+    qsort(e->error, (size_t)e->n, sizeof *e->error, by_size);
+    CU_ASSERT(e->error[e->n / 2] < median);
+    CU_ASSERT(e->error[e->n - 1] < worst);
+}
+
 /* Another seed than the command's. */
 static void compare(bool data_triggered, int n)
 {
@@ -50,9 +57,7 @@ static void compare(bool data_triggered, int n)
     cluster.wafer.data_triggered = data_triggered;
     T_OK(kernels_pairs(&hw, 20, n, take, &e));
     T_EQ(e.n, n);
-    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
-    CU_ASSERT(e.error[e.n / 2] < 0.03);
-    CU_ASSERT(e.error[e.n - 1] < 0.10);
+    expect_below(&e, 0.03, 0.10);
 }
 
 TEST(kernels_pairs, the_analytical_model_is_what_the_mesh_simulates)
@@ -85,9 +90,7 @@ TEST(kernels_pairs, wse3)
     const struct hw hw = {.cluster = &cluster};
     read_cs3(&cluster);
     T_OK(kernels_pairs(&hw, 504, PAIRS, take, &e));
-    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
-    CU_ASSERT(e.error[e.n / 2] < 0.02);
-    CU_ASSERT(e.error[e.n - 1] < 0.10);
+    expect_below(&e, 0.02, 0.10);
     cluster.wafer.hop_cycles = 3;
     T_EQ(kernels_pairs(&hw, 504, 1, take, &e), WSC_CONFIG);
     hw_machine_fini(&cluster);
@@ -126,9 +129,7 @@ TEST(kernels_pairs, sparse_matrices_too)
     struct errors e = {.n = 0};
     T_OK(kernels_sparse_pairs(&hw, 5, 10, take_rounded, &e));
     T_EQ(e.n, 10);
-    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
-    CU_ASSERT(e.error[e.n / 2] < 0.05);
-    CU_ASSERT(e.error[e.n - 1] < 0.12);
+    expect_below(&e, 0.05, 0.12);
 }
 
 /* On WSE-3 sums of few weights end one after the other with the set-up of their operations. */
@@ -141,8 +142,6 @@ TEST(kernels_pairs, sparse_matrices_on_wse3)
     read_cs3(&cluster);
     T_OK(kernels_sparse_pairs(&hw, 1, PAIRS, take_rounded, &e));
     T_EQ(e.n, PAIRS);
-    qsort(e.error, (size_t)e.n, sizeof *e.error, by_size);
-    CU_ASSERT(e.error[e.n / 2] < 0.05);
-    CU_ASSERT(e.error[e.n - 1] < 0.12);
+    expect_below(&e, 0.05, 0.12);
     hw_machine_fini(&cluster);
 }
