@@ -48,12 +48,13 @@ struct cluster {
     struct model *model;             /**< owned */
     /** Owned; the tree of the whole machine, before anything is lost. */
     struct stream_topology *machine;
-    struct stream_net *net;      /**< owned; its topology is of what is left */
-    struct hw_faults *faults;    /**< owned */
-    struct memoryx **memoryx;    /**< owned, one per shard; NULL where not local */
-    struct swarmx **swarmx;      /**< owned, one per SwarmX node; NULL where not local */
-    struct wafer **wafer;        /**< owned, one per wafer; NULL where not local */
-    struct wafer_prices *prices; /**< owned, of all local wafers */
+    struct stream_net *net;       /**< owned; its topology is of what is left */
+    struct hw_faults *faults;     /**< owned */
+    struct memoryx **memoryx;     /**< owned, one per shard; NULL where not local */
+    struct swarmx **swarmx;       /**< owned, one per SwarmX node; NULL where not local */
+    struct wafer **wafer;         /**< owned, one per wafer; NULL where not local */
+    int n_workers;                /**< threads that run the roles; 1 with values or several ranks */
+    struct wafer_prices **prices; /**< owned, n_workers: of the wafers of each */
     /** True: weights and gradients travel; false: sizes and times alone. */
     bool values;
     /** Hooks of the caller of cluster_create(), called through those of cluster_record.h. */

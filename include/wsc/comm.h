@@ -21,9 +21,10 @@
  *      TRY(comm_send(link, &msg));
  *      TRY(comm_recv(other, &msg));
  *
- *  All functions are for the main thread.  Beside it a rank has two threads: one lets MPI move
- *  messages while fibers compute (src/comm/comm_progress.c), one watches the other ranks
- *  (src/comm/comm_heartbeat.c).  Read next: <wsc/stream.h>, which gives messages their types. */
+ *  All functions are for the main thread, and for fibers.  Beside it a rank has two threads: one
+ *  lets MPI move messages while fibers compute (src/comm/comm_progress.c), one watches the other
+ *  ranks (src/comm/comm_heartbeat.c).  A job without MPI and payloads may run its fibers on several
+ *  threads (comm_set_workers()).  Read next: <wsc/stream.h>, which gives messages their types. */
 #ifndef WSC_COMM_H
 #define WSC_COMM_H
 #include <wsc/err.h>
@@ -192,6 +193,14 @@ struct comm_msg {
 /** Place @p n_roles roles on ranks: rank_of_role[r], copied, in 0 .. size-1.  Before any link; the
  *  same on every rank, which is not checked. */
 enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role) WSC_CHECKED;
+/** Let comm_run() run the programs of role r on thread worker_of_role[r], 0 .. @p n - 1, where 0 is
+ *  the caller's; copied.  Neither messages nor virtual time depend on it.  For jobs without MPI
+ *  whose messages between roles of different threads have no payload; after comm_place(), between
+ *  runs.  WSC_NOMEM. */
+enum wsc_err comm_set_workers(struct comm *comm, int n, const int *worker_of_role) WSC_CHECKED;
+/** Threads that such a job may use here: OMP_NUM_THREADS, or else this process's share of the
+ *  processors on which it may run; 1 to 64. */
+int comm_spare_threads(void);
 /** True when @p role lives on this rank. */
 bool comm_is_local(const struct comm *comm, int role);
 

@@ -8,6 +8,7 @@
 #include <wsc/cluster.h>
 
 #include "cluster_record.h"
+#include "cluster_workers.h"
 
 #include <wsc/mem.h>
 #include <wsc/out.h>
@@ -106,14 +107,15 @@ static enum wsc_err create_roles(struct cluster *c, const struct memoryx_config 
     TRY_NEW(c->memoryx, WSC_MEM_RUN, t->n_shards);
     TRY_NEW(c->swarmx, WSC_MEM_RUN, t->n_nodes + 1);
     TRY_NEW(c->wafer, WSC_MEM_RUN, t->n_wafers);
-    TRY(wafer_prices_create(&c->prices, c->model));
+    TRY(cluster_workers_create(c));
     for (int role = 0; role < t->n_roles; role++) {
         int i;
         enum stream_kind kind = stream_kind_of_role(t, role, &i);
         if (!comm_is_local(c->comm, role)) continue;
         if (kind == STREAM_MEMORYX) TRY(memoryx_create(&c->memoryx[i], c->net, i, config));
         if (kind == STREAM_SWARMX) TRY(swarmx_create(&c->swarmx[i], c->net, i));
-        if (kind == STREAM_WAFER) TRY(wafer_create(&c->wafer[i], c->net, c->prices, i));
+        if (kind == STREAM_WAFER)
+            TRY(wafer_create(&c->wafer[i], c->net, cluster_prices_of(c, i), i));
     }
     return WSC_OK;
 }
@@ -127,7 +129,7 @@ static void destroy_roles(struct cluster *c)
         swarmx_destroy(&c->swarmx[i]);
     for (int i = 0; c->wafer && i < t->n_wafers; i++)
         wafer_destroy(&c->wafer[i]);
-    wafer_prices_destroy(&c->prices);
+    cluster_workers_destroy(c);
     wsc_free(c->memoryx);
     wsc_free(c->swarmx);
     wsc_free(c->wafer);

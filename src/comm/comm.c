@@ -7,6 +7,7 @@
 #include <wsc/check.h>
 #include <wsc/units.h>
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +38,24 @@ static enum wsc_err choose_ahead(struct comm *comm)
     return WSC_OK;
 }
 
+static int ranks_here = 1; /* of the job, on this host; set when MPI has started */
+
+int comm_spare_threads(void)
+{
+    const char *asked = getenv("OMP_NUM_THREADS");
+    const long n_asked = asked ? strtol(asked, NULL, 10) : 0;
+    cpu_set_t mine;
+    if (n_asked > 0) return n_asked < COMM_MAX_WORKERS ? (int)n_asked : COMM_MAX_WORKERS;
+    const int n = sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine) / ranks_here;
+    return n < 1 ? 1 : n < COMM_MAX_WORKERS ? n : COMM_MAX_WORKERS;
+}
+
 /* More ranks than processors on this host: idle ranks then sleep instead of spinning. */
 static enum wsc_err look_around(struct comm *comm)
 {
     int n_here;
     TRY(comm_hosts_learn(comm, &n_here));
+    if (comm->use_mpi) ranks_here = n_here;
     comm->oversubscribed = n_here > sysconf(_SC_NPROCESSORS_ONLN);
     return choose_ahead(comm);
 }
@@ -132,7 +146,8 @@ enum wsc_err comm_create(struct comm **out, bool use_mpi)
     comm->size = 1;
     comm->use_mpi = use_mpi;
     comm->world = comm->subgroup = MPI_COMM_NULL;
-    enum wsc_err rc = start(comm);
+    enum wsc_err rc = comm_workers_create(comm, 1);
+    if (!rc) rc = start(comm);
     if (rc) comm_destroy(out);
     return rc;
 }
@@ -144,15 +159,6 @@ static void free_bufs(struct comm *comm)
         comm->free_bufs = b->next;
         wsc_free(b->data);
         wsc_free(b);
-    }
-}
-
-static void free_nodes(struct comm *comm)
-{
-    while (comm->free_nodes) {
-        struct comm_node *node = comm->free_nodes;
-        comm->free_nodes = node->next;
-        wsc_free(node);
     }
 }
 
@@ -179,7 +185,7 @@ void comm_destroy(struct comm **comm)
     comm_links_destroy(c);
     comm_record_fini(c);
     free_bufs(c);
-    free_nodes(c);
+    comm_workers_destroy(c);
     comm_fiber_free_stacks(c);
     if (c->use_mpi) end_mpi(c);
     wsc_free(c->fiber);
@@ -213,5 +219,8 @@ void comm_set_chunks(struct comm *comm, int64_t chunk_bytes, int64_t chunks_in_f
 
 int64_t comm_n_messages(const struct comm *comm)
 {
-    return comm->n_messages;
+    int64_t n = 0;
+    for (int i = 0; i < comm->n_workers; i++)
+        n += comm->worker[i]->n_messages;
+    return n;
 }

@@ -27,12 +27,12 @@ struct comm_computation {
 /* Nothing to share: one thread, or no fiber. */
 static bool is_alone(const struct comm *comm)
 {
-    return num_threads() == 1 || !comm->running;
+    return num_threads() == 1 || !comm_running(comm);
 }
 
 void comm_compute_turn(struct comm *comm)
 {
-    struct comm_fiber *self = comm->running;
+    struct comm_fiber *self = comm_running(comm);
     if (is_alone(comm)) return;
     comm_enter(comm);
     self->state = FIBER_COMPUTING;
@@ -48,7 +48,7 @@ void comm_compute_turn(struct comm *comm)
 
 enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg)
 {
-    struct comm_computation c = {.fn = fn, .arg = arg, .fiber = comm->running};
+    struct comm_computation c = {.fn = fn, .arg = arg, .fiber = comm_running(comm)};
     if (is_alone(comm)) return fn(arg);
     comm_enter(comm);
     c.fiber->state = FIBER_COMPUTING;
@@ -62,9 +62,9 @@ enum wsc_err comm_compute(struct comm *comm, comm_compute_fn fn, void *arg)
 
 void comm_yield(struct comm *comm)
 {
-    if (!comm->running) return;
+    if (!comm_running(comm)) return;
     comm_enter(comm);
-    comm_fiber_make_ready(comm, comm->running);
+    comm_fiber_make_ready(comm_running(comm));
     comm_fiber_block(comm);
     comm_leave(comm);
 }
@@ -97,7 +97,7 @@ static void give_turns(struct comm *comm)
         struct comm_fiber *f = comm->turn_head;
         comm->turn_head = f->next;
         if (!comm->turn_head) comm->turn_tail = NULL;
-        comm_fiber_make_ready(comm, f);
+        comm_fiber_make_ready(f);
     }
 }
 
@@ -116,7 +116,7 @@ bool comm_compute_next(struct comm *comm)
     run_all(comm, first, n);
     for (struct comm_computation *c = first, *next; c; c = next) {
         next = c->next;
-        comm_fiber_make_ready(comm, c->fiber);
+        comm_fiber_make_ready(c->fiber);
     }
     return true;
 }

@@ -151,13 +151,14 @@ static void fiber_main(unsigned high, unsigned low)
 {
     struct comm_fiber *f = (struct comm_fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
     struct comm *comm = f->comm;
-    __sanitizer_finish_switch_fiber(NULL, &comm->scheduler_stack, &comm->scheduler_stack_bytes);
+    struct comm_worker *w = f->worker;
+    __sanitizer_finish_switch_fiber(NULL, &w->scheduler_stack, &w->scheduler_stack_bytes);
     comm_leave(comm);
     f->rc = f->fn(f->arg);
     comm_enter(comm);
     f->state = FIBER_DONE;
-    __sanitizer_start_switch_fiber(NULL, comm->scheduler_stack, comm->scheduler_stack_bytes);
-    switch_from(&f->place, &comm->scheduler);
+    __sanitizer_start_switch_fiber(NULL, w->scheduler_stack, w->scheduler_stack_bytes);
+    switch_from(&f->place, &w->scheduler);
     WSC_CHECK(false, "fiber %s could not leave", f->name);
 }
 
@@ -193,38 +194,40 @@ void comm_fiber_destroy(struct comm_fiber *fiber)
     wsc_free(fiber);
 }
 
-void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber)
+void comm_fiber_resume(struct comm_fiber *fiber)
 {
+    struct comm_worker *w = fiber->worker;
     void *fake = NULL;
-    comm->running = fiber;
-    comm->scheduler.watched = __tsan_get_current_fiber();
+    w->running = fiber;
+    w->scheduler.watched = __tsan_get_current_fiber();
     __sanitizer_start_switch_fiber(&fake, fiber->stack, fiber->stack_bytes);
-    switch_from(&comm->scheduler, &fiber->place);
+    switch_from(&w->scheduler, &fiber->place);
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
-    comm->running = NULL;
+    w->running = NULL;
 }
 
 /* Back to comm_fiber_resume(); returns when somebody has made the fiber ready and the scheduler has
  * come to it. */
 void comm_fiber_block(struct comm *comm)
 {
-    struct comm_fiber *self = comm->running;
+    struct comm_worker *w = comm_here(comm);
+    struct comm_fiber *self = w->running;
     WSC_CHECK(self, "only a fiber can wait for a link");
-    __sanitizer_start_switch_fiber(&self->fake_stack, comm->scheduler_stack,
-                                   comm->scheduler_stack_bytes);
-    switch_from(&self->place, &comm->scheduler);
-    __sanitizer_finish_switch_fiber(self->fake_stack, &comm->scheduler_stack,
-                                    &comm->scheduler_stack_bytes);
+    __sanitizer_start_switch_fiber(&self->fake_stack, w->scheduler_stack, w->scheduler_stack_bytes);
+    switch_from(&self->place, &w->scheduler);
+    __sanitizer_finish_switch_fiber(self->fake_stack, &w->scheduler_stack,
+                                    &w->scheduler_stack_bytes);
 }
 
-void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber)
+void comm_fiber_make_ready(struct comm_fiber *fiber)
 {
+    struct comm_worker *w = fiber->worker;
     fiber->state = FIBER_READY;
     fiber->waits_for = NULL;
     fiber->next = NULL;
-    if (comm->ready_tail)
-        comm->ready_tail->next = fiber;
+    if (w->ready_tail)
+        w->ready_tail->next = fiber;
     else
-        comm->ready_head = fiber;
-    comm->ready_tail = fiber;
+        w->ready_head = fiber;
+    w->ready_tail = fiber;
 }

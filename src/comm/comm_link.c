@@ -67,7 +67,7 @@ static void wait_for_room(struct comm_link *link, const struct comm_buf *payload
 {
     const int most = link->max_waiting + (payload->filled < payload->bytes);
     while (link->max_waiting && link->n_waiting >= most) {
-        struct comm_fiber *self = link->comm->running;
+        struct comm_fiber *self = comm_running(link->comm);
         link->sender = self;
         self->state = FIBER_SENDING;
         self->waits_for = link;
@@ -91,7 +91,7 @@ static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
 {
     const bool carries = node->msg.payload != NULL;
     if (is_lost(link, &node->msg)) {
-        comm_node_give(link->comm, node);
+        comm_node_give(comm_here(link->comm), node);
         return WSC_OK;
     }
     if (carries) {
@@ -100,6 +100,7 @@ static enum wsc_err deliver(struct comm_link *link, struct comm_node *node)
         payload->passed_on |= payload->filled < payload->bytes;
     }
     if (!link->dst_local) return comm_remote_send(link, node);
+    if (link->reader && link->reader != comm_here(link->comm)) return comm_workers_hand(link, node);
     comm_link_arrived(link, node);
     return WSC_OK;
 }
@@ -118,7 +119,7 @@ static enum wsc_err send_message(struct comm_link *link, const struct comm_msg *
 {
     if (msg->payload) wait_for_room(link, msg->payload);
     struct vtime_recorder *r = comm_running_recorder(link->comm);
-    struct comm_node *node = comm_node_take(link->comm);
+    struct comm_node *node = comm_node_take(comm_here(link->comm));
     if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
     node->msg = *msg;
     if (r) node->transfer = r->transfer;
@@ -132,7 +133,7 @@ static enum wsc_err send_message(struct comm_link *link, const struct comm_msg *
 static enum wsc_err send_signal(struct comm_link *link, const struct comm_msg *msg)
 {
     struct vtime_recorder *r = comm_running_recorder(link->comm);
-    struct comm_node *node = comm_node_take(link->comm);
+    struct comm_node *node = comm_node_take(comm_here(link->comm));
     if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "queue a message");
     node->msg = *msg;
     if (r) node->transfer = r->transfer;
@@ -150,9 +151,10 @@ static void record_arrival(struct comm_link *link, int transfer, struct comm_msg
 static enum wsc_err recv_message(struct comm_link *link, struct comm_msg *msg)
 {
     struct comm *comm = link->comm;
+    struct comm_worker *here = comm_here(comm);
     while (!comm_link_is_readable(link)) {
         WSC_CHECK(!link->receiver, "two fibers read link %s", link->name);
-        struct comm_fiber *self = comm->running;
+        struct comm_fiber *self = here->running;
         link->receiver = self;
         self->state = FIBER_RECEIVING;
         self->waits_for = link;
@@ -161,8 +163,8 @@ static enum wsc_err recv_message(struct comm_link *link, struct comm_msg *msg)
     struct comm_node *node = comm_queue_pop(&link->arrived);
     *msg = node->msg;
     if (comm->recording) record_arrival(link, node->transfer, msg);
-    comm_node_give(comm, node);
-    comm->n_messages++;
+    comm_node_give(here, node);
+    here->n_messages++;
     if (msg->payload && link->src_local) comm_link_taken(link);
     return link->src_local || comm->ahead ? WSC_OK : comm_remote_expect(link);
 }

@@ -54,7 +54,7 @@ void comm_buf_wait(struct comm_link *link, struct comm_buf *buf, int64_t first, 
     comm_enter(comm);
     const int64_t wanted = buf->last_first ? buf->bytes - first : end;
     while (buf->filled < wanted) {
-        struct comm_fiber *self = comm->running;
+        struct comm_fiber *self = comm_running(comm);
         self->waited = wanted;
         self->state = FIBER_RECEIVING;
         self->waits_for = link;

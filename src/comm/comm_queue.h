@@ -7,11 +7,11 @@
 #include "comm_state.h"
 
 /* A node to fill, NULL without memory; those given back are used again. */
-static inline struct comm_node *comm_node_take(struct comm *comm)
+static inline struct comm_node *comm_node_take(struct comm_worker *w)
 {
-    struct comm_node *node = comm->free_nodes;
+    struct comm_node *node = w->free_nodes;
     if (node)
-        comm->free_nodes = node->next;
+        w->free_nodes = node->next;
     else
         node = wsc_alloc(WSC_MEM_COMM, 1, sizeof *node);
     if (node) node->next = NULL;
@@ -19,10 +19,10 @@ static inline struct comm_node *comm_node_take(struct comm *comm)
 }
 
 /* Keep a node for the next message; its payload has been handed on. */
-static inline void comm_node_give(struct comm *comm, struct comm_node *node)
+static inline void comm_node_give(struct comm_worker *w, struct comm_node *node)
 {
-    node->next = comm->free_nodes;
-    comm->free_nodes = node;
+    node->next = w->free_nodes;
+    w->free_nodes = node;
 }
 
 /* Append at the end: links are first in, first out. */
@@ -51,7 +51,7 @@ static inline struct comm_node *comm_queue_pop(struct comm_queue *q)
 static inline void comm_link_wake(struct comm_link *link)
 {
     if (!link->receiver) return;
-    comm_fiber_make_ready(link->comm, link->receiver);
+    comm_fiber_make_ready(link->receiver);
     link->receiver = NULL;
 }
 
@@ -67,7 +67,7 @@ static inline void comm_link_taken(struct comm_link *link)
 {
     link->n_waiting--;
     if (!link->sender) return;
-    comm_fiber_make_ready(link->comm, link->sender);
+    comm_fiber_make_ready(link->sender);
     link->sender = NULL;
 }
 #endif

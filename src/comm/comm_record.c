@@ -49,7 +49,7 @@ struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role)
 
 struct vtime_recorder *comm_record_at(struct comm *comm, int64_t step, int transfer)
 {
-    struct comm_fiber *f = comm->running;
+    struct comm_fiber *f = comm_running(comm);
     if (!f || !f->of_the_pass) return NULL;
     const bool recorded = step >= comm->record_first && step < comm->record_end;
     f->of_the_pass->step = step;

@@ -150,7 +150,7 @@ static enum wsc_err sent(struct comm_link *link)
         comm_buf_give(&node->msg.payload);
         comm_link_taken(link);
     }
-    comm_node_give(link->comm, node);
+    comm_node_give(link->comm->worker[0], node);
     link->send_header_posted = false;
     link->send_posted_bytes = 0;
     return link->outgoing.n ? post_send(link) : WSC_OK;
@@ -179,7 +179,7 @@ static void wake_waiters(struct comm_buf *buf)
             continue;
         }
         *at = fiber->next;
-        comm_fiber_make_ready(buf->comm, fiber);
+        comm_fiber_make_ready(fiber);
     }
 }
 
@@ -236,7 +236,7 @@ enum wsc_err comm_remote_expect(struct comm_link *link)
 {
     struct comm *comm = link->comm;
     if (!comm->ahead && (link->incoming || link->arrived.n)) return WSC_OK;
-    link->incoming = comm_node_take(comm);
+    link->incoming = comm_node_take(comm->worker[0]);
     if (!link->incoming) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "expect a message");
     link->incoming->msg.payload = NULL;
     MPI_Request *request = NULL;
@@ -276,7 +276,7 @@ static enum wsc_err received_all(struct comm_link *link)
     link->incoming = NULL;
     if (link->early && node->wire.payload_bytes > 0) {
         comm_buf_give(&node->msg.payload);
-        comm_node_give(link->comm, node);
+        comm_node_give(link->comm->worker[0], node);
     } else {
         comm_link_arrived(link, node);
     }
@@ -286,7 +286,7 @@ static enum wsc_err received_all(struct comm_link *link)
 /* Hand a message to the receiver whose payload is still to come. */
 static enum wsc_err hand_over_early(struct comm_link *link)
 {
-    struct comm_node *node = comm_node_take(link->comm);
+    struct comm_node *node = comm_node_take(link->comm->worker[0]);
     if (!node) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "receive a message");
     *node = *link->incoming;
     node->msg.payload->refs++;

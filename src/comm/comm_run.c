@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The scheduler of a rank: fibers run in turn until each of them waits for a link; then MPI works.
+ * Without MPI and payloads several threads may each have a part of them, see comm_workers.c.
  * A Kahn process network gives the same results in any order of turns.  When no fiber can run and
  * nothing is on its way, the run ends with the wait-for graph of the fibers. */
 #include "comm_state.h"
@@ -21,10 +22,12 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     f->fn = fn;
     f->arg = arg;
     f->role = role;
+    f->worker = comm->worker[comm->worker_of_role ? comm->worker_of_role[role] : 0];
     f->of_the_pass = comm_record_of_next(comm, role);
     (void)snprintf(f->name, sizeof f->name, "%s", name);
     comm->fiber[comm->n_fibers++] = f;
-    comm_fiber_make_ready(comm, f);
+    f->worker->n_fibers++;
+    comm_fiber_make_ready(f);
     return WSC_OK;
 }
 
@@ -48,8 +51,7 @@ static void describe_waits(const struct comm *comm, char *text, size_t size)
     }
 }
 
-/* WSC_DEADLOCK with the wait-for graph of this rank's fibers. */
-static enum wsc_err raise_stuck(const struct comm *comm, const char *how)
+enum wsc_err comm_raise_stuck(const struct comm *comm, const char *how)
 {
     char waits[1500];
     describe_waits(comm, waits, sizeof waits);
@@ -95,12 +97,12 @@ static enum wsc_err wait_until_moved(struct comm *comm)
     for (int64_t spins = 0; !moved; spins++) {
         TRY(comm_remote_poll(comm, &moved));
         if (moved) break;
-        if (!comm->n_requests) return raise_stuck(comm, "no role can move any more");
+        if (!comm->n_requests) return comm_raise_stuck(comm, "no role can move any more");
         if (spins < SPINS) continue;
         give_way(comm, spins - SPINS);
         if (spins == TELL_AT) tell_waits(comm);
         if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
-            return raise_stuck(comm, "nothing has arrived for too long");
+            return comm_raise_stuck(comm, "nothing has arrived for too long");
     }
     return WSC_OK;
 }
@@ -114,16 +116,14 @@ static enum wsc_err wait_for_others(struct comm *comm)
     return rc;
 }
 
-/* Run the first ready fiber until it blocks or ends. */
-static enum wsc_err run_next(struct comm *comm)
+enum wsc_err comm_run_next(struct comm_worker *w)
 {
-    struct comm_fiber *f = comm->ready_head;
-    comm->ready_head = f->next;
-    if (!comm->ready_head) comm->ready_tail = NULL;
-    comm_watch_moved(comm->watch);
-    comm_fiber_resume(comm, f);
+    struct comm_fiber *f = w->ready_head;
+    w->ready_head = f->next;
+    if (!w->ready_head) w->ready_tail = NULL;
+    comm_fiber_resume(f);
     if (f->state != FIBER_DONE) return WSC_OK;
-    comm->n_done++;
+    w->n_done++;
     return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
 }
 
@@ -133,7 +133,7 @@ static enum wsc_err find_work(struct comm *comm)
 {
     bool moved;
     TRY(comm_remote_poll(comm, &moved));
-    if (comm->ready_head || comm_compute_next(comm)) return WSC_OK;
+    if (comm->worker[0]->ready_head || comm_compute_next(comm)) return WSC_OK;
     return wait_for_others(comm);
 }
 
@@ -143,15 +143,16 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
     enum { POLL_EVERY = 8 };
     bool moved;
     TRY(comm_progress_check(comm));
-    if (!comm->ready_head) return find_work(comm);
-    TRY(run_next(comm));
+    if (!comm->worker[0]->ready_head) return find_work(comm);
+    comm_watch_moved(comm->watch);
+    TRY(comm_run_next(comm->worker[0]));
     return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
 }
 
 /* Until all fibers have ended and what they sent has left. */
 static enum wsc_err run_all(struct comm *comm)
 {
-    for (int64_t turn = 1; comm->n_done < comm->n_fibers; turn++)
+    for (int64_t turn = 1; comm->worker[0]->n_done < comm->n_fibers; turn++)
         TRY(take_turn(comm, turn));
     while (comm_remote_sending(comm))
         TRY(wait_for_others(comm));
@@ -160,13 +161,17 @@ static enum wsc_err run_all(struct comm *comm)
 
 enum wsc_err comm_run(struct comm *comm)
 {
-    enum wsc_err rc = run_all(comm);
+    enum wsc_err rc = comm->n_workers > 1 ? comm_workers_run(comm) : run_all(comm);
     for (struct comm_link *link = comm->links; link; link = link->next)
         if (link->keeps && link->src_local) comm_link_forget(link);
     for (int i = 0; i < comm->n_fibers; i++)
         comm_fiber_destroy(comm->fiber[i]);
-    comm->n_fibers = comm->n_done = 0;
-    comm->ready_head = comm->ready_tail = NULL;
+    comm->n_fibers = 0;
+    for (int i = 0; i < comm->n_workers; i++) {
+        struct comm_worker *w = comm->worker[i];
+        w->n_fibers = w->n_done = 0;
+        w->ready_head = w->ready_tail = NULL;
+    }
     comm_compute_forget(comm);
     return rc;
 }

@@ -1,4 +1,4 @@
-/** What the files of comm share: the job, links with their two transports, fibers.
+/** What the files of comm share: the job, links with their two transports, fibers, workers.
  *  Read comm_link.c and comm_remote.c for the transports, comm_run.c for the scheduler. */
 #ifndef WSC_COMM_STATE_H
 #define WSC_COMM_STATE_H
@@ -12,6 +12,8 @@
 
 /* Bytes of a host name with its NUL; longer ones are cut. */
 enum { COMM_HOST_BYTES = 64 };
+/* Most threads that run fibers. */
+enum { COMM_MAX_WORKERS = 64 };
 
 /* A payload; between two uses it is in the job's list of free ones. */
 struct comm_buf {
@@ -72,6 +74,7 @@ struct comm_fiber {
     comm_fiber_fn fn;
     void *arg; /* borrowed */
     struct comm *comm;
+    struct comm_worker *worker; /* borrowed: who runs it */
     int role;
     char name[48];
     enum { FIBER_READY, FIBER_RECEIVING, FIBER_SENDING, FIBER_COMPUTING, FIBER_DONE } state;
@@ -94,6 +97,7 @@ struct comm_link {
     bool mute; /* nothing that is sent arrives: for tests */
     const char *name;
     int max_waiting;
+    struct comm_worker *reader;           /* borrowed: who runs the receiver */
     struct vtime_link time;               /* kept by the sending end */
     struct comm_queue arrived;            /* kept by the receiving end */
     struct comm_fiber *receiver, *sender; /* blocked here, or NULL */
@@ -141,6 +145,30 @@ struct comm_progress {
     char text[400];
 };
 
+/* One thread that runs fibers, and those that are ready; the first one is the main thread.  Its
+ * members are for its thread, but for those under the lock of the workers, see comm_workers.c. */
+struct comm_worker {
+    struct comm *comm;
+    struct comm_place scheduler;
+    const void *scheduler_stack; /* bounds, for AddressSanitizer */
+    size_t scheduler_stack_bytes;
+    struct comm_fiber *ready_head, *ready_tail;
+    struct comm_fiber *running;
+    struct comm_node *free_nodes;
+    int n_fibers, n_done;
+    int64_t n_messages;
+    pthread_t thread;
+    /* Under the lock: messages of other workers for fibers of this one, in their order. */
+    struct comm_handed *handed; /* owned, n_handed of handed_capacity */
+    int n_handed, handed_capacity;
+    atomic_bool has_handed;
+    bool is_still; /* waits for a message, or has ended */
+    bool has_ended;
+    pthread_cond_t wake;
+    enum wsc_err rc; /* of its first fiber that failed, with the sentence */
+    char text[400];
+};
+
 /* Everything of the job on this rank. */
 struct comm {
     bool use_mpi, started_mpi;
@@ -154,21 +182,20 @@ struct comm {
     char (*host_name)[COMM_HOST_BYTES]; /* owned, size */
     int n_links;                        /* opened anywhere: the next tag */
     struct comm_link *links;            /* owned list of those with a local end */
-    struct comm_node *free_nodes;
     struct comm_buf *free_bufs;
     int64_t free_buf_bytes;
 
-    struct comm_place scheduler;
-    const void *scheduler_stack; /* bounds, for AddressSanitizer */
-    size_t scheduler_stack_bytes;
+    int n_workers;
+    struct comm_worker **worker; /* owned, n_workers; at least the main thread's */
+    int *worker_of_role;         /* owned, n_roles; NULL: the first one runs all */
+    pthread_mutex_t workers_lock;
+    int n_still;               /* workers; under the lock */
+    atomic_bool workers_end;   /* a fiber failed, or none can move */
     struct comm_fiber **fiber; /* owned, n_fibers of capacity */
-    int n_fibers, fiber_capacity, n_done;
-    struct comm_fiber *ready_head, *ready_tail;
+    int n_fibers, fiber_capacity;
     struct comm_fiber *turn_head, *turn_tail; /* wait for their turn to compute */
     struct comm_computation *computations;    /* borrowed, of fibers that have it */
-    struct comm_fiber *running;
     struct comm_stack *stacks;
-    int64_t n_messages;
     bool recording;
     int64_t record_first, record_end; /* steps to be recorded */
     struct vtime_recorder *recorder;  /* owned, one per program of all roles; or NULL */
@@ -189,6 +216,31 @@ struct comm {
     struct comm_progress *progress; /* owned, or NULL */
 };
 
+/* comm_workers.c */
+enum wsc_err comm_workers_create(struct comm *comm, int n);
+void comm_workers_destroy(struct comm *comm);
+/* The one whose thread this is; outside comm_run() the first one. */
+struct comm_worker *comm_worker_of_thread(const struct comm *comm);
+static inline struct comm_worker *comm_here(const struct comm *comm)
+{
+    return comm->n_workers == 1 ? comm->worker[0] : comm_worker_of_thread(comm);
+}
+/* The fiber that runs in this thread; NULL outside. */
+static inline struct comm_fiber *comm_running(const struct comm *comm)
+{
+    return comm_here(comm)->running;
+}
+/* Give the message to the thread of the link's receiver. */
+enum wsc_err comm_workers_hand(struct comm_link *link, struct comm_node *node);
+/* Run all fibers on several threads. */
+enum wsc_err comm_workers_run(struct comm *comm);
+
+/* comm_run.c */
+/* Run the first ready fiber of @p w until it blocks or ends. */
+enum wsc_err comm_run_next(struct comm_worker *w);
+/* WSC_DEADLOCK with the wait-for graph of this rank's fibers. */
+enum wsc_err comm_raise_stuck(const struct comm *comm, const char *how);
+
 /* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
 enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
 
@@ -196,11 +248,11 @@ enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
 enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
 void comm_fiber_destroy(struct comm_fiber *fiber);
 /* Run @p fiber until it blocks or ends. */
-void comm_fiber_resume(struct comm *comm, struct comm_fiber *fiber);
+void comm_fiber_resume(struct comm_fiber *fiber);
 /* Back to the scheduler, until somebody makes the running fiber ready. */
 void comm_fiber_block(struct comm *comm);
-/* Put a fiber at the end of the ready list. */
-void comm_fiber_make_ready(struct comm *comm, struct comm_fiber *fiber);
+/* Put a fiber at the end of the ready list of its worker. */
+void comm_fiber_make_ready(struct comm_fiber *fiber);
 void comm_fiber_free_stacks(struct comm *comm);
 
 /* comm_compute.c */
@@ -217,11 +269,11 @@ enum wsc_err comm_progress_check(const struct comm *comm);
 /* Around everything that a fiber calls: outside fibers the main thread has the lock already. */
 static inline void comm_enter(struct comm *comm)
 {
-    if (comm->progress && comm->running) (void)pthread_mutex_lock(&comm->progress->lock);
+    if (comm->progress && comm_running(comm)) (void)pthread_mutex_lock(&comm->progress->lock);
 }
 static inline void comm_leave(struct comm *comm)
 {
-    if (comm->progress && comm->running) (void)pthread_mutex_unlock(&comm->progress->lock);
+    if (comm->progress && comm_running(comm)) (void)pthread_mutex_unlock(&comm->progress->lock);
 }
 
 /* comm_buf.c: as the public functions, for whoever has the lock */
@@ -249,7 +301,8 @@ void comm_kept_fini(struct comm_kept *kept);
 /* comm_record.c */
 static inline struct vtime_recorder *comm_running_recorder(const struct comm *comm)
 {
-    return comm->running ? comm->running->recorder : NULL;
+    const struct comm_fiber *f = comm_running(comm);
+    return f ? f->recorder : NULL;
 }
 /* Recorder of the program of @p role that is spawned next; NULL when nothing is recorded. */
 struct vtime_recorder *comm_record_of_next(const struct comm *comm, int role);

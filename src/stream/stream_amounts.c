@@ -2,14 +2,16 @@
 /* What moves of a stage in a step: bytes of weights and gradients on the emulated links, parameters
  * that MemoryX updates, elements among which it chooses masks, densities for the wafer's cycles.
  * All follow from counts of kept weights (model_density.c), which are functions of the params and
- * the step.  A ledger in the net keeps those of a few steps, as roles are not all in the same one.
- */
+ * the step.  A ledger in the net keeps those of a few steps, as roles are not all in the same one;
+ * roles of several threads read it, and one of them at a time writes a page. */
 #include "stream_ledger.h"
 
 #include <wsc/hash.h>
 #include <wsc/mem.h>
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 /* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
 enum { GRADIENT_BYTES = 4, DENSE_VALUE_BYTES = 2 };
@@ -60,22 +62,26 @@ void stream_amounts_of(const struct hw *hw, const struct model *model, int stage
 enum { N_PAGES = 4 };
 
 struct page {
-    int64_t updates;
-    bool written;
+    _Atomic int64_t updates;      /* UNWRITTEN: none yet */
     struct stream_amounts *stage; /* owned, n_stages */
 };
 struct stream_ledger {
     struct page page[N_PAGES];
     int oldest;
+    pthread_mutex_t lock; /* of who writes a page */
 };
+static const int64_t UNWRITTEN = INT64_MIN;
 
 enum wsc_err stream_ledger_create(struct stream_ledger **out, const struct model *model)
 {
     struct stream_ledger *l;
     TRY_NEW(*out, WSC_MEM_STREAM, 1);
     l = *out;
-    for (int i = 0; i < N_PAGES; i++)
+    (void)pthread_mutex_init(&l->lock, NULL);
+    for (int i = 0; i < N_PAGES; i++) {
+        atomic_store(&l->page[i].updates, UNWRITTEN);
         TRY_NEW(l->page[i].stage, WSC_MEM_STREAM, model->n_stages);
+    }
     return WSC_OK;
 }
 
@@ -84,20 +90,42 @@ void stream_ledger_destroy(struct stream_ledger **ledger)
     if (!*ledger) return;
     for (int i = 0; i < N_PAGES; i++)
         wsc_free((*ledger)->page[i].stage);
+    (void)pthread_mutex_destroy(&(*ledger)->lock);
     wsc_free(*ledger);
     *ledger = NULL;
+}
+
+/* The page of the step, NULL where nobody has written it. */
+static const struct page *find_page(const struct stream_ledger *l, int64_t updates)
+{
+    for (int i = 0; i < N_PAGES; i++)
+        if (atomic_load_explicit(&l->page[i].updates, memory_order_acquire) == updates)
+            return &l->page[i];
+    return NULL;
+}
+
+/* Instead of the oldest, which no role needs any more; the caller has the lock. */
+static const struct page *write_page(const struct stream_net *net, int64_t updates)
+{
+    struct stream_ledger *l = net->ledger;
+    struct page *p = &l->page[l->oldest];
+    l->oldest = (l->oldest + 1) % N_PAGES;
+    atomic_store(&p->updates, UNWRITTEN);
+    for (int s = 0; s < net->model->n_stages; s++)
+        stream_amounts_of(net->hw, net->model, s, updates, &p->stage[s]);
+    atomic_store_explicit(&p->updates, updates, memory_order_release);
+    return p;
 }
 
 static const struct page *page_of(const struct stream_net *net, int64_t updates)
 {
     struct stream_ledger *l = net->ledger;
-    for (int i = 0; i < N_PAGES; i++)
-        if (l->page[i].written && l->page[i].updates == updates) return &l->page[i];
-    struct page *p = &l->page[l->oldest];
-    l->oldest = (l->oldest + 1) % N_PAGES;
-    *p = (struct page){updates, true, p->stage};
-    for (int s = 0; s < net->model->n_stages; s++)
-        stream_amounts_of(net->hw, net->model, s, updates, &p->stage[s]);
+    const struct page *p = find_page(l, updates);
+    if (p) return p;
+    (void)pthread_mutex_lock(&l->lock);
+    p = find_page(l, updates);
+    if (!p) p = write_page(net, updates);
+    (void)pthread_mutex_unlock(&l->lock);
     return p;
 }
 

@@ -39,7 +39,7 @@ static enum wsc_err try_swarmx(const struct scene *s, bool *nulled)
 static enum wsc_err try_wafer(const struct scene *s, bool *nulled)
 {
     struct wafer *w;
-    enum wsc_err rc = wafer_create(&w, s->cluster->net, s->cluster->prices, 0);
+    enum wsc_err rc = wafer_create(&w, s->cluster->net, s->cluster->prices[0], 0);
     *nulled = !w;
     wafer_destroy(&w);
     return rc;

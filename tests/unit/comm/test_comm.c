@@ -40,10 +40,21 @@ static enum wsc_err relay_run(void *arg)
     return WSC_OK;
 }
 
-static WSC_CHECKED enum wsc_err make_ring(struct comm *comm, struct relay relay[N_RELAYS])
+/* Role by role in turn, so that every message crosses from one thread to another. */
+static enum wsc_err set_workers(struct comm *comm, int n)
+{
+    int worker_of_role[N_RELAYS];
+    for (int i = 0; i < N_RELAYS; i++)
+        worker_of_role[i] = i % n;
+    return comm_set_workers(comm, n, worker_of_role);
+}
+
+static WSC_CHECKED enum wsc_err make_ring(struct comm *comm, struct relay relay[N_RELAYS],
+                                          int n_workers)
 {
     int rank_of[N_RELAYS] = {0};
     TRY(comm_place(comm, N_RELAYS, rank_of));
+    if (n_workers > 1) TRY(set_workers(comm, n_workers));
     for (int i = 0; i < N_RELAYS; i++)
         TRY(comm_link_open(comm, &relay[i].out, i, (i + 1) % N_RELAYS, &spec));
     for (int i = 0; i < N_RELAYS; i++) {
@@ -56,15 +67,61 @@ static WSC_CHECKED enum wsc_err make_ring(struct comm *comm, struct relay relay[
 
 TEST(comm, ring_of_fibers)
 {
+    for (int n_workers = 1; n_workers <= 4; n_workers++) {
+        struct comm *comm = NULL;
+        struct relay relay[N_RELAYS] = {0};
+        T_OK(comm_create(&comm, false));
+        T_OK(make_ring(comm, relay, n_workers));
+        T_OK(comm_run(comm));
+        T_EQ(relay[0].seen, N_RELAYS * N_ROUNDS);
+        T_EQ(comm_n_messages(comm), N_RELAYS * N_ROUNDS);
+        /* Each hop costs 1 byte / 1 GB/s = 1000 ps on the link, and 10 ps of latency. */
+        T_EQ(comm_link_time(relay[0].out)->busy_ps, 1000 * N_ROUNDS);
+        T_EQ(comm_link_time(relay[0].out)->free.ps, 1000 * N_ROUNDS);
+        comm_destroy(&comm);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* A message that nobody took in one run is there in the next, also from another thread. */
+static enum wsc_err send_one(void *arg)
+{
+    const struct comm_msg msg = {.kind = 7, .bytes = 1};
+    return comm_send(arg, &msg);
+}
+
+static enum wsc_err take_one(void *arg)
+{
+    struct comm_msg msg;
+    TRY(comm_recv(arg, &msg));
+    return msg.kind == 7 ? WSC_OK : WSC_RAISE(WSC_NUMERIC, "kind %d", msg.kind);
+}
+
+static enum wsc_err pass_over_runs(int n_workers, int n_taken)
+{
     struct comm *comm = NULL;
-    struct relay relay[N_RELAYS] = {0};
+    struct comm_link *link;
     T_OK(comm_create(&comm, false));
-    T_OK(make_ring(comm, relay));
+    T_OK(comm_place(comm, 2, (int[]){0, 0}));
+    T_OK(comm_set_workers(comm, n_workers, (int[]){0, n_workers - 1}));
+    T_OK(comm_link_open(comm, &link, 0, 1, &spec));
+    T_OK(comm_spawn(comm, 0, send_one, link, 0, "sender"));
     T_OK(comm_run(comm));
-    T_EQ(relay[0].seen, N_RELAYS * N_ROUNDS);
-    /* Each hop costs 1 byte / 1 GB/s = 1000 ps on the link, and 10 ps of latency. */
-    T_EQ(comm_link_time(relay[0].out)->busy_ps, 1000 * N_ROUNDS);
+    for (int i = 0; i < n_taken; i++)
+        T_OK(comm_spawn(comm, 1, take_one, link, 0, "receiver"));
+    const enum wsc_err rc = comm_run(comm);
     comm_destroy(&comm);
+    return rc;
+}
+
+TEST(comm, messages_outlast_a_run)
+{
+    for (int n_workers = 1; n_workers <= 3; n_workers++) {
+        T_OK(pass_over_runs(n_workers, 1));
+        T_EQ(pass_over_runs(n_workers, 2), WSC_DEADLOCK);
+        CU_ASSERT_PTR_NOT_NULL(
+            strstr(wsc_err_message(), "receiver waits for role 0 to send token"));
+    }
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 
@@ -76,18 +133,21 @@ static enum wsc_err wait_for_ever(void *arg)
 
 TEST(comm, deadlock_says_who_waits_for_whom)
 {
-    struct comm *comm = NULL;
-    struct comm_link *ab, *ba;
-    T_OK(comm_create(&comm, false));
-    T_OK(comm_place(comm, 2, (int[]){0, 0}));
-    T_OK(comm_link_open(comm, &ab, 0, 1, &spec));
-    T_OK(comm_link_open(comm, &ba, 1, 0, &spec));
-    T_OK(comm_spawn(comm, 0, wait_for_ever, ba, 0, "shard 0"));
-    T_OK(comm_spawn(comm, 1, wait_for_ever, ab, 0, "wafer 0"));
-    T_EQ(comm_run(comm), WSC_DEADLOCK);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "shard 0 waits for role 1 to send token"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "wafer 0 waits for role 0 to send token"));
-    comm_destroy(&comm);
+    for (int n_workers = 1; n_workers <= 2; n_workers++) {
+        struct comm *comm = NULL;
+        struct comm_link *ab, *ba;
+        T_OK(comm_create(&comm, false));
+        T_OK(comm_place(comm, 2, (int[]){0, 0}));
+        T_OK(comm_set_workers(comm, n_workers, (int[]){0, n_workers - 1}));
+        T_OK(comm_link_open(comm, &ab, 0, 1, &spec));
+        T_OK(comm_link_open(comm, &ba, 1, 0, &spec));
+        T_OK(comm_spawn(comm, 0, wait_for_ever, ba, 0, "shard 0"));
+        T_OK(comm_spawn(comm, 1, wait_for_ever, ab, 0, "wafer 0"));
+        T_EQ(comm_run(comm), WSC_DEADLOCK);
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "shard 0 waits for role 1 to send token"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "wafer 0 waits for role 0 to send token"));
+        comm_destroy(&comm);
+    }
 }
 
 static enum wsc_err fail_once(void *arg)
@@ -98,16 +158,19 @@ static enum wsc_err fail_once(void *arg)
 
 TEST(comm, an_error_of_a_fiber_ends_the_run)
 {
-    struct comm *comm = NULL;
-    struct comm_link *link;
-    T_OK(comm_create(&comm, false));
-    T_OK(comm_place(comm, 2, (int[]){0, 0}));
-    T_OK(comm_link_open(comm, &link, 1, 0, &spec));
-    T_OK(comm_spawn(comm, 0, wait_for_ever, link, 0, "shard 0"));
-    T_OK(comm_spawn(comm, 1, fail_once, NULL, 0, "wafer 0"));
-    T_EQ(comm_run(comm), WSC_IO);
-    T_STR(wsc_err_message(), "no such file");
-    comm_destroy(&comm);
+    for (int n_workers = 1; n_workers <= 3; n_workers++) {
+        struct comm *comm = NULL;
+        struct comm_link *link;
+        T_OK(comm_create(&comm, false));
+        T_OK(comm_place(comm, 2, (int[]){0, 0}));
+        T_OK(comm_set_workers(comm, n_workers, (int[]){0, n_workers - 1}));
+        T_OK(comm_link_open(comm, &link, 1, 0, &spec));
+        T_OK(comm_spawn(comm, 0, wait_for_ever, link, 0, "shard 0"));
+        T_OK(comm_spawn(comm, 1, fail_once, NULL, 0, "wafer 0"));
+        T_EQ(comm_run(comm), WSC_IO);
+        T_STR(wsc_err_message(), "no such file");
+        comm_destroy(&comm);
+    }
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 
