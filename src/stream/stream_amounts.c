@@ -10,7 +10,6 @@
 #include <wsc/mem.h>
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* Hall, Schreiber, Lie: 32 bits per parameter and direction; gradients go up in 32 bits. */
@@ -68,7 +67,7 @@ struct page {
 struct stream_ledger {
     struct page page[N_PAGES];
     int oldest;
-    pthread_mutex_t lock; /* of who writes a page */
+    atomic_flag writes; /* somebody writes a page, which takes less than others sleep */
 };
 static const int64_t UNWRITTEN = INT64_MIN;
 
@@ -77,7 +76,7 @@ enum wsc_err stream_ledger_create(struct stream_ledger **out, const struct model
     struct stream_ledger *l;
     TRY_NEW(*out, WSC_MEM_STREAM, 1);
     l = *out;
-    (void)pthread_mutex_init(&l->lock, NULL);
+    atomic_flag_clear(&l->writes);
     for (int i = 0; i < N_PAGES; i++) {
         atomic_store(&l->page[i].updates, UNWRITTEN);
         TRY_NEW(l->page[i].stage, WSC_MEM_STREAM, model->n_stages);
@@ -90,7 +89,6 @@ void stream_ledger_destroy(struct stream_ledger **ledger)
     if (!*ledger) return;
     for (int i = 0; i < N_PAGES; i++)
         wsc_free((*ledger)->page[i].stage);
-    (void)pthread_mutex_destroy(&(*ledger)->lock);
     wsc_free(*ledger);
     *ledger = NULL;
 }
@@ -104,7 +102,7 @@ static const struct page *find_page(const struct stream_ledger *l, int64_t updat
     return NULL;
 }
 
-/* Instead of the oldest, which no role needs any more; the caller has the lock. */
+/* Instead of the oldest, which no role needs any more; the caller alone writes. */
 static const struct page *write_page(const struct stream_net *net, int64_t updates)
 {
     struct stream_ledger *l = net->ledger;
@@ -122,10 +120,11 @@ static const struct page *page_of(const struct stream_net *net, int64_t updates)
     struct stream_ledger *l = net->ledger;
     const struct page *p = find_page(l, updates);
     if (p) return p;
-    (void)pthread_mutex_lock(&l->lock);
+    while (atomic_flag_test_and_set_explicit(&l->writes, memory_order_acquire))
+        continue;
     p = find_page(l, updates);
     if (!p) p = write_page(net, updates);
-    (void)pthread_mutex_unlock(&l->lock);
+    atomic_flag_clear_explicit(&l->writes, memory_order_release);
     return p;
 }
 

@@ -188,3 +188,27 @@ TEST(scale, points_of_a_model_that_is_not_swept_are_named)
     CU_ASSERT_PTR_NULL(strstr(r.err, "mine is left out"));
     spawn_free(&r);
 }
+
+/* Threads that share the systems of a large cluster change no figure: with jitter, and where the
+ * amounts of a step come from a schedule of sparsity. */
+TEST(scale, the_threads_of_a_large_cluster_change_nothing)
+{
+    static const char *const sets[] = {"", "--set sparsity=0.75"};
+    for (int s = 0; s < 2; s++) {
+        char *expected = NULL;
+        for (int n_threads = 1; n_threads <= 3; n_threads++) {
+            char name[40];
+            (void)snprintf(name, sizeof name, "threads_%d_%d", s, n_threads);
+            const char *dir = job_path(name);
+            CU_ASSERT_FATAL(
+                spawn_ok("OMP_NUM_THREADS=%d \"$WSC\" scale --params configs/params/tiny.yaml "
+                         "--num_csx 1,800 --set cluster.stream.granularity=matrix %s --out %s",
+                         n_threads, sets[s], dir));
+            char *text = read_in(dir, "scaling.csv");
+            if (expected) T_STR(text, expected);
+            if (!expected) expected = text;
+            if (text != expected) wsc_free(text);
+        }
+        wsc_free(expected);
+    }
+}
