@@ -79,9 +79,9 @@ static void wait_for_room(struct comm_link *link, const struct comm_buf *payload
 static bool is_lost(struct comm_link *link, struct comm_msg *msg)
 {
     struct comm *comm = link->comm;
-    comm->n_sent++;
-    if (comm->n_sent == comm->garble_message) msg->kind = -msg->kind;
-    if (comm->n_sent == comm->mute_message) link->mute = true;
+    const int64_t n_sent = ++comm_here(comm)->n_sent;
+    if (n_sent == comm->garble_message) msg->kind = -msg->kind;
+    if (n_sent == comm->mute_message) link->mute = true;
     if (link->mute) comm_buf_give(&msg->payload);
     return link->mute;
 }

@@ -66,7 +66,7 @@ static int64_t next_chunk(const struct comm *comm, int64_t posted, int64_t total
 /* Tests send too much; see inject_from_environment(). */
 static size_t header_bytes(struct comm *comm)
 {
-    if (!comm->long_message || comm->n_sent < comm->long_message)
+    if (!comm->long_message || comm->worker[0]->n_sent < comm->long_message)
         return sizeof(struct comm_wire_header);
     comm->long_message = 0;
     return sizeof(struct comm_wire_header) +

@@ -156,7 +156,7 @@ struct comm_worker {
     struct comm_fiber *running;
     struct comm_node *free_nodes;
     int n_fibers, n_done;
-    int64_t n_messages;
+    int64_t n_messages, n_sent; /* received, sent */
     pthread_t thread;
     /* Under the lock: messages of other workers for fibers of this one, in their order. */
     struct comm_handed *handed; /* owned, n_handed of handed_capacity */
@@ -211,7 +211,6 @@ struct comm {
     double stall_limit_s;
     /* Numbers of messages that this rank sends wrongly, from 1; 0: none.  For tests. */
     int64_t mute_message, garble_message, long_message;
-    int64_t n_sent;
     struct comm_watch *watch;       /* owned, or NULL */
     struct comm_progress *progress; /* owned, or NULL */
 };

@@ -189,12 +189,13 @@ TEST(scale, points_of_a_model_that_is_not_swept_are_named)
     spawn_free(&r);
 }
 
-/* Threads that share the systems of a large cluster change no figure: with jitter, and where the
- * amounts of a step come from a schedule of sparsity. */
+/* Threads that share the systems of a large cluster change no figure: with jitter, where the
+ * amounts of a step come from a schedule of sparsity, and with lost packets. */
 TEST(scale, the_threads_of_a_large_cluster_change_nothing)
 {
-    static const char *const sets[] = {"", "--set sparsity=0.75"};
-    for (int s = 0; s < 2; s++) {
+    static const char *const sets[] = {"", "--set sparsity=0.75",
+                                       "--fault lossy_link:wafer=500,loss=1e-3"};
+    for (int s = 0; s < 3; s++) {
         char *expected = NULL;
         for (int n_threads = 1; n_threads <= 3; n_threads++) {
             char name[40];
