@@ -6,6 +6,7 @@
  * roles of several threads read it, and one of them at a time writes a page. */
 #include "stream_ledger.h"
 
+#include <wsc/check.h>
 #include <wsc/hash.h>
 #include <wsc/mem.h>
 
@@ -106,6 +107,7 @@ static const struct page *find_page(const struct stream_ledger *l, int64_t updat
 static const struct page *write_page(const struct stream_net *net, int64_t updates)
 {
     struct stream_ledger *l = net->ledger;
+    WSC_CHECK(l, "a net without a ledger");
     struct page *p = &l->page[l->oldest];
     l->oldest = (l->oldest + 1) % N_PAGES;
     atomic_store(&p->updates, UNWRITTEN);
