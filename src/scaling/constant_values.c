@@ -36,7 +36,6 @@ static enum wsc_err take(struct scaling_values *v, double value)
     return WSC_OK;
 }
 
-/* A,B,C: the values as they are written, in that order. */
 /* A value with its unit, or a number of sequences. */
 static enum wsc_err read_value(const struct scaling_values *v, const char *text, double *value)
 {
@@ -61,6 +60,14 @@ static enum wsc_err read_value(const struct scaling_values *v, const char *text,
     return WSC_OK;
 }
 
+static bool is_taken(const struct scaling_values *v, double value)
+{
+    for (int i = 0; i < v->n; i++)
+        if (v->value[i] == (v->constant.whole ? round(value) : value)) return true;
+    return false;
+}
+
+/* A,B,C: the values as they are written, in that order. */
 static enum wsc_err take_list(struct scaling_values *v, const char *text, const char *list)
 {
     for (const char *p = list; *p;) {
@@ -71,6 +78,7 @@ static enum wsc_err take_list(struct scaling_values *v, const char *text, const 
         if (v->n == SCALING_MAX_VALUES) return wrong(text, "more than 64 values");
         (void)snprintf(item, sizeof item, "%.*s", (int)n, p);
         TRY(read_value(v, item, &value));
+        if (is_taken(v, value)) return wrong(text, "a value stands twice");
         TRY(take(v, value));
         p += n + (p[n] == ',');
     }

@@ -11,11 +11,16 @@ static bool read_two(struct conf_parse *p, const struct conf_key *key, const str
                      double *first, double *second)
 {
     char shown[CONF_QUOTE_BYTES];
-    if (node->kind == CONF_NODE_LIST && node->n == 2)
+    const bool list = node->kind == CONF_NODE_LIST;
+    if (list && node->n == 2)
         return conf_read_double(p, key->path, node->entry[0].value, first) &&
                conf_read_double(p, key->path, node->entry[1].value, second);
-    conf_diag_error(p->diag, node->pos, key->path, "expected a list of two numbers, got %s",
-                    conf_node_describe(node, shown));
+    if (list)
+        conf_diag_error(p->diag, node->pos, key->path, "expected a list of two numbers, got %lld",
+                        (long long)node->n);
+    else
+        conf_diag_error(p->diag, node->pos, key->path, "expected a list of two numbers, got %s",
+                        conf_node_describe(node, shown));
     return false;
 }
 

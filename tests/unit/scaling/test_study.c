@@ -60,6 +60,8 @@ TEST(scaling_values, lists_are_taken_as_they_are)
     T_NEAR(v.value[2], 25e9, 0);
     T_OK(scaling_values_parse(&v, "cluster.jitter=0,0.01,0.02"));
     T_NEAR(v.value[2], 0.02, 0);
+    T_EQ(scaling_values_parse(&v, "cluster.swarmx.latency=1us,2us,1000ns"), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "a value stands twice"));
 }
 
 /* The global batch is a whole number of sequences, and every point of a variant has it. */
