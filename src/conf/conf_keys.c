@@ -24,12 +24,18 @@ static bool is_below(const char *path, const char *section, size_t n)
     return !n || (!strncmp(path, section, n) && path[n] == '.');
 }
 
+/* The first key of the section @p path; NULL: it is none. */
+static const char *first_below(const struct conf_table *table, const char *path)
+{
+    const size_t n = strlen(path);
+    for (int i = 0; i < table->n; i++)
+        if (is_below(table->key[i].path, path, n)) return table->key[i].path;
+    return NULL;
+}
+
 bool conf_keys_is_section(const struct conf_table *table, const char *path)
 {
-    size_t n = strlen(path);
-    for (int i = 0; i < table->n; i++)
-        if (is_below(table->key[i].path, path, n)) return true;
-    return false;
+    return first_below(table, path) != NULL;
 }
 
 const struct conf_node *conf_node_at(const struct conf_node *root, const char *path)
@@ -86,6 +92,12 @@ void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, stru
 {
     char near[CONF_MAX_PATH], user[CONF_MAX_PATH], shown[CONF_QUOTE_PATH_BYTES];
     const char *prefix = pos.line < 0 && table->sourced ? "cluster." : "";
+    const char *below = first_below(table, path);
+    if (below) {
+        conf_diag_error(d, pos, conf_quote_path(path, shown),
+                        "a section; hint: set one of its keys, such as %s%s", prefix, below);
+        return;
+    }
     /* Past the errors that are shown only their number matters. */
     if (d->n_errors < CONF_MAX_ERRORS && nearest(table, path, near))
         conf_diag_error(d, pos, conf_quote_path(path, shown),

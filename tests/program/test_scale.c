@@ -215,3 +215,22 @@ TEST(scale, the_threads_of_a_large_cluster_change_nothing)
         wsc_free(expected);
     }
 }
+
+static void expect_error(const char *option, const char *text)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 %s --out %s",
+              option, job_path("refused"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, text));
+    spawn_free(&r);
+}
+
+TEST(scale, a_section_instead_of_a_key_is_named)
+{
+    expect_error(
+        "--set cluster.wafer=3",
+        "--set cluster.wafer: a section; hint: set one of its keys, such as cluster.wafer.");
+    expect_error("--sweep cluster.swarmx=1,2", "swarmx: a section; hint: set one of its keys");
+    expect_error("--sweep cluster.jitter=0,0.1,0", "a value stands twice");
+}
