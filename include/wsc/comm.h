@@ -23,8 +23,9 @@
  *
  *  All functions are for the main thread, and for fibers.  Beside it a rank has two threads: one
  *  lets MPI move messages while fibers compute (src/comm/comm_progress.c), one watches the other
- *  ranks (src/comm/comm_heartbeat.c).  A job without MPI and payloads may run its fibers on several
- *  threads (comm_set_workers()).  Read next: <wsc/stream.h>, which gives messages their types. */
+ *  ranks (src/comm/comm_heartbeat.c).  A job of one rank without payloads may run its fibers on
+ * several threads (comm_set_workers()).  Read next: <wsc/stream.h>, which gives messages their
+ * types. */
 #ifndef WSC_COMM_H
 #define WSC_COMM_H
 #include <wsc/err.h>
@@ -194,7 +195,7 @@ struct comm_msg {
  *  same on every rank, which is not checked. */
 enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role) WSC_CHECKED;
 /** Let comm_run() run the programs of role r on thread worker_of_role[r], 0 .. @p n - 1, where 0 is
- *  the caller's; copied.  Neither messages nor virtual time depend on it.  For jobs without MPI
+ *  the caller's; copied.  Neither messages nor virtual time depend on it.  For jobs of one rank
  *  whose messages between roles of different threads have no payload; after comm_place(), between
  *  runs.  WSC_NOMEM. */
 enum wsc_err comm_set_workers(struct comm *comm, int n, const int *worker_of_role) WSC_CHECKED;

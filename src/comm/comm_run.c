@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The scheduler of a rank: fibers run in turn until each of them waits for a link; then MPI works.
- * Without MPI and payloads several threads may each have a part of them, see comm_workers.c.
+ * On one rank, without payloads, several threads may each have a part of them, see comm_workers.c.
  * A Kahn process network gives the same results in any order of turns.  When no fiber can run and
  * nothing is on its way, the run ends with the wait-for graph of the fibers. */
 #include "comm_state.h"

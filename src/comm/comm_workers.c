@@ -8,7 +8,7 @@
  * belong to workers too.  Whoever has no fiber that is ready looks for what was handed for some ten
  * microseconds and then sleeps.  When all are still, and nothing was handed, no fiber can move.
  *
- * Only jobs without MPI have several workers, and only messages without payloads cross. */
+ * Only jobs of one rank have several workers, and only messages without payloads cross. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
@@ -78,7 +78,8 @@ void comm_workers_destroy(struct comm *comm)
 
 enum wsc_err comm_set_workers(struct comm *comm, int n, const int *worker_of_role)
 {
-    WSC_CHECK(!comm->use_mpi && !comm->n_fibers, "workers of a job with MPI, or that runs");
+    WSC_CHECK(comm->size == 1 && !comm->n_fibers, "workers of %d ranks, or while fibers run",
+              comm->size);
     comm_workers_destroy(comm);
     TRY(comm_workers_create(comm, n));
     if (n == 1) return WSC_OK;

@@ -234,3 +234,12 @@ TEST(scale, a_section_instead_of_a_key_is_named)
     expect_error("--sweep cluster.swarmx=1,2", "swarmx: a section; hint: set one of its keys");
     expect_error("--sweep cluster.jitter=0,0.1,0", "a value stands twice");
 }
+
+/* Started by mpirun as one rank, a run has the threads too. */
+TEST(scale, one_rank_of_mpirun_has_threads)
+{
+    CU_ASSERT(spawn_ok("OMP_NUM_THREADS=2 mpirun -n 1 --bind-to none \"$WSC\" run --params "
+                       "configs/params/tiny.yaml --numerics none --num_csx 600 --num_steps 2 "
+                       "--set train_input.batch_size=1200 --model_dir %s",
+                       job_path("one_rank")));
+}
