@@ -45,6 +45,14 @@ all_parts=6
 by_line=
 if command -v stdbuf >/dev/null; then by_line='stdbuf -oL'; fi
 
+# The JSON file of a program that was ended before it had written it whole: its last argument.
+drop_cut_off() { # COMMAND...
+    for last; do :; done
+    case $last in
+    *.json) rm -f "$last" ;;
+    esac
+}
+
 # A part of the benchmarks, for as long as there is time.
 part() { # NAME COMMAND...
     name=$1
@@ -64,7 +72,10 @@ part() { # NAME COMMAND...
     fi
     case $status in
     0) ;;
-    124) echo "$name: skipped what does not fit BENCH_MINUTES=${BENCH_MINUTES:-5}" ;;
+    124)
+        echo "$name: skipped what does not fit BENCH_MINUTES=${BENCH_MINUTES:-5}"
+        drop_cut_off "$@"
+        ;;
     *) valid=false ;;
     esac
 }
