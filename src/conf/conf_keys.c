@@ -283,6 +283,8 @@ static void report_missing(struct conf_parse *p, const struct conf_node *root, c
     if (dot) (void)snprintf(section, sizeof section, "%.*s", (int)(dot - path), path);
     const struct conf_node *node = conf_node_at(root, section);
     const struct conf_pos file = {0};
+    /* A value in the place of a section was reported by the walk. */
+    if (*section && node && node->kind != CONF_NODE_MAP && !conf_node_is_null(node)) return;
     if (!*section || (node && (!conf_node_is_null(node) || p->table->sourced))) {
         conf_diag_error(p->diag, *section ? node->pos : file, path, "required key is missing");
     } else if (p->table->sourced && strcmp(section, reported) != 0) {

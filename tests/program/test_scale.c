@@ -243,3 +243,16 @@ TEST(scale, one_rank_of_mpirun_has_threads)
                        "--set train_input.batch_size=1200 --model_dir %s",
                        job_path("one_rank")));
 }
+
+TEST(scale, a_value_instead_of_a_section_is_one_error)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 --set optimizer=3 "
+              "--out %s",
+              job_path("refused"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set optimizer: expected a map of keys, got \"3\""));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "required key is missing"));
+    spawn_free(&r);
+}
