@@ -153,6 +153,7 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
     } form[] = {{"xparams", 1, true}, {"k", 1e3, false},  {"M", 1e6, false},
                 {"B", 1e9, false},    {"T", 1e12, false}, {"", 1, false}};
     const double most = 1e18; /* of a training, far beyond any, and whole in 64 bits */
+    const double least = 1, least_per_param = 1e-2; /* any model has 100 parameters */
     char number[TEXT_BYTES];
     double value;
     *tokens = *per_param = 0;
@@ -162,12 +163,13 @@ enum wsc_err scaling_tokens_parse(const char *text, double *tokens, double *per_
         (void)snprintf(number, sizeof number, "%.*s", (int)(n - m), text);
         if (wsc_units_double(number, &value) || !(value > 0)) break;
         if (value * form[i].factor > (form[i].per_param ? most * 1e-12 : most)) break;
+        if (value * form[i].factor < (form[i].per_param ? least_per_param : least)) break;
         *(form[i].per_param ? per_param : tokens) = value * form[i].factor;
         return WSC_OK;
     }
     return wsc_err_hint(
         WSC_RAISE(WSC_USAGE,
-                  "--tokens: expected a number of tokens up to 1e18, or up to 1e6 for "
+                  "--tokens: expected a number of tokens, 1 to 1e18, or 0.01 to 1e6 for "
                   "each parameter, got \"%s\"",
                   text),
         "--tokens 300B, --tokens 2.6T, or --tokens 20xparams");

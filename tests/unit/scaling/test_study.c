@@ -282,7 +282,8 @@ TEST(scaling_training, tokens_are_a_number_or_per_parameter)
     CU_ASSERT(tokens == 2e9);
     T_OK(scaling_tokens_parse("20xparams", &tokens, &per_param));
     CU_ASSERT(tokens == 0 && per_param == 20);
-    static const char *const bad[] = {"", "B", "-3B", "20params", "0", "xparams", "3 GB"};
+    static const char *const bad[] = {"",        "B",    "-3B", "20params", "0",
+                                      "xparams", "3 GB", "0.5", "1e-9k",    "1e-30xparams"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         T_EQ(scaling_tokens_parse(bad[i], &tokens, &per_param), WSC_USAGE);
 }
