@@ -62,8 +62,8 @@ static enum wsc_err check_end(const struct memoryx *mx, int64_t step)
                                   "step %lld: the virtual time is beyond 106 days, which is what "
                                   "its 64 bits of picoseconds hold",
                                   (long long)step + 1),
-                        "fewer steps, or weights alone as a new start: --checkpoint_path with "
-                        "runconfig.load_checkpoint_states=model");
+                        "fewer steps, or a new start from the weights alone (wsc run: "
+                        "--checkpoint_path with runconfig.load_checkpoint_states=model)");
 }
 
 /* What the samples of an evaluation batch got, to the caller. */
