@@ -1,4 +1,5 @@
-/** Threads of a cluster without values in one process. */
+/** Threads of a cluster without values in one process: which roles share one, and the prices that
+ * go with each. */
 #ifndef WSC_CLUSTER_WORKERS_H
 #define WSC_CLUSTER_WORKERS_H
 #include <wsc/cluster.h>

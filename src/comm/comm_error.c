@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Errors of MPI as errors of the program, and the end of all ranks at once.  MPI is set to return
- * its errors; TRY_MPI() in comm_state.h raises them here, with the call that failed. */
+/* Errors of MPI as errors of the program, the error of fibers of which none can move, and the end
+ * of all ranks at once.  MPI is set to return its errors; TRY_MPI() in comm_state.h raises them
+ * here, with the call that failed. */
 #include "comm_state.h"
 
 #include <stdio.h>
@@ -23,4 +24,30 @@ enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int 
     int length = 0;
     (void)MPI_Error_string(mpi_rc, text, &length);
     return wsc_err_raise(WSC_MPI, file, line, "%s: %s", call, text);
+}
+
+void comm_describe_waits(const struct comm *comm, char *text, size_t size)
+{
+    enum { MAX_NAMED = 12 };
+    size_t used = 0;
+    int named = 0;
+    text[0] = '\0';
+    for (int i = 0; i < comm->n_fibers && named < MAX_NAMED; i++) {
+        const struct comm_fiber *f = comm->fiber[i];
+        if (f->state == FIBER_DONE || !f->waits_for) continue;
+        const struct comm_link *l = f->waits_for;
+        bool sending = f->state == FIBER_SENDING;
+        int n = snprintf(text + used, size - used, "%s%s waits for role %d to %s %s",
+                         named++ ? "; " : "", f->name, sending ? l->dst : l->src,
+                         sending ? "take" : "send", l->name);
+        if (n < 0 || (size_t)n >= size - used) return;
+        used += (size_t)n;
+    }
+}
+
+enum wsc_err comm_raise_stuck(const struct comm *comm, const char *how)
+{
+    char waits[1500];
+    comm_describe_waits(comm, waits, sizeof waits);
+    return WSC_RAISE(WSC_DEADLOCK, "rank %d: %s: %s", comm->rank, how, waits);
 }

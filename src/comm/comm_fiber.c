@@ -194,7 +194,8 @@ void comm_fiber_destroy(struct comm_fiber *fiber)
     wsc_free(fiber);
 }
 
-void comm_fiber_resume(struct comm_fiber *fiber)
+/* Run @p fiber until it blocks or ends. */
+static void resume(struct comm_fiber *fiber)
 {
     struct comm_worker *w = fiber->worker;
     void *fake = NULL;
@@ -206,7 +207,7 @@ void comm_fiber_resume(struct comm_fiber *fiber)
     w->running = NULL;
 }
 
-/* Back to comm_fiber_resume(); returns when somebody has made the fiber ready and the scheduler has
+/* Back to resume(); returns when somebody has made the fiber ready and the scheduler has
  * come to it. */
 void comm_fiber_block(struct comm *comm)
 {
@@ -230,4 +231,15 @@ void comm_fiber_make_ready(struct comm_fiber *fiber)
     else
         w->ready_head = fiber;
     w->ready_tail = fiber;
+}
+
+enum wsc_err comm_fiber_next(struct comm_worker *w)
+{
+    struct comm_fiber *f = w->ready_head;
+    w->ready_head = f->next;
+    if (!w->ready_head) w->ready_tail = NULL;
+    resume(f);
+    if (f->state != FIBER_DONE) return WSC_OK;
+    w->n_done++;
+    return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
 }

@@ -16,7 +16,6 @@
 #include <net/if.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -359,16 +358,6 @@ static void *run_watch(void *arg)
     }
     wsc_free(fds);
     return NULL;
-}
-
-bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
-{
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int bad = pthread_create(thread, NULL, run, arg);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return !bad;
 }
 
 /* ---- before the ranks know each other -------------------------------------------------------- */

@@ -31,33 +31,6 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     return WSC_OK;
 }
 
-/* "wafer 3 waits for role 1 (weights); ..." */
-static void describe_waits(const struct comm *comm, char *text, size_t size)
-{
-    enum { MAX_NAMED = 12 };
-    size_t used = 0;
-    int named = 0;
-    text[0] = '\0';
-    for (int i = 0; i < comm->n_fibers && named < MAX_NAMED; i++) {
-        const struct comm_fiber *f = comm->fiber[i];
-        if (f->state == FIBER_DONE || !f->waits_for) continue;
-        const struct comm_link *l = f->waits_for;
-        bool sending = f->state == FIBER_SENDING;
-        int n = snprintf(text + used, size - used, "%s%s waits for role %d to %s %s",
-                         named++ ? "; " : "", f->name, sending ? l->dst : l->src,
-                         sending ? "take" : "send", l->name);
-        if (n < 0 || (size_t)n >= size - used) return;
-        used += (size_t)n;
-    }
-}
-
-enum wsc_err comm_raise_stuck(const struct comm *comm, const char *how)
-{
-    char waits[1500];
-    describe_waits(comm, waits, sizeof waits);
-    return WSC_RAISE(WSC_DEADLOCK, "rank %d: %s: %s", comm->rank, how, waits);
-}
-
 /* Give the processor to those who have work: for a while whoever is ready gets a turn, then this
  * rank sleeps, longer each time.  With more ranks than processors it sleeps at once and for up to a
  * millisecond: a dozen that wake every few microseconds would take a processor of their own. */
@@ -83,7 +56,7 @@ static void tell_waits(const struct comm *comm)
 {
     char waits[1500];
     if (!comm->watch) return;
-    describe_waits(comm, waits, sizeof waits);
+    comm_describe_waits(comm, waits, sizeof waits);
     comm_watch_waits(comm->watch, waits[0] ? waits : "its messages are not taken");
 }
 
@@ -116,17 +89,6 @@ static enum wsc_err wait_for_others(struct comm *comm)
     return rc;
 }
 
-enum wsc_err comm_run_next(struct comm_worker *w)
-{
-    struct comm_fiber *f = w->ready_head;
-    w->ready_head = f->next;
-    if (!w->ready_head) w->ready_tail = NULL;
-    comm_fiber_resume(f);
-    if (f->state != FIBER_DONE) return WSC_OK;
-    w->n_done++;
-    return f->rc ? wsc_err_frame(f->rc, __FILE__, __LINE__, f->name) : WSC_OK;
-}
-
 /* Nobody is ready: what has arrived may wake more fibers; then those compute that ask for it, and
  * else the rank waits. */
 static enum wsc_err find_work(struct comm *comm)
@@ -145,7 +107,7 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
     TRY(comm_progress_check(comm));
     if (!comm->worker[0]->ready_head) return find_work(comm);
     comm_watch_moved(comm->watch);
-    TRY(comm_run_next(comm->worker[0]));
+    TRY(comm_fiber_next(comm->worker[0]));
     return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
 }
 

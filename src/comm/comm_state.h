@@ -215,11 +215,17 @@ struct comm {
     struct comm_progress *progress; /* owned, or NULL */
 };
 
+/* comm_thread.c */
+/* Start a thread that takes no signals: those are for the main thread. */
+bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
+/* This thread runs the fibers of @p w from now on; the one whose it ran, or NULL. */
+struct comm_worker *comm_thread_is_of(struct comm_worker *w);
+/* The one whose thread this is; outside comm_run() the first one. */
+struct comm_worker *comm_worker_of_thread(const struct comm *comm);
+
 /* comm_workers.c */
 enum wsc_err comm_workers_create(struct comm *comm, int n);
 void comm_workers_destroy(struct comm *comm);
-/* The one whose thread this is; outside comm_run() the first one. */
-struct comm_worker *comm_worker_of_thread(const struct comm *comm);
 static inline struct comm_worker *comm_here(const struct comm *comm)
 {
     return comm->n_workers == 1 ? comm->worker[0] : comm_worker_of_thread(comm);
@@ -234,24 +240,18 @@ enum wsc_err comm_workers_hand(struct comm_link *link, struct comm_node *node);
 /* Run all fibers on several threads. */
 enum wsc_err comm_workers_run(struct comm *comm);
 
-/* comm_run.c */
-/* Run the first ready fiber of @p w until it blocks or ends. */
-enum wsc_err comm_run_next(struct comm_worker *w);
-/* WSC_DEADLOCK with the wait-for graph of this rank's fibers. */
-enum wsc_err comm_raise_stuck(const struct comm *comm, const char *how);
-
 /* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
 enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);
 
 /* comm_fiber.c */
 enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64_t stack_bytes);
 void comm_fiber_destroy(struct comm_fiber *fiber);
-/* Run @p fiber until it blocks or ends. */
-void comm_fiber_resume(struct comm_fiber *fiber);
 /* Back to the scheduler, until somebody makes the running fiber ready. */
 void comm_fiber_block(struct comm *comm);
 /* Put a fiber at the end of the ready list of its worker. */
 void comm_fiber_make_ready(struct comm_fiber *fiber);
+/* Run the first ready fiber of @p w until it blocks or ends; the error of one that has ended. */
+enum wsc_err comm_fiber_next(struct comm_worker *w);
 void comm_fiber_free_stacks(struct comm *comm);
 
 /* comm_compute.c */
@@ -328,8 +328,6 @@ void comm_remote_cancel(struct comm *comm);
 enum wsc_err comm_watch_start(struct comm *comm, double limit_s);
 /* Tell the peers that this rank leaves, and end the thread; NULL without heartbeats. */
 void comm_watch_end(struct comm *comm);
-/* Start a thread that takes no signals: those are for the main thread. */
-bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 /* Ends the process when MPI takes longer than @p limit_s to start; NULL: no limit. */
 struct comm_guard *comm_guard_begin(double limit_s);
 void comm_guard_end(struct comm_guard *g);
@@ -345,4 +343,8 @@ void comm_watch_waits(struct comm_watch *w, const char *text);
         if (mpi_rc_ != MPI_SUCCESS) return comm_raise_mpi(mpi_rc_, #call, __FILE__, __LINE__);     \
     } while (0)
 enum wsc_err comm_raise_mpi(int mpi_rc, const char *call, const char *file, int line);
+/* For whom the fibers of this rank wait: "wafer 3 waits for role 1 to send weights; ..." */
+void comm_describe_waits(const struct comm *comm, char *text, size_t size);
+/* WSC_DEADLOCK with comm_describe_waits(). */
+enum wsc_err comm_raise_stuck(const struct comm *comm, const char *how);
 #endif

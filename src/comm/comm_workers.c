@@ -24,13 +24,6 @@ struct comm_handed {
     int transfer;
 };
 
-static _Thread_local struct comm_worker *of_thread;
-
-struct comm_worker *comm_worker_of_thread(const struct comm *comm)
-{
-    return of_thread && of_thread->comm == comm ? of_thread : comm->worker[0];
-}
-
 /* ---- which there are ------------------------------------------------------------------------- */
 
 static enum wsc_err create_worker(struct comm *comm)
@@ -190,15 +183,14 @@ static enum wsc_err take_turn(struct comm_worker *w)
 {
     if (atomic_load_explicit(&w->has_handed, memory_order_relaxed) || !w->ready_head)
         TRY(wait_for_handed(w));
-    return w->ready_head ? comm_run_next(w) : WSC_OK;
+    return w->ready_head ? comm_fiber_next(w) : WSC_OK;
 }
 
 /* Until its fibers have ended, or those of another one failed. */
 static void run_worker(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
-    struct comm_worker *before = of_thread;
-    of_thread = w;
+    struct comm_worker *before = comm_thread_is_of(w);
     while (!w->rc && w->n_done < w->n_fibers && !ends(comm))
         w->rc = take_turn(w);
     if (w->rc) (void)snprintf(w->text, sizeof w->text, "%s", wsc_err_message());
@@ -207,7 +199,7 @@ static void run_worker(struct comm_worker *w)
     w->has_ended = true;
     if (!w->is_still) be_still(w);
     (void)pthread_mutex_unlock(&comm->workers_lock);
-    of_thread = before;
+    (void)comm_thread_is_of(before);
 }
 
 static void *run_thread(void *arg)
