@@ -199,9 +199,18 @@ enum wsc_err comm_place(struct comm *comm, int n_roles, const int *rank_of_role)
  *  whose messages between roles of different threads have no payload; after comm_place(), between
  *  runs.  WSC_NOMEM. */
 enum wsc_err comm_set_workers(struct comm *comm, int n, const int *worker_of_role) WSC_CHECKED;
-/** Threads that such a job may use here: OMP_NUM_THREADS, or else this process's share of the
- *  processors on which it may run; 1 to 64. */
-int comm_spare_threads(void);
+/** Most threads of comm_set_workers(). */
+enum { COMM_MAX_WORKERS = 64 };
+/** Threads that this process should start for work that keeps at most @p most of them busy:
+ *  OMP_NUM_THREADS, where it is set (at most 1024, whatever @p most is), else its own processors,
+ *  but at most @p most; at least 1.  Its own are those on which it may run, each divided by the
+ *  ranks of the job that may run there too, within the quota of its control group; 1 before
+ *  comm_create(). */
+int comm_threads(int most);
+/** Processors on which this process may run, whoever else may; at least 1. */
+int comm_allowed_processors(void);
+/** Quota of this process's control group, in processors; 0: none. */
+double comm_quota_of_processors(void);
 /** True when @p role lives on this rank. */
 bool comm_is_local(const struct comm *comm, int role);
 

@@ -8,7 +8,7 @@
  *  compiled with -ffp-contract=off.  Arithmetic functions cannot fail: preconditions are checked
  *  (WSC_CHECK), shapes are the caller's duty.
  *
- *      num_init(0);
+ *      num_init(1);
  *      const struct num_product p = {.trans_b = true, .m = rows, .n = out, .k = in,
  *                                    .lda = in, .ldb = in, .ldc = out};
  *      num_gemm(&p, x, w, y);
@@ -26,9 +26,11 @@
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/** Set the number of worker threads, at most 1024; 0 takes OMP_NUM_THREADS, else 1.  Also makes the
- *  library that num_gemm calls run each product on the calling thread.  Call once per process,
- *  before use; without a call there is one worker thread.  The number changes no value. */
+enum { NUM_MAX_THREADS = 1024 };
+/** Set the number of worker threads, 1 to NUM_MAX_THREADS, more are as many as that.  Also makes
+ * the library that num_gemm calls run each product on the calling thread.  Call before use, and
+ * between loops where another number is wanted; without a call there is one worker thread.  The
+ * number changes no value. */
 void num_init(int n_threads);
 /** Worker threads that num_parallel uses, at least 1. */
 int num_threads(void);

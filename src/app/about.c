@@ -34,5 +34,6 @@ const struct app_variable app_variables[] = {
                              "progress, later lines come at six times that (default 5; 0: none)"},
     {"WSC_TRACE", "1: errors name the place in the program where they arose"},
     {"TMPDIR", "folder of temporary files (default /tmp)"},
-    {"OMP_NUM_THREADS", "threads of a rank; results do not depend on it"},
+    {"OMP_NUM_THREADS", "threads of a rank (default: its processors, those that several ranks may "
+                        "use divided by them); results do not depend on it"},
     {0}};

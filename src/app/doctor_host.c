@@ -83,40 +83,11 @@ void app_doctor_processor(struct app_finding *f)
 #endif
 }
 
-/* A quota of a control group in processors; 0: none. */
-static double read_quota(void)
-{
-    char line[64];
-    if (!read_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) return 0;
-    const int64_t quota = number_of(line);
-    const char *period = strchr(line, ' ');
-    const int64_t length = period ? number_of(period) : -1;
-    return quota > 0 && length > 0 ? (double)quota / (double)length : 0;
-}
-
-/* Processors that this process may use: bits of a mask in hexadecimal; 0 when it is not known. */
-static int count_allowed(void)
-{
-    static const char name[] = "Cpus_allowed:";
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[4096];
-    int n = 0;
-    while (file && !n && fgets(line, sizeof line, file)) {
-        if (strncmp(line, name, sizeof name - 1) != 0) continue;
-        for (const char *at = line + sizeof name; *at; at++) {
-            const char digit[2] = {*at, '\0'};
-            n += __builtin_popcountl(strtoul(digit, NULL, 16));
-        }
-    }
-    if (file) (void)fclose(file);
-    return n;
-}
-
 void app_doctor_cores(struct app_finding *f)
 {
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    const int bound = count_allowed(), mine = bound ? bound : (int)online;
-    const double quota = read_quota();
+    const int mine = comm_allowed_processors();
+    const double quota = comm_quota_of_processors();
     const char *threads = getenv("OMP_NUM_THREADS");
     app_found(f, "%d of %ld processors%s%s", mine, online, threads ? ", OMP_NUM_THREADS=" : "",
               threads ? threads : "");

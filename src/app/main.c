@@ -146,7 +146,6 @@ static enum wsc_err start(struct app_call *call, struct comm **comm, enum wsc_er
         enum wsc_err started = comm_create(comm, mpi);
         rc = started ? started : start_together(*comm, rc, argc, argv);
     }
-    if (!rc && command->ranks == APP_RANKS_ALL) num_init(0);
     return rc;
 }
 

@@ -14,8 +14,8 @@ static int count_workers(const struct cluster *c)
 {
     const int most = c->machine->n_wafers / LEAST_WAFERS;
     if (c->values || comm_size(c->comm) > 1 || most < 2) return 1;
-    const int n = comm_spare_threads();
-    return n < most ? n : most;
+    const int n = comm_threads(most), least = most < COMM_MAX_WORKERS ? most : COMM_MAX_WORKERS;
+    return n < least ? n : least;
 }
 
 static int worker_of_wafer(const struct cluster *c, int w)

@@ -7,7 +7,6 @@
 #include <wsc/check.h>
 #include <wsc/units.h>
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,24 +37,11 @@ static enum wsc_err choose_ahead(struct comm *comm)
     return WSC_OK;
 }
 
-static int ranks_here = 1; /* of the job, on this host; set when MPI has started */
-
-int comm_spare_threads(void)
-{
-    const char *asked = getenv("OMP_NUM_THREADS");
-    const long n_asked = asked ? strtol(asked, NULL, 10) : 0;
-    cpu_set_t mine;
-    if (n_asked > 0) return n_asked < COMM_MAX_WORKERS ? (int)n_asked : COMM_MAX_WORKERS;
-    const int n = sched_getaffinity(0, sizeof mine, &mine) ? 1 : CPU_COUNT(&mine) / ranks_here;
-    return n < 1 ? 1 : n < COMM_MAX_WORKERS ? n : COMM_MAX_WORKERS;
-}
-
 /* More ranks than processors on this host: idle ranks then sleep instead of spinning. */
 static enum wsc_err look_around(struct comm *comm)
 {
     int n_here;
     TRY(comm_hosts_learn(comm, &n_here));
-    if (comm->use_mpi) ranks_here = n_here;
     comm->oversubscribed = n_here > sysconf(_SC_NPROCESSORS_ONLN);
     return choose_ahead(comm);
 }

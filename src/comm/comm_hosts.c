@@ -20,11 +20,12 @@ static enum wsc_err find_home(struct comm *comm, struct comm_home *home, int *n_
     MPI_Comm here;
     home->first = comm->rank;
     (void)gethostname(home->name, sizeof home->name - 1);
-    if (!comm->use_mpi) return WSC_OK;
+    if (!comm->use_mpi) return comm_share_processors(MPI_COMM_NULL);
     TRY_MPI(
         MPI_Comm_split_type(comm->world, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &here));
     TRY_MPI(MPI_Comm_size(here, n_here));
     TRY_MPI(MPI_Bcast(&home->first, 1, MPI_INT, 0, here));
+    TRY(comm_share_processors(here));
     TRY_MPI(MPI_Comm_free(&here));
     return WSC_OK;
 }

@@ -12,8 +12,6 @@
 
 /* Bytes of a host name with its NUL; longer ones are cut. */
 enum { COMM_HOST_BYTES = 64 };
-/* Most threads that run fibers. */
-enum { COMM_MAX_WORKERS = 64 };
 
 /* A payload; between two uses it is in the job's list of free ones. */
 struct comm_buf {
@@ -239,6 +237,10 @@ static inline struct comm_fiber *comm_running(const struct comm *comm)
 enum wsc_err comm_workers_hand(struct comm_link *link, struct comm_node *node);
 /* Run all fibers on several threads. */
 enum wsc_err comm_workers_run(struct comm *comm);
+
+/* comm_processors.c: learn which processors this process may count as its own.  Collective over the
+ * ranks @p here of this host; with MPI_COMM_NULL the process is alone on it. */
+enum wsc_err comm_share_processors(MPI_Comm here);
 
 /* comm_hosts.c: collective; fills host_of_rank and host_name, *n_here: ranks on this host */
 enum wsc_err comm_hosts_learn(struct comm *comm, int *n_here);

@@ -17,6 +17,7 @@
 #include "job_same.h"
 #include "job_scoring.h"
 #include "job_stop.h"
+#include "job_threads.h"
 #include "job_zeros.h"
 #include "shared_folder.h"
 
@@ -129,6 +130,7 @@ static enum wsc_err set_up_local(struct job_state *s)
     const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, job_on_scores, s};
     TRY(job_check(job));
     TRY(cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
+    job_choose_threads(s);
     TRY(plan(s));
     TRY(open_outputs(s));
     if (job->requests) TRY(job_scoring_create(s));

@@ -288,12 +288,17 @@ void job_log_start(const struct job_state *s)
     const struct cluster *c = s->cluster;
     const struct stream_topology *t = c->machine;
     const int64_t b = s->train.batch.batch_size;
-    char params[32];
+    char params[32], threads[64] = "";
     out_si(params, sizeof params, (double)c->model->n_params);
-    WSC_INFO("%s parameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s",
+    if (num_threads() > 1)
+        (void)snprintf(threads, sizeof threads,
+                       comm_size(s->comm) == 1 ? " of %d threads" : ", rank 0 of %d threads",
+                       num_threads());
+    WSC_INFO("%s parameters, %d stages; %d x %s, %d SwarmX node%s, %d MemoryX shard%s on %d rank%s"
+             "%s",
              params, c->model->n_stages, t->n_wafers, c->hw.cluster->name, t->n_nodes,
              t->n_nodes == 1 ? "" : "s", t->n_shards, t->n_shards == 1 ? "" : "s",
-             comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s");
+             comm_size(s->comm), comm_size(s->comm) == 1 ? "" : "s", threads);
     if (s->job->params->train_input.use_vsl || s->job->params->eval_input.use_vsl)
         WSC_INFO("Packed texts (use_vsl): a sample takes the time of a whole sequence.");
     if (!b) return;

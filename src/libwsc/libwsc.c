@@ -7,7 +7,6 @@
 #include <wsc/job.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
-#include <wsc/num.h>
 #include <wsc/out.h>
 #include <wsc/report.h>
 #include <wsc/scaling.h>
@@ -278,7 +277,6 @@ static enum wsc_err run_job(const libwsc_params *params, const libwsc_machine *m
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "mode generate needs prompts"),
                             "wsc run --mode generate --prompt TEXT");
     TRY(comm_create(&comm, false));
-    num_init(0);
     enum wsc_err rc = cluster_check_systems(&params->params, &machine->machine);
     if (!rc) rc = job_run(comm, &job, &report);
     comm_destroy(&comm);

@@ -18,12 +18,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 1024, SPINS = 1000 };
+enum { SPINS = 1000 };
 /* A call: its number, above the threads that take part; a late thread sees both or neither. */
 enum { TEAM_BITS = 11, TEAM_MASK = (1 << TEAM_BITS) - 1 };
 
-static int n_workers = 1;      /* set once, by num_init */
-static int n_from_environment; /* 0 = not asked yet; omp_set_num_threads hides it afterwards */
+static int n_workers = 1; /* set by num_init, between loops */
 
 /* The loop that runs, and who waits.  The caller writes it while no worker takes part in any. */
 static struct {
@@ -43,11 +42,8 @@ static _Thread_local int inside_as = -1; /* the thread that a body runs as; -1: 
 
 void num_init(int n_threads)
 {
-    WSC_CHECK(n_threads >= 0, "%d threads", n_threads);
-    if (n_from_environment == 0)
-        n_from_environment = getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : 1;
-    int n = n_threads > 0 ? n_threads : n_from_environment;
-    n_workers = n < MAX_THREADS ? n : MAX_THREADS;
+    WSC_CHECK(n_threads >= 1, "%d threads", n_threads);
+    n_workers = n_threads < NUM_MAX_THREADS ? n_threads : NUM_MAX_THREADS;
     num_pin_library();
 }
 

@@ -7,7 +7,9 @@
 
 #include <dirent.h>
 #include <regex.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -135,4 +137,43 @@ TEST(log, every_line_has_a_known_form)
     CU_ASSERT(has_events(dir, "train"));
     CU_ASSERT(has_events(dir, "eval"));
     CU_ASSERT(spawn_ok("\"$WSC\" inspect %s/train/params_train.yaml", dir));
+}
+
+/* The threads that the first line of a run names; 1 where it names none. */
+static long threads_of_run(const char *before, const char *options)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "d=$(mktemp -d) && %s $WSC run --params configs/params/tiny.yaml --num_csx 1 "
+              "--num_steps 1 --model_dir $d %s && rm -r $d",
+              before, options);
+    T_EQ(r.status, 0);
+    const char *at = strstr(r.err, " stages; ");
+    if (!at) at = strstr(r.out, " stages; ");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    char line[300] = "";
+    (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+    const char *of = strstr(line, " of ");
+    const long n = of ? strtol(of + 4, NULL, 10) : 1;
+    spawn_free(&r);
+    return n;
+}
+
+/* Ranks that may run on the same processors share them; a small model has one thread. */
+TEST(log, threads_are_the_processors_of_the_process)
+{
+    static const char wide[] = "--set model.hidden_size=256 --set model.filter_size=1024";
+    cpu_set_t mine;
+    T_EQ(sched_getaffinity(0, sizeof mine, &mine), 0);
+    const int n = CPU_COUNT(&mine), most = 12; /* 64 tokens of 0.79 M weights / 4 M */
+    T_EQ(threads_of_run("", wide), n < most ? n : most);
+    T_EQ(threads_of_run("mpirun --quiet -n 1 --bind-to none", wide), n < most ? n : most);
+    T_EQ(threads_of_run("mpirun --quiet -n 2 --oversubscribe --bind-to none", wide), n < 4 ? 1
+                                                                                     : n / 2 < most
+                                                                                         ? n / 2
+                                                                                         : most);
+    T_EQ(threads_of_run("OMP_NUM_THREADS=3", wide), 3);
+    T_EQ(threads_of_run("OMP_NUM_THREADS=3", ""), 3);
+    T_EQ(threads_of_run("", ""), 1);
+    if (spawn_has("taskset")) T_EQ(threads_of_run("taskset -c 0", wide), 1);
 }

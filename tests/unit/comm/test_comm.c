@@ -335,3 +335,25 @@ TEST(comm, an_error_of_a_computation_has_its_message)
     }
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
+
+/* What OMP_NUM_THREADS asks for is taken whatever the work; without it the work is a limit. */
+TEST(comm, threads_follow_the_environment_and_the_work)
+{
+    struct comm *comm;
+    T_OK(comm_create(&comm, false));
+    const char *before = getenv("OMP_NUM_THREADS");
+    char saved[32] = "";
+    if (before) (void)snprintf(saved, sizeof saved, "%s", before);
+    (void)setenv("OMP_NUM_THREADS", "7", 1);
+    T_EQ(comm_threads(1), 7);
+    (void)setenv("OMP_NUM_THREADS", "2000000", 1);
+    T_EQ(comm_threads(1), 1024);
+    (void)setenv("OMP_NUM_THREADS", "-3", 1);
+    T_EQ(comm_threads(1), 1);
+    (void)unsetenv("OMP_NUM_THREADS");
+    T_EQ(comm_threads(0), 1);
+    T_EQ(comm_threads(1), 1);
+    CU_ASSERT(comm_threads(1000) >= 1 && comm_threads(1000) <= comm_allowed_processors());
+    if (before) (void)setenv("OMP_NUM_THREADS", saved, 1);
+    comm_destroy(&comm);
+}

@@ -238,9 +238,10 @@ TEST(num_threads, every_item_runs_once)
             T_EQ(t.count[i], 1);
         T_EQ(t.bad_thread, 0);
     }
-    num_init(0);
-    CU_ASSERT(num_threads() >= 1);
+    num_init(5000);
+    T_EQ(num_threads(), NUM_MAX_THREADS);
     num_init(1);
+    T_EQ(num_threads(), 1);
 }
 
 /* Teams of every size one after the other, at once and after the workers have gone to sleep: a

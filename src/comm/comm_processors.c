@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How many processors of its host a process may count as its own: those of its affinity mask, each
+ * divided by the ranks whose masks have it too, and no more than its part of a quota of its control
+ * group.  So four ranks that mpirun has bound to a core each have one, and two that share eight
+ * have four each.  It decides how many threads a process starts, and no result. */
+#include "comm_state.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static double mine = -1; /* below 0: not looked at yet */
+
+double comm_quota_of_processors(void)
+{
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
+    char line[64] = "";
+    if (file) {
+        if (!fgets(line, sizeof line, file)) *line = '\0';
+        (void)fclose(file);
+    }
+    char *end;
+    const double quota = strtod(line, &end), period = strtod(end, NULL);
+    return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+int comm_allowed_processors(void)
+{
+    cpu_set_t mask;
+    const int n = sched_getaffinity(0, sizeof mask, &mask) ? 1 : CPU_COUNT(&mask);
+    return n > 0 ? n : 1;
+}
+
+/* The processors of the mask, each divided by how many have it: @p n_sharers of every processor. */
+static double add_up(const cpu_set_t *mask, const int *n_sharers)
+{
+    double sum = 0;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, mask)) sum += 1.0 / n_sharers[i];
+    return sum;
+}
+
+/* What the ranks of a job have found stays for the comms without MPI that come after. */
+enum wsc_err comm_share_processors(MPI_Comm here)
+{
+    if (here == MPI_COMM_NULL && mine >= 0) return WSC_OK;
+    cpu_set_t mask;
+    int has[CPU_SETSIZE] = {0}, n_sharers[CPU_SETSIZE], n_here = 1;
+    CPU_ZERO(&mask);
+    if (sched_getaffinity(0, sizeof mask, &mask)) CPU_SET(0, &mask);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        n_sharers[i] = has[i] = CPU_ISSET((size_t)i, &mask) ? 1 : 0;
+    if (here != MPI_COMM_NULL) {
+        TRY_MPI(MPI_Allreduce(has, n_sharers, CPU_SETSIZE, MPI_INT, MPI_SUM, here));
+        TRY_MPI(MPI_Comm_size(here, &n_here));
+    }
+    const double quota = comm_quota_of_processors() / n_here;
+    mine = add_up(&mask, n_sharers);
+    if (quota > 0 && quota < mine) mine = quota;
+    return WSC_OK;
+}
+
+int comm_threads(int most)
+{
+    enum { MOST_ASKED = 1024 };
+    const char *text = getenv("OMP_NUM_THREADS");
+    const long asked = text ? strtol(text, NULL, 10) : 0;
+    if (asked > 0) return asked < MOST_ASKED ? (int)asked : MOST_ASKED;
+    const double rounding = 1e-6;
+    const int own = mine < 0 ? 1 : (int)(mine + rounding);
+    const int n = own < most ? own : most;
+    return n > 1 ? n : 1;
+}
