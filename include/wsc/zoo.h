@@ -276,6 +276,9 @@ struct zoo_model {
     int64_t max_predictions_per_seq;
     enum zoo_family name; /**< after the checks never ZOO_FAMILY_NONE */
     bool parallel_block;  /**< by the family: attention and feed-forward read the same input */
+    /** On the host a block keeps its input alone and computes the rest again in the backward
+     *  pass. */
+    bool recompute;
     bool use_untied_layer_norm; /**< of a parallel block: the feed-forward has its own norm */
     bool norm_first_sandwich;   /**< norms also after attention and feed-forward */
     enum zoo_position position_embedding_type;

@@ -96,6 +96,8 @@ enum wsc_err host_create_limited(struct host **out, const struct model *model, i
     k->max_rows = max_rows;
     k->training = training;
     k->fp32 = model->format == NUM_FP32;
+    k->recompute = training && model->zoo.recompute;
+    k->in_copy = -1;
     k->gradient_scale = 1;
     k->n_threads = num_threads();
     k->vocab_block = host_vocab_block(model, limits);
@@ -104,7 +106,10 @@ enum wsc_err host_create_limited(struct host **out, const struct model *model, i
     enum wsc_err rc = allocate_all(k);
     if (rc) {
         host_destroy(&k);
-        return wsc_err_hint(rc, "use a smaller micro_batch_size or more systems");
+        return wsc_err_hint(rc, training && !model->zoo.recompute
+                                    ? "use model.recompute, a smaller micro_batch_size or more "
+                                      "systems"
+                                    : "use a smaller micro_batch_size or more systems");
     }
     *out = k;
     return WSC_OK;
@@ -214,6 +219,7 @@ void host_begin(struct host *k, const struct data_share *share, const struct dat
     WSC_CHECK(share->leaf_samples > 0, "leaves of %lld samples", (long long)share->leaf_samples);
     k->share = *share;
     k->cached = false;
+    k->in_copy = -1;
     k->dropout_seed = model_dropout_seed(k->model, share->step);
     host_stacks_cut(k, batch);
     WSC_CHECK(batch->n == k->n_samples && batch->T == k->model->T,

@@ -44,16 +44,29 @@ static inline void *host_thread(const struct host *k, int thread, enum host_thre
 {
     return k->thread_buffer[thread * HOST_N_THREAD_BUFFERS + (int)b];
 }
+/** Does every layer keep buffer @p b also when blocks are computed again?  The streams from which
+ *  they are, what is small, and what the loss takes of all layers. */
+static inline bool host_stays(enum host_buffer b)
+{
+    return b == HOST_X || b == HOST_NORMS || b == HOST_ROUTED || b == HOST_WEIGHING;
+}
+/** First element of copy number @p layer of a kept buffer whose rows have @p cols elements. */
+static inline int64_t host_copy(const struct host *k, enum host_buffer b, int64_t layer,
+                                int64_t cols)
+{
+    const bool each = k->training && (!k->recompute || host_stays(b));
+    return (each ? layer : 0) * k->max_rows * cols;
+}
 /** Copy number @p layer of a kept buffer whose rows have @p cols fp32 values. */
 static inline float *host_kept(const struct host *k, enum host_buffer b, int64_t layer,
                                int64_t cols)
 {
-    return (float *)k->buffer[b] + (k->training ? layer : 0) * k->max_rows * cols;
+    return (float *)k->buffer[b] + host_copy(k, b, layer, cols);
 }
 static inline void *host_kept_operands(const struct host *k, enum host_buffer b, int64_t layer,
                                        int64_t cols)
 {
-    return host_at(k, k->buffer[b], (k->training ? layer : 0) * k->max_rows * cols);
+    return host_at(k, k->buffer[b], host_copy(k, b, layer, cols));
 }
 /** Place after that of the last block in the buffers that are kept: there is the stream at the
  * head. Places are numbers of blocks; those of a second stack leave one free, for the end of the

@@ -124,11 +124,18 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     }
 }
 
+/* Copies of a buffer that @p n_layers layers keep, unless they compute it again. */
+static int64_t copies(const struct model *m, int64_t n_layers, bool training)
+{
+    return training && !m->zoo.recompute ? n_layers : 1;
+}
+
 /* Buffers of the norms of queries and keys. */
 static void head_norm_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
                              const struct sizes *z, bool training)
 {
-    const int64_t kept = training ? host_end(m) : 1, keys = times(z->rows, model_kv_features(m));
+    const int64_t kept = copies(m, host_end(m), training);
+    const int64_t keys = times(z->rows, model_kv_features(m));
     if (!model_norms_heads(m)) return;
     bytes[HOST_RAW_Q] = times(times(z->q, 4), kept);
     bytes[HOST_RAW_K] = times(times(keys, 4), kept);
@@ -144,9 +151,10 @@ static void head_norm_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *
 static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
                         int64_t n_samples, bool training)
 {
-    const int64_t kept = training ? host_end(m) : 1, op = z->op;
-    const int64_t norms = training ? HOST_BLOCK_NORMS * kept + HOST_OUTER_NORMS : 1;
-    bytes[HOST_X] = times(times(z->c, 4), training ? kept + 1 : 1);
+    const int64_t layers = training ? host_end(m) : 1, op = z->op;
+    const int64_t kept = copies(m, layers, training);
+    const int64_t norms = training ? HOST_BLOCK_NORMS * layers + HOST_OUTER_NORMS : 1;
+    bytes[HOST_X] = times(times(z->c, 4), training ? layers + 1 : 1);
     if (training || m->zoo.parallel_block) bytes[HOST_MID] = times(times(z->c, 4), kept);
     bytes[HOST_NORMS] = times(times(z->rows, 8), norms);
     bytes[HOST_QKV] = times(times(z->qkv, op), kept);
@@ -157,12 +165,12 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
     if (!m->norm3) bytes[HOST_NORMED] = times(times(z->c, op), kept);
     if (m->zoo.norm_first_sandwich || m->norm_last)
         bytes[HOST_ATTN_OUT] = bytes[HOST_FFN_OUT] = times(times(z->c, 4), kept);
-    bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), kept);
+    bytes[HOST_ROUTED] = times(times(times(z->rows, m->experts), 4), layers);
     if (zoo_moe_weighs_apart(&m->zoo.moe)) bytes[HOST_WEIGHING] = bytes[HOST_ROUTED];
-    bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), kept);
-    bytes[HOST_ORDER] = times(times(z->places, 16), kept);
+    bytes[HOST_CHOSEN] = times(times(z->places, (int64_t)sizeof(struct host_chosen)), layers);
+    bytes[HOST_ORDER] = times(times(z->places, 16), layers);
     if (m->experts)
-        bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), kept);
+        bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), layers);
 }
 
 /* Buffers of a decoder that attends to an encoder's output, and of relative positions.  The rows of
@@ -171,7 +179,7 @@ static void cross_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
                          const struct sizes *z, int64_t n_samples, bool training)
 {
     const struct model_stack *last = &m->stack[m->n_stacks - 1];
-    const int64_t kept = training ? last->L : 1, op = z->op;
+    const int64_t kept = copies(m, last->L, training), op = z->op;
     const int64_t kv = times(times(z->rows, 2 * model_kv_features(m)), op);
     const int64_t distances = times(m->n_stacks, 2 * model_longest(m));
     if (m->buckets) {

@@ -94,21 +94,24 @@ static void widen_vectors(struct host *k, const struct arrived *a, int first_vie
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
+/* Does a backward pass read what the forward pass of the part keeps beside the stream? */
+enum keeps { KEEPS_NOTHING, KEEPS_BRANCH, KEEPS };
 /* The parts of a stage, one row each; a new part of a model is one more row. */
 struct part_row {
     void (*forward)(struct host *k);
     void (*backward)(struct host *k);
+    enum keeps keeps; /* KEEPS_BRANCH: what a norm takes of it before it is added to the stream */
 };
 static const struct part_row part_rows[] = {
-    [MODEL_PART_EMBED] = {host_embed_forward, host_embed_backward},
-    [MODEL_PART_QKV] = {host_qkv_forward, host_qkv_backward},
-    [MODEL_PART_ATTN] = {host_attn_forward, host_attn_backward},
-    [MODEL_PART_CROSS_QKV] = {host_cross_qkv_forward, host_cross_qkv_backward},
-    [MODEL_PART_CROSS_ATTN] = {host_cross_attn_forward, host_cross_attn_backward},
-    [MODEL_PART_MEMORY] = {host_memory_forward, host_memory_backward},
-    [MODEL_PART_FFN0] = {host_ffn0_forward, host_ffn0_backward},
-    [MODEL_PART_FFN1] = {host_ffn1_forward, host_ffn1_backward},
-    [MODEL_PART_HEAD] = {host_head_forward, host_head_backward},
+    [MODEL_PART_EMBED] = {host_embed_forward, host_embed_backward, KEEPS_NOTHING},
+    [MODEL_PART_QKV] = {host_qkv_forward, host_qkv_backward, KEEPS},
+    [MODEL_PART_ATTN] = {host_attn_forward, host_attn_backward, KEEPS},
+    [MODEL_PART_CROSS_QKV] = {host_cross_qkv_forward, host_cross_qkv_backward, KEEPS},
+    [MODEL_PART_CROSS_ATTN] = {host_cross_attn_forward, host_cross_attn_backward, KEEPS},
+    [MODEL_PART_MEMORY] = {host_memory_forward, host_memory_backward, KEEPS_NOTHING},
+    [MODEL_PART_FFN0] = {host_ffn0_forward, host_ffn0_backward, KEEPS},
+    [MODEL_PART_FFN1] = {host_ffn1_forward, host_ffn1_backward, KEEPS_BRANCH},
+    [MODEL_PART_HEAD] = {host_head_forward, host_head_backward, KEEPS_NOTHING},
 };
 
 static void check_part(const struct host *k, int stage, int i)
@@ -127,6 +130,31 @@ static void forward_part(struct host *k, int stage, int i, const struct arrived 
     widen_vectors(k, a, plan->first_view[i], plan->first_view[i + 1]);
     host_arrange(k, plan->part[i], false);
     part_rows[plan->part[i]].forward(k);
+    if (k->stage.layer >= 0) k->in_copy = k->stage.reference ? -1 : k->stage.layer;
+}
+
+/* Must a block be computed again before its backward pass?  Not the last one of the forward. */
+static bool is_lost(const struct host *k, int stage)
+{
+    const struct model_stage *plan = &k->model->stage[stage];
+    return k->recompute && plan->layer >= 0 && plan->layer + plan->stack != k->in_copy;
+}
+
+/* What a block keeps beside its input, from that input: the same products in the same order, so
+ * that all bits are those of the forward pass. */
+static void compute_again(struct host *k, int stage, const struct arrived *a)
+{
+    const struct model_stage *plan = &k->model->stage[stage];
+    const bool branches = k->model->zoo.norm_first_sandwich || k->model->norm_last;
+    for (int i = 0; i < plan->n_parts; i++) {
+        const enum keeps keeps = part_rows[plan->part[i]].keeps;
+        if (!i) enter_stage(k, stage, a, NULL);
+        widen_vectors(k, a, plan->first_view[i], plan->first_view[i + 1]);
+        if (keeps == KEEPS_NOTHING || (keeps == KEEPS_BRANCH && !branches)) continue;
+        host_arrange(k, plan->part[i], false);
+        part_rows[plan->part[i]].forward(k);
+    }
+    k->in_copy = k->stage.layer;
 }
 
 static void backward_part(struct host *k, int stage, int i, const struct arrived *a, float *grads)
@@ -134,6 +162,7 @@ static void backward_part(struct host *k, int stage, int i, const struct arrived
     const struct model_stage *plan = &k->model->stage[stage];
     check_part(k, stage, i);
     WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
+    if (i == plan->n_parts - 1 && !a->weights && is_lost(k, stage)) compute_again(k, stage, a);
     if (i == plan->n_parts - 1) enter_stage(k, stage, a, grads);
     widen_vectors(k, a, plan->first_view[i], plan->first_view[i + 1]);
     host_arrange(k, plan->part[i], true);
@@ -201,6 +230,10 @@ enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_
                                   float *grads)
 {
     check_stage(k, stage);
+    if (is_lost(k, stage)) {
+        TRY(host_sparse_load(k, stage, weights, false));
+        compute_again(k, stage, &(struct arrived){.weights = weights});
+    }
     TRY(host_sparse_load(k, stage, weights, true));
     backward(k, stage, &(struct arrived){.weights = weights}, grads);
     return WSC_OK;

@@ -40,7 +40,8 @@ struct host_limits {
     int64_t arranged_rows; /**< least rows of a leaf whose matrices are arranged; 0: a block's */
 };
 
-/** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training. */
+/** Shared buffers; sizes in host_layout.c.  "kept" ones exist once per layer in training; with
+ *  model.recompute only those of host_stays(), the others once. */
 enum host_buffer {
     HOST_X,          /**< kept: residual stream at a block's start, and at the head */
     HOST_MID,        /**< kept: residual stream between attention and FFN */
@@ -214,6 +215,10 @@ struct host {
     struct host_limits limits;
     int64_t max_samples, max_rows;
     bool training, keep_logits, fp32;
+    bool recompute; /**< training: what a block keeps beside its input has one copy for all layers,
+                         and is computed again before the backward pass of a layer */
+    int in_copy;    /**< recompute: layer whose values that copy holds, -1: none; see
+                         host_stage.layer */
     int n_threads;
     int64_t vocab_block;   /**< columns of all blocks of logits but the last */
     double gradient_scale; /**< of all gradients, see host_scale_gradients */

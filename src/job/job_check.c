@@ -16,6 +16,7 @@ static enum wsc_err check_mesh(const struct zoo_params *p)
         return wsc_err_hint(
             WSC_RAISE(WSC_CONFIG, "%s: model.dpo: --numerics mesh has no losses of pairs", p->file),
             "--numerics host");
+    if (p->model.recompute) WSC_WARNING("model.recompute: without effect on the mesh");
     return WSC_OK;
 }
 
@@ -108,6 +109,7 @@ static void warn_without_values(const struct zoo_params *p)
         const char *key;
         bool asked;
     } row[] = {{"trace_hash", p->trace_hash},
+               {"model.recompute", p->model.recompute},
                {"optimizer.log_summaries", p->optimizer.log_summaries},
                {"optimizer.gradient_noise_scale", p->optimizer.gradient_noise_scale},
                {"runconfig.save_initial_checkpoint", p->runconfig.save_initial_checkpoint}};
@@ -120,6 +122,18 @@ static void warn_without_values(const struct zoo_params *p)
     if (*list) WSC_WARNING("without effect: %s: --numerics none keeps the time alone", list);
 }
 
+/* The whole block is computed again when its backward pass begins, with all of its weights. */
+static enum wsc_err check_recompute(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    if (!p->model.recompute || job->cluster->stream.granularity == HW_STREAM_BLOCK) return WSC_OK;
+    return wsc_err_hint(
+        WSC_RAISE(WSC_CONFIG,
+                  "%s: model.recompute needs whole blocks, and stream.granularity is matrix",
+                  p->file),
+        "--set cluster.stream.granularity=block");
+}
+
 enum wsc_err job_check(const struct job *job)
 {
     TRY(check_modes(job));
@@ -127,5 +141,6 @@ enum wsc_err job_check(const struct job *job)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (!job->values) warn_without_values(job->params);
     if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
+    if (job->numerics == KERNELS_HOST) TRY(check_recompute(job));
     return WSC_OK;
 }

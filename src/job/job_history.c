@@ -50,6 +50,7 @@ static const struct {
     {"model.loss_", MEANS_OTHER_TRAINING},
     {"model.moe.load_balancing_loss_coef:", MEANS_OTHER_TRAINING},
     {"model.weight_initialization_seed:", MEANS_NOTHING},
+    {"model.recompute:", MEANS_NOTHING},
     {"model.dpo.", MEANS_OTHER_TRAINING},
     {"model.", MEANS_OTHER_MODEL},
     {"train_input.batch_size:", MEANS_OTHER_TRAINING},

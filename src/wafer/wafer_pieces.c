@@ -56,7 +56,8 @@ static void wait_for_part(const struct wafer *w, const struct stream_at *at,
 {
     const struct model *model = w->net->model;
     const struct model_stage *plan = &model->stage[at->stage];
-    const int view = plan->first_view[at->backward ? part : part + 1];
+    const int first = model->zoo.recompute ? 0 : part; /* the whole block is computed again */
+    const int view = plan->first_view[at->backward ? first : part + 1];
     const int64_t elems = view < plan->n_views ? plan->view[view].offset : plan->n_elems;
     const int64_t bytes = elems * num_format_bytes(model->format);
     comm_buf_wait(w->ports->up.weights[0], s->weights.payload, at->backward ? bytes : 0,

@@ -499,6 +499,7 @@ static const struct condition by_mode[] = {
     {"runconfig.max_checkpoints", trains_not, "the mode does not train", in_a_file},
     {"runconfig.save_initial_checkpoint", trains_not, "the mode does not train", in_a_file},
     {"runconfig.precision_opt_level", fp32, "mixed_precision is off", in_a_file},
+    {"model.recompute", trains_not, "the mode does not train", in_a_file},
     {NULL, NULL, NULL, NULL}};
 
 /* The row of @p path in a table, NULL when it acts whatever the others are. */

@@ -362,6 +362,10 @@ static const struct conf_key keys[] = {
      DOC("bias of the attention output projection")},
     {FIELD(model.use_projection_bias_in_attention), BOOL, DEFAULT("true"),
      DOC("biases of the query, key and value projections")},
+    {FIELD(model.recompute), BOOL, DEFAULT("false"),
+     DOC("`--numerics host`: a block keeps its input alone and computes the rest again in the "
+         "backward pass: less memory for long sequences, a third more computing, equal values; the "
+         "emulated wafer's recomputation is the planner's")},
     {FIELD(model.dropout_rate), DOUBLE, NULLABLE, DEFAULT("0.1"), RANGE(0, 1),
      DOC("dropout of the residual branches")},
     {FIELD(model.attention_dropout_rate), DOUBLE, NULLABLE, DEFAULT("=model.dropout_rate"),

@@ -98,6 +98,20 @@ TEST(exact, any_number_of_threads)
     CU_ASSERT(job_same_times(&one, &two));
 }
 
+/* Also where weights come and gradients leave in pieces, and with masks. */
+TEST(exact, blocks_that_are_computed_again)
+{
+#define SPARSE " --set 'sparsity={algorithm: static, sparsity: 0.5}'"
+    struct job_metrics kept, m;
+    check("", "--num_csx 2 --set model.recompute=true", &m);
+    check("WSC_AHEAD=1 mpirun --quiet -n 4",
+          "--num_csx 2 --set model.recompute=true --set cluster.memoryx.shards=1", &m);
+    CU_ASSERT(train("", "--num_csx 2" SPARSE, &kept));
+    CU_ASSERT(train("", "--num_csx 2 --set model.recompute=true" SPARSE, &m));
+    CU_ASSERT(job_same_values(&m, &kept) && job_same_times(&m, &kept));
+#undef SPARSE
+}
+
 /* Wafers of a process compute at the same time: as many as there are threads, and the rest. */
 TEST(exact, any_number_of_threads_for_the_wafers_of_a_process)
 {

@@ -471,8 +471,10 @@ static void check_bits(const struct family *f)
         {"OMP_NUM_THREADS=2", "--num_csx 4 --set cluster.stream.granularity=matrix"},
         {NULL, NULL}};
     static const struct way rank_ways[] = {
-        {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"}, {NULL, NULL}};
-    static const struct way way[] = {{"", "--num_csx 2"}, {NULL, NULL}};
+        {"mpirun --quiet -n 2",
+         "--num_csx 2 --set cluster.memoryx.shards=2 --set model.recompute=true"},
+        {NULL, NULL}};
+    static const struct way way[] = {{"", "--num_csx 2 --set model.recompute=true"}, {NULL, NULL}};
     struct job_metrics dropped, bf16;
     if (!strncmp(f->name, "f_", 2)) return;
     bool ok = same_everywhere(f, DROPOUT, on_ranks_too(f) ? rank_ways : ways, &dropped) &&

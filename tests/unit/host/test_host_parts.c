@@ -107,10 +107,11 @@ static void fill_weights(struct step *s)
     }
 }
 
-static void create(struct step *s, const char *text)
+static void create(struct step *s, const char *text, bool recompute)
 {
     *s = (struct step){0};
     T_OK(zoo_params_parse(&s->params, "parts.yaml", text, strlen(text), NULL, 0));
+    s->params.model.recompute = recompute;
     T_OK(model_create(&s->model, &s->params, HW_STREAM_BLOCK));
     CU_ASSERT_FATAL(s->model && s->model->n_stages <= 64);
     fill_batch(s);
@@ -234,7 +235,7 @@ TEST(parts, have_the_bits_of_the_stage_and_read_no_weight_that_has_not_come)
             struct step s;
             int64_t n;
             num_init(threads);
-            create(&s, family[i]);
+            create(&s, family[i], false);
             float *whole = run(&s, false, whole_loss, &n), *parts = run(&s, true, loss, &n);
             CU_ASSERT(loss[0].n_tokens > 0 && loss[0].loss_sum > 0);
             CU_ASSERT(loss[0].loss_sum == whole_loss[0].loss_sum);
@@ -250,4 +251,35 @@ TEST(parts, have_the_bits_of_the_stage_and_read_no_weight_that_has_not_come)
             destroy(&s);
             num_init(1);
         }
+}
+
+/* Blocks that are computed again have the bits of blocks that were kept, in losses and gradients,
+ * in the first micro-batch and in those after it, with less memory. */
+TEST(parts, that_are_computed_again_have_the_same_bits)
+{
+    for (size_t i = 0; i < sizeof family / sizeof *family; i++) {
+        struct model_loss kept_loss[2], loss[2];
+        struct step kept, again;
+        int64_t n;
+        create(&kept, family[i], false);
+        create(&again, family[i], true);
+        CU_ASSERT(host_act_bytes(again.model, SAMPLES, true) <
+                  host_act_bytes(kept.model, SAMPLES, true));
+        T_EQ(host_act_bytes(again.model, SAMPLES, false),
+             host_act_bytes(kept.model, SAMPLES, false));
+        float *expected = run(&kept, false, kept_loss, &n);
+        for (int micro = 0; micro < 2; micro++) {
+            float *grads = run(&again, false, loss, &n);
+            CU_ASSERT(loss[0].loss_sum == kept_loss[0].loss_sum && loss[0].loss_sum > 0);
+            CU_ASSERT(loss[1].loss_sum == kept_loss[1].loss_sum);
+            const bool same =
+                !memcmp((const void *)grads, (const void *)expected, (size_t)n * sizeof *grads);
+            if (!same) (void)fprintf(stderr, "family %zu, micro-batch %d\n", i, micro);
+            CU_ASSERT(same);
+            wsc_free(grads);
+        }
+        wsc_free(expected);
+        destroy(&kept);
+        destroy(&again);
+    }
 }
