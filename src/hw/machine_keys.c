@@ -102,7 +102,7 @@ static const struct conf_key keys[] = {
     {FIELD("swarmx.link_rate", swarmx.link_rate_bytes_per_s), QUANTITY(RATE), RANGE(1, MAX_RATE),
      DOC("one link, all planes, one direction")},
     {FIELD("swarmx.link_latency", swarmx.link_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
-     DOC("cable and network cards of one hop")},
+     DOC("wire and network cards of one hop")},
     {FIELD("swarmx.latency", swarmx.latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
      DOC("a node on the way down, first byte in to first byte out")},
     {FIELD("swarmx.add_latency", swarmx.add_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),

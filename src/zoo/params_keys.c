@@ -643,7 +643,7 @@ static const struct conf_key keys[] = {
      DOC("what to load: model, optimizer, dataloader, lr_scheduler, grad_scaler, global_step; "
          "null: all")},
     {FIELD(runconfig.skip_samples), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
-     DOC("samples of the stream to leave out where the run begins or goes on")},
+     DOC("samples of the stream to leave out where the run begins or resumes")},
     {FIELD(runconfig.log_steps), INT, NULLABLE, DEFAULT("1"), RANGE(1, MAX_STEPS),
      DOC("steps between log lines")},
     {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),
