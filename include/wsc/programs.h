@@ -52,7 +52,7 @@ struct programs_case {
     int64_t room;        /**< 32-bit sums that fit a PE beside its tiles, for sums over tokens; 0:
                               by the features of the case */
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
-    double density;      /**< share of the weights that are not zero, which alone stream; 0: all */
+    double density;      /**< fraction of the weights that are not 0, which alone stream; 0: all */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
     const struct mesh_share *share; /**< borrowed: processes that run the fabric; NULL: one */
