@@ -54,7 +54,7 @@ struct cycles_layout {
     double start;        /**< of a multiply-add whose scalar arrives, beside its elements */
     bool by_data;        /**< arriving data start it; otherwise scalar code, in a loop */
     bool on_mesh;        /**< as the programs of the mesh do it, with what they wait for */
-    double masked;       /**< of the scores that the mask hides, the share that is computed */
+    double masked;       /**< of the scores that the mask hides, the fraction that is computed */
     double slices;       /**< parts of the filter features that pass one after the other */
     double factor;       /**< on the cycles of a stage */
     double relay;        /**< cycles of one PE in a chain of receive, add, send */
@@ -117,12 +117,12 @@ double cycles_vectors_in(const struct cycles_layout *l, double words);
 
 /** Cycles of Y = X W' with weights streamed in: @p in the side of X, @p n_out the features of Y.
  *  Each weight is broadcast down its column and triggers a multiply-add over the PE's tokens; the
- *  sums of an output go along the row.  @p density: share of the weights that are not zero, which
+ *  sums of an output go along the row.  @p density: fraction of the weights that are not 0, which
  *  alone stream; 1: a dense matrix, without an index. */
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
                       double density);
 /** Cycles of dW = dY' X, summed over the tokens, which leaves at the edge; @p in the side of X, @p
- *  out that of Y.  @p density: share of the results that are wanted; with wafer.sparse_gradient
+ *  out that of Y.  @p density: fraction of the results that are wanted; with wafer.sparse_gradient
  *  dense all are computed. */
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                               const struct cycles_side *out, double density);

@@ -27,7 +27,7 @@ const struct cycles_tile_law *cycles_tile_law(bool dense);
 struct cycles_tiles {
     double w, h;    /**< PEs */
     double m, k, n; /**< C (m, n) = A (m, k) B (k, n) */
-    double density; /**< share of A that is not zero; not read for dense tiles */
+    double density; /**< fraction of A that is not zero; not read for dense tiles */
     bool dense;     /**< tiles are dense; otherwise compressed columns */
 };
 /** Cycles of a PE over its tile, from its first call to its last one, on average over the PEs. */

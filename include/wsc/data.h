@@ -47,8 +47,8 @@ int64_t data_batch_counted(const struct data_batch *batch, int64_t i);
 /** Release *@p batch and null it; NULL inside allowed. */
 void data_batch_destroy(struct data_batch **batch);
 
-/** The leaves (micro-shards of the global batch) that a wafer computes in one micro-batch. A
- *  wafer's part of a micro-batch; leaf and micro-shard are one thing. */
+/** A wafer's part of a micro-batch.  A leaf is a micro-shard, which is a leaf of the canonical
+ * tree: `reduction_leaf` consecutive samples, whose gradient is computed alone. */
 struct data_share {
     int64_t first_leaf, end_leaf; /**< global leaf indices; empty when equal */
     int64_t n_leaves;             /**< leaves of the whole global batch */
@@ -220,8 +220,8 @@ struct data_made {
  *  one further, mask 1.  Only the last may be padded.  With use_vsl a sample takes as many whole
  *  documents as fit, in their order; a document of n tokens is n - 1 inputs and the labels after
  *  them, and one of more than T is folded, T inputs at a time.  Shares are exact: round(share x
- *  samples), at least one where the share is not 0; unless shuffled, parts are contiguous: train,
- *  val, test.
+ *  samples), at least one where the fraction is not 0; unless shuffled, parts are contiguous:
+ * train, val, test.
  *
  *  Memory does not grow with the input: tokens go to a file in `<out_dir>/wsc-data.tmp` first.  A
  *  run that was killed resumes where it was when it is started again with the same request, and

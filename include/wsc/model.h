@@ -32,8 +32,8 @@ enum model_tensor_kind {
     MODEL_WTE,
     /** Learned positions, (T, C). */
     MODEL_WPE,
-    MODEL_WTT,     /**< token types, of an encoder */
-    MODEL_NORME_W, /**< norm after the embeddings */
+    MODEL_WTT,     /**< token types of an encoder, (token_types, C) */
+    MODEL_NORME_W, /**< norm after the embeddings, (C) */
     MODEL_NORME_B,
     /** Norm before attention, (C). */
     MODEL_NORM1_W,
@@ -53,29 +53,31 @@ enum model_tensor_kind {
     MODEL_Q_NORM_B,
     MODEL_K_NORM_W,
     MODEL_K_NORM_B,
-    MODEL_NORM1_POST_W, /**< after attention, before it is added */
+    /** Norm after attention, before it is added, or with norm_last after the sum, (C). */
+    MODEL_NORM1_POST_W,
     MODEL_NORM1_POST_B,
-    MODEL_NORM3_W, /**< before the feed-forward network */
+    MODEL_NORM3_W, /**< norm before the feed-forward network, (C) */
     MODEL_NORM3_B,
     MODEL_ROUTER_W, /**< (experts, C): chooses experts */
     /** First linear layer of a feed-forward network, (F, C). */
     MODEL_FFN0_W,
     MODEL_FFN0_B,
-    MODEL_GLU_W, /**< the linear layer that is the gate of a gated network */
+    MODEL_GLU_W, /**< gate of a gated network, a second linear layer, (F, C) */
     MODEL_GLU_B,
     /** Second linear layer, (C, F). */
     MODEL_FFN1_W,
     MODEL_FFN1_B,
-    MODEL_NORM3_POST_W, /**< after the feed-forward network */
+    /** Norm after the feed-forward network, before or with norm_last after the sum, (C). */
+    MODEL_NORM3_POST_W,
     MODEL_NORM3_POST_B,
     /** Norm before the head, (C). */
     MODEL_NORMF_W,
     MODEL_NORMF_B,
-    MODEL_DENSE_W, /**< before the output layer of a masked language model */
+    MODEL_DENSE_W, /**< linear layer before the output layer of a masked language model, (C, C) */
     MODEL_DENSE_B,
-    MODEL_DENSE_NORM_W,
+    MODEL_DENSE_NORM_W, /**< norm after that layer, (C) */
     MODEL_DENSE_NORM_B,
-    MODEL_POOL_W, /**< before the classifier of whole sequences: the pooler */
+    MODEL_POOL_W, /**< pooler: linear layer before the classifier of whole sequences, (C, C) */
     MODEL_POOL_B,
     /** Classifier of an encoder, (classes, C). */
     MODEL_CLASS_W,
@@ -211,8 +213,8 @@ struct model_rewards {
     double chosen_logp, rejected_logp; /**< nats; with loss type ipo means over tokens */
 };
 
-/** Loss of some tokens under a model: what a wafer reports for each leaf after the last forward
- *  stage. */
+/** Loss of some tokens under a model: what a wafer reports for each micro-shard after the last
+ *  forward stage. */
 struct model_loss {
     double loss_sum;   /**< that is trained: each head's losses times the weight of the head */
     int64_t n_tokens;  /**< rows with a label that the first head took */
@@ -259,7 +261,7 @@ struct model_head {
     bool bias;                      /**< of the output layer */
     enum model_loss_kind loss;
     double weight;    /**< of its loss in the sum */
-    double smoothing; /**< share of the uniform distribution in the labels, in training */
+    double smoothing; /**< fraction of the uniform distribution in the labels, in training */
 };
 
 /** Blocks one after the other on one sequence of tokens.  Most models have one stack; an encoder
@@ -311,8 +313,8 @@ struct model {
     bool padded_positions; /**< token t has row pad_token + 1 + t of the position table, padding
                                 row pad_token */
     int64_t pad_token;     /**< whose row of the token table lookups do not train; -1: none */
-    int64_t mask_token;    /**< whose embedding is 0, and the others' scaled up by the share of
-                                tokens that it took (ESM-2, token dropout); -1: none */
+    int64_t mask_token;    /**< whose embedding is 0, and the others' scaled up by the fraction
+                                of tokens that it took (ESM-2, token dropout); -1: none */
     bool norm3;            /**< the feed-forward network has a norm of its own; else norm1's */
     bool norm_last;        /**< instead of norms before them: norms after each residual sum */
     bool gated;            /**< F features times the nonlinearity of F others */
@@ -493,14 +495,14 @@ enum { MODEL_DENSEST = -1 };
 int64_t model_kept_at(const struct model *model, int tensor, int64_t step);
 /** True when the update that makes step @p step + 1 chooses a new mask for @p tensor. */
 bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
-/** Share of the elements that are not zero in the matrices of a stage, by what a tensor is for; the
- *  experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
+/** Fraction of the elements that are not zero in the matrices of a stage, by what a tensor is for;
+ * the experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
 struct model_density {
     double weights[MODEL_N_KINDS];
     /** Gradients that are wanted: as the weights', but 1 in a step that chooses new non-zeros
      *  by their gradients. */
     double gradients[MODEL_N_KINDS];
-    double trained[MODEL_N_KINDS]; /**< share of the elements that are not frozen */
+    double trained[MODEL_N_KINDS]; /**< fraction of the elements that are not frozen */
 };
 /** Densities of @p stage (an embedding that is the head's matrix under both names) after @p step
  *  updates; with MODEL_DENSEST and @p stage -1 the means over all blocks.  False when all are 1. */
@@ -541,7 +543,7 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
 }
 
 /** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights that
- *  a token meets, the head's for its share of the tokens) + 12 L T H d (attention over the full
+ *  a token meets, the head's for its part of the tokens) + 12 L T H d (attention over the full
  *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
  *  with matrix weights alone; it is that of mfu.  With a reference model a third more, its forward.
  */

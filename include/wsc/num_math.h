@@ -211,8 +211,8 @@ static inline struct num_activation num_linear(float x)
 
 /** The partial sums of a reduction side by side, in the registers of the processor.  As a type,
  *  because a compiler that is given loops over arrays of 16 may take the loop around them for the
- *  one to vectorise, and turns every element.  Passed by address: how a vector is passed by value
- *  depends on the vector unit. */
+ *  one to vectorise, and transposes every element.  Passed by address: how a vector is passed by
+ * value depends on the vector unit. */
 typedef float num_lanes __attribute__((vector_size(NUM_LANES * sizeof(float))));
 /** Bits of the same lanes. */
 typedef int32_t num_lane_bits __attribute__((vector_size(NUM_LANES * sizeof(int32_t))));

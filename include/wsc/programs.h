@@ -10,7 +10,7 @@
  *      struct programs_case c = {.algo = "tree", .w = 16, .h = 1, .words = 256};
  *      struct programs_result r;
  *      TRY(programs_run_reduce(&c, &r));
- *      printf("%lld cycles, formula %.0f\n", (long long)r.stats.cycles, r.form);
+ *      printf("%lld cycles, formula %.0f\n", (long long)r.stats.cycles, r.analytical);
  *
  *  Operations of a transformer are called through the table of <wsc/kernels.h>, which samples
  *  operands and compares.  Errors are those of the mesh, and WSC_USAGE for sizes that a program
@@ -52,7 +52,7 @@ struct programs_case {
     int64_t room;        /**< 32-bit sums that fit a PE beside its tiles, for sums over tokens; 0:
                               by the features of the case */
     int64_t groups;      /**< of a ktree; 0: the divisor of the width below its square root */
-    double density;      /**< share of the weights that are not zero, which alone stream; 0: all */
+    double density;      /**< fraction of the weights that are not 0, which alone stream; 0: all */
     const struct hw *hw; /**< borrowed; the rates of the analytical model, and of scalar code */
     int threads;         /**< of the host, as in struct mesh_config */
     const struct mesh_share *share; /**< borrowed: processes that run the fabric; NULL: one */
@@ -73,7 +73,7 @@ struct programs_result {
     int64_t words;       /**< of the main vector, block or call */
     double host_seconds; /**< of mesh_run */
     double max_error;    /**< against the host, |difference| / (1 + |expected|); NaN stays */
-    double form;         /**< analytical model, cycles; negative when there is none */
+    double analytical;   /**< analytical model or formula, cycles; negative: there is none */
     /** Cycles of a PE over its own tile: mean and slowest; 0: the program does not measure them. */
     double tile_mean, tile_most;
     double built;    /**< max(C, E/N + L) + (2 T_R + 1) D of HPDC'24 on the tree that was built */
@@ -108,7 +108,7 @@ enum wsc_err programs_run_gemv(const struct programs_case *c, struct programs_re
 enum wsc_err programs_run_gemm(const struct programs_case *c, struct programs_result *r);
 /** Compute C (m, n) = A (m, k) B (k, n) with tiles of A in the PEs, by algo csc, compressed columns
  *  of which c->density are not zero, or dense.  B comes down the columns of PEs, the sums go along
- *  the rows (pr0f3ss/SpMM_Cerebras).  The model in r->form is cycles_tiles_product(). */
+ *  the rows (pr0f3ss/SpMM_Cerebras).  The model in r->analytical is cycles_tiles_product(). */
 enum wsc_err programs_run_spmm(const struct programs_case *c, struct programs_result *r);
 /** Run calls of fp32 fmacs on one PE, for the rate and the set-up of an operation. */
 enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_result *r);
@@ -184,7 +184,7 @@ struct programs_point {
     int p, h; /**< PEs of a row, rows */
     /** Words of the message, and simulated cycles. */
     int64_t words, cycles;
-    double form;            /**< reference, cycles */
+    double reference;       /**< cycles that are expected */
     double built, schedule; /**< as in struct programs_result; negative: none */
     double tolerance;       /**< relative, stated for this formula */
     double slack;           /**< cycles allowed besides */
@@ -278,7 +278,7 @@ struct programs_row {
     /** Runs of it so far, and their simulated cycles. */
     int64_t calls, cycles;
     /** Cycles of the same shapes by the analytical model. */
-    double form;
+    double analytical;
 };
 /** Cycles of a random number in the scalar code of a PE; assumed, no document gives any: decision
  * 30 takes 20 for a mask.  The ten rounds of Philox (<wsc/rng.h>) would be more in 16-bit integer

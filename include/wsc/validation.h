@@ -14,8 +14,9 @@
  *      if (!rc) rc = report_validation_print(&result.report);
  *      validation_result_fini(&result);
  *
- *  Not collective.  Read next: docs/VALIDATION.md; <wsc/scaling.h>, which simulates;
- *  <wsc/report.h>, which prints. */
+ *  Whoever compares alone leaves validation_comparison.comm NULL; with ranks all of them call what
+ *  is said to be collective, and all get the same results.  Read next: docs/VALIDATION.md;
+ * <wsc/scaling.h>, which simulates; <wsc/report.h>, which prints. */
 #ifndef WSC_VALIDATION_H
 #define WSC_VALIDATION_H
 #include <wsc/err.h>
@@ -286,11 +287,11 @@ struct validation_calibration {
     const struct validation_figure **point; /**< owned */
     double *residual;                       /**< owned */
 };
-/** Fit the @p n_paths constants @p path (of validation_fittable_paths(); 0: those that the machines
- * of the rows have with kind calibrated) to the rows of kind calibration: least squares of
- * ln(predicted / published), with Huber's function so that no single row decides.  A constant is
- * fitted on the machines whose files have it with kind calibrated, and on all machines when no file
- * has.
+/** Collective.  Fit the @p n_paths constants @p path (of validation_fittable_paths(); 0: those that
+ * the machines of the rows have with kind calibrated) to the rows of kind calibration: least
+ * squares of ln(predicted / published), with Huber's function so that no single row decides.  A
+ * constant is fitted on the machines whose files have it with kind calibrated, and on all machines
+ * when no file has.
  *  @p out borrows from the comparison; validation_calibration_fini() it also after an error. */
 enum wsc_err validation_calibrate(const struct validation_comparison *comparison,
                                   const char *const *path, int n_paths,

@@ -1,4 +1,4 @@
-/** Exhibits: published tables and figures as wholes, drawn again from predictions.  Layer 10.
+/** Exhibits: published tables and figures as wholes, drawn again from predictions.
  *
  *  An exhibit is an entry of benchmarks/reference/exhibits.yaml: which rows of the published
  *  figures belong to it, and which curves it has (throughput against the number of systems, time of

@@ -1,5 +1,5 @@
 /** Virtual time: integer picoseconds of the emulated machine, the links that carry it, and the
- *  recorder of its events.  Layer 1.
+ *  recorder of its events.
  *
  *  Integers, so that adding is exact in any order; a struct, so that the compiler rejects
  *  `time + seconds`.  Nothing here reads a host clock.  int64 picoseconds reach 106 days; what is

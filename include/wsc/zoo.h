@@ -118,7 +118,7 @@ struct zoo_input {
     int64_t extra_ids;      /**< sentinels after the tokens of the vocabulary */
     bool do_lower;          /**< texts and vocabulary in lower case */
     bool mask_whole_word;   /**< dynamic masking masks all pieces of a word */
-    double masked_lm_prob;  /**< share of the tokens that dynamic masking chooses */
+    double masked_lm_prob;  /**< fraction of the tokens that dynamic masking chooses */
     /** Most masked tokens, most sentences of a sequence. */
     int64_t max_predictions_per_seq, max_cls_tokens;
     /** Set from the model and the section: samples have token types and a label of the pair;
@@ -393,9 +393,9 @@ struct zoo_model {
      *  encoder's. */
     double decoder_attention_logits_alpha;
     bool scale_decoder_qk_dot_by_d;
-    double label_smoothing;     /**< share of the uniform distribution in the labels, in training */
-    struct zoo_patterns freeze; /**< expressions that occur in the names of frozen tensors */
-    struct zoo_loras lora_params;        /**< adapters; all other tensors are frozen then */
+    double label_smoothing; /**< fraction of the uniform distribution in the labels, in training */
+    struct zoo_patterns freeze;   /**< expressions that occur in the names of frozen tensors */
+    struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */
     struct zoo_selective selective_grad; /**< tensors of which some weights train */
     struct zoo_dpo dpo;                  /**< preference optimization */
 };

@@ -59,6 +59,6 @@ struct zoo_dpo {
     bool reference_free; /**< the reference gives all texts the same probability */
     enum zoo_dpo_loss loss_type;
     bool disable_dropout;
-    double label_smoothing; /**< SIGMOID: share of the pairs that were labelled the other way */
+    double label_smoothing; /**< SIGMOID: fraction of the pairs with swapped labels */
 };
 #endif

@@ -59,7 +59,7 @@ static void print_json(const char *name, const struct programs_case *c,
                  (long long)r->words, (long long)r->stats.cycles, (long long)r->stats.wavelets,
                  (long long)r->stats.wavelet_hops, router_cycles, r->host_seconds, host_rate(c, r),
                  r->max_error, (long long)r->stats.elements);
-    if (r->form >= 0) (void)printf(", \"analytical_cycles\": %.1f", r->form);
+    if (r->analytical >= 0) (void)printf(", \"analytical_cycles\": %.1f", r->analytical);
     if (r->tile_most > 0)
         (void)printf(", \"tile_cycles_mean\": %.1f, \"tile_cycles_most\": %.0f", r->tile_mean,
                      r->tile_most);
@@ -72,7 +72,7 @@ static void print_text(const char *title, const struct programs_case *c,
                        const struct programs_result *r)
 {
     (void)printf("%s", title);
-    if (r->form >= 0) (void)printf(", analytical model %.0f", r->form);
+    if (r->analytical >= 0) (void)printf(", analytical model %.0f", r->analytical);
     (void)printf("\n%lld wavelets, %lld hops, %lld elements; largest error against the host %g\n",
                  (long long)r->stats.wavelets, (long long)r->stats.wavelet_hops,
                  (long long)r->stats.elements, r->max_error);
@@ -279,7 +279,7 @@ static void point_text(const struct points *o, const struct programs_point *p, d
         (void)printf("%-28s %-10s %4s %6s %9s %11s %12s\n", "what", "algo", "P", "words", "cycles",
                      "reference", "cycles error");
     (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+10.2f %%", p->what, p->algo, p->p,
-                 (long long)p->words, (long long)p->cycles, p->form, error);
+                 (long long)p->words, (long long)p->cycles, p->reference, error);
     if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
     if (!programs_point_holds(p))
         (void)printf("  outside%s%s", p->reason && !scheduled ? ": " : "",
@@ -296,7 +296,7 @@ static void point_json(const struct points *o, const struct programs_point *p, d
         "\"cycles_error_percent\": %.4f, \"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, "
         "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
         o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
-        (long long)p->cycles, p->form, error, 100 * p->tolerance, p->slack,
+        (long long)p->cycles, p->reference, error, 100 * p->tolerance, p->slack,
         programs_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
         programs_point_holds(p) ? "true" : "false");
     if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
@@ -317,7 +317,7 @@ static void show_progress(const struct points *o, const struct programs_point *p
 static enum wsc_err print_point(void *ctx, const struct programs_point *p)
 {
     struct points *o = ctx;
-    double error = p->form > 0 ? 100 * ((double)p->cycles - p->form) / p->form : 0;
+    double error = p->reference > 0 ? 100 * ((double)p->cycles - p->reference) / p->reference : 0;
     o->n_points++;
     o->n_outside += !programs_point_holds(p);
     out_progress_hide();

@@ -244,9 +244,10 @@ static void add_mode(struct modes *modes, const struct zoo_params *p)
                                        [ZOO_EVAL] = "eval",
                                        [ZOO_TRAIN_AND_EVAL] = "train_and_eval",
                                        [ZOO_GENERATE] = "generate"};
+    const char *mode = name[p->runconfig.mode];
     const size_t used = strlen(modes->text);
-    (void)snprintf(modes->text + used, sizeof modes->text - used, "%s%s", used ? " " : "",
-                   name[p->runconfig.mode]);
+    if (app_share_word(modes->text, mode)) return;
+    (void)snprintf(modes->text + used, sizeof modes->text - used, "%s%s", used ? " " : "", mode);
 }
 
 /* A chosen phase must be one of the file's. */

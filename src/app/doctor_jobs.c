@@ -54,8 +54,9 @@ static bool make_folder(char dir[PATH_MAX])
     const char *set = getenv("TMPDIR");
     char program[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    (void)snprintf(dir, PATH_MAX, "%.200s/wsc-doctor-XXXXXX", set && *set ? set : "/tmp");
-    if (n <= 0 || !mkdtemp(dir)) return false;
+    const int length = snprintf(dir, PATH_MAX, "%s/wsc-doctor-XXXXXX", set && *set ? set : "/tmp");
+    if (length >= PATH_MAX) errno = ENAMETOOLONG;
+    if (n <= 0 || length < 0 || length >= PATH_MAX || !mkdtemp(dir)) return false;
     program[n] = '\0';
     return !setenv("WSC_DOCTOR_PROGRAM", program, 1) && !setenv("WSC_DOCTOR_DIR", dir, 1);
 }

@@ -34,7 +34,7 @@ struct pairs {
 /* Cycles error of the analytical model: its cycles / simulated cycles - 1, positive: too slow. */
 static double error_of(const struct kernels_pair *p)
 {
-    return p->form / (double)p->cycles - 1;
+    return p->analytical / (double)p->cycles - 1;
 }
 
 /* A pair as one object a line. */
@@ -45,7 +45,7 @@ static void print_json(const struct pairs *all, const struct kernels_pair *p)
         "\"simulated_cycles\": %lld, \"analytical_cycles\": %.3f, \"cycles_error_percent\": %.4f, "
         "\"max_error\": %.3g}",
         all->n ? ",\n " : "[", p->kernel, p->pass, p->w, p->h, p->shape, (long long)p->cycles,
-        p->form, 100 * error_of(p), p->max_error);
+        p->analytical, 100 * error_of(p), p->max_error);
 }
 
 /* Called for each pair: print it, keep its error. */
@@ -65,7 +65,7 @@ static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
     out_table_cell(all->table, "%d x %d", p->w, p->h);
     out_table_cell(all->table, "%s", p->shape);
     out_table_cell(all->table, "%lld", (long long)p->cycles);
-    out_table_cell(all->table, "%.0f", p->form);
+    out_table_cell(all->table, "%.0f", p->analytical);
     out_table_cell(all->table, "%+.2f %%", 100 * error_of(p));
     all->error[all->n] = fabs(error_of(p));
     all->pair[all->n++] = *p;

@@ -115,13 +115,16 @@ static void write_usage(FILE *f, const char *usage)
 enum wsc_err app_overview(const struct app_command *commands, char **text)
 {
     struct wsc_text t = {0};
+    int widest = 0;
+    for (const struct app_command *c = commands; c->name; c++)
+        if ((int)strlen(c->name) > widest) widest = (int)strlen(c->name);
     wsc_text_add(&t,
                  "wsc: %s.\n%s\n\n"
                  "usage: wsc COMMAND [options]     (wsc COMMAND --help for its options)\n"
                  "       wsc --version | --help-config\n\n",
                  app_subject, app_purpose);
     for (const struct app_command *c = commands; c->name; c++)
-        wsc_text_add(&t, "  %-15s %s\n", c->name, c->summary);
+        wsc_text_add(&t, "  %-*s  %s\n", widest, c->name, c->summary);
     wsc_text_add(&t,
                  "\nexamples:\n"
                  "  wsc run --params configs/params/default.yaml --num_csx 4\n"

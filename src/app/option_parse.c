@@ -458,8 +458,7 @@ static enum wsc_err check_required(const struct app_call *call)
                         "wsc %s --help", call->command->name);
 }
 
-/* True when the lists of words have one in common. */
-static bool share_word(const char *a, const char *b)
+bool app_share_word(const char *a, const char *b)
 {
     for (const char *x = a; *x; x += strspn(x, " ")) {
         const size_t n = strcspn(x, " ");
@@ -478,7 +477,7 @@ enum wsc_err app_check_mode(const struct app_call *call, const char *modes)
     const struct app_option *o = NULL;
     while ((o = app_next_option(call->table, call->command, o))) {
         char name[64];
-        if (!o->modes || !*given_of(call, o) || share_word(o->modes, modes)) continue;
+        if (!o->modes || !*given_of(call, o) || app_share_word(o->modes, modes)) continue;
         return wsc_err_hint(
             WSC_RAISE(WSC_USAGE, "%s: has no effect in mode %s", label(o, name), modes),
             "--mode %.*s", (int)strcspn(o->modes, " "), o->modes);

@@ -24,6 +24,8 @@ const struct app_option *app_next_option(const struct app_option *table,
 
 /** @p words, "a b c", as "a, b or c" in @p text of @p size bytes. */
 void app_list_words(const char *words, char *text, size_t size);
+/** True when @p a and @p b, words separated by spaces, have a word in common. */
+bool app_share_word(const char *a, const char *b);
 /** Add `--set text`; @p text is borrowed. */
 enum wsc_err app_add_set(struct app_config *c, const char *text) WSC_CHECKED;
 /** Read a whole number in [min, max], or raise an error that names @p what. */

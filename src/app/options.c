@@ -428,8 +428,8 @@ const struct app_option app_options[] = {
      .help = "scores of attention fall with the distance, by a slope for each head (ALiBi)"},
     {APP_ON_MESH, "density", APP_REAL, "D", SHAPES, AT(mesh, c.density), .low = 0.001, .high = 1,
      .preset = "1", .needs = KERNEL_ONLY,
-     .help =
-         "share of the weights that are not zero; below 1 these alone stream, with their places"},
+     .help = "fraction of the weights that are not zero; below 1 these alone stream, with their "
+             "positions"},
     {APP_ON_MESH, "explain", APP_FLAG, NULL, WATCH, AT(mesh, show.explain), .needs = KERNEL_ONLY,
      .help = "where the cycles went: over all PEs, and on the critical path"},
     {APP_ON_MESH, "heatmap", APP_FILE, "FILE.png", WATCH, AT(mesh, show.heatmap),
@@ -521,7 +521,7 @@ const struct app_option app_options[] = {
      .needs = "data_processor !data_processor=BertQADataProcessor",
      .help = "no pairs of sentences: a sample is one piece of a document"},
     {APP_ON_DATA, "masked_lm_prob", APP_REAL, "F", AT(data, bert.share), .low = 0, .high = 1,
-     .preset = "0.15", .needs = MASKED_NOW, .help = "share of the tokens that are predicted"},
+     .preset = "0.15", .needs = MASKED_NOW, .help = "fraction of the tokens that are predicted"},
     {APP_ON_DATA, "max_predictions_per_seq", APP_INT, "N", AT(data, bert.most), .min = 1,
      .max = 1 << 20, .preset = "20", .needs = MASKED_NOW, .help = "most masked tokens of a sample"},
     {APP_ON_DATA, "mask_whole_word", APP_FLAG, AT(data, bert.whole_word), .needs = MASKED_NOW,
@@ -533,7 +533,7 @@ const struct app_option app_options[] = {
          "BERT's own program has 10"},
     {APP_ON_DATA, "short_seq_prob", APP_REAL, "F", AT(data, bert.short_share), .low = 0, .high = 1,
      .preset = "0.1", .needs = "data_processor !data_processor=BertQADataProcessor !disable_nsp",
-     .help = "share of the pairs that are made shorter than max_seq_length"},
+     .help = "fraction of the pairs that are made shorter than max_seq_length"},
     {APP_ON_DATA, "doc_stride", APP_INT, "N", AT(data, bert.stride), .min = 1, .max = 1 << 20,
      .preset = "128", .needs = "data_processor=BertQADataProcessor",
      .help = "a text that is too long becomes several samples, this many tokens apart"},

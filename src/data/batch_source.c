@@ -18,6 +18,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -533,7 +534,8 @@ static enum wsc_err check_example(struct data_source *s, const struct file *f, i
                              (int)s->sample[k], (long long)limit[row]);
         if (row == DATA_ROW_ATTENDS) attends += s->sample[k];
     }
-    if (s->n_classes && !(s->target >= 0 && s->target < (float)s->n_classes))
+    if (s->n_classes &&
+        !(s->target >= 0 && s->target < (float)s->n_classes && s->target == floorf(s->target)))
         return WSC_RAISE(WSC_FORMAT, "%s: sample %lld: class %g, expected 0 to %lld", f->path,
                          (long long)(i - f->first), (double)s->target, (long long)s->n_classes - 1);
     if (attends) return WSC_OK;

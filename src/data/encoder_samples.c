@@ -16,6 +16,7 @@
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,7 +237,9 @@ static enum wsc_err read_target(const struct sample *s, int k)
     TRY(field(s, k, &text, &n));
     if (n > 0 && n < (int64_t)sizeof number) memcpy(number, text, (size_t)n);
     *s->target = strtof(number, &end);
-    return end == number || *end ? bad(s, "a number was expected as label") : WSC_OK;
+    if (end == number || *end || !isfinite(*s->target))
+        return bad(s, "a number was expected as label");
+    return WSC_OK;
 }
 
 static enum wsc_err read_sst2(const struct sample *s)
@@ -407,24 +410,35 @@ static const struct layout layouts[] = {
 /* ---- what files have in common ----------------------------------------------------------------
  */
 
+/* The class at @p *at, a whole number before the next comma or the end of the object; -1: none. */
+static int32_t take_class(const char **at)
+{
+    char *end = NULL;
+    const long class = strtol(*at, &end, 10);
+    const char *next = end + strspn(end, " \t\r\n");
+    if (end == *at || (*next != ',' && *next != '}') || class < 0 || class > INT32_MAX) return -1;
+    *at = next;
+    return (int32_t) class;
+}
+
 /* {"label": 0, ...}: texts in quotes without escapes, each with a number. */
 static enum wsc_err parse_labels(struct data_examples_shared *s, const char *path, const char *json)
 {
     for (const char *at = json; (at = strchr(at, '"'));) {
         const char *end = strchr(at + 1, '"');
-        char *after = NULL;
         struct label label = {.class = -1};
         const char *colon = end ? end + 1 + strspn(end + 1, " \t\r\n") : NULL;
         if (!end || *colon != ':' || end - at - 1 >= LABEL_BYTES ||
             memchr(at, '\\', (size_t)(end - at)))
             return WSC_RAISE(WSC_FORMAT, "%s: is no JSON object of labels and numbers", path);
         memcpy(label.text, at + 1, (size_t)(end - at - 1));
-        label.class = (int32_t)strtol(colon + 1, &after, 10);
-        if (after == colon + 1 || label.class < 0)
-            return WSC_RAISE(WSC_FORMAT, "%s: label %s has no number", path, label.text);
+        at = colon + 1;
+        label.class = take_class(&at);
+        if (label.class < 0)
+            return WSC_RAISE(WSC_FORMAT, "%s: label %s: expected a whole number from 0 to %d", path,
+                             label.text, INT32_MAX);
         TRY_GROW(s->label, WSC_MEM_DATA, s->label_room, s->n_labels + 1);
         s->label[s->n_labels++] = label;
-        at = after;
     }
     return WSC_OK;
 }

@@ -218,9 +218,11 @@ int64_t data_list_numbers(const char *text, int64_t n, int32_t *out, int64_t roo
     return count;
 }
 
-/* The character of an escape at @p text, which begins after the backslash; *used bytes of it. */
+/* The character of an escape at @p text, which begins after the backslash; *used bytes of it.
+ * Digits that are none, and numbers that are no character, give U+FFFD. */
 static int32_t escaped(const char *text, int64_t n, int64_t *used)
 {
+    enum { REPLACEMENT = 0xFFFD };
     static const char from[] = "ntr0", to[] = "\n\t\r";
     const char *simple = n ? memchr(from, text[0], sizeof from - 1) : NULL;
     const int digits = n ? text[0] == 'x' ? 2 : text[0] == 'u' ? 4 : text[0] == 'U' ? 8 : 0 : 0;
@@ -228,10 +230,12 @@ static int32_t escaped(const char *text, int64_t n, int64_t *used)
     if (simple) return to[simple - from];
     if (!digits) return n ? (unsigned char)text[0] : 0;
     char hex[9] = "";
-    if (n <= digits) return 0xFFFD;
+    if (n <= digits) return REPLACEMENT;
     memcpy(hex, text + 1, (size_t)digits);
+    if ((int)strspn(hex, "0123456789abcdefABCDEF") < digits) return REPLACEMENT;
     const long point = strtol(hex, NULL, 16);
-    return point > 0x10FFFF ? 0xFFFD : (int32_t)point;
+    const bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+    return surrogate || point > 0x10FFFF ? REPLACEMENT : (int32_t)point;
 }
 
 /* A quoted text from @p at on, which stands after the quote. */

@@ -73,7 +73,7 @@ static const struct conf_key keys[] = {
     {FIELD("wafer.divide_cycles", wafer.divide_cycles), INT, RANGE(1, MAX_CYCLES),
      DOC("one division or square root on one PE")},
     {FIELD("wafer.masked_scores", wafer.masked_scores), DOUBLE, RANGE(0, 1),
-     DOC("of the attention scores that causality and windows hide, the share that is computed; "
+     DOC("of the attention scores that causality and windows hide, the fraction that is computed; "
          "those of other packed texts all are")},
     {FIELD("wafer.io_rate", wafer.io_rate_bytes_per_s), QUANTITY(RATE), RANGE(1, MAX_RATE),
      DOC("off-wafer links, one direction")},
@@ -102,7 +102,7 @@ static const struct conf_key keys[] = {
     {FIELD("swarmx.link_rate", swarmx.link_rate_bytes_per_s), QUANTITY(RATE), RANGE(1, MAX_RATE),
      DOC("one link, all planes, one direction")},
     {FIELD("swarmx.link_latency", swarmx.link_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
-     DOC("cable and network cards of one hop")},
+     DOC("wire and network cards of one hop")},
     {FIELD("swarmx.latency", swarmx.latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),
      DOC("a node on the way down, first byte in to first byte out")},
     {FIELD("swarmx.add_latency", swarmx.add_latency_ps), QUANTITY(TIME), RANGE(0, MAX_LATENCY),

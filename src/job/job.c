@@ -458,13 +458,13 @@ static void collect_kernels(struct job_state *s)
             if (!rows || rows[row].cycles < here.cycles) continue;
             here = (struct job_kernel){.calls = rows[row].calls,
                                        .cycles = rows[row].cycles,
-                                       .form_cycles = llround(rows[row].form)};
+                                       .analytical_cycles = llround(rows[row].analytical)};
         }
         struct job_kernel *k = &s->result.kernel[row];
         k->kernel = programs_row_name(row, &k->pass);
         k->calls = comm_max(s->comm, here.calls);
         k->cycles = comm_max(s->comm, here.cycles);
-        k->form_cycles = comm_max(s->comm, here.form_cycles);
+        k->analytical_cycles = comm_max(s->comm, here.analytical_cycles);
         k->time_ps = hw_cycles_to_ps(&c->hw, k->cycles);
         s->result.n_kernels = row + 1;
     }

@@ -266,11 +266,11 @@ static enum wsc_err newest_good(const char *dir, char **path)
         wsc_free(*path);
         *path = NULL;
     }
-    if (*path && n_bad && !rc) WSC_WARNING("going on from %s instead", *path);
+    if (*path && n_bad && !rc) WSC_WARNING("resuming from %s instead", *path);
     if (*path || !n_bad) return rc;
     return wsc_err_hint(
         WSC_RAISE(WSC_FORMAT, "%s: none of its %d checkpoint(s) can be read", dir, n_bad),
-        "warnings say why; move them away to start anew");
+        "warnings say why; move them away to begin from step 0");
 }
 
 /* Was the checkpoint written by the run that this one continues? */

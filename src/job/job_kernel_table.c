@@ -15,8 +15,9 @@ static void add_row(struct out_table *t, const struct job_kernel *k, int64_t all
     out_table_cell(t, "%s", k->pass);
     out_table_cell(t, "%lld", (long long)k->calls);
     out_table_cell(t, "%lld", (long long)k->cycles);
-    out_table_cell(t, "%lld", (long long)k->form_cycles);
-    out_table_cell(t, "%.2f", k->form_cycles ? (double)k->cycles / (double)k->form_cycles : 0);
+    out_table_cell(t, "%lld", (long long)k->analytical_cycles);
+    out_table_cell(t, "%.2f",
+                   k->analytical_cycles ? (double)k->cycles / (double)k->analytical_cycles : 0);
     out_table_cell(t, "%s", time);
     out_table_cell(t, "%.1f", all ? 100 * (double)k->cycles / (double)all : 0);
 }

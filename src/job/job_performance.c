@@ -43,7 +43,7 @@ static void add_kernels(struct out_json *j, const struct job_performance *p)
         out_json_str(j, "pass", k->pass);
         out_json_int(j, "calls", k->calls);
         out_json_int(j, "cycles", k->cycles);
-        out_json_int(j, "analytical_cycles", k->form_cycles);
+        out_json_int(j, "analytical_cycles", k->analytical_cycles);
         out_json_int(j, "time_ps", k->time_ps);
         out_json_close(j);
     }

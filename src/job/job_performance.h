@@ -9,7 +9,7 @@
 /** Cycles of one kind of kernel over a run: counted on the mesh, and by the analytical model. */
 struct job_kernel {
     const char *kernel, *pass;
-    int64_t calls, cycles, form_cycles, time_ps;
+    int64_t calls, cycles, analytical_cycles, time_ps;
 };
 /** What --mode generate has beside that. */
 struct job_generation {

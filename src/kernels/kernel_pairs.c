@@ -30,14 +30,7 @@ enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw,
                              int i, struct kernels_pair *pair)
 {
     struct kernels_sampler s = {seed, wsc_rng_stream(WSC_RNG_TEST, (uint64_t)i), 0};
-    struct programs_case c = {.hw = hw,
-                              .features = 32,
-                              .heads = 2,
-                              .head_dim = 8,
-                              .vocab = 64,
-                              .threads = 1,
-                              .seed = seed,
-                              .backward = row->gradient && i % 2};
+    struct programs_case c = kernels_small_case(hw, seed, row->gradient && i % 2);
     struct programs_result r;
     TRY(programs_arch_of(hw, &c.arch));
     kernels_sample_grid(&s, &c);
@@ -48,7 +41,7 @@ enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw,
                                   .w = c.w,
                                   .h = c.h,
                                   .cycles = r.stats.cycles,
-                                  .form = r.form,
+                                  .analytical = r.analytical,
                                   .max_error = r.max_error,
                                   .tolerance = kernels_row_tolerance(row, &c)};
     row->shapes->describe(&c, pair->shape, sizeof pair->shape);

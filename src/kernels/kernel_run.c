@@ -139,7 +139,7 @@ static enum wsc_err run_program(const struct kernels_row *row, const struct prog
     TRY(operands_init(o, row, c));
     const struct programs_operands view = view_of(o);
     TRY(programs_operate(c, row->program, &view, r));
-    r->form = kernels_row_cycles(row, c);
+    r->analytical = kernels_row_cycles(row, c);
     r->max_error = largest_error(o, row, c);
     return WSC_OK;
 }

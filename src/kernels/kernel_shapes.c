@@ -15,6 +15,18 @@ int64_t kernels_pick(struct kernels_sampler *s, int64_t low, int64_t high)
     return low + (int64_t)(wsc_rng_u64(s->seed, s->stream, s->n++) % (uint64_t)(high - low + 1));
 }
 
+struct programs_case kernels_small_case(const struct hw *hw, uint64_t seed, bool backward)
+{
+    return (struct programs_case){.hw = hw,
+                                  .features = 32,
+                                  .heads = 2,
+                                  .head_dim = 8,
+                                  .vocab = 64,
+                                  .threads = 1,
+                                  .seed = seed,
+                                  .backward = backward};
+}
+
 /* Fabrics that hold up to 8 tokens of each sequence on a PE. */
 void kernels_sample_grid(struct kernels_sampler *s, struct programs_case *c)
 {

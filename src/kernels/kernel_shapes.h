@@ -14,6 +14,9 @@ struct kernels_sampler {
 };
 /** The next one, in [low, high]. */
 int64_t kernels_pick(struct kernels_sampler *s, int64_t low, int64_t high);
-/** Fabric, samples and tokens of a case. */
+/** A case with small sizes, which the shapes of a row sample again where they need others; fabric,
+ *  samples, tokens and generation of the wafer are to be set.  @p hw is borrowed. */
+struct programs_case kernels_small_case(const struct hw *hw, uint64_t seed, bool backward);
+/** Sample fabric, samples and tokens of the case. */
 void kernels_sample_grid(struct kernels_sampler *s, struct programs_case *c);
 #endif

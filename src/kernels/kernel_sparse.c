@@ -76,14 +76,7 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
         n++;
     WSC_CHECK(n > 0, "no kernel has a sparse matrix");
     (void)subject_of(n > 0 ? i % n : 0, &what);
-    struct programs_case c = {.hw = hw,
-                              .features = 32,
-                              .heads = 2,
-                              .head_dim = 8,
-                              .vocab = 64,
-                              .threads = 1,
-                              .seed = seed + (uint64_t)i,
-                              .backward = what.backward};
+    struct programs_case c = kernels_small_case(hw, seed + (uint64_t)i, what.backward);
     TRY(programs_arch_of(hw, &c.arch));
     if (what.row->collective) {
         what.row->shapes->sample(&s, &c);
@@ -97,7 +90,7 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
                                   .w = c.w,
                                   .h = c.h,
                                   .cycles = r.stats.cycles,
-                                  .form = r.form,
+                                  .analytical = r.analytical,
                                   .max_error = r.max_error,
                                   .tolerance = kernels_row_tolerance(what.row, &c)};
     if (what.row->collective)

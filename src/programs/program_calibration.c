@@ -11,7 +11,7 @@ static enum wsc_err tell(const char *what, int64_t counted, double published,
                          programs_point_fn point, void *ctx)
 {
     struct programs_point p = {.cycles = counted,
-                               .form = published,
+                               .reference = published,
                                .built = -1,
                                .schedule = -1,
                                .tolerance = 0.05,
@@ -103,7 +103,7 @@ static enum wsc_err allreduce_point(int p, int groups, double published, program
         .w = p, .h = 1, .arch = MESH_WSE3, .words = 1, .groups = groups, .seed = 1};
     struct programs_result r;
     struct programs_point out = {
-        .p = p, .h = 1, .words = 1, .form = published, .tolerance = 0.10, .slack = 1};
+        .p = p, .h = 1, .words = 1, .reference = published, .tolerance = 0.10, .slack = 1};
     TRY(programs_run_ktree(&c, &r));
     (void)snprintf(out.what, sizeof out.what, "WSE-3 all-reduce, %s",
                    p == 32 ? "calibrated" : "predicted");

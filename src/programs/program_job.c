@@ -19,8 +19,11 @@ enum wsc_err programs_job_init(struct programs_job *j, const struct programs_cas
                                struct programs_result *r)
 {
     memset(j, 0, sizeof *j);
-    *r = (struct programs_result){
-        .algo = c->algo ? c->algo : "", .words = c->words, .form = -1, .built = -1, .schedule = -1};
+    *r = (struct programs_result){.algo = c->algo ? c->algo : "",
+                                  .words = c->words,
+                                  .analytical = -1,
+                                  .built = -1,
+                                  .schedule = -1};
     j->c = c;
     j->r = r;
     j->w = c->w;

@@ -513,7 +513,7 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
 {
     const struct hw_wafer *wafer = &c->hw->cluster->wafer;
     struct programs_trial t = {.c = c};
-    *r = (struct programs_result){.algo = c->algo ? c->algo : "", .form = -1};
+    *r = (struct programs_result){.algo = c->algo ? c->algo : "", .analytical = -1};
     programs_layout_init(&t.lay, c);
     const double start = wsc_clock_s();
     const struct programs_grid_config config = {.mesh = {.w = c->w,

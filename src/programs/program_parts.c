@@ -360,7 +360,7 @@ static enum wsc_err round_dlogits(struct programs_model *k)
     if (!k->dlogits.half) return WSC_OK;
     programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&k->dlogits),
                 programs_tile_view(&k->logits), none);
-    k->row[PROGRAMS_ROW_LOSS_BACKWARD].form += cycles_round(&k->layout, k->vocab.slots);
+    k->row[PROGRAMS_ROW_LOSS_BACKWARD].analytical += cycles_round(&k->layout, k->vocab.slots);
     return programs_stage_run(k, &s, PROGRAMS_ROW_LOSS_BACKWARD);
 }
 

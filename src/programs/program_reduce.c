@@ -114,7 +114,7 @@ static enum wsc_err trees(struct programs_job *j, const char *algo)
 }
 
 /* T(w) + T(h) of HPDC'24; the snake is a chain of w h PEs. */
-static double reduce_form(const struct programs_case *c, const char *algo)
+static double formula_of(const struct programs_case *c, const char *algo)
 {
     if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, c->w * c->h, c->words);
     return programs_formula_reduce(algo, c->w, c->words) +
@@ -133,7 +133,7 @@ double programs_expect_broadcast(const struct programs_case *c)
 
 double programs_expect_reduce(const struct programs_case *c)
 {
-    return reduce_form(c, algo_of(c));
+    return formula_of(c, algo_of(c));
 }
 
 double programs_expect_allreduce(const struct programs_case *c)
@@ -147,7 +147,7 @@ double programs_expect_allreduce(const struct programs_case *c)
 static void add_broadcast(struct programs_job *j)
 {
     const double cycles = programs_expect_broadcast(j->c);
-    j->r->form += cycles;
+    j->r->analytical += cycles;
     j->r->built += cycles;
     j->r->schedule += cycles;
 }
@@ -162,7 +162,7 @@ static enum wsc_err reduce(struct programs_job *j, const char *algo, bool all)
     TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
     TRY(programs_job_run(j));
     j->r->algo = algo;
-    j->r->form = reduce_form(j->c, algo);
+    j->r->analytical = formula_of(j->c, algo);
     if (all) add_broadcast(j);
     return programs_job_check_sum(j, all ? programs_job_all(j) : (struct mesh_rect){0, 0, 1, 1});
 }
@@ -206,7 +206,7 @@ static enum wsc_err broadcast(struct programs_job *j)
     TRY(mesh_task(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN, broadcast_main, MESH_LOW));
     TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
     TRY(programs_job_run(j));
-    j->r->form = programs_formula_broadcast(j->w, j->h, b);
+    j->r->analytical = programs_formula_broadcast(j->w, j->h, b);
     TRY(programs_job_floats(j, 1, n_pes * b, false));
     TRY(mesh_copy_out(j->m, programs_job_all(j), j->data, j->host[1], b * 4));
     for (int64_t i = 0; i < n_pes * b; i++)
@@ -310,7 +310,7 @@ static enum wsc_err ring(struct programs_job *j)
                   j->words <= j->w ? short_ring_step : ring_step, MESH_LOW));
     TRY(mesh_start(j->m, programs_job_all(j), PROGRAMS_JOB_MAIN));
     TRY(programs_job_run(j));
-    j->r->form = programs_formula_ring(j->w, j->words);
+    j->r->analytical = programs_formula_ring(j->w, j->words);
     return programs_job_check_sum(j, programs_job_all(j));
 }
 

@@ -348,7 +348,7 @@ static enum wsc_err measure(const struct spmm *s, struct programs_result *r)
         r->tile_mean += cycles / pes;
         r->tile_most = fmax(r->tile_most, cycles);
     }
-    r->form = cycles_tiles_product(&t);
+    r->analytical = cycles_tiles_product(&t);
     return WSC_OK;
 }
 

@@ -192,10 +192,10 @@ void programs_stage_book(struct programs_model *k, enum programs_row_kind row, i
     k->cycles += cycles;
 }
 
-void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double form)
+void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double cycles)
 {
     k->row[row].calls++;
-    k->row[row].form += form;
+    k->row[row].analytical += cycles;
 }
 
 enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script *s,

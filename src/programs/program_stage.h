@@ -29,7 +29,7 @@ const struct cycles_layout *programs_stage_layout(const struct programs_model *k
 void programs_stage_book(struct programs_model *k, enum programs_row_kind row, int64_t cycles);
 /** The analytical model's cycles for the call, beside those that are booked; the two columns of the
  *  kernel table of a run. */
-void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double form);
+void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double cycles);
 
 /** An empty script over all samples of the micro-batch. */
 struct programs_script programs_stage_script(const struct programs_model *k,

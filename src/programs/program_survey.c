@@ -11,13 +11,13 @@
 
 bool programs_point_scheduled(const struct programs_point *p)
 {
-    return p->reason && p->schedule >= 0 && (double)p->cycles < p->form &&
-           p->form - (double)p->cycles > fmax(p->slack, p->tolerance * p->form);
+    return p->reason && p->schedule >= 0 && (double)p->cycles < p->reference &&
+           p->reference - (double)p->cycles > fmax(p->slack, p->tolerance * p->reference);
 }
 
 bool programs_point_holds(const struct programs_point *p)
 {
-    double reference = programs_point_scheduled(p) ? p->schedule : p->form;
+    double reference = programs_point_scheduled(p) ? p->schedule : p->reference;
     double over = (double)p->cycles - reference, allowed = fmax(p->slack, p->tolerance * reference);
     return over <= allowed && (p->at_most || -over <= allowed);
 }
@@ -37,10 +37,10 @@ struct row {
     double tolerance, slack;
     const char *reason;
 };
-static const char overlap[] = "the form adds up load, distance and depth, which overlap";
-static const char bound[] = "the form is the least over all trees without order and switches, and "
-                            "adds up terms that overlap";
-static const char whole_words[] = "the form splits words over PEs without rounding up";
+static const char overlap[] = "the formula adds up load, distance and depth, which overlap";
+static const char bound[] = "the formula is the least over all trees without order and switches, "
+                            "and adds up terms that overlap";
+static const char whole_words[] = "the formula splits words over PEs without rounding up";
 
 static const struct row in_a_row[] = {
     {&broadcast, "", 0.02, 6, NULL},
@@ -102,7 +102,7 @@ static enum wsc_err count(const struct survey *s, const struct row *row, struct 
                    c.h > 1 ? " of a square" : "");
     (void)snprintf(out.algo, sizeof out.algo, "%s", row->algo);
     out.cycles = r.stats.cycles;
-    out.form = r.form;
+    out.reference = r.analytical;
     out.built = r.built;
     out.schedule = r.schedule;
     return s->point(s->ctx, &out);
@@ -157,8 +157,8 @@ static enum wsc_err against_fixed(const struct survey *s, struct programs_case c
         if (least_cycles(fixed[i], c.w, c.words) > out.cycles) continue;
         c.algo = fixed[i];
         TRY(run(&reduce, &c, &r));
-        if (out.form > 0 && (double)r.stats.cycles >= out.form) continue;
-        out.form = (double)r.stats.cycles;
+        if (out.reference > 0 && (double)r.stats.cycles >= out.reference) continue;
+        out.reference = (double)r.stats.cycles;
         (void)snprintf(out.algo, sizeof out.algo, "%s", fixed[i]);
     }
     (void)snprintf(out.what, sizeof out.what, "auto against best fixed");

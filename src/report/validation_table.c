@@ -322,7 +322,7 @@ static WSC_CHECKED enum wsc_err print(const struct validation_table *v, struct c
     (void)printf("Published figures and predictions; speed error = predicted / published - 1 in "
                  "speed, positive: too fast\n");
     TRY(put_comparison(&s, v, c));
-    (void)printf("\nWhat the predicted steps consist of, and their share of the peak\n");
+    (void)printf("\nWhat the predicted steps consist of, and their fraction of the peak\n");
     TRY(put_parts(&s, v, c));
     (void)printf("\nNot judged\n");
     TRY(put_context(&s, v, c));

@@ -258,13 +258,7 @@ static enum wsc_err walk_back(const struct timeline *t, struct timeline_segment 
         next = e->cause;
         if (begin < t->start_ps) begin = t->start_ps;
         if (begin == e->ps) continue;
-        if (*n == size) {
-            size = 2 * size + 64;
-            struct timeline_segment *more =
-                wsc_realloc(WSC_MEM_TIMELINE, *path, (size_t)size, sizeof *more);
-            if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep a path");
-            *path = more;
-        }
+        TRY_GROW(*path, WSC_MEM_TIMELINE, size, *n + 1);
         struct timeline_segment *s = &(*path)[(*n)++];
         s->part = vtime_part_name(e->cause >= 0 ? (enum vtime_part)e->part : VTIME_BEFORE);
         s->begin_ps = begin;

@@ -21,14 +21,7 @@ static enum stream_kind kind_of(const struct timeline *t, int role)
 
 static enum wsc_err append(struct timeline *t, const struct timeline_bar *bar)
 {
-    if (t->n_bars == t->bars_size) {
-        const int64_t size = 2 * t->bars_size + 1024;
-        struct timeline_bar *more =
-            wsc_realloc(WSC_MEM_TIMELINE, t->bar, (size_t)size, sizeof *more);
-        if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep a bar");
-        t->bar = more;
-        t->bars_size = size;
-    }
+    TRY_GROW(t->bar, WSC_MEM_TIMELINE, t->bars_size, t->n_bars + 1);
     t->bar[t->n_bars++] = *bar;
     return WSC_OK;
 }

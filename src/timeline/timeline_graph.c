@@ -42,17 +42,9 @@ static int by_key(const void *a, const void *b)
     return order ? order : (x->number < y->number) - (x->number > y->number);
 }
 
-/* Room doubles, so that a step of many events is no quadratic work. */
 static enum wsc_err add_origin(struct timeline_origins *o, struct timeline_origin item)
 {
-    if (o->n == o->size) {
-        const int64_t size = 2 * o->size + 256;
-        struct timeline_origin *more =
-            wsc_realloc(WSC_MEM_TIMELINE, o->item, (size_t)size, sizeof *more);
-        if (!more) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "keep an event");
-        o->item = more;
-        o->size = size;
-    }
+    TRY_GROW(o->item, WSC_MEM_TIMELINE, o->size, o->n + 1);
     o->item[o->n++] = item;
     return WSC_OK;
 }

@@ -99,7 +99,7 @@
      DOC("token classification: JSON object of labels to numbers")},                               \
     {FIELD(in.do_lower), BOOL, DEFAULT("false"), DOC("texts and vocabulary in lower case")},       \
     {FIELD(in.masked_lm_prob), DOUBLE, NULLABLE, DEFAULT("0.15"), RANGE(0, 1),                     \
-     DOC("dynamic masking: share of the tokens that are predicted")},                              \
+     DOC("dynamic masking: fraction of the tokens that are predicted")},                              \
     {FIELD(in.mask_whole_word), BOOL, DEFAULT("false"),                                            \
      DOC("dynamic masking: all pieces of a word together")},                                       \
     {FIELD(in.max_predictions_per_seq), INT, NULLABLE, DEFAULT("20"), RANGE(1, 1 << 20),           \
@@ -205,7 +205,7 @@ static const struct conf_key keys[] = {
     {KEY("model.use_ffn_bias_in_mlm"), ONLY({"null", 0}, {"true", 0}),
      DOC("bias before the output layer of masked_lm")},
     {FIELD(model.label_smoothing), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1),
-     DOC("share of the uniform distribution in the labels, in training")},
+     DOC("fraction of the uniform distribution in the labels, in training")},
     {FIELD(model.tgt_vocab_size), INT, NULLABLE, DEFAULT("null"), RANGE(1, 512000),
      DOC("seq2seq: tokens of the target's vocabulary; null: vocab_size")},
     {FIELD(model.extra_ids), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 16),
@@ -486,7 +486,7 @@ static const struct conf_key keys[] = {
          "log-probabilities; m: margin of the log-ratios")},
     {FIELD(model.dpo.disable_dropout), BOOL, DEFAULT("true"), DOC("no dropout in the policy model")},
     {FIELD(model.dpo.label_smoothing), DOUBLE, NULLABLE, DEFAULT("0.0"), RANGE(0, 0.5),
-     DOC("sigmoid: share of the pairs whose labels are taken the other way; not in the Model Zoo")},
+     DOC("sigmoid: fraction of the pairs with swapped labels; not in the Model Zoo")},
     {KEY("model.policy_model"), ONLY({"null", 0}),
      DOC("or a map of keys of `model`, which are read as if they stood there")},
 
@@ -529,7 +529,7 @@ static const struct conf_key keys[] = {
     {FIELD(optimizer.momentum), .kinds = TYPE(SGD) | TYPE(RMSPROP), DOUBLE, NULLABLE,
      DEFAULT("0"), RANGE(0, 1), DOC("SGD, RMSprop")},
     {FIELD(optimizer.dampening), .kinds = TYPE(SGD), DOUBLE, NULLABLE, DEFAULT("0"), RANGE(0, 1),
-     DOC("SGD: 1 - share of the gradient in the momentum")},
+     DOC("SGD: 1 - fraction of the gradient in the momentum")},
     {FIELD(optimizer.nesterov), .kinds = TYPE(SGD), BOOL, DEFAULT("false"), DOC("SGD: look ahead")},
     {FIELD(optimizer.rho), .kinds = TYPE(ADADELTA), DOUBLE, DEFAULT("0.9"), RANGE(0, 1),
      DOC("Adadelta: decay rate")},
@@ -647,7 +647,7 @@ static const struct conf_key keys[] = {
      DOC("what to load: model, optimizer, dataloader, lr_scheduler, grad_scaler, global_step; "
          "null: all")},
     {FIELD(runconfig.skip_samples), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
-     DOC("samples of the stream to leave out where the run begins or goes on")},
+     DOC("samples of the stream to leave out where the run begins or resumes")},
     {FIELD(runconfig.log_steps), INT, NULLABLE, DEFAULT("1"), RANGE(1, MAX_STEPS),
      DOC("steps between log lines")},
     {FIELD(runconfig.seed), INT, NULLABLE, DEFAULT("1"), RANGE(-DBL_MAX, DBL_MAX),

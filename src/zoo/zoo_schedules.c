@@ -144,7 +144,7 @@ static const struct conf_variant schedulers[ZOO_N_SCHEDULES] = {
          DOC("initial value by the last one")},
         {KEY("three_phase", three_phase), FLAG, DOC("down to the initial value first")},
         {KEY("anneal_strategy", anneal_linear), .type = CONF_T_CHOICE, DEFAULT("cos"),
-         .choices = CONF_CHOICES({"cos", 0}, {"linear", 1}), DOC("form of the way")},
+         .choices = CONF_CHOICES({"cos", 0}, {"linear", 1}), DOC("shape of both parts")},
         COMMON)},
     [ZOO_SCHEDULE_SEQUENTIAL] = {"Sequential", .doc = "one after another", CONF_KEYS(
         {KEY("schedulers", scheduler), .type = CONF_T_SPECIAL, .read = read_later,

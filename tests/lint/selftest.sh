@@ -131,6 +131,7 @@ cat >src/beta/user.c <<'END'
 int m_sin(int x);
 int curl_it(int x);
 int abs(int x);
+static const char *const text[] = {"behind", "what is behind"};
 
 int main(void)
 {
@@ -209,6 +210,7 @@ END
 expect terms <<'END'
     include/wsc/alpha.h:20: write "after": int alpha_accepted(int x); /**< has one behind it */
     src/beta/user.c:2: write "after": /* Uses alpha, behind the option --behind and x_behind,
+    src/beta/user.c:9: write "after": static const char *const text[] = {"behind", "what is behind"};
 END
 expect layers <<'END'
     include/wsc/alpha.h:5: alpha: <curl.h> has no owner in layers.txt

@@ -29,14 +29,14 @@ bool spawn_has(const char *program);
 void spawn_wait(struct spawn *s, double seconds, struct spawn_result *r);
 /** SIGKILL to every process of the command but its shell; returns how many. */
 int spawn_kill(const struct spawn *s);
-/** The same with another signal. */
+/** Signal @p signal_number to every process of the command but its shell; returns how many. */
 int spawn_signal(const struct spawn *s, int signal_number);
 /** Has the shell ended? */
 bool spawn_ended(const struct spawn *s);
 /** The process of the command that is rank @p rank of an MPI job and whose number is not @p but; 0
  *  when there is none. */
 pid_t spawn_find_rank(const struct spawn *s, int rank, pid_t but);
-/** Both, with a limit of 60 s on an idle host. */
+/** Start a command and wait for its end, for at most 60 s on an idle host. */
 void spawn_run(struct spawn_result *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void spawn_free(struct spawn_result *r);

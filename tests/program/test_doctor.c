@@ -61,10 +61,14 @@ TEST(doctor, without_gnuplot_it_warns)
     spawn_free(&r);
 }
 
+/* In a folder with a long name, as schedulers make them for a job. */
 TEST(doctor, without_mpirun_it_fails)
 {
+    enum { LONG = 240 };
     struct spawn_result r;
-    spawn_run(&r, "PATH=%s \"$WSC\" doctor", path_without("mpirun*"));
+    const char *dir = job_path("long");
+    CU_ASSERT_TRUE_FATAL(spawn_ok("mkdir -p %s/%0*d", dir, LONG, 0));
+    spawn_run(&r, "TMPDIR=%s/%0*d PATH=%s \"$WSC\" doctor", dir, LONG, 0, path_without("mpirun*"));
     T_EQ(r.status, 1);
     expect_line(&r, "failed   MPI");
     expect_line(&r, "there is no mpirun in PATH");

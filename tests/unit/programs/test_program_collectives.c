@@ -39,7 +39,7 @@ TEST(mesh, star_takes_a_word_a_cycle)
     const struct programs_case c = {.algo = "star", .w = 64, .h = 1, .words = 4, .seed = 1};
     T_EQ(reduce("star", 128, 1, MESH_WSE2), 3 * 128 / 2 + 4);
     struct programs_result r = run("reduce", &c);
-    T_EQ(r.form, 4LL * 63 + 5);
+    T_EQ(r.analytical, 4LL * 63 + 5);
     CU_ASSERT(r.stats.cycles - 4LL * 63 - 5 <= 6);
     T_EQ(r.stats.wavelets, 4 * 63); /* no control wavelet */
 }

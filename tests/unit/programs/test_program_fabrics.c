@@ -214,7 +214,7 @@ TEST(mesh, refusals)
 TEST(mesh, a_point_below_an_estimate_is_held_to_its_schedule)
 {
     struct programs_point p = {.cycles = 70,
-                               .form = 84,
+                               .reference = 84,
                                .schedule = 70,
                                .tolerance = 0.1,
                                .slack = 6,

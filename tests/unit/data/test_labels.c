@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Labels of encoders in the files of the Model Zoo's loaders: what is no number, no class or no
+ * character is refused or replaced, never rounded or wrapped to another one. */
+#include "../../../src/data/table_file.h"
+#include "../../support/test.h"
+
+#include <wsc/conf.h>
+#include <wsc/data.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { T = 8, VOCAB = 400 };
+static char words[] = "tests/data/wordpiece_vocab.txt";
+
+static void put(const char *name, const char *text)
+{
+    char path[340];
+    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
+    FILE *f = fopen(path, "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    (void)fputs(text, f);
+    CU_ASSERT(!fclose(f));
+}
+
+/* The first sample of the files in the test's folder; *@p target and *@p label: its labels. */
+static enum wsc_err read_first(struct zoo_input in, float *target, int32_t *label)
+{
+    static char dir[300];
+    struct data_source *s = NULL;
+    struct data_batch *b = NULL;
+    (void)snprintf(dir, sizeof dir, "%s", test_tmpdir());
+    in.data_dir[0] = dir;
+    in.n_data_dirs = 1;
+    in.num_samples = in.max_sequence_length = CONF_NULL;
+    in.vocab_file = words;
+    in.do_lower = in.trains = true;
+    in.n_types = 2;
+    enum wsc_err rc = data_source_open(&s, &in, T, VOCAB);
+    if (!rc) rc = data_batch_create(&b, 1, T);
+    if (!rc) rc = data_source_read(s, 0, 1, b);
+    if (!rc) *target = b->targets[0];
+    if (!rc) *label = b->labels[0];
+    data_batch_destroy(&b);
+    data_source_close(&s);
+    return rc;
+}
+
+static void expect(enum wsc_err rc, const char *why)
+{
+    T_EQ(rc, WSC_FORMAT);
+    if (rc && !strstr(wsc_err_message(), why))
+        (void)fprintf(stderr, "\"%s\", expected \"%s\"\n", wsc_err_message(), why);
+    CU_ASSERT(rc && strstr(wsc_err_message(), why));
+}
+
+/* A sentence with @p label, of @p n_classes classes, or 0: a number. */
+static enum wsc_err read_sentence(const char *label, int64_t n_classes, float *target)
+{
+    char text[200];
+    int32_t ignored;
+    (void)snprintf(text, sizeof text, "sentence\tlabel\nloan ber\t%s\n", label);
+    put("train.tsv", text);
+    return read_first(
+        (struct zoo_input){.samples = ZOO_SAMPLES_SST2, .n_labels = VOCAB, .n_classes = n_classes},
+        target, &ignored);
+}
+
+TEST(data_labels, sentences_have_whole_classes_or_finite_numbers)
+{
+    float target = -1;
+    T_OK(read_sentence("1", 2, &target));
+    T_EQ(target, 1);
+    T_OK(read_sentence("0.25", 0, &target));
+    T_EQ(target, 0.25);
+    expect(read_sentence("0.5", 2, &target), "class 0.5, expected 0 to 1");
+    expect(read_sentence("2", 2, &target), "class 2, expected 0 to 1");
+    expect(read_sentence("nan", 0, &target), "a number was expected as label");
+    expect(read_sentence("inf", 0, &target), "a number was expected as label");
+    expect(read_sentence("1e999", 0, &target), "a number was expected as label");
+}
+
+/* A token whose label has the number @p number in label_vocab_file. */
+static enum wsc_err read_token(const char *number, int32_t *label)
+{
+    static char path[340];
+    char text[200];
+    float ignored;
+    put("samples.csv", "tokens,labels\n\"['loan']\",\"['A']\"\n");
+    put("meta.dat", "samples.csv 1\n");
+    (void)snprintf(text, sizeof text, "{\"O\": 0, \"A\": %s\n}\n", number);
+    put("labels.json", text);
+    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    return read_first(
+        (struct zoo_input){.samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9},
+        &ignored, label);
+}
+
+TEST(data_labels, numbers_of_labels_do_not_wrap)
+{
+    static const char *const bad[] = {
+        "4294967297", "99999999999999999999", "-1", "1.5", "1e0", "one", ""};
+    int32_t label = -1;
+    T_OK(read_token("1", &label));
+    T_EQ(label, 1);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect(read_token(bad[i], &label), "label A: expected a whole number from 0 to 2147483647");
+    expect(read_token("9", &label), "labels is 9, expected 0 to 8");
+}
+
+TEST(data_labels, escapes_that_are_no_character_are_replaced)
+{
+    static const struct {
+        const char *list, *text;
+    } row[] = {{"['\\x41\\u00e9']", "A\xC3\xA9"},
+               {"['\\x-1']", "\xEF\xBF\xBD"},
+               {"['\\x+7\\x 7']", "\xEF\xBF\xBD\xEF\xBF\xBD"},
+               {"['\\ud800']", "\xEF\xBF\xBD"},
+               {"['\\U00110000']", "\xEF\xBF\xBD"},
+               {"['\\U0001F600']", "\xF0\x9F\x98\x80"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char out[32];
+        int64_t at = 0;
+        const int64_t n =
+            data_list_text(row[i].list, (int64_t)strlen(row[i].list), &at, out, sizeof out);
+        T_EQ(n, (int64_t)strlen(row[i].text));
+        CU_ASSERT(n > 0 && !memcmp(out, row[i].text, (size_t)n));
+    }
+}
