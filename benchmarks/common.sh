@@ -13,6 +13,7 @@ out=$build/benchmarks
 wsc=$build/bin/wsc
 valid=true
 n_parts=0
+export PYTHONDONTWRITEBYTECODE=1
 by_line=
 if command -v stdbuf >/dev/null; then by_line='stdbuf -oL'; fi
 

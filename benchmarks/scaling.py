@@ -106,18 +106,24 @@ class Bench(runs.Runs):
         self.same_first_loss(self.first_loss[job], result["loss"][0])
         return result["seconds"][runs.WARM_UP:]
 
-    def verify(self):
-        """All jobs in one process, on their ranks, and with DDP; ends the program unless equal."""
+    def verified(self):
+        """Takes all jobs in one process, on their ranks and with DDP, and ends the program unless
+        they are equal; false when there was no time for that."""
         for wsc, kind, ranks in itertools.product(self.args.wsc, KINDS, self.args.ranks):
-            job = self.job(kind, ranks)
+            job, since = self.job(kind, ranks), time.monotonic()
+            what = f"{kind} on {ranks} rank{'s' * (ranks > 1)}"
+            if not self.budget.fits("verification", what):
+                return False
             for n in sorted({1, ranks}):
                 self.run(wsc, kind, job, n, VERIFIED_STEPS)
             beside = ""
             if self.args.ddp:
                 self.run_ddp(job, ranks, 1)
                 beside = ", of DDP too"
-            print(f"{kind} on {ranks} rank{'s' * (ranks > 1)}: losses, norms and virtual times as in "
-                  f"one process; first loss {self.first_loss[job]:.6f}{beside}", flush=True)
+            self.budget.took("verification", since)
+            print(f"{what}: losses, norms and virtual times as in one process; first loss "
+                  f"{self.first_loss[job]:.6f}{beside}", flush=True)
+        return True
 
     def efficiencies(self, row, first):
         """Adds them to a row, which `first`, of one rank in the same round, can be, too."""
@@ -144,7 +150,8 @@ class Bench(runs.Runs):
         print(f"{self.processors} processors, {self.result['cores']} cores; " +
               ("each rank on a host of its own" if self.hosts else "all ranks on this host"),
               flush=True)
-        self.verify()
+        if not self.verified():
+            return
         print("round  " + HEAD, flush=True)
         for number, which, kind in itertools.product(range(self.args.rounds),
                                                      range(len(self.args.wsc)), KINDS):
