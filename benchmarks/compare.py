@@ -67,15 +67,17 @@ def of_sparse_steps(part):
 
 
 def medians(rows, keys, ways):
-    """The rows of the first program by what `keys` names them: (name, figure's name, median, way)."""
+    """Medians over the rows of the first program that `keys` names alike, as (label, value, way).
+    None: the row is what others are compared with."""
     groups = {}
     for row in rows:
         if not row["program"]:
             groups.setdefault(keys(row), []).append(row)
     for name, mine in groups.items():
         for key, (label, way) in ways.items():
-            if all(key in row for row in mine):
-                yield f"{name}, {label}", statistics.median(row[key] for row in mine), way
+            values = [row[key] for row in mine if row.get(key) is not None]
+            if values:
+                yield f"{name}, {label}", statistics.median(values), way
 
 
 def of_network(part):
@@ -90,12 +92,14 @@ def of_network(part):
 
 def of_scaling(part):
     where = "" if part["hosts"] == "namespaces" else " on one host"
-    return medians(part["rows"], lambda row: f"{row['job']} scaling, {row['ranks']} ranks{where}",
+    rows = [row if row["ranks"] > 1 else {**row, "efficiency": None} for row in part["rows"]]
+    return medians(rows, lambda row: f"{row['job']} scaling, {row['ranks']} ranks{where}",
                    {"efficiency": ("efficiency", 1), "of_ddp": ("rate over DDP", 1)})
 
 
 def of_ranks(part):
-    return medians(part["rows"], lambda row: f"4 systems, {row['case']}",
+    rows = [row for row in part["rows"] if row["case"] != part["rows"][0]["case"]]
+    return medians(rows, lambda row: f"4 systems, {row['case']}",
                    {"ratio": ("over folded", -1)})
 
 

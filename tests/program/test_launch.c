@@ -380,7 +380,8 @@ TEST(launch, benchmarks_of_hosts_are_compared_with_their_kind)
         "\"program\": 0, \"rate_gbit_s\": 0.5, \"delay_ms\": 1, \"step_s\": %s, \"ratio\": 1.5, "
         "\"of_phases\": 1.2, \"of_ddp\": %s}]}, \"scaling\": {\"hosts\": \"one\", \"rows\": [{"
         "\"program\": 0, \"job\": \"weak\", \"ranks\": 4, \"efficiency\": 0.4}]}, "
-        "\"ranks\": {\"rows\": [{\"program\": 0, \"case\": \"2 ranks\", \"ratio\": 1.1}]}";
+        "\"ranks\": {\"rows\": [{\"program\": 0, \"case\": \"folded\", \"ratio\": 1}, "
+        "{\"program\": 0, \"case\": \"2 ranks\", \"ratio\": 1.1}]}";
     struct spawn_result r;
     if (!spawn_has("python3")) return;
     const char *dir = job_path("kinds");
@@ -399,6 +400,7 @@ TEST(launch, benchmarks_of_hosts_are_compared_with_their_kind)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "2 hosts, 2 threads, 0.5 Gbit/s, 1 ms, rate over DDP"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "         1       1.25    0.80  fell\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "weak scaling, 4 ranks on one host, efficiency"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "4 systems, folded"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "5 figures; only now 0, only committed 0"));
     spawn_free(&r);
     spawn_run(&r,
