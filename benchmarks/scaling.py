@@ -158,7 +158,10 @@ class Bench(runs.Runs):
             first = None
             for ranks in self.args.ranks:
                 what = f"round {number}, {kind}, {ranks} rank{'s' * (ranks > 1)}"
-                if (ranks > 1 and not first) or not self.budget.fits((kind, ranks), what):
+                if ranks > 1 and not first:
+                    print(f"{what}: skipped, nothing to compare it with", flush=True)
+                    continue
+                if not self.budget.fits((kind, ranks), what):
                     continue
                 since = time.monotonic()
                 row = self.row(number, which, kind, ranks)
