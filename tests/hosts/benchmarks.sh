@@ -38,7 +38,7 @@ network_has_rates_and_delays() {
 
 # Verified before it is timed; efficiencies are those of the round.
 scaling_is_verified_and_measured() {
-    bench scaling scaling --ranks 1,2 --batch 2 --share 1 --ddp >"$dir/said" || return
+    bench scaling scaling --ranks 1,2 --batch 2 --share 1 >"$dir/said" || return
     cat "$dir/said"
     grep -q '^weak on 2 ranks: losses, norms and virtual times as in one process' "$dir/said" &&
         holds "$dir/scaling/scaling.json" 'r["hosts"] == "namespaces" and
