@@ -173,7 +173,7 @@ test-faults: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_FAULTS=50 $(BUILD)/tests/unit damage
 	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program faults
 ## test-hosts: under a real Slurm, and over several hosts (namespaces); says what it has to skip
-test-hosts: $(BUILD)/bin/wsc
+test-hosts: $(BUILD)/bin/wsc $(BUILD)/benchmarks/link_delay
 	$(Q)sh tests/hosts/run.sh $(CURDIR)/$(BUILD)/bin/wsc
 ## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
 fuzz:
@@ -231,9 +231,12 @@ run: deps
 ## deps: install what is missing (apt), or name the packages
 deps:
 	$(Q)sh mpi_launch/deps.sh
-## bench: speed of kernels, training and simulation, verified first, in BENCH_MINUTES (default 5)
+## bench: speed of kernels, training and simulation, verified first, in BENCH_MINUTES (5)
 bench: all $(benches)
 	$(Q)sh benchmarks/run.sh $(BUILD)
+## bench-cluster: speed on several ranks and hosts (namespaces, root), beside DDP, in BENCH_MINUTES (20)
+bench-cluster: all $(benches)
+	$(Q)sh benchmarks/cluster.sh $(BUILD)
 benches: $(benches)
 ## docs: docs/CONFIG.md from the key tables, the layers of docs/ARCHITECTURE.md; doxygen check of the headers
 docs: all
@@ -270,6 +273,6 @@ help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
 .PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
-        bench benches docs install uninstall clean help FORCE
+        bench bench-cluster benches docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -1,14 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Results of `make bench` beside committed ones.
+"""Results of `make bench` and of `make bench-cluster` beside committed ones.
 
     compare.py RESULTS.json [FOLDER]
 
-FOLDER (benchmarks/results) has one file for each committed run, named by its date; the last one is
-taken.  Rates per CPU second and ratios within a run are compared, not rates per second, which other
-programs on the machine lower.  Printed is the figure now, the committed one, and now over then the
-way that more is better; a figure that fell by more than a tenth is marked.  Figures that only one of
-the two has are counted.  The provenance says on which machines the two ran.
+FOLDER (benchmarks/results) has one file for each committed run, named by its date; the last one of
+the same kind is taken ("host": make bench, "cluster": make bench-cluster).  Rates per CPU second and
+ratios within a run are compared, not rates per second, which other programs on the machine lower.
+Printed is the figure now, the committed one, and now over then the way that more is better; a figure
+that fell by more than a tenth is marked.  Figures that only one of the two has are counted.  The
+provenance says on which machines the two ran.  Without a committed file of the kind only the figures
+now are printed, and where a run is committed.
 """
 import glob
 import json
@@ -64,8 +66,48 @@ def of_sparse_steps(part):
         yield f"sparse step at {sparsity}, times dense", statistics.median(ratios), 1
 
 
+def medians(rows, keys, ways):
+    """Medians over the rows of the first program that `keys` names alike, as (label, value, way).
+    None: the row is what others are compared with."""
+    groups = {}
+    for row in rows:
+        if not row["program"]:
+            groups.setdefault(keys(row), []).append(row)
+    for name, mine in groups.items():
+        for key, (label, way) in ways.items():
+            values = [row[key] for row in mine if row.get(key) is not None]
+            if values:
+                yield f"{name}, {label}", statistics.median(values), way
+
+
+def of_network(part):
+    hosts = part["wafers"] + 1
+    threads = f", {part['threads']} threads" if part["threads"] > 1 else ""
+    links = "" if part["links"] == "kernel" else f" of {part['links']}"
+    return medians(part["rows"], lambda row: f"{hosts} hosts{threads}, {row['rate_gbit_s']:g} Gbit/s, "
+                                             f"{row['delay_ms']:g} ms{links}",
+                   {"ratio": ("over bound", -1), "of_phases": ("over phases", -1),
+                    "of_ddp": ("rate over DDP", 1)})
+
+
+def of_scaling(part):
+    where = "" if part["hosts"] == "namespaces" else " on one host"
+    rows = [row if row["ranks"] > 1 else {**row, "efficiency": None} for row in part["rows"]]
+    return medians(rows, lambda row: f"{row['job']} scaling, {row['ranks']} ranks{where}",
+                   {"efficiency": ("efficiency", 1), "of_ddp": ("rate over DDP", 1)})
+
+
+def of_ranks(part):
+    rows = [row for row in part["rows"] if row["case"] != part["rows"][0]["case"]]
+    return medians(rows, lambda row: f"4 systems, {row['case']}",
+                   {"ratio": ("over folded", -1)})
+
+
 PARTS = {"sgemm": of_products, "simulate": of_simulation, "mesh": of_mesh, "train": of_training,
-         "sparse": of_sparse_products, "sparse_step": of_sparse_steps}
+         "sparse": of_sparse_products, "sparse_step": of_sparse_steps,
+         "two_hosts": of_network, "two_threads": of_network, "delays": of_network,
+         "three_hosts": of_network, "scaling": of_scaling, "ranks": of_ranks}
+FIRST_KIND = "host"  # of the files that were committed before they named one
 
 
 def figures(path):
@@ -79,18 +121,38 @@ def figures(path):
     return results, found
 
 
+def committed_of(kind, folder):
+    """The last file of a kind, None without one."""
+    for path in sorted(glob.glob(os.path.join(folder, "*.json")), reverse=True):
+        with open(path, encoding="utf-8") as file:
+            if json.load(file).get("kind", FIRST_KIND) == kind:
+                return path
+    return None
+
+
+def show_provenance(name, results):
+    print(f"{name}: {results['date']}, {results['program']}, {results['cpu']}, "
+          f"{results['processors']} processors, load {results['load_before']}"
+          f"{'' if results.get('valid', True) else ', NOT VALID'}")
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     folder = sys.argv[2] if len(sys.argv) > 2 else os.path.join(HERE, "results")
-    committed = sorted(glob.glob(os.path.join(folder, "*.json")))
-    if not committed:
-        print(f"no committed results in {folder}: nothing to compare with")
+    now, ours = figures(sys.argv[1])
+    kind = now.get("kind", FIRST_KIND)
+    path = committed_of(kind, folder)
+    show_provenance("now", now)
+    if not path:
+        for label, (value, _) in ours.items():
+            print(f"{label:<62} {value:10.4g}")
+        print(f"no committed results of kind {kind} in {folder}: nothing to compare with; a run on an "
+              f"idle machine is committed as {folder}/DATE{'' if kind == FIRST_KIND else '-' + kind}"
+              ".json")
         return
-    (now, ours), (then, theirs) = figures(sys.argv[1]), figures(committed[-1])
-    for name, results in (("now", now), (os.path.basename(committed[-1]), then)):
-        print(f"{name}: {results['date']}, {results['program']}, {results['cpu']}, "
-              f"{results['processors']} processors, load {results['load_before']}")
+    then, theirs = figures(path)
+    show_provenance(os.path.basename(path), then)
     both = [label for label in ours if label in theirs]
     print(f"{'figure':<62} {'now':>10} {'committed':>10} {'better':>7}")
     for label in both:

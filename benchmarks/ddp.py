@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""One process of PyTorch's DistributedDataParallel over gloo: what network.py compares with.
+"""One process of PyTorch's DDP over gloo, with which network.py and scaling.py compare `wsc`.
 
     ddp.py --rank R --world N --address ADDRESS --data DIR --weights FILE [--batch 8] [--steps 9]
 

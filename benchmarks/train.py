@@ -26,12 +26,12 @@ import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from runs import HERE, LARGE_BLOCKS, LOSS_TOLERANCE, WARM_UP, is_reference, spread
+
 BATCH, T, C, L, V = 8, 256, 384, 6, 256
 TOKENS = BATCH * T
 # Products of a training step per token; attention over what causality lets through.
 FLOP_PER_TOKEN = 6 * (L * 12 * C * C + V * C) + 6 * L * T * C
-WARM_UP = 3
 QUIET = 0.10  # of all processors
 # name: format, threads, wafers (one rank each when more than one) or processes
 CASES = {
@@ -42,15 +42,13 @@ CASES = {
     "bf16, 2 threads": ("bf16", 2, 1),
     "bf16, 2 x 1 thread": ("bf16", 1, 2),
 }
-TOLERANCE = {"fp32": (1e-4, 1e-3), "bf16": (5e-3, 2e-2)}  # loss; gradient norm, relative
+TOLERANCE = {"fp32": (LOSS_TOLERANCE, 1e-3), "bf16": (5e-3, 2e-2)}  # loss; gradient norm, relative
 
 
 def environment(threads):
     env = dict(os.environ)
     env["OMP_NUM_THREADS"] = str(threads)
-    # Both programs free and take large blocks in every step: keep them, in large pages.
-    env["GLIBC_TUNABLES"] = ("glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:"
-                             "glibc.malloc.trim_threshold=68719476736")
+    env["GLIBC_TUNABLES"] = LARGE_BLOCKS
     for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
                  "OMPI_MCA_orte_execute_quiet", "OMPI_MCA_mpi_yield_when_idle"):
         env[name] = "1"
@@ -206,15 +204,6 @@ class Bench:
         result["others"] = max(r["others"] for r in rounds)
         result["quiet"] = result["others"] < QUIET
         return result
-
-
-def is_reference(blas):
-    """Netlib's BLAS, the one of a system without another: PyTorch is some ten times slower with it."""
-    return not any(name in blas for name in ("openblas", "mkl", "blis", "atlas"))
-
-
-def spread(values):
-    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
 
 
 def peak_of(path):

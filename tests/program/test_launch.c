@@ -329,9 +329,9 @@ TEST(launch, benchmarks_end_when_their_time_is_over)
         "d=%s/bench; mkdir -p $d/bin $d/benchmarks && ln -s \"$(realpath $WSC)\" $d/bin/wsc && "
         "for p in sgemm_peak simulate mesh_speed; do printf '#!/bin/sh\\necho {>$2\\nexec sleep "
         "60\\n' >$d/benchmarks/$p; done; chmod +x $d/benchmarks/*; "
-        "sed 's/ \\* 60))$/ * 2))/' benchmarks/run.sh >$d/run.sh; "
+        "sed 's/ \\* 60))$/ * 2))/' benchmarks/common.sh >$d/common.sh; cp benchmarks/run.sh $d; "
         "BENCH_MINUTES=1 sh $d/run.sh $d && python3 -m json.tool $d/benchmarks/results.json "
-        ">$d/tidy && grep '\"sgemm\": null' $d/tidy",
+        ">$d/tidy && grep -e '\"sgemm\": null' -e '\"kind\": \"host\"' $d/tidy",
         stand_ins());
     CU_ASSERT(wsc_clock_s() - began < 30);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "products: skipped what does not fit BENCH_MINUTES=1"));
@@ -366,5 +366,75 @@ TEST(launch, benchmarks_are_compared_with_committed_ones)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "       0.5          1    2.00\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 figures; only now 0, only committed 0"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "1 figures; only now 0, only committed 2"));
+    spawn_free(&r);
+}
+
+/* Results of several hosts are compared with the last ones of their kind, by ratios alone: a file
+   of `make bench` is none, and a rate over DDP that fell is marked. */
+TEST(launch, benchmarks_of_hosts_are_compared_with_their_kind)
+{
+    static const char about[] = "\"kind\": \"cluster\", \"date\": \"d\", \"program\": \"p\", "
+                                "\"cpu\": \"c\", \"processors\": 2, \"load_before\": \"0\"";
+    static const char rows[] =
+        "\"two_threads\": {\"wafers\": 1, \"threads\": 2, \"links\": \"kernel\", \"rows\": [{"
+        "\"program\": 0, \"rate_gbit_s\": 0.5, \"delay_ms\": 1, \"step_s\": %s, \"ratio\": 1.5, "
+        "\"of_phases\": 1.2, \"of_ddp\": %s}]}, \"scaling\": {\"hosts\": \"one\", \"rows\": [{"
+        "\"program\": 0, \"job\": \"weak\", \"ranks\": 4, \"efficiency\": 0.4}]}, "
+        "\"ranks\": {\"rows\": [{\"program\": 0, \"case\": \"folded\", \"ratio\": 1}, "
+        "{\"program\": 0, \"case\": \"2 ranks\", \"ratio\": 1.1}]}";
+    struct spawn_result r;
+    if (!spawn_has("python3")) return;
+    const char *dir = job_path("kinds");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s/old", dir));
+    for (int i = 0; i < 2; i++) {
+        char path[200], text[1024];
+        (void)snprintf(path, sizeof path, "%s/%s.json", dir, i ? "old/2026-01-02-cluster" : "now");
+        FILE *f = fopen(path, "w");
+        CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+        (void)snprintf(text, sizeof text, rows, i ? "1" : "9", i ? "1.25" : "1");
+        (void)fprintf(f, "{%s, %s}\n", about, text);
+        (void)fclose(f);
+    }
+    spawn_run(&r, "python3 benchmarks/compare.py %s/now.json %s/old", dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "2 hosts, 2 threads, 0.5 Gbit/s, 1 ms, rate over DDP"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "         1       1.25    0.80  fell\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "weak scaling, 4 ranks on one host, efficiency"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "4 systems, folded"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "5 figures; only now 0, only committed 0"));
+    spawn_free(&r);
+    spawn_run(&r,
+              "cp benchmarks/results/2026-11-23.json %s/host.json && rm %s/old/* && "
+              "mv %s/host.json %s/old && python3 benchmarks/compare.py %s/now.json %s/old",
+              dir, dir, dir, dir, dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "no committed results of kind cluster in"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/old/DATE-cluster.json\n"));
+    spawn_free(&r);
+}
+
+/* The parts of several hosts are skipped by name without a right to namespaces, a part without time
+   left too, and the file has the provenance of `make bench`. */
+TEST(launch, benchmarks_of_hosts_say_what_they_skip)
+{
+    struct spawn_result r;
+    if (!spawn_has("/usr/bin/python3")) return;
+    spawn_run(&r,
+              "d=%s/cluster; mkdir -p $d/bin $d/benchmarks/data/train $d/none && "
+              "ln -s \"$(realpath $WSC)\" $d/bin/wsc && cp benchmarks/*.py benchmarks/*.sh $d && "
+              "printf 'import sys\\nprint(\"no right to make namespaces\")\\nsys.exit(1)\\n' "
+              ">$d/hosts.py; sed -i 's/ \\* 60))$/ * 0))/' $d/common.sh; mkdir $d/results; "
+              "sh $d/cluster.sh $d && /usr/bin/python3 -m json.tool $d/benchmarks/cluster.json; "
+              "PARTS=nothing sh $d/cluster.sh $d 2>&1",
+              stand_ins());
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "three_hosts: skipped: no right to make namespaces\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "scaling: skipped what does not fit BENCH_MINUTES=20\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "no committed results of kind cluster in"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"kind\": \"cluster\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"load_before\": \""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"ranks\": null"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"valid\": true"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "PARTS: nothing is none of: two_hosts"));
     spawn_free(&r);
 }
