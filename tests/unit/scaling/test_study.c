@@ -406,6 +406,32 @@ TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
     small_config_fini(&config);
 }
 
+/* Rates follow from the time of the step and its useful FLOPs: power and peak are those of the
+ * first step. */
+static void check_rates(const struct scaling_row *row, const struct scaling_row *first)
+{
+    const double longer = (double)row->step_time_ps / (double)first->step_time_ps;
+    const double useful = row->useful_flop_per_token / first->useful_flop_per_token;
+    T_NEAR(row->tokens_per_s, row->samples_per_s * SMALL_T, 1e-9);
+    T_NEAR(row->joules_per_token / first->joules_per_token, longer, 1e-9);
+    T_NEAR(row->mfu / first->mfu, useful / longer, 1e-9);
+}
+
+/* FLOPs and bytes are linear in the density, so the mean of a linear schedule is what its mean
+ * sparsity takes: row 1, between rows 0 and 2 with 0.2 and 0.9.  The eighths of 700 steps have
+ * their middles at 43, 131, .. 656; two steps later the masks are those of steps 40, 130, 220, 300,
+ * 390, 480, 570 and 650, whose mean is 347.5.  New masks take up to 2 % of the time. */
+static void check_mean(const struct scaling_row *row)
+{
+    const double part = 0.001 * 347.5 / (0.9 - 0.2);
+    const double flop = row[0].useful_flop_per_token +
+                        part * (row[2].useful_flop_per_token - row[0].useful_flop_per_token);
+    const double ps =
+        (double)row[0].step_time_ps + part * (double)(row[2].step_time_ps - row[0].step_time_ps);
+    T_NEAR(row[1].useful_flop_per_token / flop, 1, 1e-3);
+    CU_ASSERT((double)row[1].step_time_ps > ps && (double)row[1].step_time_ps < 1.02 * ps);
+}
+
 /* Steps of a schedule: between those of its densest and its sparsest weights; updates by gradients
  * take longer than static masks. */
 TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
@@ -422,14 +448,35 @@ TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
     for (int i = 0; i < 4; i++) {
         const struct scaling_sweep sweep = set_up(sets[i]);
         T_OK(scaling_point(&model, &config.cluster, 1, 6, &row[i]));
-        const int64_t first_ps = row[i].step_time_ps;
+        const struct scaling_row first = row[i];
         T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &row[i]));
-        CU_ASSERT((row[i].step_time_ps == first_ps) == (i == 0 || i == 2));
+        CU_ASSERT((row[i].step_time_ps == first.step_time_ps) == (i == 0 || i == 2));
         T_NEAR(row[i].samples_per_s * (double)row[i].step_time_ps * 1e-12, 6, 1e-6);
+        check_rates(&row[i], &first);
         small_config_fini(&config);
     }
     CU_ASSERT(row[1].step_time_ps < row[0].step_time_ps);
     CU_ASSERT(row[1].step_time_ps > row[2].step_time_ps);
     CU_ASSERT(row[3].step_time_ps > row[2].step_time_ps);
     CU_ASSERT(row[1].useful_flop_per_token < row[0].useful_flop_per_token);
+    check_mean(row);
+}
+
+/* Every fifth step ends with new masks, by dense gradients: the mean step is a fifth of what a run
+ * takes from one of these steps to the next. */
+TEST(scaling_sparsity, updates_by_gradients_take_what_a_run_takes)
+{
+    enum { STEPS = 15, FREQ = 5 };
+    const struct scaling_sweep sweep = set_up((const char *const[]){
+        "sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 5}}",
+        "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL});
+    struct scaling_row row;
+    struct small_result r;
+    T_OK(scaling_point(&model, sweep.cluster, 1, 6, &row));
+    T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &row));
+    T_OK(small_run_alone(&config, STEPS, NULL, &r));
+    const double run_ps =
+        (double)(r.batch[STEPS - 1].end.ps - r.batch[STEPS - 1 - FREQ].end.ps) / FREQ;
+    T_NEAR((double)row.step_time_ps / run_ps, 1, 1e-9);
+    small_config_fini(&config);
 }
