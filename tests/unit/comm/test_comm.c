@@ -174,6 +174,34 @@ TEST(comm, an_error_of_a_fiber_ends_the_run)
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 
+/* What a failed run left, a program that was ready among it, is nothing to a run of new programs
+ * over new links. */
+static enum wsc_err run_two(struct comm *comm, comm_fiber_fn first, comm_fiber_fn second)
+{
+    struct comm_link *link;
+    TRY(comm_place(comm, 2, (int[]){0, 0}));
+    TRY(comm_link_open(comm, &link, 0, 1, &spec));
+    TRY(comm_spawn(comm, 0, first, link, 0, "first"));
+    TRY(comm_spawn(comm, 1, second, link, 0, "second"));
+    return comm_run(comm);
+}
+
+TEST(comm, a_run_after_one_that_failed)
+{
+    for (int n_workers = 1; n_workers <= 3; n_workers++) {
+        struct comm *comm = NULL;
+        T_OK(comm_create(&comm, false));
+        T_OK(comm_place(comm, 2, (int[]){0, 0}));
+        T_OK(comm_set_workers(comm, n_workers, (int[]){0, n_workers - 1}));
+        T_EQ(run_two(comm, fail_once, take_one), WSC_IO);
+        T_OK(run_two(comm, send_one, take_one));
+        T_EQ(run_two(comm, send_one, fail_once), WSC_IO);
+        T_OK(run_two(comm, send_one, take_one));
+        comm_destroy(&comm);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
 /* A sender that may have two payloads waiting never has three. */
 struct bounded {
     struct comm *comm;
