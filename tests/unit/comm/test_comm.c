@@ -5,6 +5,7 @@
 #include <wsc/mem.h>
 #include <wsc/num.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,6 +200,36 @@ TEST(comm, a_run_after_one_that_failed)
         T_OK(run_two(comm, send_one, take_one));
         comm_destroy(&comm);
     }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* Stacks of @p bytes for threads that do not say how large theirs is; the size before. */
+static size_t set_thread_stacks(size_t bytes)
+{
+    pthread_attr_t attr;
+    size_t before = 0;
+    CU_ASSERT(!pthread_getattr_default_np(&attr));
+    CU_ASSERT(!pthread_attr_getstacksize(&attr, &before));
+    CU_ASSERT(!pthread_attr_setstacksize(&attr, bytes));
+    CU_ASSERT(!pthread_setattr_default_np(&attr));
+    (void)pthread_attr_destroy(&attr);
+    return before;
+}
+
+/* No address space has room for such a stack: pthread_create() returns EAGAIN. */
+TEST(comm, a_worker_without_a_thread_ends_the_run)
+{
+    const size_t huge = (size_t)1 << 50;
+    struct comm *comm = NULL;
+    T_OK(comm_create(&comm, false));
+    T_OK(comm_place(comm, 2, (int[]){0, 0}));
+    T_OK(comm_set_workers(comm, 2, (int[]){0, 1}));
+    const size_t before = set_thread_stacks(huge);
+    T_EQ(run_two(comm, send_one, take_one), WSC_NOMEM);
+    (void)set_thread_stacks(before);
+    T_STR(wsc_err_message(), "a worker: no thread: Resource temporarily unavailable");
+    T_OK(run_two(comm, send_one, take_one));
+    comm_destroy(&comm);
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 
