@@ -232,40 +232,63 @@ static const struct scaling_constant *constant_of(const struct scaling_sensitivi
 /* Of constants in the order of their effect; at the second count. */
 static void check_band(const struct scaling_sensitivity *s)
 {
-    double below = 0, before = INFINITY;
+    double below = 0, above = 0, before = INFINITY;
     for (int i = 0; i < s->n; i++) {
         const double low = s->constant[i].at_low[1], high = s->constant[i].at_high[1];
-        const double least = fmin(low, high), effect = fmax(fabs(low - 1), fabs(high - 1));
-        below += least < 1 ? (1 - least) * (1 - least) : 0;
+        const double effect = fmax(fabs(low - 1), fabs(high - 1));
+        below += pow(fmax(1 - fmin(low, high), 0), 2);
+        above += pow(fmax(fmax(low, high) - 1, 0), 2);
         CU_ASSERT(effect <= before);
         before = effect;
     }
+    CU_ASSERT(below > 0 && above > 0);
     T_NEAR(s->below[1], fmax(0, 1 - sqrt(below)), 1e-12);
+    T_NEAR(s->above[1], 1 + sqrt(above), 1e-12);
+}
+
+/* Tokens per second of the second count on @p cluster. */
+static double speed_of(const struct scaling_sweep *sweep, const struct hw_machine *cluster)
+{
+    struct scaling_sweep s = *sweep;
+    struct scaling_row *row;
+    s.cluster = cluster;
+    T_OK(scaling_run(&s, &row));
+    const double speed = row[1].tokens_per_s;
+    wsc_free(row);
+    return speed;
 }
 
 /* Each ratio is a run with that constant alone changed; the band is the root of the sum of squares;
- * constants that are certain are not in it. */
+ * constants that are certain are not in it.  All but `jitter` itself are compared without it, the
+ * curve has it. */
 TEST(scaling_study, sensitivity_moves_one_constant_at_a_time)
 {
     struct scaling_sensitivity s;
-    struct scaling_row *base, *moved;
-    const struct scaling_sweep sweep = set_up(NULL);
+    struct hw_machine machine, still, moved, shaking;
+    struct scaling_sweep sweep = set_up(NULL);
+    T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
+    sweep.cluster = &machine;
     T_OK(scaling_sensitivity(&sweep, 0, &s));
     T_EQ(s.n_counts, 2);
     CU_ASSERT_PTR_NULL(constant_of(&s, "wafer.pe_cols"));
     const struct scaling_constant *c = constant_of(&s, "swarmx.link_latency");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
-    if (!c) return;
+    const struct scaling_constant *jitter = constant_of(&s, "jitter");
+    CU_ASSERT_FATAL(c && jitter);
+    if (!c || !jitter) return;
+    still = moved = shaking = machine;
+    still.jitter = moved.jitter = 0;
     T_STR(c->high, "10 us");
-    T_OK(scaling_run(&sweep, &base));
-    config.cluster.swarmx.link_latency_ps = 10000000;
-    T_OK(scaling_run(&sweep, &moved));
-    T_NEAR(c->at_high[1], moved[1].tokens_per_s / base[1].tokens_per_s, 1e-12);
-    T_NEAR(s.tokens_per_s[1], base[1].tokens_per_s, 1e-12);
+    moved.swarmx.link_latency_ps = 10000000;
+    T_STR(jitter->high, "0.024");
+    shaking.jitter = 0.024;
+    const double speed = speed_of(&sweep, &machine), still_speed = speed_of(&sweep, &still);
+    CU_ASSERT(speed < still_speed);
+    T_NEAR(c->at_high[1], speed_of(&sweep, &moved) / still_speed, 1e-12);
+    T_NEAR(jitter->at_high[1], speed_of(&sweep, &shaking) / speed, 1e-12);
+    T_NEAR(s.tokens_per_s[1], speed, 1e-12);
     check_band(&s);
-    wsc_free(base);
-    wsc_free(moved);
     scaling_sensitivity_free(&s);
+    hw_machine_fini(&machine);
     tear_down();
 }
 
