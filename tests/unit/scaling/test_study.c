@@ -292,6 +292,54 @@ TEST(scaling_study, sensitivity_moves_one_constant_at_a_time)
     tear_down();
 }
 
+static struct hw_source *source_of(struct hw_machine *machine, const char *key)
+{
+    for (int i = 0; i < machine->n_sources; i++)
+        if (!strcmp(machine->source[i].key, key)) return &machine->source[i];
+    return NULL;
+}
+
+/* How far the end of a constant's range is below the curve at the second count. */
+static double fall(const struct scaling_sensitivity *s, const char *key, bool at_high)
+{
+    const struct scaling_constant *c = constant_of(s, key);
+    return c ? 1 - (at_high ? c->at_high[1] : c->at_low[1]) : NAN;
+}
+
+/* Two latencies whose errors have one sign, and a clock, whose low end is the slow one: the
+ * variance of a sum of errors a, b is a a + b b + 2 r a b, where b is negative for the clock. */
+TEST(scaling_study, correlated_errors_change_the_band)
+{
+    struct scaling_sensitivity apart, together;
+    struct hw_machine machine;
+    struct scaling_sweep sweep = set_up(NULL);
+    T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
+    sweep.cluster = &machine;
+    struct hw_source *source = source_of(&machine, "control.latency");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+    if (!source) return;
+    T_OK(scaling_sensitivity(&sweep, 0, &apart));
+    source->correlation[0] = (struct hw_correlation){"control.per_system", 0.5};
+    source->correlation[1] = (struct hw_correlation){"wafer.clock", 0.75};
+    source->n_correlations = 2;
+    T_OK(scaling_sensitivity(&sweep, 0, &together));
+    source->n_correlations = 0;
+    const double a = fall(&apart, "control.latency", true);
+    const double b = fall(&apart, "control.per_system", true);
+    const double c = fall(&apart, "wafer.clock", false);
+    CU_ASSERT(a > 0.1 && b > 0.1 && c > 0.001);
+    T_NEAR(pow(1 - together.below[1], 2) - pow(1 - apart.below[1], 2),
+           2 * 0.5 * a * b - 2 * 0.75 * a * c, 1e-12);
+    T_NEAR(pow(together.above[1] - 1, 2) - pow(apart.above[1] - 1, 2),
+           2 * 0.5 * fall(&apart, "control.latency", false) *
+               fall(&apart, "control.per_system", false),
+           1e-12);
+    scaling_sensitivity_free(&apart);
+    scaling_sensitivity_free(&together);
+    hw_machine_fini(&machine);
+    tear_down();
+}
+
 /* ---- a whole training ------------------------------------------------------------------------ */
 
 TEST(scaling_training, tokens_are_a_number_or_per_parameter)
