@@ -52,6 +52,7 @@ TEST(reference, rows_are_read_as_written)
     T_EQ(r[2].kind, VALIDATION_KIND_CONTEXT);
     T_EQ(r[2].num_csx, 0);
     wsc_free(r);
+    T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }
 
 TEST(reference, columns_come_in_any_order)
