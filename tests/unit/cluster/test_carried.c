@@ -16,8 +16,8 @@ static void bytes_of(const struct model *model, int m, int n_shards, int64_t *we
             int64_t first, n;
             stream_part(model->tensor[model->stage[s].view[v].tensor].n_elems, m, n_shards, &first,
                         &n);
-            *weights += 2 * 4 * n;
-            *gradients += 4 * n;
+            *weights += n * 2 * 4;
+            *gradients += n * 4;
         }
 }
 
@@ -31,11 +31,11 @@ static void check_edges(const struct small_result *r, const struct model *model,
         const int n = c->child >= first_wafer ? vectors : 1;
         int64_t weights, gradients;
         bytes_of(model, of_shard ? c->parent : 0, of_shard ? n_shards : 1, &weights, &gradients);
-        T_EQ(c->weights, STEPS * weights);
-        T_EQ(c->dense_weights, STEPS * weights);
-        T_EQ(c->gradients, STEPS * n * gradients);
-        T_EQ(c->dense_gradients, STEPS * n * gradients);
-        T_EQ(c->least_gradients, STEPS * gradients);
+        T_EQ(c->weights, weights * STEPS);
+        T_EQ(c->dense_weights, weights * STEPS);
+        T_EQ(c->gradients, gradients * n * STEPS);
+        T_EQ(c->dense_gradients, gradients * n * STEPS);
+        T_EQ(c->least_gradients, gradients * STEPS);
         T_EQ(c->between_ranks, 0);
     }
 }
