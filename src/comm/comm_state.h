@@ -214,7 +214,7 @@ struct comm {
 };
 
 /* comm_thread.c */
-/* Start a thread that takes no signals: those are for the main thread. */
+/* Start a thread that takes no signals: those are for the main thread.  False: errno says why. */
 bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg);
 /* This thread runs the fibers of @p w from now on; the one whose it ran, or NULL. */
 struct comm_worker *comm_thread_is_of(struct comm_worker *w);

@@ -3,6 +3,7 @@
  * thread knows its worker by a variable of its own, so that nothing is shared or locked. */
 #include "comm_state.h"
 
+#include <errno.h>
 #include <signal.h>
 
 bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
@@ -12,6 +13,7 @@ bool comm_thread_start(pthread_t *thread, void *(*run)(void *arg), void *arg)
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int bad = pthread_create(thread, NULL, run, arg);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (bad) errno = bad;
     return !bad;
 }
 

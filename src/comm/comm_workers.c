@@ -247,10 +247,8 @@ enum wsc_err comm_workers_run(struct comm *comm)
 {
     prepare(comm);
     const int n = start_threads(comm);
-    if (n < comm->n_workers) {
+    if (n < comm->n_workers)
         comm->worker[0]->rc = WSC_RAISE(WSC_NOMEM, "a worker: no thread: %s", strerror(errno));
-        atomic_store(&comm->workers_end, true);
-    }
     run_worker(comm->worker[0]);
     for (int i = 1; i < n; i++)
         (void)pthread_join(comm->worker[i]->thread, NULL);

@@ -411,7 +411,6 @@ bool stream_cuts_hold(const struct stream_topology *t, const struct stream_batch
 {
     bool holds = true;
     for (int64_t micro = 0; micro < b->n_micro && holds; micro++) {
-        holds = is_within(b, micro, 0, t->n_wafers);
         for (int i = 0; i < t->n_nodes && holds; i++)
             holds = is_within(b, micro, t->node[i].first_wafer, t->node[i].end_wafer);
         for (int w = 0; w < t->n_wafers && holds; w++)

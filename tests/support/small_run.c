@@ -104,6 +104,17 @@ static enum wsc_err open_data(const struct small_config *c, const char *dir,
     return rc;
 }
 
+static enum wsc_err take_carried(const struct cluster *cluster, struct small_result *out)
+{
+    struct stream_carried *carried;
+    int n;
+    TRY(stream_net_carried(cluster->net, &carried, &n));
+    out->n_carried = n < SMALL_MAX_EDGES ? n : SMALL_MAX_EDGES;
+    memcpy(out->carried, carried, (size_t)out->n_carried * sizeof *carried);
+    wsc_free(carried);
+    return WSC_OK;
+}
+
 static enum wsc_err pass(struct cluster *cluster, const struct small_config *c, int n_steps,
                          struct data_source *source, struct small_result *out)
 {
@@ -128,7 +139,7 @@ static enum wsc_err pass(struct cluster *cluster, const struct small_config *c, 
     }
     stream_net_bytes(cluster->net, &out->bytes_down, &out->bytes_up);
     out->n_micro = p.batch.n_micro;
-    return WSC_OK;
+    return take_carried(cluster, out);
 }
 
 enum wsc_err small_run(struct comm *comm, const struct small_config *c, int n_steps,

@@ -8,7 +8,7 @@
 #include <wsc/job.h>
 
 enum { SMALL_LAYERS = 2, SMALL_V = 64, SMALL_T = 16, SMALL_BATCH = 6 };
-enum { SMALL_MAX_SETS = 44, SMALL_MAX_STEPS = 16 };
+enum { SMALL_MAX_SETS = 44, SMALL_MAX_STEPS = 16, SMALL_MAX_EDGES = 64 };
 
 /** Params and cluster of one run. */
 struct small_config {
@@ -29,6 +29,8 @@ struct small_result {
     struct memoryx_batch batch[SMALL_MAX_STEPS];
     int64_t bytes_down, bytes_up; /**< of this rank's links */
     int64_t n_micro;
+    struct stream_carried carried[SMALL_MAX_EDGES]; /**< payloads of all ranks; the first edges */
+    int n_carried;
 };
 /** Train @p n_steps on all ranks of @p comm; values need @p data_dir, NULL keeps time only. */
 enum wsc_err small_run(struct comm *comm, const struct small_config *c, int n_steps,

@@ -2,6 +2,7 @@
 /* What holds for any machine, model and batch, on random ones: better is never slower, worse is
  * never faster, steps are alike, faults cost at most what they are. */
 #include "../../../src/wafer/wafer_cost.h"
+#include "../../../src/wafer/wafer_jitter.h"
 #include "../../support/random_case.h"
 #include "../../support/test.h"
 
@@ -338,5 +339,28 @@ TEST(run_invariants, stages_differ_from_each_other)
         squares += z * z;
     }
     CU_ASSERT(fabs(sqrt(squares / DRAWS) - 1) < 0.11);
+    tear_down_jitter(&j);
+}
+
+/* What a wafer keeps from call to call is that of its pair of steps and of its seed. */
+TEST(run_invariants, kept_deviates_are_those_of_the_step)
+{
+    static const int64_t steps[] = {0, 1, 1, 2, 3, 9, 8, 2, 2, 1};
+    enum { N = sizeof steps / sizeof *steps };
+    struct jitter_case j;
+    struct wafer_deviates kept = {0};
+    int n_differ = 0;
+    set_up_jitter(&j, "jitter");
+    for (int i = 0; i < 2 * N; i++) {
+        struct wafer_jitter_of of = {
+            .seed = 3 + (uint64_t)(i % 3 / 2), .wafer = 5, .step = steps[i % N]};
+        const int64_t alone = wafer_jitter_millionths(&j.hw, &of);
+        of.kept = &kept;
+        T_EQ(wafer_jitter_millionths(&j.hw, &of), alone);
+        of.kept = NULL;
+        of.step += 2;
+        n_differ += wafer_jitter_millionths(&j.hw, &of) != alone;
+    }
+    T_EQ(n_differ, 2 * N);
     tear_down_jitter(&j);
 }

@@ -92,3 +92,22 @@ TEST(sparse_runs, values_change_no_time)
         T_EQ(with.bytes_up, without.bytes_up);
     }
 }
+
+/* Matrices of 81,920 elements: one shard packs them in two blocks of many pieces, 64 shards pack
+ * parts of one piece each. */
+TEST(sparse_runs, large_matrices_do_not_depend_on_the_shards)
+{
+    static const char *const shards[] = {"cluster.memoryx.shards=64", "cluster.memoryx.shards=1"};
+    struct small_result r[2];
+    for (int i = 0; i < 2; i++) {
+        const char *const sets[] = {shards[i], "sparsity=0.75", "model.hidden_size=128",
+                                    "model.filter_size=640", NULL};
+        struct small_config c;
+        T_OK(small_config_init(&c, 1, sets));
+        T_OK(small_run_alone(&c, STEPS, data_dir(), &r[i]));
+        small_config_fini(&c);
+        CU_ASSERT_EQUAL_FATAL(r[i].n, STEPS);
+    }
+    check_same(&r[0], &r[1]);
+    CU_ASSERT(r[0].batch[STEPS - 1].loss < r[0].batch[0].loss);
+}

@@ -76,6 +76,14 @@ static int64_t cycles_ps(const struct form *f, int64_t cycles)
     return duration(cycles, f->cluster->wafer.clock_hz);
 }
 
+/* Rate of the link up, at a port that gradients of several planes crowd. */
+static int64_t rate_up(const struct form *f)
+{
+    const struct hw_machine *c = f->cluster;
+    const double part = c->swarmx.planes > 1 ? c->memoryx.incast : 1;
+    return (int64_t)((double)c->memoryx.link_rate_bytes_per_s * part);
+}
+
 static void form_gradient(struct form *f, int stage, int64_t begin)
 {
     const struct hw_memoryx *mx = &f->cluster->memoryx;
@@ -83,7 +91,7 @@ static void form_gradient(struct form *f, int stage, int64_t begin)
     int64_t first = begin + hw_stage_latency_ps(f->cluster, 0, true) + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
-    f->up_free = most(f->now, most(first, f->up_free) + duration(bytes, mx->link_rate_bytes_per_s));
+    f->up_free = most(f->now, most(first, f->up_free) + duration(bytes, rate_up(f)));
     f->now = f->up_free;
     f->reduced = most(f->reduced, f->up_free + mx->link_latency_ps);
 }
@@ -128,7 +136,7 @@ static void form_update(struct form *f)
 static int64_t form_step(struct form *f)
 {
     const int n = f->model->n_stages;
-    const int64_t rate = f->cluster->memoryx.link_rate_bytes_per_s;
+    const int64_t rate = rate_up(f);
     const struct hw_feed *input = &f->cluster->input;
     const int64_t tokens = f->n_samples * f->model->T, start = f->now;
     const int64_t made = f->n_samples * input->sample_ps / input->workers +
@@ -190,6 +198,11 @@ TEST(run_time, one_wafer_is_the_closed_form)
         (const char *const[]){ALONE, micro, LARGER, "cluster.input.worker_rate=10000", NULL});
     check_form((const char *const[]){ALONE, micro, LARGER, "cluster.swarmx.header=500 B",
                                      "cluster.input.rate=1 MB/s", NULL});
+    check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.link_rate=1 GB/s",
+                                     "cluster.memoryx.incast=0.4", NULL});
+    check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.link_rate=1 GB/s",
+                                     "cluster.memoryx.incast=0.4", "cluster.swarmx.planes=1",
+                                     NULL});
 }
 
 /* ---- servers and coordination ---------------------------------------------------------------- */

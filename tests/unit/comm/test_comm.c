@@ -5,6 +5,7 @@
 #include <wsc/mem.h>
 #include <wsc/num.h>
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,64 @@ TEST(comm, an_error_of_a_fiber_ends_the_run)
         T_STR(wsc_err_message(), "no such file");
         comm_destroy(&comm);
     }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* What a failed run left, a program that was ready among it, is nothing to a run of new programs
+ * over new links. */
+static enum wsc_err run_two(struct comm *comm, comm_fiber_fn first, comm_fiber_fn second)
+{
+    struct comm_link *link;
+    TRY(comm_place(comm, 2, (int[]){0, 0}));
+    TRY(comm_link_open(comm, &link, 0, 1, &spec));
+    TRY(comm_spawn(comm, 0, first, link, 0, "first"));
+    TRY(comm_spawn(comm, 1, second, link, 0, "second"));
+    return comm_run(comm);
+}
+
+TEST(comm, a_run_after_one_that_failed)
+{
+    for (int n_workers = 1; n_workers <= 3; n_workers++) {
+        struct comm *comm = NULL;
+        T_OK(comm_create(&comm, false));
+        T_OK(comm_place(comm, 2, (int[]){0, 0}));
+        T_OK(comm_set_workers(comm, n_workers, (int[]){0, n_workers - 1}));
+        T_EQ(run_two(comm, fail_once, take_one), WSC_IO);
+        T_OK(run_two(comm, send_one, take_one));
+        T_EQ(run_two(comm, send_one, fail_once), WSC_IO);
+        T_OK(run_two(comm, send_one, take_one));
+        comm_destroy(&comm);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
+}
+
+/* Stacks of @p bytes for threads that do not say how large theirs is; the size before. */
+static size_t set_thread_stacks(size_t bytes)
+{
+    pthread_attr_t attr;
+    size_t before = 0;
+    CU_ASSERT(!pthread_getattr_default_np(&attr));
+    CU_ASSERT(!pthread_attr_getstacksize(&attr, &before));
+    CU_ASSERT(!pthread_attr_setstacksize(&attr, bytes));
+    CU_ASSERT(!pthread_setattr_default_np(&attr));
+    (void)pthread_attr_destroy(&attr);
+    return before;
+}
+
+/* No address space has room for such a stack: pthread_create() returns EAGAIN. */
+TEST(comm, a_worker_without_a_thread_ends_the_run)
+{
+    const size_t huge = (size_t)1 << 50;
+    struct comm *comm = NULL;
+    T_OK(comm_create(&comm, false));
+    T_OK(comm_place(comm, 2, (int[]){0, 0}));
+    T_OK(comm_set_workers(comm, 2, (int[]){0, 1}));
+    const size_t before = set_thread_stacks(huge);
+    T_EQ(run_two(comm, send_one, take_one), WSC_NOMEM);
+    (void)set_thread_stacks(before);
+    T_STR(wsc_err_message(), "a worker: no thread: Resource temporarily unavailable");
+    T_OK(run_two(comm, send_one, take_one));
+    comm_destroy(&comm);
     T_EQ(wsc_mem_in_use(WSC_MEM_COMM), 0);
 }
 

@@ -375,3 +375,43 @@ TEST(plan, whole_plans_stand_where_they_stood)
         model_destroy(&r.model);
     }
 }
+
+/* The stages of a model of pairs: the reference model's, which has no adapters, then the policy's.
+ * Of each the start and what takes longer, the cycles or the streams; the reference model's stages
+ * compute what the policy's do forward, and keep nothing. */
+static double by_stages(const struct rig *r, const struct cycles_plan *p, bool training, int64_t n)
+{
+    const struct model *m = r->model;
+    double sum = 0;
+    for (int stage = 0; stage < m->n_stages; stage++) {
+        const bool policy = stage >= m->first_policy;
+        const int like = policy ? stage : stage + m->first_policy;
+        const double bytes = (double)m->stage[like].n_elems * (double)num_format_bytes(m->format);
+        for (int backward = 0; backward <= (training && policy); backward++) {
+            const struct cycles_breakdown c =
+                cycles_stage_breakdown(&r->hw, m, p, like, backward, n, NULL);
+            const double io = backward ? fmax(bytes, 4 * (double)m->stage[like].n_elems) : bytes;
+            sum += 1e-12 * (double)r->cluster.wafer.clock_hz *
+                       (double)cycles_latency_ps(&r->cluster, m, stage, backward) +
+                   fmax(cycles_total(&c), hw_io_cycles(&r->hw, io));
+        }
+    }
+    return sum;
+}
+
+TEST(plan, a_reference_model_adds_its_forward_stages)
+{
+    struct rig r;
+    struct zoo_params p = model_case_params((struct model_case){256, 3, 4, 1024, 128});
+    p.model.dpo.on = true;
+    r.cluster = model_case_cs2();
+    r.hw = (struct hw){.cluster = &r.cluster};
+    T_OK(model_create(&r.model, &p, HW_STREAM_BLOCK));
+    CU_ASSERT_FATAL(r.model->n_reference > 0 && 2 * r.model->first_policy == r.model->n_stages);
+    const struct cycles_plan made = plan(&r, 4, 4);
+    T_EQ(made.spill_bytes_per_sequence, 0);
+    for (int training = 0; training < 2; training++)
+        T_NEAR(cycles_plan_micro_batch(&r.hw, r.model, &made, training, 4, NULL),
+               by_stages(&r, &made, training, 4), 1e-9);
+    model_destroy(&r.model);
+}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/cycles/cycles_fitted.h"
 #include "../../../src/cycles/cycles_product.h"
 #include "../../../src/cycles/cycles_sparse.h"
 #include "../../../src/cycles/cycles_vector.h"
@@ -242,4 +243,34 @@ TEST(cycles_sparse, density_one_is_dense_in_all_shipped_models)
         zoo_params_fini(&p);
         wsc_free(bytes);
     }
+}
+
+/* ---- gradients of the non-zeros alone -------------------------------------------------------- */
+
+/* With all places, of 64 results and 12 features of a column: the sums of a result, one for each
+ * feature, or the values that pass; then the way.  A program of the mesh also looks each place up,
+ * sets sums to 0, and takes every value twice. */
+TEST(cycles_sparse, a_sampled_gradient_of_all_places_by_its_terms)
+{
+    enum { HELD = 12, SENT = 64 };
+    struct rig r;
+    struct cycles_layout l;
+    rig_open(&r, case_2p7b, HW_STREAM_BLOCK);
+    cycles_layout_init(&l, &r.hw, r.model, 1, 1);
+    for (int on_mesh = 0; on_mesh < 2; on_mesh++) {
+        l.on_mesh = on_mesh;
+        const struct cycles_side sent = {.k = 1, .n = SENT};
+        const double values = cycles_lane_words(&l) / l.add;
+        const double dot = 2 * l.loop + cycles_mul(&l, l.t) + cycles_sum(&l, l.t);
+        const double once =
+            on_mesh ? l.t / l.fast / 2 + l.setup_copy + HELD / l.add : cycles_copy(&l, l.t);
+        const double one = dot + values + (on_mesh ? cycles_fit.place_tasks : 0);
+        const double pass = on_mesh ? 2 * l.t : fmax(l.t, HELD * cycles_lane_words(&l));
+        T_NEAR(cycles_sampled_gradient(&l, HELD, &sent, 1),
+               SENT * fmax(HELD * one + once, pass) + l.cols * l.hop + 2 * l.ramp +
+                   (on_mesh ? pass : 0),
+               1e-12);
+        CU_ASSERT(HELD * one + once > pass);
+    }
+    model_destroy(&r.model);
 }

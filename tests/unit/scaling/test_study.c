@@ -232,40 +232,111 @@ static const struct scaling_constant *constant_of(const struct scaling_sensitivi
 /* Of constants in the order of their effect; at the second count. */
 static void check_band(const struct scaling_sensitivity *s)
 {
-    double below = 0, before = INFINITY;
+    double below = 0, above = 0, before = INFINITY;
     for (int i = 0; i < s->n; i++) {
         const double low = s->constant[i].at_low[1], high = s->constant[i].at_high[1];
-        const double least = fmin(low, high), effect = fmax(fabs(low - 1), fabs(high - 1));
-        below += least < 1 ? (1 - least) * (1 - least) : 0;
+        const double effect = fmax(fabs(low - 1), fabs(high - 1));
+        below += pow(fmax(1 - fmin(low, high), 0), 2);
+        above += pow(fmax(fmax(low, high) - 1, 0), 2);
         CU_ASSERT(effect <= before);
         before = effect;
     }
+    CU_ASSERT(below > 0 && above > 0);
     T_NEAR(s->below[1], fmax(0, 1 - sqrt(below)), 1e-12);
+    T_NEAR(s->above[1], 1 + sqrt(above), 1e-12);
+}
+
+/* Tokens per second of the second count on @p cluster. */
+static double speed_of(const struct scaling_sweep *sweep, const struct hw_machine *cluster)
+{
+    struct scaling_sweep s = *sweep;
+    struct scaling_row *row;
+    s.cluster = cluster;
+    T_OK(scaling_run(&s, &row));
+    const double speed = row[1].tokens_per_s;
+    wsc_free(row);
+    return speed;
 }
 
 /* Each ratio is a run with that constant alone changed; the band is the root of the sum of squares;
- * constants that are certain are not in it. */
+ * constants that are certain are not in it.  All but `jitter` itself are compared without it, the
+ * curve has it. */
 TEST(scaling_study, sensitivity_moves_one_constant_at_a_time)
 {
     struct scaling_sensitivity s;
-    struct scaling_row *base, *moved;
-    const struct scaling_sweep sweep = set_up(NULL);
+    struct hw_machine machine, still, moved, shaking;
+    struct scaling_sweep sweep = set_up(NULL);
+    T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
+    sweep.cluster = &machine;
     T_OK(scaling_sensitivity(&sweep, 0, &s));
     T_EQ(s.n_counts, 2);
     CU_ASSERT_PTR_NULL(constant_of(&s, "wafer.pe_cols"));
     const struct scaling_constant *c = constant_of(&s, "swarmx.link_latency");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(c);
-    if (!c) return;
+    const struct scaling_constant *jitter = constant_of(&s, "jitter");
+    CU_ASSERT_FATAL(c && jitter);
+    if (!c || !jitter) return;
+    still = moved = shaking = machine;
+    still.jitter = moved.jitter = 0;
     T_STR(c->high, "10 us");
-    T_OK(scaling_run(&sweep, &base));
-    config.cluster.swarmx.link_latency_ps = 10000000;
-    T_OK(scaling_run(&sweep, &moved));
-    T_NEAR(c->at_high[1], moved[1].tokens_per_s / base[1].tokens_per_s, 1e-12);
-    T_NEAR(s.tokens_per_s[1], base[1].tokens_per_s, 1e-12);
+    moved.swarmx.link_latency_ps = 10000000;
+    T_STR(jitter->high, "0.024");
+    shaking.jitter = 0.024;
+    const double speed = speed_of(&sweep, &machine), still_speed = speed_of(&sweep, &still);
+    CU_ASSERT(speed < still_speed);
+    T_NEAR(c->at_high[1], speed_of(&sweep, &moved) / still_speed, 1e-12);
+    T_NEAR(jitter->at_high[1], speed_of(&sweep, &shaking) / speed, 1e-12);
+    T_NEAR(s.tokens_per_s[1], speed, 1e-12);
     check_band(&s);
-    wsc_free(base);
-    wsc_free(moved);
     scaling_sensitivity_free(&s);
+    hw_machine_fini(&machine);
+    tear_down();
+}
+
+static struct hw_source *source_of(struct hw_machine *machine, const char *key)
+{
+    for (int i = 0; i < machine->n_sources; i++)
+        if (!strcmp(machine->source[i].key, key)) return &machine->source[i];
+    return NULL;
+}
+
+/* How far the end of a constant's range is below the curve at the second count. */
+static double fall(const struct scaling_sensitivity *s, const char *key, bool at_high)
+{
+    const struct scaling_constant *c = constant_of(s, key);
+    return c ? 1 - (at_high ? c->at_high[1] : c->at_low[1]) : NAN;
+}
+
+/* Two latencies whose errors have one sign, and a clock, whose low end is the slow one: the
+ * variance of a sum of errors a, b is a a + b b + 2 r a b, where b is negative for the clock. */
+TEST(scaling_study, correlated_errors_change_the_band)
+{
+    struct scaling_sensitivity apart, together;
+    struct hw_machine machine;
+    struct scaling_sweep sweep = set_up(NULL);
+    T_OK(hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0));
+    sweep.cluster = &machine;
+    struct hw_source *source = source_of(&machine, "control.latency");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(source);
+    if (!source) return;
+    T_OK(scaling_sensitivity(&sweep, 0, &apart));
+    source->correlation[0] = (struct hw_correlation){"control.per_system", 0.5};
+    source->correlation[1] = (struct hw_correlation){"wafer.clock", 0.75};
+    source->n_correlations = 2;
+    T_OK(scaling_sensitivity(&sweep, 0, &together));
+    source->n_correlations = 0;
+    const double a = fall(&apart, "control.latency", true);
+    const double b = fall(&apart, "control.per_system", true);
+    const double c = fall(&apart, "wafer.clock", false);
+    CU_ASSERT(a > 0.1 && b > 0.1 && c > 0.001);
+    T_NEAR(pow(1 - together.below[1], 2) - pow(1 - apart.below[1], 2),
+           2 * 0.5 * a * b - 2 * 0.75 * a * c, 1e-12);
+    T_NEAR(pow(together.above[1] - 1, 2) - pow(apart.above[1] - 1, 2),
+           2 * 0.5 * fall(&apart, "control.latency", false) *
+               fall(&apart, "control.per_system", false),
+           1e-12);
+    scaling_sensitivity_free(&apart);
+    scaling_sensitivity_free(&together);
+    hw_machine_fini(&machine);
     tear_down();
 }
 
@@ -406,6 +477,32 @@ TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
     small_config_fini(&config);
 }
 
+/* Rates follow from the time of the step and its useful FLOPs: power and peak are those of the
+ * first step. */
+static void check_rates(const struct scaling_row *row, const struct scaling_row *first)
+{
+    const double longer = (double)row->step_time_ps / (double)first->step_time_ps;
+    const double useful = row->useful_flop_per_token / first->useful_flop_per_token;
+    T_NEAR(row->tokens_per_s, row->samples_per_s * SMALL_T, 1e-9);
+    T_NEAR(row->joules_per_token / first->joules_per_token, longer, 1e-9);
+    T_NEAR(row->mfu / first->mfu, useful / longer, 1e-9);
+}
+
+/* FLOPs and bytes are linear in the density, so the mean of a linear schedule is what its mean
+ * sparsity takes: row 1, between rows 0 and 2 with 0.2 and 0.9.  The eighths of 700 steps have
+ * their middles at 43, 131, .. 656; two steps later the masks are those of steps 40, 130, 220, 300,
+ * 390, 480, 570 and 650, whose mean is 347.5.  New masks take up to 2 % of the time. */
+static void check_mean(const struct scaling_row *row)
+{
+    const double part = 0.001 * 347.5 / (0.9 - 0.2);
+    const double flop = row[0].useful_flop_per_token +
+                        part * (row[2].useful_flop_per_token - row[0].useful_flop_per_token);
+    const double ps =
+        (double)row[0].step_time_ps + part * (double)(row[2].step_time_ps - row[0].step_time_ps);
+    T_NEAR(row[1].useful_flop_per_token / flop, 1, 1e-3);
+    CU_ASSERT((double)row[1].step_time_ps > ps && (double)row[1].step_time_ps < 1.02 * ps);
+}
+
 /* Steps of a schedule: between those of its densest and its sparsest weights; updates by gradients
  * take longer than static masks. */
 TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
@@ -422,14 +519,35 @@ TEST(scaling_sparsity, a_training_takes_the_mean_of_its_schedule)
     for (int i = 0; i < 4; i++) {
         const struct scaling_sweep sweep = set_up(sets[i]);
         T_OK(scaling_point(&model, &config.cluster, 1, 6, &row[i]));
-        const int64_t first_ps = row[i].step_time_ps;
+        const struct scaling_row first = row[i];
         T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &row[i]));
-        CU_ASSERT((row[i].step_time_ps == first_ps) == (i == 0 || i == 2));
+        CU_ASSERT((row[i].step_time_ps == first.step_time_ps) == (i == 0 || i == 2));
         T_NEAR(row[i].samples_per_s * (double)row[i].step_time_ps * 1e-12, 6, 1e-6);
+        check_rates(&row[i], &first);
         small_config_fini(&config);
     }
     CU_ASSERT(row[1].step_time_ps < row[0].step_time_ps);
     CU_ASSERT(row[1].step_time_ps > row[2].step_time_ps);
     CU_ASSERT(row[3].step_time_ps > row[2].step_time_ps);
     CU_ASSERT(row[1].useful_flop_per_token < row[0].useful_flop_per_token);
+    check_mean(row);
+}
+
+/* Every fifth step ends with new masks, by dense gradients: the mean step is a fifth of what a run
+ * takes from one of these steps to the next. */
+TEST(scaling_sparsity, updates_by_gradients_take_what_a_run_takes)
+{
+    enum { STEPS = 15, FREQ = 5 };
+    const struct scaling_sweep sweep = set_up((const char *const[]){
+        "sparsity={algorithm: rigl, sparsity: 0.9, drop_fraction: 0.3, update: {freq: 5}}",
+        "cluster.jitter=0", "cluster.memoryx.link_rate=1 MB/s", NULL});
+    struct scaling_row row;
+    struct small_result r;
+    T_OK(scaling_point(&model, sweep.cluster, 1, 6, &row));
+    T_OK(scaling_over_schedule(&model, sweep.cluster, 700, &row));
+    T_OK(small_run_alone(&config, STEPS, NULL, &r));
+    const double run_ps =
+        (double)(r.batch[STEPS - 1].end.ps - r.batch[STEPS - 1 - FREQ].end.ps) / FREQ;
+    T_NEAR((double)row.step_time_ps / run_ps, 1, 1e-9);
+    small_config_fini(&config);
 }

@@ -33,6 +33,12 @@ static double jumps(const double *x, double t)
     return x[0] * t + (x[0] > 0.3 ? 0.01 : 0);
 }
 
+/** Of either sign. */
+static double square(const double *x, double t)
+{
+    return x[0] * x[0] * t;
+}
+
 static enum wsc_err residuals(void *ctx, const double *x, double *residual)
 {
     const struct curve *c = ctx;
@@ -153,6 +159,21 @@ TEST(fit, bounds_hold_and_jumps_do_not_confuse)
     p = problem(&c, 1);
     T_OK(validation_least_squares(&p, &r));
     T_NEAR(r.x[0], 0.5, 2e-3);
+}
+
+/* Of two solutions that of the start's side; a start beyond a bound is the bound. */
+TEST(fit, the_search_begins_at_the_start)
+{
+    static const double x[] = {1}, starts[] = {0.75, -0.75, 20, -20};
+    struct curve c;
+    struct validation_solution r;
+    make(&c, square, x);
+    for (int i = 0; i < 4; i++) {
+        struct validation_problem p = problem(&c, 1);
+        p.start[0] = starts[i];
+        T_OK(validation_least_squares(&p, &r));
+        T_NEAR(r.x[0], i % 2 ? -1 : 1, 2e-3);
+    }
 }
 
 static enum wsc_err not_finite(void *ctx, const double *x, double *residual)

@@ -32,7 +32,7 @@ TEST(reference, rows_are_read_as_written)
         "a,time,h,157,211043181,gpt,2,256,128,2048,cs2,x=1;y=2,calibration,10 %,why,"
         "\"one, two\",src,,st,fa,,\n\n"
         "b,speedup,1,15.3,,gpt,16,1472,auto,2048,cs3,,validation,14.5..15.8,why,,src,,st,fa,,\n"
-        "c,other,apples,3,,,,,,,cs2,,context,,why not,,src,,st,fa,,\n",
+        "c,other,apples,3,,,,1000000000,,,cs2,,context,,why not,,src,,st,fa,,\n",
         &r, &n);
     T_EQ(n, 3);
     T_STR(r[0].id, "a");
@@ -51,7 +51,9 @@ TEST(reference, rows_are_read_as_written)
     T_NEAR(r[1].high, 15.8, 0);
     T_EQ(r[2].kind, VALIDATION_KIND_CONTEXT);
     T_EQ(r[2].num_csx, 0);
+    T_EQ(r[2].global_batch, 1000000000);
     wsc_free(r);
+    T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }
 
 TEST(reference, columns_come_in_any_order)
@@ -155,6 +157,8 @@ TEST(reference, errors_name_file_line_column_and_field)
         {"a,rate,samples/s,1,,g,0,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:23: num_csx: expected a whole number above 0, got \"0\""},
         {"a,rate,samples/s,1,,g,1,1.5,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:25: global_batch: expected a whole number"},
+        {"a,rate,samples/s,1,,g,1,1000000001,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:25: global_batch: expected a whole number"},
         {"a,rate,samples/s,1,,g,1,1,some,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:27: micro_batch"},
