@@ -4,7 +4,20 @@
 #include "../../support/small_run.h"
 #include "../../support/test.h"
 
+#include <stdio.h>
+#include <sys/stat.h>
+
 enum { STEPS = 2 };
+
+/* A folder of this suite's own samples. */
+static const char *carried_dir(void)
+{
+    static char dir[160];
+    if (dir[0]) return dir;
+    (void)snprintf(dir, sizeof dir, "%s/carried", test_tmpdir());
+    CU_ASSERT_FATAL(mkdir(dir, 0700) == 0);
+    return dir;
+}
 
 /* What part @p m of @p n_shards of all stages has, in bytes of the host; all of them with one. */
 static void bytes_of(const struct model *model, int m, int n_shards, int64_t *weights,
@@ -46,7 +59,7 @@ static void check_run(int num_csx, int n_shards, int n_nodes, int vectors, const
     struct small_result r;
     struct model *model;
     T_OK(small_config_init(&c, num_csx, sets));
-    T_OK(small_run_alone(&c, STEPS, test_tmpdir(), &r));
+    T_OK(small_run_alone(&c, STEPS, carried_dir(), &r));
     T_OK(model_create(&model, &c.params, HW_STREAM_BLOCK));
     T_EQ(r.n_micro, 1);
     T_EQ(r.n_carried, n_shards + n_nodes - 1 + num_csx);
@@ -59,7 +72,7 @@ static void check_run(int num_csx, int n_shards, int n_nodes, int vectors, const
  * and 2, or 3 and 4, 5, so that each sends two vectors. */
 TEST(run_carried, links_carry_the_payloads_of_the_stages)
 {
-    T_OK(small_data_write(test_tmpdir(), 20));
+    T_OK(small_data_write(carried_dir(), 20));
     check_run(4, 3, 3, 1,
               (const char *const[]){"cluster.memoryx.shards=3", "cluster.swarmx.fanout=2",
                                     "reduction_leaf=1", "train_input.batch_size=8", NULL});

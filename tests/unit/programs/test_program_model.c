@@ -146,20 +146,42 @@ static void unscale(const struct fixture *f, struct fixture_result *r, double sc
         num_scale(r->grads[s], (float)(1 / scale), r->nodes.n * f->stage[s].n_elems);
 }
 
-/* Largest difference relative to the largest element of the tensor's gradient, or to @p least where
- * that is larger: a gradient may be 0, as that of the keys' biases is. */
+static double largest(const float *x, int64_t n)
+{
+    double most = 0;
+    for (int64_t j = 0; j < n; j++)
+        most = fmax(most, fabs((double)x[j]));
+    return most;
+}
+
+/* What an error of the gradient of tensor @p i is measured by: its largest element, or @p least
+ * where that is larger, since a gradient may be 0.  That of the keys' biases is 0, as they move all
+ * scores of a query alike; it is what rounding leaves of terms that are as large as those of the
+ * keys' matrix, which stands before it. */
+static double scale_of(const struct fixture *f, const struct fixture_result *of, int i,
+                       double least)
+{
+    const bool key_bias = f->tensor[i].kind == MODEL_K_B && f->tensor[i - 1].kind == MODEL_K_W;
+    double scale = least;
+    for (int t = key_bias ? i - 1 : i; t <= i; t++) {
+        float *grad = fixture_tensor_grad(f, of, t);
+        scale = fmax(scale, largest(grad, f->tensor[t].n_elems));
+        wsc_free(grad);
+    }
+    return scale;
+}
+
+/* Largest difference relative to the scale of the tensor's gradient. */
 static double difference(const struct fixture *f, const struct fixture_result *a,
                          const struct fixture_result *b, double least)
 {
     double worst = 0;
     for (int i = 0; i < f->model.n_tensors; i++) {
         float *x = fixture_tensor_grad(f, a, i), *y = fixture_tensor_grad(f, b, i);
-        double scale = least, off = 0;
-        for (int64_t j = 0; j < f->tensor[i].n_elems; j++) {
-            scale = fmax(scale, fabs((double)y[j]));
+        double off = 0;
+        for (int64_t j = 0; j < f->tensor[i].n_elems; j++)
             off = num_max_error(off, fabs((double)x[j] - (double)y[j]));
-        }
-        worst = num_max_error(worst, off / scale);
+        worst = num_max_error(worst, off / scale_of(f, b, i, least));
         wsc_free(x);
         wsc_free(y);
     }
