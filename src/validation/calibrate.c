@@ -123,8 +123,9 @@ static enum wsc_err add_constant(struct validation_job *job, const char *path)
         job->fittable[job->n] = &f[i];
         return hw_constant_find(path, &job->constant[job->n++]);
     }
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%.60s: not a constant that may be fitted", path),
-                        "one of %s", list);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "--fit: \"%.60s\": not a constant that may be fitted", path),
+        "one of %s", list);
 }
 
 /* True when a machine of @p cases has the constant @p path with kind calibrated. */

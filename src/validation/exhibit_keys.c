@@ -204,7 +204,7 @@ static WSC_CHECKED enum wsc_err check_listed(const struct validation_exhibits *e
         for (int i = 0; i < e->n; i++)
             found += !strcmp(e->item[i].id, id);
         if (!found)
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "\"%s\": no exhibit of that name", id),
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--only: \"%s\": no exhibit of that name", id),
                                 "one of %s", known);
     }
     return WSC_OK;
