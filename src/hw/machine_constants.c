@@ -32,6 +32,7 @@ enum wsc_err hw_constant_find(const char *path, struct hw_constant *out)
     const struct conf_table *table = hw_machine_table();
     const char *inside = conf_set_cluster_path(path);
     int row = conf_keys_find(table, inside ? inside : path);
+    char shown[CONF_QUOTE_BYTES];
     if (row < 0) {
         struct conf_diag d = {.file = "cluster"};
         conf_keys_unknown(table, &d, (struct conf_pos){0}, inside ? inside : path);
@@ -39,7 +40,7 @@ enum wsc_err hw_constant_find(const char *path, struct hw_constant *out)
     }
     if (!is_number(&table->key[row]))
         return WSC_RAISE(WSC_CONFIG, "cluster.%s: is no number; only numbers can be varied",
-                         table->key[row].path);
+                         conf_quote(inside ? inside : path, shown));
     *out = (struct hw_constant){
         .path = table->key[row].path, .row = row, .whole = table->key[row].type != CONF_T_DOUBLE};
     return WSC_OK;
