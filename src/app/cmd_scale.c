@@ -371,6 +371,8 @@ static enum wsc_err prepare(const struct scale *c, struct study *s)
     s->report.point = s->point;
     TRY(app_make_folder(c->o->out)); /* a trace may go there */
     warn_of_earlier_files(c);
+    if (c->o->trace) TRY(out_can_write(c->o->trace));
+    if (c->o->goal) TRY(out_can_write(c->o->goal));
     out_progress_start("sweep", s->report.n_rows);
     return WSC_OK;
 }

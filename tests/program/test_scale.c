@@ -230,7 +230,22 @@ TEST(scale, files_of_an_earlier_sweep_are_named)
               dir);
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(
-        strstr(r.err, "earlier: training.csv: of an earlier sweep, not of this one; hint: "));
+        strstr(r.err, ": training.csv: of an earlier sweep, not of this one; hint: "));
+    spawn_free(&r);
+}
+
+/* The schedule of one step is written last: a name that cannot be written is an error first. */
+TEST(scale, a_schedule_that_cannot_be_written_is_refused_first)
+{
+    struct spawn_result r;
+    const char *dir = job_path("goal");
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 --out %s --trace "
+              "%s/t.json --goal %s/none/step.goal; s=$?; test ! -e %s/t.json && exit $s",
+              dir, dir, dir, dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "none/step.goal: cannot be written: No such file"));
+    T_STR(r.out, "");
     spawn_free(&r);
 }
 
