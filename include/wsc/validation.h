@@ -110,6 +110,10 @@ struct validation_figure {
     char date[16];      /**< of the run or the publication: 2024, 2024-03, 2024-03-14 */
     double low, high;   /**< what a prediction must lie in, in unit */
     char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
+    char file[256];     /**< that the row stands in, for messages */
+    int line;           /**< of the row in its file, from 1; 0: of no file */
+    /** Columns of `model`, `cluster` and `set` in that line, from 1, for messages. */
+    int model_column, cluster_column, set_column;
     /** Why a row is not compared; the conditions of the measurement in words; the publication. */
     char reason[192], conditions[256], source[160];
 };
