@@ -241,7 +241,7 @@ struct validation_freedom {
     int n_free;                                /**< the first ones of the table of constants */
     char value[VALIDATION_MAX_CALIBRATED][48]; /**< of each, with unit */
     double fitted, never_fitted;               /**< mean absolute speed error of measured rows */
-    double worst_never_fitted;                 /**< and the largest */
+    double worst_never_fitted;                 /**< and the largest; NaN of no such row */
 };
 /** How far a fit may be trusted: the rows of kind calibration left out one by one and by family,
  * and the same rows fitted with 0, 1, 2, ... free constants, those that are not free at their

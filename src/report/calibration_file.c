@@ -81,6 +81,15 @@ static void add_error(struct out_table *table, const struct validation_figure *r
         out_table_cell(table, "-");
 }
 
+/* A mean or largest error; there is none where no row is compared. */
+static void add_percent(struct out_table *table, double error)
+{
+    if (isfinite(error))
+        out_table_cell(table, "%.1f %%", 100 * error);
+    else
+        out_table_cell(table, "-");
+}
+
 /* Times as large as the fitted error, in the logarithm. */
 static void add_ratio(struct out_table *table, double residual, double fitted)
 {
@@ -125,9 +134,9 @@ static WSC_CHECKED enum wsc_err print_freedom(const struct validation_protocol *
         for (int k = 0; k < f->n_free; k++)
             wsc_text_add(&list, "%s%s = %s", k ? ", " : "", name[k], f->value[k]);
         out_table_cell(table, "%d", f->n_free);
-        out_table_cell(table, "%.1f %%", 100 * f->fitted);
-        out_table_cell(table, "%.1f %%", 100 * f->never_fitted);
-        out_table_cell(table, "%.1f %%", 100 * f->worst_never_fitted);
+        add_percent(table, f->fitted);
+        add_percent(table, f->never_fitted);
+        add_percent(table, f->worst_never_fitted);
         out_table_cell(table, "%s", list.bytes ? list.bytes : "all neutral");
         wsc_text_free(&list);
     }
