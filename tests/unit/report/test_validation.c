@@ -210,6 +210,24 @@ static void print_protocol(void)
     T_OK(report_protocol_print(&p));
 }
 
+static void print_protocol_of_one_row(void)
+{
+    struct validation_left_out row[] = {{&ref[0], 0.05, NAN, NAN}};
+    const struct validation_protocol p = {.left_out = row,
+                                          .n_left_out = 1,
+                                          .rms_fitted = 0.05,
+                                          .rms_without_row = NAN,
+                                          .rms_without_family = NAN};
+    T_OK(report_protocol_print(&p));
+}
+
+TEST(validation, a_protocol_of_one_row_has_no_error_without_it)
+{
+    const char *text = case_capture(1, print_protocol_of_one_row);
+    check_says(text, "root mean square 5.0 % fitted\n");
+    CU_ASSERT_PTR_NULL(strstr(text, "nan"));
+}
+
 TEST(validation, a_protocol_says_what_rows_are_worth_that_were_left_out)
 {
     const char *text = case_capture(1, print_protocol);
