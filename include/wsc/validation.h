@@ -111,6 +111,10 @@ struct validation_figure {
     char date[16];      /**< of the run or the publication: 2024, 2024-03, 2024-03-14 */
     double low, high;   /**< what a prediction must lie in, in unit */
     char tolerance[32]; /**< as written: `10 %` or LOW..HIGH */
+    char file[256];     /**< that the row stands in, for messages */
+    int line;           /**< of the row in its file, from 1; 0: of no file */
+    /** Columns of `model`, `cluster` and `set` in that line, from 1, for messages. */
+    int model_column, cluster_column, set_column;
     /** Why a row is not compared; the conditions of the measurement in words; the publication. */
     char reason[192], conditions[256], source[160];
 };
@@ -238,7 +242,7 @@ struct validation_freedom {
     int n_free;                                /**< the first ones of the table of constants */
     char value[VALIDATION_MAX_CALIBRATED][48]; /**< of each, with unit */
     double fitted, never_fitted;               /**< mean absolute speed error of measured rows */
-    double worst_never_fitted;                 /**< and the largest */
+    double worst_never_fitted;                 /**< and the largest; NaN of no such row */
 };
 /** How far a fit may be trusted: the rows of kind calibration left out one by one and by family,
  * and the same rows fitted with 0, 1, 2, ... free constants, those that are not free at their

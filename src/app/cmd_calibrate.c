@@ -6,6 +6,7 @@
 #include "comparison.h"
 #include "process.h"
 #include "requests.h"
+#include "user_files.h"
 
 #include <wsc/file.h>
 #include <wsc/log.h>
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 /* The folder of @p path, made when missing, by its full name. */
 static enum wsc_err real_folder(const char *path, char out[PATH_MAX])
@@ -57,26 +58,52 @@ static enum wsc_err name_base(const struct app_calibrate *o, const struct app_co
     return WSC_OK;
 }
 
-/* The file of machine number @p m: --out of the first one, beside it those of the others. */
-static void name_file(const struct app_calibrate *o, const struct validation_fit *fit, int m,
-                      char *path, size_t size)
+/* The file of a machine: --out of the first one (NULL), beside it that of @p machine. */
+static void name_file(const struct app_calibrate *o, const char *machine, char *path, size_t size)
 {
     const char *suffix = ".yaml";
     const size_t n = strlen(o->out), k = strlen(suffix);
     const bool cut = n > k && !strcmp(o->out + n - k, suffix);
-    if (m == 0)
+    if (!machine)
         (void)snprintf(path, size, "%s", o->out);
     else
-        (void)snprintf(path, size, "%.*s_%s%s", (int)(cut ? n - k : n), o->out,
-                       fit->machine[m].name, suffix);
+        (void)snprintf(path, size, "%.*s_%s%s", (int)(cut ? n - k : n), o->out, machine, suffix);
 }
 
-/* What each rank does before the fit. */
+/* Refuses a file that exists, unless it may be replaced. */
+static enum wsc_err check_new(const struct app_calibrate *o, const char *path)
+{
+    struct stat info;
+    if (stat(path, &info)) return WSC_OK;
+    if (S_ISDIR(info.st_mode)) return WSC_RAISE(WSC_IO, "%s: is a folder", path);
+    if (o->overwrite) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: exists already", path), "--overwrite");
+}
+
+/* Checks the names of the files of all machines that rows are fitted on. */
+static enum wsc_err check_all_new(const struct app_calibrate *o, const struct app_comparison *c)
+{
+    const char *first = NULL;
+    for (int i = 0; i < c->comparison.n_refs; i++) {
+        const struct validation_figure *ref = &c->comparison.ref[i];
+        char path[PATH_MAX + 64];
+        if (ref->kind != VALIDATION_KIND_CALIBRATION) continue;
+        if (!first) first = ref->cluster;
+        name_file(o, strcmp(ref->cluster, first) != 0 ? ref->cluster : NULL, path, sizeof path);
+        TRY(check_new(o, path));
+    }
+    return WSC_OK;
+}
+
+/* What each rank does before the fit: files that cannot be written are reported before it. */
 static enum wsc_err prepare(const struct app_calibrate *o, struct app_comparison *c)
 {
-    if (!o->overwrite && !access(o->out, F_OK))
-        return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: exists already", o->out), "--overwrite");
-    return app_comparison_open(c, &o->config, &o->figures);
+    char folder[PATH_MAX] = "";
+    TRY(check_new(o, o->out));
+    TRY(app_comparison_open(c, &o->config, &o->figures));
+    TRY(check_all_new(o, c));
+    TRY(real_folder(o->out, folder));
+    return app_make_folder(folder);
 }
 
 /* What rank 0 does after it. */
@@ -88,7 +115,7 @@ static enum wsc_err finish(const struct app_calibrate *o, const struct app_compa
     if (o->leave_one_out) TRY(report_protocol_print(protocol));
     for (int m = 0; m < fit->report.n_machines; m++) {
         char base[2 * PATH_MAX], path[PATH_MAX + 64];
-        name_file(o, &fit->report, m, path, sizeof path);
+        name_file(o, m ? fit->report.machine[m].name : NULL, path, sizeof path);
         TRY(name_base(o, c, &fit->report.machine[m], base, sizeof base));
         TRY(report_calibration_write(path, base, &fit->report, m));
         (void)printf("%sWrote %s, based on %s\n", m ? "" : "\n", path, base);

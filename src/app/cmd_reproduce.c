@@ -6,6 +6,7 @@
 #include "comparison.h"
 #include "process.h"
 #include "requests.h"
+#include "user_files.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -31,7 +32,8 @@ static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comp
     TRY(app_comparison_open(c, &o->config, &o->figures));
     (void)snprintf(path, sizeof path, "%s/exhibits.yaml", c->reference_dir);
     TRY(validation_exhibits_read(path, e));
-    return o->only ? validation_exhibits_keep(e, o->only) : WSC_OK;
+    if (o->only) TRY(validation_exhibits_keep(e, o->only));
+    return app_make_folder(o->out); /* an error before the predictions, not after */
 }
 
 static enum wsc_err write(const struct app_reproduce *o, const struct validation_reproduction *r)
@@ -45,7 +47,7 @@ static enum wsc_err write(const struct app_reproduce *o, const struct validation
         compared += !context;
         outside += !context && !validation_prediction_holds(&v->row[i]);
     }
-    (void)printf("\n%d of %d predictions lie outside what their row accepts\nWrote "
+    (void)printf("\n%d of %d predictions lie outside the tolerance of their row\nWrote "
                  "%s/reproduction.html, reproduction.pdf, and of each exhibit CSV, SVG and PNG\n",
                  outside, compared, o->out);
     return WSC_OK;

@@ -10,7 +10,6 @@
 #include "step_report.h"
 #include "user_files.h"
 
-#include <wsc/file.h>
 #include <wsc/log.h>
 
 #include <wsc/mem.h>
@@ -20,6 +19,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_MODELS = 64, NAME_BYTES = 96 };
 
@@ -61,23 +61,13 @@ static enum wsc_err load_model(struct scale *s, const char *path)
     return WSC_OK;
 }
 
-/* True when the first @p n bytes of @p item are an item of the list before it. */
-static bool stands_before(const char *list, const char *item, size_t n)
-{
-    for (const char *p = list; p < item; p += strcspn(p, ",") + 1)
-        if (strcspn(p, ",") == n && !strncmp(p, item, n)) return true;
-    return false;
-}
-
-/* Load every params file of --params, each once. */
+/* Load every params file of --params. */
 static enum wsc_err load_models(struct scale *s)
 {
     char path[PATH_MAX];
     for (const char *p = s->o->params_list; *p;) {
         const size_t n = strcspn(p, ",");
         (void)snprintf(path, sizeof path, "%.*s", (int)n, p);
-        if (stands_before(s->o->params_list, p, n))
-            return WSC_RAISE(WSC_USAGE, "--params: %s stands twice in the list", path);
         TRY(load_model(s, path));
         p += n + (p[n] == ',');
     }
@@ -294,24 +284,75 @@ static enum wsc_err run_study(struct scale *c, struct study *s)
     return c->o->sensitivity ? find_sensitivities(c, s) : WSC_OK;
 }
 
-/* Names of the files that were written. */
+/* ---- files of the folder --------------------------------------------------------------------- */
+
+/* What a sweep may look into beside its curves. */
+enum { EFFECTS, FAULTS, SPARSITY, VALUES, SENSITIVITY, TRAINING, STEP };
+
+/* The files of each under --out. */
+static const struct study_files {
+    int study;
+    const char *names;
+} study_files[] = {
+    {EFFECTS, "effects.csv"},
+    {FAULTS, "faults.csv"},
+    {SPARSITY, "sweep.csv, sparsity.csv, sparsity.svg, sparsity.png"},
+    {VALUES, "sweep.csv, sweep.svg, sweep.png"},
+    {SENSITIVITY, "sensitivity.csv, band.csv, tornado.svg, tornado.png"},
+    {TRAINING, "training.csv"},
+    {STEP, "op_profile.csv, critical_path.csv, links.csv"},
+};
+enum { N_STUDY_FILES = sizeof study_files / sizeof *study_files };
+
+/* True when the command line asks for @p study. */
+static bool is_asked(const struct scale *c, int study)
+{
+    const struct app_scale *o = c->o;
+    const bool asked[] = {
+        [EFFECTS] = o->effects,          [FAULTS] = c->sweep.cluster->faults.n > 0,
+        [SPARSITY] = o->values.sparsity, [VALUES] = o->values.n && !o->values.sparsity,
+        [SENSITIVITY] = o->sensitivity,  [TRAINING] = o->tokens > 0 || o->tokens_per_param > 0,
+        [STEP] = shows_step(o)};
+    return asked[study];
+}
+
+/* Prints the names of the files that were written. */
 static void print_files(const struct scale *c)
 {
     (void)printf("\nWrote %s/scaling.csv, scaling.svg, scaling.png, report.html\n", c->o->out);
-    if (c->o->effects) (void)printf("      %s/effects.csv\n", c->o->out);
-    if (c->sweep.cluster->faults.n) (void)printf("      %s/faults.csv\n", c->o->out);
-    if (c->o->values.sparsity)
-        (void)printf("      %s/sweep.csv, sparsity.csv, sparsity.svg, sparsity.png\n", c->o->out);
-    else if (c->o->values.n)
-        (void)printf("      %s/sweep.csv, sweep.svg, sweep.png\n", c->o->out);
-    if (c->o->sensitivity)
-        (void)printf("      %s/sensitivity.csv, band.csv, tornado.svg, tornado.png\n", c->o->out);
-    if ((c->o->tokens > 0 || c->o->tokens_per_param > 0))
-        (void)printf("      %s/training.csv\n", c->o->out);
-    if (shows_step(c->o))
-        (void)printf("      %s/op_profile.csv, critical_path.csv, links.csv\n", c->o->out);
+    for (int i = 0; i < N_STUDY_FILES; i++)
+        if (is_asked(c, study_files[i].study))
+            (void)printf("      %s/%s\n", c->o->out, study_files[i].names);
     if (c->o->trace) (void)printf("      %s\n", c->o->trace);
     if (c->o->goal) (void)printf("      %s\n", c->o->goal);
+}
+
+/* True when this sweep writes the file @p name. */
+static bool is_written(const struct scale *c, const char *name)
+{
+    for (int i = 0; i < N_STUDY_FILES; i++)
+        if (is_asked(c, study_files[i].study) && strstr(study_files[i].names, name)) return true;
+    return false;
+}
+
+/* Names the files of an earlier sweep in the folder that would lie beside those of this one. */
+static void warn_of_earlier_files(const struct scale *c)
+{
+    char list[512] = "";
+    for (int i = 0; i < N_STUDY_FILES; i++) {
+        for (const char *p = study_files[i].names; *p; p += strspn(p, ", ")) {
+            char name[64], path[PATH_MAX + sizeof name];
+            const size_t used = strlen(list);
+            (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(p, ","), p);
+            (void)snprintf(path, sizeof path, "%s/%s", c->o->out, name);
+            p += strlen(name);
+            if (access(path, F_OK) || is_written(c, name) || strstr(list, name)) continue;
+            (void)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", name);
+        }
+    }
+    if (*list)
+        WSC_WARNING("%s: %s: of an earlier sweep, not of this one; hint: another --out", c->o->out,
+                    list);
 }
 
 /* Keeps the default node counts that the installation has. */
@@ -328,7 +369,10 @@ static enum wsc_err prepare(const struct scale *c, struct study *s)
 {
     TRY(read_points(c, &s->point, &s->report.n_points));
     s->report.point = s->point;
-    TRY(wsc_file_mkdir(c->o->out)); /* a trace may go there */
+    TRY(app_make_folder(c->o->out)); /* a trace may go there */
+    warn_of_earlier_files(c);
+    if (c->o->trace) TRY(out_can_write(c->o->trace));
+    if (c->o->goal) TRY(out_can_write(c->o->goal));
     out_progress_start("sweep", s->report.n_rows);
     return WSC_OK;
 }

@@ -72,11 +72,18 @@ static enum wsc_err report(const struct app_validate *o, struct validation_resul
     return check_tolerances(&v->report, p);
 }
 
+/* What each rank does first: what cannot be read or written is reported before the predictions. */
+static enum wsc_err prepare(const struct app_validate *o, struct app_comparison *c)
+{
+    TRY(app_comparison_open(c, &o->config, &o->figures));
+    return app_make_folder(o->out);
+}
+
 static enum wsc_err compare(const struct app_call *call, struct app_comparison *c,
                             struct validation_result *v)
 {
     struct app_validate *o = call->request;
-    TRY(app_agree(call->comm, app_comparison_open(c, &o->config, &o->figures)));
+    TRY(app_agree(call->comm, prepare(o, c)));
     c->comparison.comm = call->comm;
     if (!app_leads(call->comm)) c->comparison.progress = NULL;
     if (app_leads(call->comm)) out_progress_start("predict", c->comparison.n_refs);

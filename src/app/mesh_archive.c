@@ -10,6 +10,7 @@
 #include <wsc/hash.h>
 #include <wsc/mem.h>
 #include <wsc/mesh_snapshot.h>
+#include <wsc/out.h>
 #include <wsc/stop.h>
 #include <wsc/store.h>
 
@@ -217,6 +218,8 @@ static enum wsc_err start(struct app_snapshots *s, const struct app_mesh *o, str
         s->group = (struct store_group){.max = group_max, .sum = group_sum, .ctx = comm};
         s->group.communicator = comm_subgroup(comm, true, &s->group.rank, &s->group.size);
     }
+    if (o->snapshot) /* a long run must not find that out when it is interrupted */
+        TRY(app_agree(comm, app_leads(comm) ? out_can_write(o->snapshot) : WSC_OK));
     if (o->resume) TRY(open_file(s, comm));
     return mesh_snapshots_create(&s->snapshots, &config);
 }

@@ -132,7 +132,7 @@ static enum wsc_err run(const struct app_validate *request, struct figures *f)
     TRY(out_table_new(&f->table, "lllrrrrrrl", head));
     for (int i = 0; i < f->n; i++)
         n_tiles += has_tiles(&f->row[i]);
-    out_progress_start("validate --mesh", n_tiles);
+    out_progress_start("products", n_tiles);
     enum wsc_err rc = WSC_OK;
     for (int i = 0; i < f->n && !rc; i++)
         if (has_tiles(&f->row[i])) rc = compare(f, &f->row[i], no_machine, (uint64_t)request->seed);

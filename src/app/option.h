@@ -51,6 +51,7 @@ enum app_type {
     APP_CHOICE, /**< int: position in `words` */
     APP_WORD,   /**< const char *: one of `words` */
     APP_INTS,   /**< struct app_ints: different numbers in [min, max], separated by commas */
+    APP_NAMES,  /**< const char *: different names, none empty, separated by commas */
 };
 
 /** One option of one or several commands.  Fields that do not apply are zero. */

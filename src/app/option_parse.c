@@ -216,6 +216,32 @@ static enum wsc_err take_ints(const struct app_option *o, const char *text, stru
                         name);
 }
 
+/* True when the first @p n bytes of @p item are an item of the list before it. */
+static bool stands_before(const char *list, const char *item, size_t n)
+{
+    for (const char *p = list; p < item; p += strcspn(p, ",") + 1)
+        if (strcspn(p, ",") == n && !strncmp(p, item, n)) return true;
+    return false;
+}
+
+enum wsc_err app_check_names(const struct app_option *o, const char *list)
+{
+    char name[64];
+    const char *item = list;
+    if (!*list) return WSC_RAISE(WSC_USAGE, "%s: the value is empty", label(o, name));
+    for (;;) {
+        const size_t n = strcspn(item, ",");
+        if (!n)
+            return WSC_RAISE(WSC_USAGE, "%s: an item of the list \"%s\" is empty", label(o, name),
+                             list);
+        if (stands_before(list, item, n))
+            return WSC_RAISE(WSC_USAGE, "%s: %.*s stands twice in the list", label(o, name), (int)n,
+                             item);
+        if (!item[n]) return WSC_OK;
+        item += n + 1;
+    }
+}
+
 /* One more text of an option that may be repeated. */
 static enum wsc_err take_text(const struct app_option *o, const char *text, struct app_texts *out)
 {
@@ -265,6 +291,10 @@ static enum wsc_err store(void *to, const struct app_option *o, const char *text
         return WSC_OK;
     case APP_INTS:
         return take_ints(o, text, to);
+    case APP_NAMES:
+        TRY(app_check_names(o, text));
+        *(const char **)to = text;
+        return WSC_OK;
     }
     return WSC_OK;
 }

@@ -28,6 +28,9 @@ void app_list_words(const char *words, char *text, size_t size);
 bool app_share_word(const char *a, const char *b);
 /** Add `--set text`; @p text is borrowed. */
 enum wsc_err app_add_set(struct app_config *c, const char *text) WSC_CHECKED;
+/** Check the list @p list of option @p o: names separated by commas, none empty, none twice.
+ *  WSC_USAGE. */
+enum wsc_err app_check_names(const struct app_option *o, const char *list) WSC_CHECKED;
 /** Read a whole number in [min, max], or raise an error that names @p what. */
 enum wsc_err app_parse_int(const char *what, const char *text, int64_t min, int64_t max,
                            int64_t *out) WSC_CHECKED;

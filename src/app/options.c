@@ -95,14 +95,12 @@ static enum wsc_err take_fit(void *request, const struct app_option *o, const ch
 {
     struct app_calibrate *r = request;
     char *rest = r->fit;
+    TRY(app_check_names(o, list));
     if (strlen(list) >= sizeof r->fit)
         return WSC_RAISE(WSC_USAGE, "--%s: the list is too long", o->name);
     memcpy(r->fit, list, strlen(list) + 1);
     r->n_paths = 0;
     for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ",")) {
-        for (int i = 0; i < r->n_paths; i++)
-            if (!strcmp(r->path[i], item))
-                return WSC_RAISE(WSC_USAGE, "--%s: %s stands twice in the list", o->name, item);
         if (r->n_paths == VALIDATION_MAX_CALIBRATED)
             return WSC_RAISE(WSC_USAGE, "--%s: more than %d constants", o->name,
                              VALIDATION_MAX_CALIBRATED);
@@ -147,7 +145,7 @@ const struct app_option app_options[] = {
      AT(run, device), .words = "CSX CPU", .bare = true},
     {APP_ON_RUN | APP_ON_RANKS, "params", APP_FILE, "FILE", SHARED(params_path),
      .help = "Model Zoo params, trainer or runconfig style"},
-    {APP_ON_SCALE, "params", APP_TEXT, "FILE[,FILE...]", AT(scale, params_list),
+    {APP_ON_SCALE, "params", APP_NAMES, "FILE[,FILE...]", AT(scale, params_list),
      .help = "params of one or more models", .required = ""},
     {APP_ON_SCALE, "out", APP_FOLDER, "DIR", AT(scale, out),
      .help = "folder for scaling.csv, scaling.svg, scaling.png, report.html", .required = ""},
@@ -157,7 +155,7 @@ const struct app_option app_options[] = {
     {APP_ON_REPRODUCE, "out", APP_FOLDER, "DIR", AT(reproduce, out),
      .help = "folder for reproduction.html, reproduction.pdf and the files of each exhibit",
      .required = ""},
-    {APP_ON_REPRODUCE, "only", APP_TEXT, "EXHIBIT,...", AT(reproduce, only),
+    {APP_ON_REPRODUCE, "only", APP_NAMES, "EXHIBIT,...", AT(reproduce, only),
      .help = "these exhibits alone", .preset_why = "all of exhibits.yaml"},
     {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
      .help = "the cluster file to write; it must not exist yet; other machines of the rows get one "
@@ -168,7 +166,7 @@ const struct app_option app_options[] = {
     {APP_ON_CALIBRATE, "leave_one_out", APP_FLAG, AT(calibrate, leave_one_out),
      .help = "predict each fitted row without it and without its family, and fit with 0 to 6 "
              "constants"},
-    {APP_ON_CALIBRATE, "fit", APP_TEXT, "LIST", .take = take_fit,
+    {APP_ON_CALIBRATE, "fit", APP_NAMES, "LIST", .take = take_fit,
      .preset_why = "those that the machines of the rows have with kind calibrated",
      .help = "constants to fit, of wafer.stage_latency, wafer.arrival_cycles, wafer.simd_fmachs, "
              "wafer.clock, memoryx.update_rate, wafer.kernel_factor"},

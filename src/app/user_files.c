@@ -7,10 +7,13 @@
 #include "process.h"
 
 #include <wsc/cluster.h>
+#include <wsc/file.h>
 #include <wsc/mem.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum wsc_err (*read_fn)(const char *path, char **bytes, size_t *n);
 
@@ -82,6 +85,13 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
     else
         wsc_free(bytes);
     return rc;
+}
+
+enum wsc_err app_make_folder(const char *dir)
+{
+    TRY(wsc_file_mkdir(dir));
+    if (!access(dir, W_OK | X_OK)) return WSC_OK;
+    return WSC_RAISE(WSC_IO, "%s: cannot be written: %s", dir, strerror(errno));
 }
 
 enum wsc_err app_refuse_params_sets(const struct app_config *c)

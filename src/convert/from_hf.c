@@ -86,6 +86,9 @@ static enum wsc_err open_input(struct import *im)
     if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
     im->cs.params = &im->params;
     im->cs.model = im->model;
+    if (!im->params.model.mixed_precision)
+        WSC_INFO("model.mixed_precision: false, as torch_dtype of config.json has 32 bits; --set "
+                 "model.mixed_precision=true computes in 16");
     TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
     return WSC_OK;
 }

@@ -293,6 +293,16 @@ static enum wsc_err check_empty(const struct export *ex)
     return WSC_OK;
 }
 
+/* config.json has the type of the tensors and no other precision: from 32 bits the way back makes
+ * params that compute in 32 bits, whatever these params compute in. */
+static void warn_of_precision(const struct export *ex)
+{
+    if (dtype_of(ex, "") != CONVERT_F32 || !ex->cs.params->model.mixed_precision) return;
+    WSC_WARNING("config.json says torch_dtype float32 and cannot say model.mixed_precision; hint: "
+                "converted back, add --set model.mixed_precision=true, or write 16 bits, --dtype "
+                "bf16");
+}
+
 /* config.json comes last: a folder without it is no model. */
 static enum wsc_err write_all(struct export *ex)
 {
@@ -302,6 +312,7 @@ static enum wsc_err write_all(struct export *ex)
     enum wsc_err rc = wsc_file_mkdir(ex->job->out);
     if (!rc) rc = write_shards(ex);
     if (!rc) rc = write_index(ex);
+    if (!rc) warn_of_precision(ex);
     if (!rc) return write_json(ex, "config.json", config);
     json_decref(config);
     return rc;

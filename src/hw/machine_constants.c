@@ -39,7 +39,8 @@ enum wsc_err hw_constant_find(const char *path, struct hw_constant *out)
         return conf_diag_finish(&d);
     }
     if (!is_number(&table->key[row]))
-        return WSC_RAISE(WSC_CONFIG, "cluster: %s: is no number", conf_quote(path, shown));
+        return WSC_RAISE(WSC_CONFIG, "cluster.%s: is no number; only numbers can be varied",
+                         conf_quote(inside ? inside : path, shown));
     *out = (struct hw_constant){
         .path = table->key[row].path, .row = row, .whole = table->key[row].type != CONF_T_DOUBLE};
     return WSC_OK;

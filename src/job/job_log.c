@@ -312,7 +312,7 @@ void job_log_start(const struct job_state *s)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
     if (s->train.batch.n_micro_shards < t->n_wafers)
-        WSC_WARNING("%lld leaves of the batch for %d systems: some have nothing to do",
+        WSC_WARNING("%lld micro-shards of the batch for %d systems: some have nothing to do",
                     (long long)s->train.batch.n_micro_shards, t->n_wafers);
 }
 

@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* File and line as the arguments of "%s:%d". */
-#define PLACE(r) (r)->path, (r)->line
+/* File and line as the arguments of "%s:%d"; with the column of the byte @c as those of "%s:%d:%d".
+ */
+#define PLACE(r)       (r)->path, (r)->line
+#define PLACE_OF(r, c) PLACE(r), (int)((c) - (r)->text) + 1
 
 /* Unquote the field at @p c in place; *end is the comma or the NUL after it. */
 static WSC_CHECKED enum wsc_err take_quoted(const struct out_csv *r, char *c, char **end)
@@ -21,12 +23,13 @@ static WSC_CHECKED enum wsc_err take_quoted(const struct out_csv *r, char *c, ch
         *to++ = *from++;
     }
     if (!*from)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: a quoted field does not end on its line", PLACE(r));
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: a quoted field does not end on its line",
+                         PLACE_OF(r, c));
     from++;
     *to = '\0';
     if (*from && *from != ',')
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: \"%.20s\" after a quoted field, expected ','",
-                         PLACE(r), from);
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: \"%.20s\" after a quoted field, expected ','",
+                         PLACE_OF(r, from), from);
     *end = from;
     return WSC_OK;
 }
@@ -35,9 +38,11 @@ static WSC_CHECKED enum wsc_err take_quoted(const struct out_csv *r, char *c, ch
 static WSC_CHECKED enum wsc_err take_bare(const struct out_csv *r, char *c, char **end)
 {
     *end = c + strcspn(c, ",");
-    if (memchr(c, '"', (size_t)(*end - c)))
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: a quote inside a field that does not start with one",
-                         PLACE(r));
+    const char *quote = memchr(c, '"', (size_t)(*end - c));
+    if (quote)
+        return WSC_RAISE(WSC_FORMAT,
+                         "%s:%d:%d: a quote inside a field that does not start with one",
+                         PLACE_OF(r, quote));
     return WSC_OK;
 }
 
@@ -68,6 +73,13 @@ static WSC_CHECKED enum wsc_err split(struct out_csv *r)
     return WSC_OK;
 }
 
+/* Bytes of the mark that some spreadsheets write before the first line of a file in UTF-8. */
+static size_t byte_order_mark(const struct out_csv *r)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    return r->line == 1 && !strncmp(r->text, mark, sizeof mark - 1) ? sizeof mark - 1 : 0;
+}
+
 /* A line that fills the buffer without a newline is too long, unless the file ends with it. */
 enum wsc_err out_csv_next(struct out_csv *r, bool *more)
 {
@@ -80,6 +92,9 @@ enum wsc_err out_csv_next(struct out_csv *r, bool *more)
                              PLACE(r), OUT_CSV_LINE - 1);
         while (n && strchr("\r\n", r->text[n - 1]))
             r->text[--n] = '\0';
+        const size_t mark = byte_order_mark(r);
+        memmove(r->text, r->text + mark, n - mark + 1);
+        n -= mark;
         size_t blank = strspn(r->text, " ");
         if (blank == n || r->text[blank] == '#') continue;
         return split(r);

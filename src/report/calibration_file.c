@@ -81,6 +81,15 @@ static void add_error(struct out_table *table, const struct validation_figure *r
         out_table_cell(table, "-");
 }
 
+/* A mean or largest error; there is none where no row is compared. */
+static void add_percent(struct out_table *table, double error)
+{
+    if (isfinite(error))
+        out_table_cell(table, "%.1f %%", 100 * error);
+    else
+        out_table_cell(table, "-");
+}
+
 /* Times as large as the fitted error, in the logarithm. */
 static void add_ratio(struct out_table *table, double residual, double fitted)
 {
@@ -125,9 +134,9 @@ static WSC_CHECKED enum wsc_err print_freedom(const struct validation_protocol *
         for (int k = 0; k < f->n_free; k++)
             wsc_text_add(&list, "%s%s = %s", k ? ", " : "", name[k], f->value[k]);
         out_table_cell(table, "%d", f->n_free);
-        out_table_cell(table, "%.1f %%", 100 * f->fitted);
-        out_table_cell(table, "%.1f %%", 100 * f->never_fitted);
-        out_table_cell(table, "%.1f %%", 100 * f->worst_never_fitted);
+        add_percent(table, f->fitted);
+        add_percent(table, f->never_fitted);
+        add_percent(table, f->worst_never_fitted);
         out_table_cell(table, "%s", list.bytes ? list.bytes : "all neutral");
         wsc_text_free(&list);
     }
@@ -136,18 +145,25 @@ static WSC_CHECKED enum wsc_err print_freedom(const struct validation_protocol *
     return rc;
 }
 
+/* The mean error without something, and how many times the fitted one it is; nothing where too few
+ * rows are left to fit the constants to. */
+static void print_mean_without(const char *what, double rms, double fitted)
+{
+    if (!isfinite(rms)) return;
+    (void)printf(", %.1f %% without %s", 100 * rms, what);
+    if (fitted > 0) (void)printf(" (%.2f times)", rms / fitted);
+}
+
 enum wsc_err report_protocol_print(const struct validation_protocol *p)
 {
     (void)printf(
         "\nSpeed errors of fitted rows when they, and when their families, are not fitted; "
         "ratios to the fitted error\n");
     TRY(print_left_out(p));
-    (void)printf(
-        "\n  root mean square %.1f %% fitted, %.1f %% without the row (%.2f times), %.1f %% "
-        "without its family (%.2f times)\n",
-        100 * p->rms_fitted, 100 * p->rms_without_row, p->rms_without_row / p->rms_fitted,
-        100 * p->rms_without_family, p->rms_without_family / p->rms_fitted);
-    (void)printf("\nErrors of measured rows against the number of free constants; the others are "
+    (void)printf("\n  root mean square %.1f %% fitted", 100 * p->rms_fitted);
+    print_mean_without("the row", p->rms_without_row, p->rms_fitted);
+    print_mean_without("its family", p->rms_without_family, p->rms_fitted);
+    (void)printf("\n\nErrors of measured rows against the number of free constants; the others are "
                  "neutral\n");
     return print_freedom(p);
 }

@@ -196,6 +196,23 @@ static void add_common(struct wsc_text *t)
                     "set key outside right center Left reverse samplen 2 spacing 1.2\n");
 }
 
+/* The axis of the efficiencies of all curves and published rows. */
+static void add_efficiency_axis(struct wsc_text *plot, const struct validation_reproduced *r)
+{
+    double low = 100, high = 100;
+    for (int k = 0; k < r->n_curves; k++) {
+        for (int i = 0; i < r->curve[k].n; i++) {
+            low = fmin(low, 100 * r->curve[k].row[i].efficiency);
+            high = fmax(high, 100 * r->curve[k].row[i].efficiency);
+        }
+    }
+    for (int i = 0; i < r->n_rows; i++) { /* NAN of other quantities changes neither */
+        low = fmin(low, published_efficiency(r->row[i]));
+        high = fmax(high, published_efficiency(r->row[i]));
+    }
+    report_efficiency_axis(plot, low, high);
+}
+
 static void plot_systems(const struct validation_reproduced *r, struct wsc_text *data,
                          struct wsc_text *plot)
 {
@@ -212,10 +229,11 @@ static void plot_systems(const struct validation_reproduced *r, struct wsc_text 
     wsc_text_add(plot, "set origin X0,Y0+0.36*H\nset size W,0.64*H\nset yrange [*:*]\n");
     plot_panel(plot, r, 2, "r", rates);
     wsc_text_add(plot, "unset logscale y\nset format y '%%g'\nset ylabel 'efficiency, %%'\n"
-                       "set xlabel 'number of systems'\nset yrange [*<90:100.5]\n"
+                       "set xlabel 'number of systems'\n"
                        "set origin X0,Y0\nset size W,0.36*H\nunset key\n");
+    add_efficiency_axis(plot, r);
     plot_panel(plot, r, 5, "e", efficiencies);
-    wsc_text_add(plot, "unset logscale x\nset key\n");
+    wsc_text_add(plot, "unset logscale x\nset ytics autofreq\nset key\n");
 }
 
 static void plot_batches(const struct validation_reproduced *r, struct wsc_text *data,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Colours of curves.  Okabe and Ito 2008, "Color Universal Design": distinguishable with every kind
- * of colour vision.  The yellow of the set is left out, it is too pale on white. */
+/* Colours of curves and the axis of efficiencies.  Okabe and Ito 2008, "Color Universal Design":
+ * distinguishable with every kind of colour vision.  The yellow of the set is left out, it is too
+ * pale on white. */
 #include "plot_style.h"
+
+#include <math.h>
 
 static const unsigned palette[] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
                                    0xE69F00, 0x56B4E9, 0x000000};
@@ -9,4 +12,18 @@ static const unsigned palette[] = {0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7,
 unsigned report_plot_colour(int k)
 {
     return palette[(unsigned)k % (sizeof palette / sizeof *palette)];
+}
+
+void report_efficiency_axis(struct wsc_text *t, double low, double high)
+{
+    static const struct {
+        double span, step; /* step of the ticks up to this span of the axis */
+    } ticks[] = {{14, 2}, {30, 5}, {55, 10}, {HUGE_VAL, 20}};
+    const double top = fmax(100.5, high + 0.5), least = fmin(low, 90);
+    int i = 0;
+    while (top - least > ticks[i].span)
+        i++;
+    const double step = ticks[i].step;
+    wsc_text_add(t, "set yrange [%.9g:%.9g]\nset ytics %g\n", floor(least / step) * step, top,
+                 step);
 }

@@ -256,8 +256,14 @@ static void add_curves(struct wsc_text *t, const struct report_view *v)
 /* The efficiency of every model below the throughput. */
 static void add_efficiency(struct wsc_text *t, const struct report_view *v, double share)
 {
-    wsc_text_add(t, "unset logscale y\nset format y '%%g'\nset ytics autofreq\nunset mytics\n"
-                    "set ylabel 'efficiency, %%'\nset yrange [*<90:100.5<*]\nunset key\n");
+    double low = 100, high = 100;
+    for (int i = 0; i < v->in->n_rows; i++) {
+        low = fmin(low, 100 * v->row[i].efficiency);
+        high = fmax(high, 100 * v->row[i].efficiency);
+    }
+    wsc_text_add(t, "unset logscale y\nset format y '%%g'\nunset mytics\n"
+                    "set ylabel 'efficiency, %%'\nunset key\n");
+    report_efficiency_axis(t, low, high);
     add_x_label(t, v);
     wsc_text_add(t, "set origin 0,0\nset size 1,%.3g\nplot ", share);
     for (int m = 0; m < v->n_models; m++)

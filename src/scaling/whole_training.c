@@ -47,7 +47,8 @@ static void add_breaks(struct scaling_training *t, const struct scaling_breaks *
     const double segment_s = saves ? b->interval_s + b->checkpoint_s : work_s;
     t->checkpoint_s = saves ? segments * b->checkpoint_s : 0;
     t->seconds = segments * with_failures(b, segment_s);
-    t->restart_s = t->seconds - work_s - t->checkpoint_s;
+    /* Without failures the difference is rounding, of either sign. */
+    t->restart_s = b->failures_per_s > 0 ? t->seconds - work_s - t->checkpoint_s : 0;
 }
 
 /* ---- the training ---------------------------------------------------------------------------- */

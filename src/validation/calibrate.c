@@ -123,8 +123,9 @@ static enum wsc_err add_constant(struct validation_job *job, const char *path)
         job->fittable[job->n] = &f[i];
         return hw_constant_find(path, &job->constant[job->n++]);
     }
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%.60s: not a constant that may be fitted", path),
-                        "one of %s", list);
+    return wsc_err_hint(
+        WSC_RAISE(WSC_USAGE, "--fit: \"%.60s\": not a constant that may be fitted", path),
+        "one of %s", list);
 }
 
 /* True when a machine of @p cases has the constant @p path with kind calibrated. */
@@ -147,6 +148,10 @@ enum wsc_err validation_job_name(struct validation_job *job, const struct valida
         TRY(add_constant(job, path[i]));
     for (int i = 0; i < n_known && !n_paths; i++)
         if (any_calibrates(cases, known[i].path)) TRY(add_constant(job, known[i].path));
+    if (!cases->n)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "no published figure of kind calibration is "
+                                                  "there to fit to"),
+                            "--reference benchmarks/reference");
     if (!job->n)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "no machine of the fitted rows has a constant of "
                                                  "kind calibrated"),

@@ -90,9 +90,24 @@ static void read_exhibit(struct conf_parse *p, const char *path, const struct co
     (void)conf_record_read(p, &record);
 }
 
+/* Files are named after an id, so it has no slash in it, and no character that a shell reads. */
+static void check_id(struct conf_parse *p, const struct conf_node *exhibit, const char *id)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    char shown[CONF_QUOTE_BYTES];
+    const struct conf_node *node = conf_node_find(exhibit, "id");
+    if (id && (!*id || strspn(id, allowed) != strlen(id)))
+        conf_diag_error(p->diag, node ? node->pos : exhibit->pos, "id",
+                        "names files: expected letters, digits, _ and -, got \"%s\"",
+                        conf_quote(id, shown));
+}
+
 static void check_ids(struct conf_parse *p, const struct conf_node *list,
                       const struct validation_exhibits *e)
 {
+    for (int i = 0; i < e->n; i++)
+        check_id(p, list->entry[i].value, e->item[i].id);
     for (int i = 0; i < e->n; i++)
         for (int k = 0; k < i; k++)
             if (e->item[i].id && e->item[k].id && !strcmp(e->item[i].id, e->item[k].id))
@@ -204,7 +219,7 @@ static WSC_CHECKED enum wsc_err check_listed(const struct validation_exhibits *e
         for (int i = 0; i < e->n; i++)
             found += !strcmp(e->item[i].id, id);
         if (!found)
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "\"%s\": no exhibit of that name", id),
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--only: \"%s\": no exhibit of that name", id),
                                 "one of %s", known);
     }
     return WSC_OK;

@@ -88,7 +88,7 @@ static WSC_CHECKED enum wsc_err leave_rows_out(struct validation_job *job,
 
 /* ---- number of free constants ---------------------------------------------------------------- */
 
-/* Mean and largest absolute speed error of the measured rows among @p cases. */
+/* Mean and largest absolute speed error of the measured rows among @p cases; NAN where none is. */
 static void errors_of(const struct validation_cases *cases, const double *residual, double *mean,
                       double *worst)
 {
@@ -102,7 +102,10 @@ static void errors_of(const struct validation_cases *cases, const double *residu
         *worst = fmax(*worst, error);
         n++;
     }
-    if (n) *mean /= n;
+    if (n)
+        *mean /= n;
+    else
+        *mean = *worst = NAN;
 }
 
 /* The first @p n_free constants of the table fitted on @p fitted, from the solution @p r of one

@@ -335,8 +335,8 @@ static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(rows[i].id, rows[n].id))
-            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s stands for an earlier row already",
-                             PLACE(r, ID), rows[n].id);
+            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s names an earlier row, %s:%d",
+                             PLACE(r, ID), rows[n].id, rows[i].file, rows[i].line);
     return WSC_OK;
 }
 
@@ -347,10 +347,15 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validati
 {
     const struct out_csv *csv = r->csv;
     struct validation_figure *row = &rows[n];
-    *row = (struct validation_figure){.micro_batch = CONF_AUTO};
     if (csv->n_fields != csv->n_columns)
         return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
                          csv->n_fields, csv->n_columns);
+    *row = (struct validation_figure){.micro_batch = CONF_AUTO,
+                                      .line = csv->line,
+                                      .model_column = column_of(r, MODEL),
+                                      .cluster_column = column_of(r, CLUSTER),
+                                      .set_column = column_of(r, SET)};
+    (void)snprintf(row->file, sizeof row->file, "%s", csv->path);
     for (int c = 0; c < N_COLUMNS; c++)
         TRY(take_field(r, (enum column)c, row));
     TRY(check_needed(r, row));

@@ -4,11 +4,12 @@
 #include "validation_impl.h"
 
 #include <wsc/mem.h>
+#include <wsc/units.h>
 
 #include <string.h>
 
 enum { MODEL, NUM_CSX, RATE, SOURCE, N_NEEDED };
-static const char *const needed[N_NEEDED] = {"model", "num_csx", NULL, "source"};
+static const char *const needed[N_NEEDED] = {"model", "num_csx", "tokens_per_s", "source"};
 static const char *const unit[] = {[VALIDATION_TOKENS_PER_S] = "tokens_per_s",
                                    [VALIDATION_SAMPLES_PER_S] = "samples_per_s",
                                    [VALIDATION_SPEEDUPS] = "speedup"};
@@ -22,23 +23,38 @@ struct points {
 };
 
 #define PLACE(r) (r)->path, (r)->line
+/* File, line, and column of field @i. */
+#define PLACE_OF(r, i) PLACE(r), (r)->column[i]
 
+/* The head line has these columns first, in this order. */
 static WSC_CHECKED enum wsc_err check_head(struct out_csv *r, int *unit_of_file)
 {
-    bool good = r->n_fields >= N_NEEDED;
-    for (int i = 0; good && i < N_NEEDED; i++)
-        good = !needed[i] || !strcmp(r->field[i], needed[i]);
-    *unit_of_file = 0;
-    while (good && *unit_of_file < N_UNITS && strcmp(r->field[RATE], unit[*unit_of_file]) != 0)
-        ++*unit_of_file;
-    if (!good || *unit_of_file == N_UNITS)
+    for (int i = 0; i < N_NEEDED; i++) {
+        const char *field = i < r->n_fields ? r->field[i] : "";
+        bool good = i != RATE && !strcmp(field, needed[i]);
+        for (int u = 0; i == RATE && !good && u < N_UNITS; u++) {
+            good = !strcmp(field, unit[u]);
+            *unit_of_file = u;
+        }
+        if (good) continue;
         return wsc_err_hint(
-            WSC_RAISE(
-                WSC_FORMAT,
-                "%s:%d: expected the head line model,num_csx,tokens_per_s,source, got \"%.60s\"",
-                PLACE(r), r->field[0]),
-            "the third column is tokens_per_s, samples_per_s or speedup");
+            WSC_RAISE(WSC_FORMAT, "%s:%d:%d: expected the column %s, got \"%.60s\"", PLACE(r),
+                      i < r->n_fields ? r->column[i] : 1, needed[i], field),
+            "the head line is model,num_csx,tokens_per_s,source; the third column may be "
+            "samples_per_s or speedup");
+    }
     r->n_columns = r->n_fields;
+    return WSC_OK;
+}
+
+static WSC_CHECKED enum wsc_err take_count(const struct out_csv *r, int column, double *value)
+{
+    int64_t count;
+    const char *text = r->field[column];
+    if (wsc_units_int(text, &count) || count < 1)
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a whole number above 0, got \"%.40s\"",
+                         PLACE_OF(r, column), needed[column], text);
+    *value = (double)count;
     return WSC_OK;
 }
 
@@ -47,18 +63,19 @@ static WSC_CHECKED enum wsc_err take_number(const struct out_csv *r, int column,
 {
     const char *text = r->field[column];
     if (out_parse_real(text, strlen(text), value) && *value > 0) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d: %s: expected a number above 0, got \"%.40s\"", PLACE(r),
-                     name, text);
+    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"",
+                     PLACE_OF(r, column), name, text);
 }
 
 static WSC_CHECKED enum wsc_err take_text(const struct out_csv *r, int column, char *text,
                                           size_t size)
 {
     size_t n = strlen(r->field[column]);
-    if (!n) return WSC_RAISE(WSC_FORMAT, "%s:%d: %s is empty", PLACE(r), needed[column]);
+    if (!n)
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE_OF(r, column), needed[column]);
     if (n >= size)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: %s is longer than %zu bytes", PLACE(r), needed[column],
-                         size - 1);
+        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: longer than %zu bytes", PLACE_OF(r, column),
+                         needed[column], size - 1);
     memcpy(text, r->field[column], n + 1);
     return WSC_OK;
 }
@@ -71,7 +88,7 @@ static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points
     TRY_GROW(list->point, WSC_MEM_REPORT, list->size, list->n + 1);
     struct validation_point *p = &list->point[list->n];
     TRY(take_text(r, MODEL, p->model, sizeof p->model));
-    TRY(take_number(r, NUM_CSX, needed[NUM_CSX], &p->num_csx));
+    TRY(take_count(r, NUM_CSX, &p->num_csx));
     TRY(take_number(r, RATE, unit[list->unit], &p->tokens_per_s));
     p->unit = (enum validation_point_unit)list->unit;
     TRY(take_text(r, SOURCE, p->source, sizeof p->source));
@@ -89,9 +106,11 @@ static WSC_CHECKED enum wsc_err read_all(struct out_csv *r, struct points *list)
     TRY(check_head(r, &list->unit));
     for (;;) {
         TRY(out_csv_next(r, &more));
-        if (!more) return WSC_OK;
+        if (!more) break;
         TRY(add_point(r, list));
     }
+    if (list->n) return WSC_OK;
+    return WSC_RAISE(WSC_FORMAT, "%s: no point after the head line", r->path);
 }
 
 enum wsc_err validation_points_read(const char *path, struct validation_point **points, int *n)

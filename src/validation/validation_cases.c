@@ -11,17 +11,37 @@
 
 enum { MAX_SETS = 64 };
 
+/* What messages about `--set path=value` begin with. */
+static const char set_option[] = "--set ";
+
+/* Puts the row's file, line and column before the error @p rc just raised, which is about what the
+ * row names in that column. */
+static enum wsc_err at_row(enum wsc_err rc, const struct validation_figure *ref, int column,
+                           const char *key)
+{
+    char why[4096];
+    const char *message = wsc_err_message();
+    const size_t prefix = sizeof set_option - 1;
+    if (!rc || !ref->line) return rc;
+    if (!strncmp(message, set_option, prefix)) message += prefix; /* no option of the command */
+    (void)snprintf(why, sizeof why, "%s", message);
+    return WSC_RAISE(rc, "%s:%d:%d: %s: %s", ref->file, ref->line, column, key, why);
+}
+
 /* ---- machines -------------------------------------------------------------------------------- */
 
 static enum wsc_err load_machine(struct hw_machine *out, const struct validation_comparison *c,
-                                 const char *name)
+                                 const struct validation_figure *ref)
 {
     char path[PATH_MAX];
     char *text = NULL;
     size_t n = 0;
-    (void)snprintf(path, sizeof path, "%s/%s.yaml", c->cluster_dir, name);
-    TRY(hw_machine_read(path, &text, &n));
-    enum wsc_err rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
+    (void)snprintf(path, sizeof path, "%s/%s.yaml", c->cluster_dir, ref->cluster);
+    enum wsc_err rc = hw_machine_read(path, &text, &n);
+    if (rc)
+        return wsc_err_hint(at_row(rc, ref, ref->cluster_column, "cluster"),
+                            "--machines DIR is the folder of machines");
+    rc = hw_machine_parse(out, path, text, n, c->sets, c->n_sets);
     wsc_free(text);
     return rc;
 }
@@ -32,9 +52,10 @@ static bool same_grid(const struct hw_machine *a, const struct hw_machine *b)
 }
 
 static enum wsc_err find_machine(struct validation_cases *cases,
-                                 const struct validation_comparison *c, const char *name,
-                                 const struct hw_machine **out)
+                                 const struct validation_comparison *c,
+                                 const struct validation_figure *ref, const struct hw_machine **out)
 {
+    const char *name = ref->cluster;
     int i = 0;
     while (i < cases->n_machines && strcmp(cases->name[i], name) != 0)
         i++;
@@ -43,7 +64,7 @@ static enum wsc_err find_machine(struct validation_cases *cases,
     if (i == cases->n_machines) {
         cases->n_machines++;
         (void)snprintf(cases->name[i], sizeof cases->name[i], "%s", name);
-        TRY(load_machine(&cases->machine[i], c, name));
+        TRY(load_machine(&cases->machine[i], c, ref));
     }
     const bool stands_in = c->cluster && same_grid(c->cluster, &cases->machine[i]);
     *out = stands_in ? c->cluster : &cases->machine[i];
@@ -72,30 +93,55 @@ static enum wsc_err check_stands_in(const struct validation_cases *cases,
 /* ---- models ---------------------------------------------------------------------------------- */
 
 /* The row's overrides `a=b;c=d`, cut in place, before those of the comparison. */
-static int collect_sets(const struct validation_comparison *c, char *text,
-                        struct conf_set set[MAX_SETS])
+static enum wsc_err collect_sets(const struct validation_comparison *c, char *text,
+                                 struct conf_set set[MAX_SETS], int *n)
 {
-    int n = 0;
-    for (char *item = strsep(&text, ";"); item && n < MAX_SETS; item = strsep(&text, ";"))
-        if (*item) set[n++] = (struct conf_set){.text = item};
-    for (int i = 0; i < c->n_sets && n < MAX_SETS; i++)
-        set[n++] = c->sets[i];
-    return n;
+    *n = 0;
+    for (char *item = strsep(&text, ";"); item && *n < MAX_SETS; item = strsep(&text, ";"))
+        if (*item) set[(*n)++] = (struct conf_set){.text = item};
+    if (*n + c->n_sets > MAX_SETS)
+        return WSC_RAISE(WSC_CONFIG, "more than %d keys are overridden", MAX_SETS);
+    for (int i = 0; i < c->n_sets; i++)
+        set[(*n)++] = c->sets[i];
+    return WSC_OK;
 }
 
-static enum wsc_err load_model(struct validation_case *item, const struct validation_comparison *c)
+/* True when the error just raised is about one of the row's own overrides. */
+static bool is_about_set_of(const struct validation_figure *ref)
+{
+    const char *message = wsc_err_message();
+    const size_t prefix = sizeof set_option - 1;
+    if (strncmp(message, set_option, prefix) != 0) return false;
+    for (const char *item = ref->set; *item; item += strcspn(item, ";") + (strchr(item, ';') != 0))
+        if (!strncmp(message + prefix, item, strcspn(item, "=;"))) return true;
+    return false;
+}
+
+/* The params that the row names, with the overrides of row and comparison. */
+static enum wsc_err read_params(struct validation_case *item, const struct validation_comparison *c)
 {
     const struct validation_figure *ref = item->ref;
     char path[PATH_MAX], set_text[sizeof ref->set];
     struct conf_set set[MAX_SETS] = {0};
     char *bytes = NULL;
     size_t n = 0;
+    int n_sets;
     (void)snprintf(path, sizeof path, "%s/%s.yaml", c->params_dir, ref->model);
     (void)snprintf(set_text, sizeof set_text, "%s", ref->set);
-    const int n_sets = collect_sets(c, set_text, set);
-    TRY(conf_read_file(path, &bytes, &n));
-    enum wsc_err rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
+    TRY(collect_sets(c, set_text, set, &n_sets));
+    enum wsc_err rc = conf_read_file(path, &bytes, &n);
+    if (rc)
+        return wsc_err_hint(at_row(rc, ref, ref->model_column, "model"),
+                            "--params DIR is the folder of models");
+    rc = zoo_params_parse(&item->params, path, bytes, n, set, n_sets);
     wsc_free(bytes);
+    return rc && is_about_set_of(ref) ? at_row(rc, ref, ref->set_column, "set") : rc;
+}
+
+static enum wsc_err load_model(struct validation_case *item, const struct validation_comparison *c)
+{
+    const struct validation_figure *ref = item->ref;
+    enum wsc_err rc = read_params(item, c);
     item->params.train_input.micro_batch_size = ref->micro_batch;
     if (ref->msl) item->params.model.max_position_embeddings = ref->msl;
     if (ref->global_batch) item->params.train_input.batch_size = ref->global_batch;
@@ -115,7 +161,7 @@ static enum wsc_err load(struct validation_cases *cases, const struct validation
         item->ref = &c->ref[i];
         cases->n++;
         TRY(load_model(item, c));
-        TRY(find_machine(cases, c, item->ref->cluster, &item->cluster));
+        TRY(find_machine(cases, c, item->ref, &item->cluster));
     }
     return c->cluster ? check_stands_in(cases, c->cluster) : WSC_OK;
 }

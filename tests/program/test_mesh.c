@@ -431,6 +431,17 @@ TEST(mesh, other_and_damaged_snapshots_are_refused)
     refused(1, "No such file", words, bad);
 }
 
+/* Before the run, not when a signal has ended hours of it. */
+TEST(mesh, a_snapshot_that_cannot_be_written_is_refused_first)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" mesh allreduce --fabric 4x4 --snapshot %s/none/s.h5", job_path("no"));
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "none/s.h5: cannot be written: No such file"));
+    T_STR(r.out, "");
+    spawn_free(&r);
+}
+
 /* Status 5 after a signal, which comes when the first snapshot is there. */
 TEST(mesh, a_signal_ends_a_run_that_can_be_resumed)
 {

@@ -54,6 +54,28 @@ TEST(convert, a_trained_model_goes_there_and_back_into_a_run)
     if (strcmp(before, after) != 0) (void)fprintf(stderr, "%s, %s\n", before, after);
 }
 
+/* A folder with 32 bits cannot say that the params compute in 16: both ways say so. */
+TEST(convert, a_precision_that_gets_lost_is_named)
+{
+    struct spawn_result r;
+    char run[160], hf[160];
+    (void)snprintf(run, sizeof run, "%s", job_path("run"));
+    (void)snprintf(hf, sizeof hf, "%s", job_path("hf"));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 1 --model_dir %s", job_tiny(), run));
+    for (int narrow = 0; narrow < 2; narrow++) {
+        spawn_run(&r,
+                  "rm -rf %s && \"$WSC\" convert --from cs --to hf --model gpt2 --out %s --params "
+                  "configs/params/tiny.yaml --input %s/checkpoint_1.mdl "
+                  "--set model.mixed_precision=true %s && "
+                  "\"$WSC\" convert --from hf --to cs --input %s --out %s",
+                  hf, hf, run, narrow ? "--dtype bf16" : "", hf, job_path("cs"));
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "cannot say model.mixed_precision; hint: ") != NULL, !narrow);
+        T_EQ(strstr(r.out, "model.mixed_precision: false, as torch_dtype") != NULL, !narrow);
+        spawn_free(&r);
+    }
+}
+
 static double loss_of(const char *line)
 {
     return *line ? strtod(line + sizeof "Avg Eval Loss: " - 1, NULL) : NAN;

@@ -122,7 +122,8 @@ TEST(validate, a_machine_of_another_grid_is_refused)
                              dir, dir));
     for (int i = 0; i < 2; i++) {
         struct spawn_result r;
-        spawn_run(&r, "\"$WSC\" %s --cluster %s/other.yaml --out %s/out", command[i], dir, dir);
+        spawn_run(&r, "\"$WSC\" %s --cluster %s/other.yaml --out %s/out%d", command[i], dir, dir,
+                  i);
         T_EQ(r.status, 2);
         CU_ASSERT_PTR_NOT_NULL(
             strstr(r.err, "other.yaml: no published figure is of a wafer of 600 x 994 PEs"));
@@ -203,6 +204,44 @@ TEST(validate, points_that_claim_to_be_fitted_are_refused)
     spawn_free(&r);
 }
 
+/* What a row names is not there, or its `set` is wrong: the message has the place in the row. */
+TEST(validate, errors_of_what_a_row_names_have_its_place)
+{
+    static const struct {
+        const char *row, *message;
+    } cases[] = {
+        {"mine,rate,samples/s,1,nobert,1,512,auto,128,cs2,", "own.csv:2:23: model: "},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs9,", "own.csv:2:48: cluster: "},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,model.num_heads=0",
+         "own.csv:2:52: set: model.num_heads: must be at least 1"},
+    };
+    const char *dir = job_path("row_place");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct spawn_result r;
+        CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%s,set\n%s\n' >%s/own.csv", dir, own_head,
+                                 cases[i].row, dir));
+        spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --out %s/out", dir, dir);
+        T_EQ(r.status, 2);
+        if (!strstr(r.err, cases[i].message)) T_STR(r.err, cases[i].message);
+        spawn_free(&r);
+    }
+}
+
+/* A folder that cannot be made is reported before the predictions, which take long. */
+TEST(validate, a_folder_that_cannot_be_made_is_reported_first)
+{
+    struct spawn_result r;
+    const char *dir = job_path("no");
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && : >%s/file", dir, dir));
+    spawn_run(&r,
+              "for c in 'validate --out' 'reproduce --out' 'calibrate --out'; do "
+              "\"$WSC\" $c %s/file/x/y; test $? = 1 || exit 9; done",
+              dir);
+    T_EQ(r.status, 0);
+    T_STR(r.out, "");
+    spawn_free(&r);
+}
+
 /* ---- calibrate ------------------------------------------------------------------------------- */
 
 /* The shipped machine holds what the fit gives, and the fitted file is that machine. */
@@ -227,6 +266,11 @@ TEST(validate, the_shipped_constant_is_what_calibrate_finds)
     spawn_run(&r, "\"$WSC\" calibrate --out %s/fitted.yaml", dir);
     T_EQ(r.status, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fitted.yaml: exists already; hint: --overwrite"));
+    spawn_free(&r);
+    /* The files of the other machines are no less the user's. */
+    spawn_run(&r, "rm %s/fitted.yaml && \"$WSC\" calibrate --out %s/fitted.yaml", dir, dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fitted_cs3.yaml: exists already; hint: --overwrite"));
     spawn_free(&r);
 }
 

@@ -216,6 +216,39 @@ TEST(scale, the_threads_of_a_large_cluster_change_nothing)
     }
 }
 
+/* Files of an earlier sweep in the folder are named, and those that this sweep writes are not. */
+TEST(scale, files_of_an_earlier_sweep_are_named)
+{
+    struct spawn_result r;
+    const char *dir = job_path("earlier");
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir -p %s && : >%s/training.csv && : >%s/sweep.csv && : >%s/own.csv", dir, dir,
+                 dir, dir));
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2 --out %s "
+              "--sweep sparsity=0.5",
+              dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, ": training.csv: of an earlier sweep, not of this one; hint: "));
+    spawn_free(&r);
+}
+
+/* The schedule of one step is written last: a name that cannot be written is an error first. */
+TEST(scale, a_schedule_that_cannot_be_written_is_refused_first)
+{
+    struct spawn_result r;
+    const char *dir = job_path("goal");
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1 --out %s --trace "
+              "%s/t.json --goal %s/none/step.goal; s=$?; test ! -e %s/t.json && exit $s",
+              dir, dir, dir, dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "none/step.goal: cannot be written: No such file"));
+    T_STR(r.out, "");
+    spawn_free(&r);
+}
+
 static void expect_error(const char *option, const char *text)
 {
     struct spawn_result r;

@@ -59,6 +59,7 @@ static bool fits_type(const struct app_option *o)
     case APP_TEXT:
     case APP_FILE:
     case APP_FOLDER:
+    case APP_NAMES:
         return o->arg;
     case APP_FLAG:
         return !o->arg && !o->preset;
@@ -193,7 +194,7 @@ struct dummy {
     int choice;
     struct app_ints list;
     struct app_texts many;
-    const char *bare;
+    const char *bare, *names;
 };
 #define AT(member) .at = offsetof(struct dummy, member)
 enum { ON_DUMMY = 1 << 20, ON_OTHER = 1 << 21 };
@@ -206,6 +207,7 @@ static const struct app_option dummy_table[] = {
      .modes = "train"},
     {ON_DUMMY, "word", APP_WORD, NULL, .help = "a word", AT(word), .words = "up down"},
     {ON_DUMMY, "list", APP_INTS, "LIST", .help = "numbers", AT(list), .min = 1, .max = 64},
+    {ON_DUMMY, "names", APP_NAMES, "LIST", .help = "names", AT(names)},
     {ON_DUMMY, "many", APP_TEXTS, "TEXT", .help = "texts", AT(many), .max = 2},
     {ON_DUMMY, "key", APP_TEXT, "V", .help = "a key", .key = "model.key"},
     {ON_DUMMY, "set", APP_TEXT, "PATH=VALUE", .help = "any key", .key = "", .repeats = true},
@@ -301,6 +303,9 @@ TEST(app_options, a_row_makes_its_errors)
         {"x --list 1,65", "--list: expected a whole number from 1 to 64, got \"65\""},
         {"x --list 3,1,3", "--list: 3 stands twice in the list"},
         {"x --list ,", "--list: expected a whole number from 1 to 64, got \"\""},
+        {"x --names a,,b", "--names: an item of the list \"a,,b\" is empty"},
+        {"x --names a,", "--names: an item of the list \"a,\" is empty"},
+        {"x --names ab,a,ab", "--names: ab stands twice in the list"},
         {"x --many a --many b --many c", "--many: more than 2 values"},
         {"x --key 1 --key 2", "--key: given twice, \"1\" and \"2\""},
     };
@@ -325,6 +330,7 @@ TEST(app_options, a_row_makes_its_help)
                 "  --choice red|green  a choice\n"
                 "  --word up|down      a word\n"
                 "  --list LIST         numbers\n"
+                "  --names LIST        names\n"
                 "  --many TEXT         texts; may be repeated\n"
                 "  --key V             a key\n"
                 "  --set PATH=VALUE    any key; may be repeated\n"

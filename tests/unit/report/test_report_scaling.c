@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/report/plot_style.h"
 #include "../../support/test.h"
 #include "report_case.h"
 
@@ -89,6 +90,27 @@ TEST(report_scaling, pictures_are_pictures)
     CU_ASSERT_PTR_NOT_NULL(strstr(svg, "GPT-3 111M"));
     CU_ASSERT_PTR_NOT_NULL(strstr(svg, "Vassilieva et al., Table V"));
     CU_ASSERT_PTR_NULL(strstr(svg, "for any legend")); /* long sources are cut */
+}
+
+/* The labels of the efficiencies stand in a low panel: at most seven of them, whatever the range;
+ * an efficiency above 100 % is inside. */
+TEST(report_scaling, labels_of_efficiencies_do_not_touch)
+{
+    static const struct {
+        double low, high;
+        const char *text;
+    } axis[] = {{98, 100, "set yrange [90:100.5]\nset ytics 2\n"},
+                {88.9, 100, "set yrange [88:100.5]\nset ytics 2\n"},
+                {74, 100, "set yrange [70:100.5]\nset ytics 5\n"},
+                {47, 100, "set yrange [40:100.5]\nset ytics 10\n"},
+                {6, 100, "set yrange [0:100.5]\nset ytics 20\n"},
+                {99, 120, "set yrange [90:120.5]\nset ytics 10\n"}};
+    for (size_t i = 0; i < sizeof axis / sizeof *axis; i++) {
+        struct wsc_text t = {0};
+        report_efficiency_axis(&t, axis[i].low, axis[i].high);
+        T_STR(t.bytes, axis[i].text);
+        wsc_free(t.bytes);
+    }
 }
 
 static int count(const char *text, const char *what)
@@ -379,21 +401,25 @@ TEST(report_points, errors_name_file_and_line)
         const char *text, *message;
     } cases[] = {
         {"", "bad.csv: empty"},
-        {"model,tokens_per_s\n", "bad.csv:1: expected the head line"},
-        {HEAD "m,1,x,s\n", "bad.csv:2: tokens_per_s: expected a number above 0, got \"x\""},
-        {HEAD "m,1,12z,s\n", "bad.csv:2: tokens_per_s"},
-        {HEAD "m,0x10,12,s\n", "bad.csv:2: num_csx"},
-        {HEAD "m,nan,12,s\n", "bad.csv:2: num_csx"},
-        {HEAD "m,1,1e999,s\n", "bad.csv:2: tokens_per_s"},
-        {HEAD "m,0,12,s\n", "bad.csv:2: num_csx"},
-        {HEAD "#c\n\nm,1,-3,s\n", "bad.csv:4: tokens_per_s"},
+        {"model,tokens_per_s\n", "bad.csv:1:7: expected the column num_csx, got \"tokens_per_s\""},
+        {"model,num_csx,rate,source\n", "bad.csv:1:15: expected the column tokens_per_s"},
+        {"model,num_csx\n", "bad.csv:1:1: expected the column tokens_per_s, got \"\""},
+        {HEAD, "bad.csv: no point after the head line"},
+        {HEAD "m,1,x,s\n", "bad.csv:2:5: tokens_per_s: expected a number above 0, got \"x\""},
+        {HEAD "m,1,12z,s\n", "bad.csv:2:5: tokens_per_s"},
+        {HEAD "m,0x10,12,s\n", "bad.csv:2:3: num_csx"},
+        {HEAD "m,1.5,12,s\n", "bad.csv:2:3: num_csx: expected a whole number above 0"},
+        {HEAD "m,nan,12,s\n", "bad.csv:2:3: num_csx"},
+        {HEAD "m,1,1e999,s\n", "bad.csv:2:5: tokens_per_s"},
+        {HEAD "m,0,12,s\n", "bad.csv:2:3: num_csx"},
+        {HEAD "#c\n\nm,1,-3,s\n", "bad.csv:4:5: tokens_per_s"},
         {HEAD "m,1,12\n", "bad.csv:2: 3 fields, the head line has 4"},
         {HEAD "m,1,12,s,t\n", "bad.csv:2: 5 fields"},
-        {HEAD "m,1,12,\"s\n", "bad.csv:2: a quoted field does not end"},
-        {HEAD "m,1,12,\"s\"t\n", "bad.csv:2: \"t\" after a quoted field"},
-        {HEAD "m,1,12,s\"t\n", "bad.csv:2: a quote inside a field"},
-        {HEAD ",1,12,s\n", "bad.csv:2: model is empty"},
-        {HEAD "m,1,12,\n", "bad.csv:2: source is empty"},
+        {HEAD "m,1,12,\"s\n", "bad.csv:2:8: a quoted field does not end"},
+        {HEAD "m,1,12,\"s\"t\n", "bad.csv:2:11: \"t\" after a quoted field"},
+        {HEAD "m,1,12,s\"t\n", "bad.csv:2:9: a quote inside a field"},
+        {HEAD ",1,12,s\n", "bad.csv:2:1: model: is empty"},
+        {HEAD "m,1,12,\n", "bad.csv:2:8: source: is empty"},
         {long_line, "bad.csv:1: longer than"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct validation_point *p;
@@ -406,6 +432,21 @@ TEST(report_points, errors_name_file_and_line)
     }
 }
 
+/* As spreadsheets write it: a byte order mark before the first line, CRLF after each. */
+TEST(report_points, a_file_of_a_spreadsheet_is_read)
+{
+    struct validation_point *p;
+    int n;
+    case_write(case_path("sheet.csv"),
+               "\xef\xbb\xbfmodel,num_csx,tokens_per_s,source\r\nm,4,12,s\r\n");
+    T_OK(validation_points_read(case_path("sheet.csv"), &p, &n));
+    T_EQ(n, 1);
+    T_STR(p[0].model, "m");
+    T_STR(p[0].source, "s");
+    T_NEAR(p[0].num_csx, 4, 0);
+    wsc_free(p);
+}
+
 TEST(report_points, a_missing_file_and_long_names_are_errors)
 {
     char text[512];
@@ -415,6 +456,6 @@ TEST(report_points, a_missing_file_and_long_names_are_errors)
     (void)snprintf(text, sizeof text, HEAD "%064d,1,2,s\n", 7);
     case_write(case_path("long.csv"), text);
     CU_ASSERT_EQUAL(validation_points_read(case_path("long.csv"), &p, &n), WSC_FORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "model is longer than 63 bytes"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "long.csv:2:1: model: longer than 63 bytes"));
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }

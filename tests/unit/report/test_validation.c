@@ -194,19 +194,38 @@ static void print_protocol(void)
 {
     struct validation_left_out row[] = {
         {&ref[0], 0.0487901641694320, 0.0953101798043249, NAN}}; /* ln 1.05, ln 1.1 */
+    const struct validation_protocol p = {
+        .left_out = row,
+        .n_left_out = 1,
+        .rms_fitted = 0.05,
+        .rms_without_row = 0.06,
+        .rms_without_family = 0.075,
+        .freedom = {{.n_free = 0, .fitted = 0.3, .never_fitted = NAN, .worst_never_fitted = NAN},
+                    {.n_free = 1,
+                     .value = {"3 ms"},
+                     .fitted = 0.05,
+                     .never_fitted = 0.2,
+                     .worst_never_fitted = 0.9}},
+        .n_freedoms = 2};
+    T_OK(report_protocol_print(&p));
+}
+
+static void print_protocol_of_one_row(void)
+{
+    struct validation_left_out row[] = {{&ref[0], 0.05, NAN, NAN}};
     const struct validation_protocol p = {.left_out = row,
                                           .n_left_out = 1,
                                           .rms_fitted = 0.05,
-                                          .rms_without_row = 0.06,
-                                          .rms_without_family = 0.075,
-                                          .freedom = {{.n_free = 0, .fitted = 0.3},
-                                                      {.n_free = 1,
-                                                       .value = {"3 ms"},
-                                                       .fitted = 0.05,
-                                                       .never_fitted = 0.2,
-                                                       .worst_never_fitted = 0.9}},
-                                          .n_freedoms = 2};
+                                          .rms_without_row = NAN,
+                                          .rms_without_family = NAN};
     T_OK(report_protocol_print(&p));
+}
+
+TEST(validation, a_protocol_of_one_row_has_no_error_without_it)
+{
+    const char *text = case_capture(1, print_protocol_of_one_row);
+    check_says(text, "root mean square 5.0 % fitted\n");
+    CU_ASSERT_PTR_NULL(strstr(text, "nan"));
 }
 
 TEST(validation, a_protocol_says_what_rows_are_worth_that_were_left_out)
@@ -220,6 +239,7 @@ TEST(validation, a_protocol_says_what_rows_are_worth_that_were_left_out)
     check_says(text, "all neutral");
     check_says(text, "wafer.stage_latency = 3 ms");
     check_says(text, "90.0 %");
+    check_says(text, "30.0 %             -                   -  all neutral");
 }
 
 static void print_fit(void)

@@ -59,6 +59,8 @@ TEST(exhibits, errors_name_the_place)
          ": exhibits[1].batch: expected a list of 1 to 16 numbers"},
         {RATIOS "  - {id: a, picture: ratios, title: A, rows: usc_* }\n",
          "a second exhibit with the id a"},
+        {"exhibits:\n  - {id: ../a, picture: ratios, title: A, rows: usc_* }\n",
+         "exhibits.yaml:2:10: id: names files: expected letters, digits, _ and -, got \"../a\""},
         {"other: 1\n" RATIOS, "other"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct validation_exhibits e;

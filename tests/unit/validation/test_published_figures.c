@@ -206,7 +206,7 @@ TEST(reference, an_id_that_comes_again_is_an_error)
     char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s%s", good, good);
     case_write(case_path("bad.csv"), text);
     T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "bad.csv:3:1: id: a stands for an earlier"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "bad.csv:3:1: id: a names an earlier row"));
     T_EQ(n, 1);
     wsc_free(rows);
     wsc_free(text);

@@ -144,7 +144,7 @@ TEST(calibrate, errors_are_clear)
     make_points(ref);
     struct validation_comparison c = comparison_of(ref, N_POINTS, NULL, 0);
     T_EQ(validation_calibrate(&c, wrong, 1, &fit), WSC_USAGE);
-    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "wafer.hop_cycles: not a constant"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "\"wafer.hop_cycles\": not a constant"));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "hint: one of wafer.stage_latency"));
     validation_calibration_fini(&fit);
     validation_calibration_fini(&fit);
@@ -180,8 +180,22 @@ TEST(calibrate, a_row_left_out_is_predicted_by_the_others)
     CU_ASSERT(p.rms_without_row > p.rms_fitted);
     T_EQ(p.freedom[0].n_free, 0);
     CU_ASSERT(p.n_freedoms >= 3 && p.freedom[1].fitted < p.freedom[0].fitted);
+    CU_ASSERT(isnan(p.freedom[0].never_fitted) && isnan(p.freedom[0].worst_never_fitted));
     validation_protocol_fini(&p);
     T_EQ(wsc_mem_in_use(WSC_MEM_SCALING), 0);
+}
+
+TEST(calibrate, rows_that_are_not_for_fitting_are_named_as_the_reason)
+{
+    struct validation_figure ref[N_POINTS];
+    struct validation_calibration fit = {.point = NULL};
+    make_points(ref);
+    for (int i = 0; i < N_POINTS; i++)
+        ref[i].kind = VALIDATION_KIND_VALIDATION;
+    const struct validation_comparison c = comparison_of(ref, N_POINTS, NULL, 0);
+    T_EQ(validation_calibrate(&c, NULL, 0, &fit), WSC_CONFIG);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "no published figure of kind calibration"));
+    validation_calibration_fini(&fit);
 }
 
 /* ---- validate -------------------------------------------------------------------------------- */

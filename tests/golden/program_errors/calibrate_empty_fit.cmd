@@ -1,0 +1,1 @@
+calibrate --out "$TMP/x.yaml" --fit ""

@@ -1,0 +1,1 @@
+reproduce --out "$TMP/o" --only genslm,genslm

@@ -1,0 +1,1 @@
+scale --params configs/params/tiny.yaml,,configs/params/small.yaml --out "$TMP/o"
