@@ -2,6 +2,7 @@
 /* A fabric from creation to destruction: sizes checked, arrays of routers and PEs, and
  * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
  * (tasks), run.c (cycles); mesh_state.h explains how the data is laid out. */
+#include "mesh_flow.h"
 #include "mesh_link.h"
 #include "mesh_share.h"
 #include "mesh_state.h"
@@ -163,6 +164,8 @@ void mesh_destroy(struct mesh **mesh)
     if (!m) return;
     for (int64_t i = 0; m->pe && i < m->n_pes; i++)
         if (mesh_pool_size(m->pe[i].memory_bytes) == MESH_POOL_SIZES) wsc_free(m->pe[i].memory);
+    for (int i = 0; i < m->n_regions && m->region; i++)
+        mesh_flow_free(m->region[i].flow);
     mesh_regions_fini(m);
     mesh_share_fini(m);
     free_program(m);

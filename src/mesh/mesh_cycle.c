@@ -7,6 +7,7 @@
  * thread, team.c on several. */
 #include "mesh_cycle.h"
 #include "mesh_channel.h"
+#include "mesh_flow.h"
 #include "mesh_queue.h"
 #include "mesh_share.h"
 #include "mesh_state.h"
@@ -217,6 +218,10 @@ static void run_block(struct mesh_region *r, int64_t now, int64_t block)
         region_at(r, now);
         mesh_sources_cycle(r, block);
     }
+    if (r->flows) {
+        region_at(r, now);
+        mesh_flow_cycle(r, now, block);
+    }
     const struct block_visits b = visits_of(r, now, block);
     const int n = count(&b);
     if (!n) return;
@@ -258,6 +263,7 @@ void mesh_region_inner(struct mesh_region *r)
     const int64_t first = r->m->batch, n = r->m->until - first;
     if (r->m->n_regions > 1) mesh_take_mail(r, first);
     mesh_fire_timers(r);
+    mesh_flow_begin(r);
     for (int64_t step = 0; step < r->n_blocks + n - 1; step++) {
         int64_t k = step < r->n_blocks ? 0 : step - r->n_blocks + 1;
         for (; k < n && k <= step; k++) {
@@ -276,6 +282,7 @@ void mesh_region_outer(struct mesh_region *r, int64_t now)
         run_block(r, now, block);
     for (int64_t block = end > first ? end : first; block < r->n_blocks; block++)
         run_block(r, now, block);
+    if (now + 1 == r->m->until) mesh_flow_end(r);
 }
 
 void mesh_end_cycle(struct mesh *m, int64_t now)

@@ -289,6 +289,8 @@ struct mesh_region {
     int block_shift;                    /* a block is 2^block_shift places */
     struct mesh_visit *visit;           /* those of a block, and MESH_FETCH_AHEAD more */
     int32_t *source, *first_source;     /* of this region, by the block of their router */
+    struct mesh_flow *flow;             /* owned, or NULL (mesh_flow.h) */
+    bool flows;                         /* in this batch */
     bool stray;       /* a wavelet for which a data-triggered operation has no vector */
     enum wsc_err rc;  /* why it cannot continue, and what is to be said */
     int64_t error_in; /* cycle of the error, or INT64_MAX */

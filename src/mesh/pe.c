@@ -471,6 +471,38 @@ PART enum wsc_err stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
     return WSC_OK;
 }
 
+/* stream_element() again and again, without the queues. */
+PART void stream_elements(struct mesh_pe *pe, struct mesh_thread *thread, unsigned form,
+                          const uint32_t *in, uint32_t *out, int n)
+{
+    struct mesh_thread t = *thread; /* in registers */
+    for (int k = 0; k < n; k++) {
+        const uint32_t value = stream_result(pe, &t, form, form & TAKES ? in[k] : 0);
+        if (form & SENDS)
+            out[k] = value;
+        else
+            store(pe, t.at[0], 's', value);
+        for (int i = 0; i < 3; i++)
+            t.at[i] = (uint16_t)(t.at[i] + t.step[i]);
+    }
+    memcpy(thread->at, t.at, sizeof t.at);
+    thread->left -= n;
+}
+
+void mesh_pe_elements(struct mesh_region *r, int64_t at, const uint32_t *in, uint32_t *out, int n)
+{
+    struct mesh_pe *pe = &r->pe[at];
+    struct mesh_thread *t = mesh_thread_at(r, at, pe->streams);
+    if (pe->stream == (STREAMS | TAKES | SENDS | ADDS))
+        stream_elements(pe, t, STREAMS | TAKES | SENDS | ADDS, in, out, n);
+    else if (pe->stream == (STREAMS | TAKES))
+        stream_elements(pe, t, STREAMS | TAKES, in, out, n);
+    else
+        stream_elements(pe, t, pe->stream, in, out, n);
+    took_turn(pe, t);
+    r->stats.elements += n;
+}
+
 /* ---- a cycle -------------------------------------------------------------------------------- */
 
 /* Main thread, datapath, ramp, in this order; each sees the queues as the one before left them,

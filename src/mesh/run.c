@@ -3,6 +3,7 @@
  * move, on this thread or on a team (team.c), and lets deadlock.c judge what is left. */
 #include "deadlock.h"
 #include "mesh_cycle.h"
+#include "mesh_flow.h"
 #include "mesh_link.h"
 #include "mesh_share.h"
 #include "mesh_state.h"
@@ -40,6 +41,7 @@ static enum wsc_err start(struct mesh *m, enum mesh_beginning how)
     for (int i = 0; i < m->n_regions; i++)
         m->region[i].channel = m->channel;
     if (m->watch) TRY(mesh_watch_begin(m));
+    TRY(mesh_flow_prepare(m));
     return first_cycle(m, how);
 }
 

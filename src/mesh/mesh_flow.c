@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Streams that nothing can disturb during a batch of cycles: their places are not visited, and all
+ * cycles of the batch are one loop at each queue and PE of the way.  Streams that begin at a PE
+ * move before the batch; their last places give to those that are visited cycle by cycle.  Streams
+ * that take from a place that is visited move after the batch.  The state after it is that of
+ * single visits.  mesh_cycle.c calls it. */
+#include "mesh_flow.h"
+#include "mesh_flow_find.h"
+#include "mesh_flow_run.h"
+#include "mesh_flow_state.h"
+
+#include <wsc/check.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+/* Smaller regions, and those of which fewer than a part have something to do, are not looked at. */
+enum { SMALL = 4, PART = 16, LONGEST_SKIP = 7 };
+
+static enum wsc_err flow_create(struct mesh_region *r)
+{
+    struct mesh_flow *f;
+    const struct mesh_config *c = &r->m->config;
+    TRY_NEW(f, WSC_MEM_MESH, 1);
+    r->flow = f;
+    f->r = r;
+    f->flowed_until = -1;
+    f->capacity = 256 + 4 * (c->w + (int)(r->n_pes / c->w));
+    TRY_NEW(f->flows, WSC_MEM_MESH, 9 * r->n_words);
+    uint64_t **const set[] = {&f->pes,  &f->routers, &f->near,   &f->spare,
+                              &f->west, &f->east,    &f->flowed, &f->flowed_pes};
+    for (int i = 0; i < (int)(sizeof set / sizeof *set); i++)
+        *set[i] = f->flows + (i + 1) * r->n_words;
+    for (int64_t at = 0; at < r->n_pes; at++) {
+        f->west[at >> 6] |= (uint64_t)(at % c->w == 0) << (at & 63);
+        f->east[at >> 6] |= (uint64_t)((at + 1) % c->w == 0) << (at & 63);
+    }
+    TRY_NEW(f->stack, WSC_MEM_MESH, f->capacity);
+    TRY_NEW(f->link, WSC_MEM_MESH, f->capacity);
+    TRY_NEW(f->link_of, WSC_MEM_MESH, r->n_blocks);
+    return WSC_OK;
+}
+
+void mesh_flow_free(struct mesh_flow *f)
+{
+    if (!f) return;
+    wsc_free(f->flows);
+    wsc_free(f->stack);
+    wsc_free(f->link);
+    wsc_free(f->link_of);
+    wsc_free(f);
+}
+
+enum wsc_err mesh_flow_prepare(struct mesh *m)
+{
+    for (int i = 0; i < m->n_own; i++) {
+        struct mesh_region *r = &m->region[m->own + i];
+        r->flows = false;
+        if (r->flow) r->flow->flowed_until = -1;
+        if (m->watch || r->flow || r->n_pes < SMALL) continue;
+        TRY(flow_create(r));
+    }
+    return WSC_OK;
+}
+
+/* ---- before a batch -------------------------------------------------------------------------- */
+
+/* Is there enough to do that a search may be worth it?  */
+static bool is_busy(const struct mesh_region *r)
+{
+    const uint64_t *routers = mesh_active_in(r, r->m->batch).routers;
+    int64_t n = 0;
+    for (int64_t i = 0; i < r->n_words; i++)
+        n += __builtin_popcountll(routers[i]);
+    return n > r->n_pes / PART;
+}
+
+/* The visits that are known when the batch begins. */
+static void take_lists(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    const int64_t n = r->n_words;
+    memcpy(f->routers, mesh_active_in(r, f->first).routers, (size_t)n * sizeof *f->routers);
+    memset(f->pes, 0, (size_t)n * sizeof *f->pes);
+    for (int k = 0; k < MESH_BATCH; k++) {
+        const uint64_t *pes = mesh_active_in(r, f->first + k).pes;
+        for (int64_t i = 0; i < n; i++)
+            f->pes[i] |= pes[i];
+    }
+}
+
+/* Places that flow are visited again after the batch. */
+static void list_after(struct mesh_flow *f)
+{
+    const struct mesh_active after = mesh_active_in(f->r, f->first + MESH_BATCH);
+    for (int64_t i = 0; i < f->r->n_words; i++) {
+        f->flowed[i] = f->flows[i];
+        f->flowed_pes[i] = f->flows[i] & f->pes[i];
+        after.routers[i] |= f->flows[i];
+        after.pes[i] |= f->flowed_pes[i];
+    }
+    f->flowed_until = f->first + MESH_BATCH;
+}
+
+/* Searches in vain become rare. */
+static bool is_tried(struct mesh_flow *f)
+{
+    if (!is_busy(f->r) || f->skip-- > 0) return false;
+    f->missed = f->missed < LONGEST_SKIP ? 2 * f->missed + 1 : LONGEST_SKIP;
+    f->skip = f->missed;
+    return true;
+}
+
+void mesh_flow_begin(struct mesh_region *r)
+{
+    struct mesh_flow *f = r->flow;
+    const struct mesh *m = r->m;
+    if (!f || m->until - m->batch != MESH_BATCH || r->rc || !is_tried(f)) return;
+    f->first = m->batch;
+    take_lists(f);
+    if (!mesh_flow_find(f)) return;
+    f->skip = f->missed = 0;
+    r->flows = true;
+    list_after(f);
+    mesh_flow_early(f);
+}
+
+/* ---- in a batch ------------------------------------------------------------------------------ */
+
+/* The wavelet at the head of a steady channel leaves to where nobody looks before the end of the
+ * batch. */
+static uint32_t take_head(struct mesh_region *r, int64_t at, struct mesh_channel *ch)
+{
+    const uint64_t gate = mesh_flow_gate(ch), entry = ch->entry[gate % MESH_FIFO];
+    const unsigned rx = mesh_gate_rx(gate);
+    const int n = mesh_channel_count(ch, gate);
+    WSC_CHECK(n > 0 && entry < r->ready_next, "place %lld: a stream of colour %d stops",
+              (long long)(r->first + at), ch->colour);
+    atomic_store_explicit(&ch->gate, mesh_gate(r->now + 1, rx, rx, (unsigned)gate + 1),
+                          memory_order_relaxed);
+    if (n == 1) r->router[at].waiting &= ~(1U << ch->colour);
+    return (uint32_t)entry;
+}
+
+static void exchange(struct mesh_region *r, struct mesh_flow_link *link, int64_t k)
+{
+    struct mesh_flow_item *item = &link->item;
+    struct mesh_channel *ch = &r->channel[item->channel];
+    if (link->takes) {
+        item->word[k] = take_head(r, item->at, ch);
+        return;
+    }
+    WSC_CHECK(mesh_channel_open(ch, r->now, mesh_gate_rx(mesh_flow_gate(ch))),
+              "place %lld: a stream of colour %d is held up", (long long)(r->first + item->at),
+              ch->colour);
+    mesh_channel_push(r, item->at, ch, item->word[k] | r->ready_hop);
+}
+
+void mesh_flow_cycle(struct mesh_region *r, int64_t now, int64_t block)
+{
+    const struct mesh_flow *f = r->flow;
+    const struct mesh_active active = mesh_active_in(r, now);
+    const int64_t words = (int64_t)1 << (r->block_shift - 6), first = block * words;
+    const int64_t end = first + words < r->n_words ? first + words : r->n_words;
+    for (int32_t i = f->link_of[block]; i; i = f->link[i - 1].next)
+        exchange(r, &f->link[i - 1], now - f->first);
+    for (int64_t i = first; i < end; i++) {
+        active.routers[i] &= ~f->flows[i];
+        active.pes[i] &= ~f->flows[i];
+    }
+}
+
+/* ---- after a batch --------------------------------------------------------------------------- */
+
+void mesh_flow_end(struct mesh_region *r)
+{
+    const int64_t last = r->m->until - 1;
+    if (!r->flows) return;
+    r->flows = false;
+    if (r->visited < last) r->visited = last;
+    if (!r->rc) mesh_flow_late(r->flow);
+}

@@ -1,0 +1,21 @@
+/** Streams that nothing can disturb during a batch flow through it without visits, all cycles at
+ *  once; mesh_cycle.c calls these functions. */
+#ifndef WSC_MESH_FLOW_H
+#define WSC_MESH_FLOW_H
+#include "mesh_state.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/* Before a run; watched runs and small regions have no flows. */
+enum wsc_err mesh_flow_prepare(struct mesh *m);
+/* Before the batch of the region: finds streams and moves those that begin at a PE. */
+void mesh_flow_begin(struct mesh_region *r);
+/* Before block @p block is visited in cycle @p now: what goes from streams to places that are
+ * visited and back; takes the places that flow out of the list. */
+void mesh_flow_cycle(struct mesh_region *r, int64_t now, int64_t block);
+/* After the batch: moves the other streams. */
+void mesh_flow_end(struct mesh_region *r);
+void mesh_flow_free(struct mesh_flow *f);
+#endif

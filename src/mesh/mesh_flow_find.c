@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which streams flow through a batch: a place is steady when each channel that holds wavelets, and
+ * its PE if that does anything, gets one and gives one in every cycle as long as its neighbours do.
+ * What is not steady can disturb a place only from cycle to cycle and from neighbour to neighbour,
+ * so places further from it than the cycles of the batch flow (the light cone of mesh_ahead.c in
+ * two dimensions).  mesh_flow.c calls it once a batch. */
+#include "mesh_flow_find.h"
+
+#include <string.h>
+
+/* A channel leads to four sides and to one of the PE's. */
+enum { ROUNDS = 4, MOST_WAYS = 5 };
+
+static bool is_here(const struct mesh_region *r, int64_t at)
+{
+    return (uint64_t)at < (uint64_t)r->n_pes;
+}
+
+/* ---- sets of places -------------------------------------------------------------------------- */
+
+/* Word @p i of a set; nothing is outside. */
+static inline uint64_t word_of(const uint64_t *set, int64_t words, int64_t i)
+{
+    return i >= 0 && i < words ? set[i] : 0;
+}
+
+/* Word @p i of the places that are @p by after those of a set, or before them if @p by < 0. */
+static inline uint64_t moved(const uint64_t *set, int64_t words, int64_t i, int64_t by)
+{
+    const int64_t step = by >> 6;
+    const int bit = (int)(by & 63);
+    const uint64_t high = word_of(set, words, i - step) << bit;
+    return bit ? high | word_of(set, words, i - step - 1) >> (64 - bit) : high;
+}
+
+/* ---- steady places --------------------------------------------------------------------------- */
+
+/* Is each of the first @p n wavelets of a ring data, and ready in its turn? */
+static inline bool come_in_turn(const struct mesh_flow *f, const uint64_t *entry, unsigned head,
+                                unsigned size, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++, head++) {
+        if (head >= size) head -= size;
+        if (entry[head] >= mesh_ready_bits(f->first + i + 1)) return false;
+    }
+    return true;
+}
+
+/* Does the queue hold at least @p least wavelets, in their turns, and have room? */
+static bool is_steady_queue(const struct mesh_flow *f, const struct mesh_queue *q, int least)
+{
+    return q->n >= least && q->n < q->depth && come_in_turn(f, q->entry, q->head, q->depth, q->n);
+}
+
+/* Is the PE busy with the elements of its stream for longer than the batch? */
+static bool stream_lasts(const struct mesh_flow *f, int64_t at)
+{
+    const struct mesh_region *r = f->r;
+    if (r->pe[at].streams && r->main[at].ready_at <= f->first + MESH_BATCH) return false;
+    return mesh_flow_thread(r, at)->left >= MESH_BATCH + 2;
+}
+
+/* Does the PE run one stream that lasts? */
+static bool is_steady_pe(const struct mesh_flow *f, int64_t at)
+{
+    const struct mesh_region *r = f->r;
+    const struct mesh_pe *pe = &r->pe[at];
+    if (!pe->stream || !mesh_flow_has(mesh_active_in(r, f->first).pes, at)) return false;
+    const struct mesh_thread *t = mesh_flow_thread(r, at);
+    if (!stream_lasts(f, at)) return false;
+    if (t->in != MESH_NONE && !is_steady_queue(f, mesh_queue_of(pe, t->in), r->m->ramp_down))
+        return false;
+    if (t->out == MESH_NONE) return !pe->out_used;
+    return pe->out_used == 1U << t->out &&
+           is_steady_queue(f, mesh_queue_of(pe, MESH_N_IN + t->out), 1) &&
+           r->router[at].waiting >> mesh_flow_up(r, at, t->out)->colour & 1U;
+}
+
+/* The neighbour on side @p d, if it is visited and holds wavelets of the colour; or -1. */
+static int64_t beside(const struct mesh_flow *f, int64_t at, int d, int colour)
+{
+    const struct mesh_region *r = f->r;
+    const int64_t y = at + r->step[d];
+    if (!(r->router[at].neighbours >> d & 1U) || !is_here(r, y)) return -1;
+    return mesh_flow_has(f->routers, y) && r->router[y].waiting >> colour & 1U ? y : -1;
+}
+
+/* Does the channel get a wavelet in each cycle over side @p rx? */
+static bool is_fed(const struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                   unsigned rx, const struct mesh_thread *t)
+{
+    const struct mesh_region *r = f->r;
+    const int d = mesh_direction((int)rx), back = mesh_opposite[d];
+    if (!d) return t && t->out != MESH_NONE && mesh_flow_up(r, at, t->out) == ch;
+    const int64_t y = beside(f, at, d, ch->colour);
+    if (y < 0) return false;
+    const struct mesh_channel *from = mesh_flow_channel(r, y, ch->colour);
+    return from->tx >> back & 1U && from->to[back - 1] == ch - r->channel;
+}
+
+/* Do all outputs take a wavelet in each cycle? */
+static bool is_emptied(const struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                       const struct mesh_thread *t)
+{
+    if (ch->tx & MESH_RAMP && !(t && t->in != MESH_NONE && t->in == ch->queue)) return false;
+    for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
+        const int d = mesh_direction((int)set);
+        const int32_t to = ch->to[d - 1];
+        if (to < 0 || beside(f, at, d, ch->colour) < 0) return false;
+        if (mesh_gate_rx(mesh_flow_gate(&f->r->channel[to])) != 1U << mesh_opposite[d])
+            return false;
+    }
+    return true;
+}
+
+static bool is_steady_channel(const struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                              const struct mesh_thread *t)
+{
+    const struct mesh *m = f->r->m;
+    const uint64_t gate = mesh_flow_gate(ch);
+    const unsigned rx = mesh_gate_rx(gate);
+    const int n = mesh_channel_count(ch, gate), latency = rx == MESH_RAMP ? m->ramp_up : m->hop;
+    if (n < latency || n == MESH_FIFO || !rx || rx & (rx - 1)) return false;
+    if (ch->extra >= MESH_FILTERED || !ch->tx) return false;
+    return come_in_turn(f, ch->entry, (unsigned)gate % MESH_FIFO, MESH_FIFO, (unsigned)n) &&
+           is_fed(f, at, ch, rx, t) && is_emptied(f, at, ch, t);
+}
+
+/* Channels that move in the same cycle share no output. */
+static bool is_steady(const struct mesh_flow *f, int64_t at)
+{
+    const struct mesh_region *r = f->r;
+    const struct mesh_thread *t = NULL;
+    unsigned used = 0;
+    if (!mesh_flow_has(f->routers, at) || !r->router[at].waiting) return false;
+    if (mesh_flow_has(f->pes, at)) {
+        if (!is_steady_pe(f, at)) return false;
+        t = mesh_flow_thread(r, at);
+    }
+    for (uint32_t set = r->router[at].waiting; set; set &= set - 1) {
+        const struct mesh_channel *ch = mesh_flow_channel(r, at, __builtin_ctz(set));
+        if (used & ch->tx || !is_steady_channel(f, at, ch, t)) return false;
+        used |= ch->tx;
+    }
+    return !t || t->in == MESH_NONE || used & MESH_RAMP;
+}
+
+/* ---- what can be disturbed ------------------------------------------------------------------- */
+
+/* Places that have flowed in the batch before, as all around them have, and whose PEs do what they
+ * did: they need to last. */
+static void keep_steady(struct mesh_flow *f)
+{
+    const int64_t words = f->r->n_words, w = f->r->m->config.w;
+    memset(f->spare, 0, (size_t)words * sizeof *f->spare);
+    if (f->flowed_until != f->first) return;
+    for (int64_t i = 0; i < words; i++) {
+        const uint64_t *set = f->flowed;
+        const uint64_t beside = moved(set, words, i, 1) & moved(set, words, i, -1) &
+                                moved(set, words, i, w) & moved(set, words, i, -w);
+        f->spare[i] = set[i] & beside & ~(f->pes[i] ^ f->flowed_pes[i]);
+    }
+}
+
+/* Does what the PE of such a place runs last for another batch? */
+static bool lasts(const struct mesh_flow *f, int64_t at)
+{
+    return !mesh_flow_has(f->pes, at) || stream_lasts(f, at);
+}
+
+/* Places that are visited in the batch, the steady ones and the others. */
+static void look_at_places(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    keep_steady(f);
+    for (int64_t i = 0; i < r->n_words; i++) {
+        f->flows[i] = f->near[i] = 0;
+        for (uint64_t set = f->routers[i] | f->pes[i]; set; set &= set - 1) {
+            const uint64_t bit = set & -set;
+            const int64_t at = 64 * i + __builtin_ctzll(set);
+            if (f->spare[i] & bit ? lasts(f, at) : is_steady(f, at))
+                f->flows[i] |= bit;
+            else if (f->pes[i] & bit || r->router[at].waiting)
+                f->near[i] |= bit;
+        }
+    }
+}
+
+/* Other regions and edge sources may do anything. */
+static void add_borders(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    const struct mesh *m = r->m;
+    const int64_t w = m->config.w;
+    for (int64_t at = 0; at < w && r > m->region; at++)
+        f->near[at >> 6] |= 1ULL << (at & 63);
+    for (int64_t at = r->n_pes - w; at < r->n_pes && r < &m->region[m->n_regions - 1]; at++)
+        f->near[at >> 6] |= 1ULL << (at & 63);
+    for (int i = 0; i < m->n_sources; i++) {
+        const int64_t at = m->source[i].router - r->first;
+        if (is_here(r, at) && m->source[i].next < m->source[i].n)
+            f->near[at >> 6] |= 1ULL << (at & 63);
+    }
+}
+
+/* Adds the places beside those of the set. */
+static void spread_beside(struct mesh_flow *f)
+{
+    uint64_t before = 0;
+    for (int64_t i = 0; i < f->r->n_words; i++) {
+        const uint64_t set = f->near[i], after = word_of(f->near, f->r->n_words, i + 1);
+        f->near[i] |= (set << 1 | before >> 63) & ~f->west[i];
+        f->near[i] |= (set >> 1 | after << 63) & ~f->east[i];
+        before = set;
+    }
+}
+
+/* Adds the places @p by before and after those of the set. */
+static void spread(struct mesh_flow *f, int64_t by)
+{
+    const int64_t words = f->r->n_words;
+    uint64_t *const old = f->near;
+    for (int64_t i = 0; i < words; i++)
+        f->spare[i] = old[i] | moved(old, words, i, by) | moved(old, words, i, -by);
+    f->near = f->spare;
+    f->spare = old;
+}
+
+/* Adds what the places of the set can reach in a batch. */
+static void spread_batch(struct mesh_flow *f)
+{
+    const int64_t w = f->r->m->config.w;
+    for (int i = 0; i < MESH_BATCH; i++)
+        spread_beside(f);
+    for (int done = 0; done < MESH_BATCH;) {
+        const int rest = MESH_BATCH - done, step = done + 1 < rest ? done + 1 : rest;
+        spread(f, step * w);
+        done += step;
+    }
+}
+
+/* ---- ways of streams ------------------------------------------------------------------------- */
+
+static void follow(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch)
+{
+    f->stack[f->n++] =
+        (struct mesh_flow_item){.at = (int32_t)at, .channel = (int32_t)(ch - f->r->channel)};
+}
+
+/* What following a stream has come to. */
+struct way {
+    int64_t channels, leaves, forks; /* leaves: borders to places that are visited */
+    bool fits;
+};
+
+/* Where wavelets of a channel go next. */
+static void next_channels(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                          struct way *way)
+{
+    const struct mesh_region *r = f->r;
+    const int before = f->n;
+    for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
+        const int d = mesh_direction((int)set);
+        const int64_t y = at + r->step[d];
+        if (!mesh_flow_has(f->flows, y))
+            way->leaves++;
+        else
+            follow(f, y, &r->channel[ch->to[d - 1]]);
+    }
+    if (ch->tx & MESH_RAMP) {
+        const int out = mesh_flow_thread(r, at)->out;
+        if (out != MESH_NONE) follow(f, at, mesh_flow_up(r, at, out));
+    }
+    if (f->n > before + 1) way->forks += f->n - before - 1;
+}
+
+/* Follows the stream from channel @p ch of place @p at on; @p passed gets the places. */
+static struct way way_of(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                         uint64_t *passed)
+{
+    struct way way = {.fits = true};
+    f->n = 0;
+    follow(f, at, ch);
+    while (f->n && way.fits) {
+        const struct mesh_flow_item *item = &f->stack[--f->n];
+        const int64_t y = item->at;
+        way.channels++;
+        if (passed) passed[y >> 6] |= 1ULL << (y & 63);
+        next_channels(f, y, &f->r->channel[item->channel], &way);
+        way.fits = f->n + MOST_WAYS <= f->capacity;
+    }
+    return way;
+}
+
+/* A border over which a stream takes from a place that is visited. */
+static bool add_link(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch)
+{
+    int32_t *const first = &f->link_of[at >> f->r->block_shift];
+    if (f->n_links == f->capacity) return false;
+    f->link[f->n_links++] = (struct mesh_flow_link){
+        .item = {.at = (int32_t)at, .channel = (int32_t)(ch - f->r->channel)},
+        .next = *first,
+        .takes = true};
+    *first = f->n_links;
+    return true;
+}
+
+/* What the ways of all streams have come to. */
+struct ways {
+    int64_t channels, followed, leaves, forks;
+    bool fits, drops;
+};
+
+/* A stream that takes from a place that is visited is known at the end of the batch, so it cannot
+ * give to another such place: then its places do not flow. */
+static void look_at_channel(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                            struct ways *all)
+{
+    const int d = mesh_direction((int)mesh_gate_rx(mesh_flow_gate(ch)));
+    const bool is_late = d && !mesh_flow_has(f->flows, at + f->r->step[d]);
+    all->channels++;
+    if (!is_late && (d || mesh_flow_thread(f->r, at)->in != MESH_NONE)) return;
+    const struct way way = way_of(f, at, ch, NULL);
+    all->fits = all->fits && way.fits;
+    all->followed += way.channels;
+    all->forks += way.forks;
+    if (is_late && way.leaves) {
+        all->drops = true;
+        (void)way_of(f, at, ch, f->spare);
+    } else if (is_late) {
+        all->fits = all->fits && add_link(f, at, ch);
+    } else {
+        all->leaves += way.leaves;
+    }
+}
+
+static struct ways look_at_ways(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    struct ways all = {.fits = true};
+    f->n_links = 0;
+    memset(f->link_of, 0, (size_t)r->n_blocks * sizeof *f->link_of);
+    memset(f->spare, 0, (size_t)r->n_words * sizeof *f->spare);
+    for (int64_t i = 0; i < r->n_words; i++) {
+        for (uint64_t set = f->flows[i]; set; set &= set - 1) {
+            const int64_t at = 64 * i + __builtin_ctzll(set);
+            for (uint32_t left = r->router[at].waiting; left; left &= left - 1)
+                look_at_channel(f, at, mesh_flow_channel(r, at, __builtin_ctz(left)), &all);
+        }
+    }
+    return all;
+}
+
+static int64_t count(const struct mesh_flow *f, const uint64_t *set)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        n += __builtin_popcountll(set[i]);
+    return n;
+}
+
+/* Places that do not flow after all make streams end earlier, and so on.  A stream in a ring has no
+ * beginning: followed are fewer channels than there are. */
+static bool settle_ways(struct mesh_flow *f)
+{
+    for (int k = 0; k < ROUNDS; k++) {
+        const struct ways all = look_at_ways(f);
+        if (!all.fits || all.forks + MOST_WAYS + MOST_WAYS > f->capacity) return false;
+        if (!all.drops)
+            return all.followed == all.channels && f->n_links + all.leaves <= f->capacity;
+        for (int64_t i = 0; i < f->r->n_words; i++)
+            f->flows[i] &= ~f->spare[i];
+    }
+    return false;
+}
+
+static int64_t count_channels(const struct mesh_flow *f)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        for (uint64_t set = f->flows[i]; set; set &= set - 1)
+            n += __builtin_popcount(f->r->router[64 * i + __builtin_ctzll(set)].waiting);
+    return n;
+}
+
+/* Ways change with the places, or when a channel more holds wavelets.  A channel that has
+ * flowed holds wavelets still. */
+static bool keep_ways(struct mesh_flow *f)
+{
+    const size_t bytes = (size_t)f->r->n_words * sizeof *f->flows;
+    if (f->flowed_until != f->first || memcmp(f->flows, f->flowed, bytes) != 0) return false;
+    if (count_channels(f) != f->n_channels) return false;
+    memset(f->link_of, 0, (size_t)f->r->n_blocks * sizeof *f->link_of);
+    for (f->n_links = 0; f->n_links < f->n_taken;) {
+        struct mesh_flow_link *const link = &f->link[f->n_links++];
+        int32_t *const first = &f->link_of[link->item.at >> f->r->block_shift];
+        link->next = *first;
+        *first = f->n_links;
+    }
+    return true;
+}
+
+bool mesh_flow_find(struct mesh_flow *f)
+{
+    enum { FEW = 4 };
+    look_at_places(f);
+    const int64_t least = (count(f, f->near) + count(f, f->flows)) / FEW + 1;
+    if (count(f, f->flows) < least) return false;
+    add_borders(f);
+    spread_batch(f);
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        f->flows[i] &= ~f->near[i];
+    if (count(f, f->flows) < least) return false;
+    if (keep_ways(f)) return true;
+    if (!settle_ways(f)) return false;
+    f->n_taken = f->n_links;
+    f->n_channels = count_channels(f);
+    return true;
+}

@@ -1,0 +1,69 @@
+/** Streams that flow through a batch of cycles without a visit (mesh_flow.c): the places whose
+ *  routers and PEs are known to move one wavelet of each of their streams in every cycle. */
+#ifndef WSC_MESH_FLOW_STATE_H
+#define WSC_MESH_FLOW_STATE_H
+#include "mesh_channel.h"
+#include "mesh_queue.h"
+#include "mesh_state.h"
+#include "region.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is put into a channel of place `at`, a word a cycle. */
+struct mesh_flow_item {
+    int32_t at, channel;
+    uint32_t word[MESH_BATCH];
+};
+/* A border between a place that flows and one that is visited: a channel of the second, into which
+ * the first puts a word a cycle, or one of the first, from which it takes a word a cycle. */
+struct mesh_flow_link {
+    struct mesh_flow_item item;
+    int32_t next; /* of the same block, plus 1, or 0 */
+    bool takes;
+};
+struct mesh_flow {
+    struct mesh_region *r;
+    int64_t first; /* of the batch */
+    /* Sets of places. */
+    uint64_t *flows;
+    uint64_t *pes, *routers;          /* with visits in the batch, in its first cycle */
+    uint64_t *west, *east;            /* of the first column, of the last one */
+    uint64_t *flowed, *flowed_pes;    /* that flowed until flowed_until, whose PEs did something */
+    uint64_t *near, *spare;           /* that something else may reach; for work */
+    int64_t flowed_until, n_channels; /* n_channels: that hold wavelets where places flowed */
+    struct mesh_flow_item *stack;     /* channels that a search or a stream has reached */
+    struct mesh_flow_link *link;
+    int32_t *link_of;     /* by the block: the first one plus 1, or 0 */
+    int n, capacity;      /* of the stack; capacity: of the links, too */
+    int n_links, n_taken; /* n_taken: the first ones, which take */
+    int skip, missed;     /* batches to go without a search; their last number */
+};
+
+static inline bool mesh_flow_has(const uint64_t *set, int64_t at)
+{
+    return set[at >> 6] >> (at & 63) & 1U;
+}
+/* The channel of a colour at a router that has a route for it. */
+static inline struct mesh_channel *mesh_flow_channel(const struct mesh_region *r, int64_t at,
+                                                     int colour)
+{
+    const struct mesh_router *router = &r->router[at];
+    const uint32_t below = (1U << colour) - 1U;
+    return &r->channel[router->first + __builtin_popcount(router->colours & below)];
+}
+static inline uint64_t mesh_flow_gate(const struct mesh_channel *ch)
+{
+    return atomic_load_explicit(&ch->gate, memory_order_relaxed);
+}
+/* The thread of the stream of place @p at. */
+static inline struct mesh_thread *mesh_flow_thread(const struct mesh_region *r, int64_t at)
+{
+    return mesh_thread_at(r, at, r->pe[at].streams);
+}
+/* The channel into which output queue @p queue of the PE sends. */
+static inline struct mesh_channel *mesh_flow_up(const struct mesh_region *r, int64_t at, int queue)
+{
+    return &r->channel[mesh_queue_of(&r->pe[at], MESH_N_IN + queue)->link];
+}
+#endif
