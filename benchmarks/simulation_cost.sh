@@ -16,7 +16,8 @@ picture=${2:-$here/../docs/simulation_cost.png}
 data=$build/benchmarks/simulation_cost.dat
 
 if [ -z "${DRAW:-}" ]; then
-    "$build/benchmarks/simulation_cost" "$here/../configs/params" \
+    # One thread: from 512 systems on a simulation would run on several, which wait for each other.
+    OMP_NUM_THREADS=1 "$build/benchmarks/simulation_cost" "$here/../configs/params" \
         "$build/benchmarks/simulation_cost.json" "${ROUNDS:-3}" >"$data.tmp"
     mv "$data.tmp" "$data"
 fi
@@ -38,7 +39,7 @@ set xlabel 'stages x systems'
 set ylabel 'CPU seconds of a simulated step'
 set grid
 set key left top reverse Left
-set title 'Cost of a simulation: 13B model of 10 to 80 layers on 1 to 4096 systems'
+set title 'Cost of a simulation: 13B model of 5 to 40 layers on 1 to 4096 systems'
 middle = 10 ** STATS_mean_x
 one(x) = line(middle) * x / middle
 plot data index 0 using ($3 * $4):8 with points pt 7 ps 0.8 lc rgb '#1f77b4' title 'by block', \

@@ -1,28 +1,27 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training speed of `wsc run` beside PyTorch, and beside llm.c: the same model, weights, batches and
-threads.
+"""Training speed of `wsc run` beside PyTorch and llm.c: the same model, weights, batches, threads.
 
     train.py --wsc PROGRAM --dir DIR [--model NAME] [--llmc DIR] [--seconds 300] [--rounds 5]
              [--steps N] [--wait 30] [--tries 3] [--case NAME ...]
 
 NAME is a row of train_models.py: gpt_384 (without --model), gpt2_small_64 or gpt2_small_1024.
-DIR/data/train holds the dataset of gpt_384; the tokens of other models are made here; everything else
-goes to DIR too.  First both programs take one step from the same weights; unless losses and gradient
-norms agree nothing is timed, and unless PyTorch has a BLAS that is made for speed nothing is compared
-(Debian: libopenblas0-openmp).  Then every case runs in rounds, the first one of all cases, then the
-second one of all, until --rounds are done or --seconds are over; a line is printed for each.  A round
-is wsc, PyTorch, llm.c.  A run's rate is the median over its steps after the warm-up; what counts is
-the median over the rounds and the ratio within each.
+DIR/data/train holds the dataset of gpt_384; the tokens of other models are made here; everything
+else goes to DIR too.  First both programs take one step from the same weights; unless losses and
+gradient norms agree nothing is timed, and unless PyTorch has a BLAS that is made for speed nothing
+is compared (Debian: libopenblas0-openmp).  Then every case runs in rounds, the first one of all
+cases, then the second one of all, until --rounds are done or --seconds are over; a line is printed
+for each.  A round is wsc, PyTorch, llm.c.  A run's rate is the median over its steps after the
+warm-up; what counts is the median over the rounds and the ratio within each.
 
 --llmc names a checkout of llm.c with its CPU program built (train_llmc.py); its loss of the first
 step has to agree, too.
 
 Another program on the machine falsifies a rate, so every run waits (up to --wait seconds) for an
 idle machine and notes which share of the processors others took meanwhile; a round that was
-disturbed is tried again, --tries times in all, and the quietest attempt is kept.  Rates per CPU second, which
-suffer less, stand beside the rates per second.  Peak memory is the largest resident set of a process.
-DIR/train.json, or train_NAME.json of another model than gpt_384, has all of it.
+disturbed is tried again, --tries times in all, and the quietest attempt is kept.  Rates per CPU
+second, which suffer less, stand beside the rates per second.  Peak memory is the largest resident
+set of a process.  DIR/train.json, or train_NAME.json of another model than gpt_384, has all of it.
 """
 import argparse
 import json
@@ -329,9 +328,22 @@ def show(result):
           f"{lone} {100 * result['others']:6.0f} % {memory}", flush=True)
     if "llmc" in rate:
         theirs, ratio = rate["llmc"], rate["llmc_ratio"]
-        print(f"  llm.c: {theirs['median']:.1f} ({theirs['min']:.1f}-{theirs['max']:.1f}) tokens/s, "
-              f"wsc over llm.c {ratio['median']:.2f} ({ratio['min']:.2f}-{ratio['max']:.2f}), "
-              f"per CPU s {per_cpu['llmc_ratio']['median']:.2f}, {peak['llmc']:.2f} GiB", flush=True)
+        print(f"  llm.c: {theirs['median']:.1f} ({theirs['min']:.1f}-{theirs['max']:.1f}) "
+              f"tokens/s, wsc over llm.c {ratio['median']:.2f} ({ratio['min']:.2f}-"
+              f"{ratio['max']:.2f}), per CPU s {per_cpu['llmc_ratio']['median']:.2f}, "
+              f"{peak['llmc']:.2f} GiB", flush=True)
+
+
+def of_round(programs):
+    """Rates of a round, those per CPU second in brackets."""
+    texts = []
+    for who, name in (("wsc", "wsc"), ("torch", "PyTorch"), ("llmc", "llm.c")):
+        if who in programs:
+            rate = programs[who]
+            per_cpu = rate.get("tokens_per_cpu_s")
+            texts.append(f"{name} {rate['tokens_per_s']:.1f}" +
+                         (f" ({per_cpu:.1f} a CPU s)" if per_cpu else ""))
+    return ", ".join(texts) + " tokens/s"
 
 
 def measure(bench, names, results):
@@ -356,11 +368,7 @@ def measure(bench, names, results):
                 print(f"{name}: FAILED: {failure}", flush=True)
                 continue
             longest = max(longest, time.monotonic() - began)
-            rate = {who: run["tokens_per_s"] for who, run in rounds[name][-1].items()
-                    if who != "others"}
-            of_llmc = f", llm.c {rate['llmc']:6.1f}" if "llmc" in rate else ""
-            print(f"  round {k + 1}: {name:<19} {rate['wsc']:6.0f} tokens/s, "
-                  f"PyTorch {rate['torch']:6.0f}{of_llmc}", flush=True)
+            print(f"  round {k + 1}: {name:<19} {of_round(rounds[name][-1])}", flush=True)
     return [bench.result(name, rounds[name], leaf_1[name]) for name in names if name in leaf_1]
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the training benchmark: one row of MODELS for each model and length of sequences.
+"""The models of the training benchmark: a row of MODELS for each model and length of sequences.
 
-train.py reads what `wsc` needs (params file and --set), train_torch.py builds the PyTorch model from
-the sizes of the row.  A new model is a new row.
+train.py reads what `wsc` needs (params file and --set), train_torch.py builds the PyTorch model
+from the sizes of the row.  A new model is a new row.
 """
 import os
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ class Model:
 
 
 def write_tokens(model, folder):
-    """A Model Zoo dataset of one batch: the stream of model.stream(), cut into its sequences.  Every
-    step takes it, as llm.c does with a file of one batch."""
+    """A Model Zoo dataset of one batch: the stream of model.stream(), cut into its sequences.
+    Every step takes it, as llm.c does with a file of one batch."""
     stream, shape = model.stream(), (model.batch, model.tokens)
     data = np.ones((model.batch, 3, model.tokens), dtype=np.int32)  # ids, loss mask, labels
     data[:, 0], data[:, 2] = stream[:-1].reshape(shape), stream[1:].reshape(shape)
@@ -61,8 +61,8 @@ def write_tokens(model, folder):
 
 
 def gpt2_small(tokens, steps, warm_up, memory_gib):
-    """GPT-2 small, 124 M parameters in its published sizes; as many positions as tokens, since `wsc`
-    wants sequences of full length."""
+    """GPT-2 small, 124 M parameters in its published sizes; as many positions as tokens, since
+    `wsc` wants sequences of full length."""
     return Model("configs/params/gpt2_small.yaml", 4, tokens, 50257, tokens, 768, 12, 12, leaf=4,
                  steps=steps, warm_up=warm_up, wafers=(1,), kinds=("fp32",), leaf_1=False,
                  synthetic=True, memory_gib=memory_gib,

@@ -5,12 +5,13 @@
     train_torch.py --data DIR --weights FILE [--model NAME] [--threads N] [--processes P] [--bf16]
                    [--steps S]
 
-NAME is a row of train_models.py.  Debian's python3-torch 1.13, python3-numpy and python3-h5py.  One fused projection for q, k and v,
-the mask added by the product of the scores, the multi-tensor AdamW.  Weights come from FILE (an
-HDF5 file of tensors under Model Zoo names; made from a seed and written when it does not exist),
-batches from DIR (a Model Zoo dataset) in file order.  With P processes each computes an equal part
-of the batch, gradients are averaged by DistributedDataParallel over gloo.  Prints one JSON object:
-seconds, CPU seconds of this process, loss and gradient norm of every step.
+NAME is a row of train_models.py. Debian's python3-torch 1.13, python3-numpy and python3-h5py. One
+fused projection for q, k and v, the mask added by the product of the scores, the multi-tensor
+AdamW. Weights come from FILE (an HDF5 file of tensors under Model Zoo names; made from a seed and
+written when it does not exist), batches from DIR (a Model Zoo dataset) in file order. With P
+processes each computes an equal part of the batch, gradients are averaged by
+DistributedDataParallel over gloo. Prints one JSON object: seconds, CPU seconds of this process,
+loss and gradient norm of every step.
 """
 import argparse
 import glob
