@@ -44,7 +44,7 @@ middle = 10 ** STATS_mean_x
 one(x) = line(middle) * x / middle
 plot data index 0 using ($3 * $4):8 with points pt 7 ps 0.8 lc rgb '#1f77b4' title 'by block', \
      data index 1 using ($3 * $4):8 with points pt 9 ps 0.9 lc rgb '#d95f02' title 'by matrix', \
-     one(x) with lines lw 1 dt 2 lc rgb '#555555' title 'slope 1', \
-     line(x) with lines lw 1.5 lc rgb '#000000' title sprintf('fitted slope %.2f', STATS_slope)
+     line(x) with lines lw 2 lc rgb '#000000' title sprintf('fitted slope %.2f', STATS_slope), \
+     one(x) with lines lw 2 dt 2 lc rgb '#999999' title 'slope 1'
 END
 echo "wrote $picture"
