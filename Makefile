@@ -238,6 +238,9 @@ bench: all $(benches)
 bench-cluster: all $(benches)
 	$(Q)sh benchmarks/cluster.sh $(BUILD)
 benches: $(benches)
+## simulation-cost: CPU time of a simulated step over stages and systems, docs/simulation_cost.png
+simulation-cost: $(BUILD)/benchmarks/simulation_cost
+	$(Q)sh benchmarks/simulation_cost.sh $(BUILD)
 ## docs: docs/CONFIG.md from the key tables, the layers of docs/ARCHITECTURE.md; doxygen check of the headers
 docs: all
 	$(Q)build/wsc --help-config > docs/CONFIG.md
@@ -273,6 +276,6 @@ help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
 .PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
-        bench bench-cluster benches docs install uninstall clean help FORCE
+        bench bench-cluster benches simulation-cost docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

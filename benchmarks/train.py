@@ -1,21 +1,27 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Training speed of `wsc run` beside PyTorch: the same model, weights, batches and threads.
+"""Training speed of `wsc run` beside PyTorch and llm.c: the same model, weights, batches, threads.
 
-    train.py --wsc PROGRAM --dir DIR [--seconds 300] [--rounds 5] [--steps 10] [--wait 30]
-             [--case NAME ...]
+    train.py --wsc PROGRAM --dir DIR [--model NAME] [--llmc DIR] [--seconds 300] [--rounds 5]
+             [--steps N] [--wait 30] [--tries 3] [--case NAME ...]
 
-DIR/data/train holds the dataset; everything else goes to DIR too.  First both programs take one
-step from the same weights; unless losses and gradient norms agree nothing is timed, and unless
-PyTorch has a BLAS that is made for speed nothing is compared (Debian: libopenblas0-openmp).  Then every
-case runs in rounds, the first one of all cases, then the second one of all, until --rounds are done
-or --seconds are over; a line is printed for each.  A round is wsc, PyTorch.  A run's rate is the median over its steps
-after the warm-up; what counts is the median over the rounds and the ratio within each.
+NAME is a row of train_models.py: gpt_384 (without --model), gpt2_small_64 or gpt2_small_1024.
+DIR/data/train holds the dataset of gpt_384; the tokens of other models are made here; everything
+else goes to DIR too.  First both programs take one step from the same weights; unless losses and
+gradient norms agree nothing is timed, and unless PyTorch has a BLAS that is made for speed nothing
+is compared (Debian: libopenblas0-openmp).  Then every case runs in rounds, the first one of all
+cases, then the second one of all, until --rounds are done or --seconds are over; a line is printed
+for each.  A round is wsc, PyTorch, llm.c.  A run's rate is the median over its steps after the
+warm-up; what counts is the median over the rounds and the ratio within each.
+
+--llmc names a checkout of llm.c with its CPU program built (train_llmc.py); its loss of the first
+step has to agree, too.
 
 Another program on the machine falsifies a rate, so every run waits (up to --wait seconds) for an
 idle machine and notes which share of the processors others took meanwhile; a round that was
-disturbed is tried again, up to twice, and the quietest attempt is kept.  Rates per CPU second, which
-suffer less, stand beside the rates per second.  DIR/train.json has all of it.
+disturbed is tried again, --tries times in all, and the quietest attempt is kept.  Rates per CPU
+second, which suffer less, stand beside the rates per second.  Peak memory is the largest resident
+set of a process.  DIR/train.json, or train_NAME.json of another model than gpt_384, has all of it.
 """
 import argparse
 import json
@@ -26,12 +32,12 @@ import subprocess
 import sys
 import time
 
-from runs import HERE, LARGE_BLOCKS, LOSS_TOLERANCE, WARM_UP, is_reference, spread
+from runs import HERE, LARGE_BLOCKS, LOSS_TOLERANCE, is_reference, spread
+from train_llmc import Llmc, LeftOut
+from train_models import MODELS, write_tokens
 
-BATCH, T, C, L, V = 8, 256, 384, 6, 256
-TOKENS = BATCH * T
-# Products of a training step per token; attention over what causality lets through.
-FLOP_PER_TOKEN = 6 * (L * 12 * C * C + V * C) + 6 * L * T * C
+FIRST = "gpt_384"  # the model of `make bench`
+GIB = 1 << 30
 QUIET = 0.10  # of all processors
 # name: format, threads, wafers (one rank each when more than one) or processes
 CASES = {
@@ -42,6 +48,8 @@ CASES = {
     "bf16, 2 threads": ("bf16", 2, 1),
     "bf16, 2 x 1 thread": ("bf16", 1, 2),
 }
+# Losses; llm.c approximates gelu by tanh, the others do not.
+LLMC_TOLERANCE = 1e-3
 TOLERANCE = {"fp32": (LOSS_TOLERANCE, 1e-3), "bf16": (5e-3, 2e-2)}  # loss; gradient norm, relative
 
 
@@ -75,7 +83,8 @@ def wait_until_quiet(limit):
 
 
 def execute(command, env, log):
-    """Run to the end; returns standard output, CPU seconds, share of the processors of others."""
+    """Run to the end; returns standard output, CPU seconds, share of the processors of others, peak
+    memory of the process in GiB."""
     busy, total = processor_seconds()
     with open(log, "w", encoding="utf-8") as errors:
         process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=errors)
@@ -89,7 +98,16 @@ def execute(command, env, log):
     busy_after, total_after = processor_seconds()
     cpu = usage.ru_utime + usage.ru_stime
     others = (busy_after - busy - cpu) / max(total_after - total, 1e-3)
-    return output, cpu, max(others, 0.0)
+    return output, cpu, max(others, 0.0), usage.ru_maxrss / (GIB >> 10)
+
+
+def need_memory(program, gib):
+    """One program runs at a time; one that would not fit is not started."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        kib = next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    if kib < gib * (GIB >> 10):
+        raise RunFailed(f"{program}: {gib} GiB of memory are needed, "
+                        f"{kib / (GIB >> 10):.1f} GiB are available")
 
 
 class RunFailed(Exception):
@@ -98,72 +116,120 @@ class RunFailed(Exception):
 
 class Bench:
     def __init__(self, args):
-        self.args, self.dir = args, args.dir
-        self.weights = os.path.join(args.dir, "initial.h5")
+        self.args, self.dir, self.model = args, args.dir, MODELS[args.model]
+        self.suffix = "" if args.model == FIRST else "_" + args.model
+        self.weights = self.path(f"initial{self.suffix}.h5")
+        self.data = self.path(f"data{self.suffix}/train")
         self.start_cpu = {}
         self.blas = ""
+        self.llmc = None
         self.deadline = time.monotonic() + args.seconds
+        if self.model.synthetic:
+            write_tokens(self.model, self.data)
 
     def path(self, name):
         return os.path.join(self.dir, name)
 
-    def run_wsc(self, case, steps, leaf=4):
-        kind, threads, wafers = case
+    def run_wsc(self, case, steps, leaf=None):
+        (kind, threads, wafers), model = case, self.model
         model_dir = self.path("model_dir")
         shutil.rmtree(model_dir, ignore_errors=True)
-        command = [self.args.wsc, "run", "--params", os.path.join(HERE, "train_384.yaml"),
+        settings = model.settings + (
+            "train_input.data_dir=" + self.data, f"reduction_leaf={leaf or model.leaf}",
+            f"cluster.memoryx.shards={wafers}",
+            f"model.mixed_precision={'true' if kind == 'bf16' else 'false'}")
+        command = [self.args.wsc, "run", "--params", os.path.join(HERE, "..", model.params),
                    "--checkpoint_path", self.weights, "--model_dir", model_dir,
-                   "--num_steps", str(steps), "--num_csx", str(wafers),
-                   "--set", "train_input.data_dir=" + self.path("data/train"),
-                   "--set", f"reduction_leaf={leaf}", "--set", f"cluster.memoryx.shards={wafers}",
-                   "--set", f"model.mixed_precision={'true' if kind == 'bf16' else 'false'}"]
+                   "--num_steps", str(steps), "--num_csx", str(wafers)]
+        for setting in settings:
+            command += ["--set", setting]
         if wafers > 1:
             command = ["mpirun", "--quiet", "-n", str(wafers), "--bind-to", "core"] + command
-        _, cpu, others = execute(command, environment(threads), self.path("wsc.log"))
+        need_memory("wsc", model.memory_gib)
+        _, cpu, others, peak = execute(command, environment(threads), self.path("wsc.log"))
         with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
         result = {"loss": rows[0]["loss"], "grad_norm": rows[0]["grad_norm"], "others": others}
-        if steps <= WARM_UP:
+        if wafers == 1:
+            result["peak_gib"] = peak
+        if steps <= model.warm_up:
             self.start_cpu[kind] = cpu  # set-up and first step
             return result
-        result["tokens_per_s"] = statistics.median(r["host_tokens_per_s"] for r in rows[WARM_UP:])
+        rates = [row["host_tokens_per_s"] for row in rows[model.warm_up:]]
+        result["tokens_per_s"] = statistics.median(rates)
         if wafers == 1:
             seconds = (cpu - self.start_cpu[kind]) / (steps - 1)
-            result["tokens_per_cpu_s"] = TOKENS / seconds
+            result["tokens_per_cpu_s"] = model.batch_tokens / seconds
         return result
 
     def run_torch(self, case, steps):
-        kind, threads, processes = case
-        command = [sys.executable, os.path.join(HERE, "train_torch.py"),
-                   "--data", self.path("data/train"), "--weights", self.weights,
-                   "--threads", str(threads), "--processes", str(processes), "--steps", str(steps)]
+        (kind, threads, processes), model = case, self.model
+        command = [sys.executable, os.path.join(HERE, "train_torch.py"), "--model", self.args.model,
+                   "--data", self.data, "--weights", self.weights, "--threads", str(threads),
+                   "--processes", str(processes), "--steps", str(steps)]
         if kind == "bf16":
             command.append("--bf16")
-        output, _, others = execute(command, environment(threads), self.path("torch.log"))
+        need_memory("PyTorch", model.memory_gib)
+        output, _, others, peak = execute(command, environment(threads), self.path("torch.log"))
         raw = json.loads(output.strip().splitlines()[-1])
         result = {"loss": raw["loss"][0], "grad_norm": raw["grad_norm"][0], "others": others}
         self.blas = raw.get("blas", self.blas)
-        if steps > WARM_UP:
-            result["tokens_per_s"] = TOKENS / statistics.median(raw["seconds"][WARM_UP:])
+        if processes == 1:
+            result["peak_gib"] = peak
+        if steps > model.warm_up:
+            rate = model.batch_tokens / statistics.median(raw["seconds"][model.warm_up:])
+            result["tokens_per_s"] = rate
             if processes == 1:
-                result["tokens_per_cpu_s"] = TOKENS / statistics.median(raw["cpu_seconds"][WARM_UP:])
+                seconds = statistics.median(raw["cpu_seconds"][model.warm_up:])
+                result["tokens_per_cpu_s"] = model.batch_tokens / seconds
+        return result
+
+    def run_llmc(self, case, steps):
+        busy, total = processor_seconds()
+        need_memory("llm.c", self.llmc.bytes_needed() / GIB)
+        raw = self.llmc.run(steps, environment(case[1]))
+        busy_after, total_after = processor_seconds()
+        others = (busy_after - busy - raw["cpu"]) / max(total_after - total, 1e-3)
+        first, tokens = self.model.warm_up, self.model.batch_tokens
+        result = {"loss": raw["loss"][0], "others": max(others, 0.0), "peak_gib": raw["peak"] / GIB}
+        if steps > first:
+            result["tokens_per_s"] = tokens / statistics.median(raw["seconds"][first:])
+            result["tokens_per_cpu_s"] = tokens / statistics.median(raw["cpu_seconds"][first:])
         return result
 
     def verify(self, kind):
         """One step of both, and of two wafers; the weights are written by the first."""
         theirs = self.run_torch((kind, 1, 1), 1)
-        ours, two = self.run_wsc((kind, 1, 1), 1), self.run_wsc((kind, 1, 2), 1)
-        ours = self.run_wsc((kind, 1, 1), 1)
+        ours, two = self.run_wsc((kind, 1, 1), 1), None
+        if 2 in self.model.wafers:
+            two = self.run_wsc((kind, 1, 2), 1)
+            ours = self.run_wsc((kind, 1, 1), 1)
         loss_tolerance, norm_tolerance = TOLERANCE[kind]
         loss = abs(ours["loss"] - theirs["loss"])
         norm = abs(ours["grad_norm"] - theirs["grad_norm"]) / theirs["grad_norm"]
-        same = all(ours[key] == two[key] for key in ("loss", "grad_norm"))
+        same = not two or all(ours[key] == two[key] for key in ("loss", "grad_norm"))
         valid = loss < loss_tolerance and norm < norm_tolerance and same
+        of_two = f", two wafers {'the same bits' if same else 'DIFFER'}" if two else ""
         print(f"{kind}: first step, loss {ours['loss']:.6f} (PyTorch {theirs['loss']:.6f}), "
-              f"gradient norm {ours['grad_norm']:.5f} ({theirs['grad_norm']:.5f}), "
-              f"two wafers {'the same bits' if same else 'DIFFER'}: "
+              f"gradient norm {ours['grad_norm']:.5f} ({theirs['grad_norm']:.5f})"
+              f"{of_two}: {'valid' if valid else 'NOT VALID'}", flush=True)
+        return {"wsc": ours, "torch": theirs, "two_wafers_same": same if two else None,
+                "valid": valid}
+
+    def verify_llmc(self, ours):
+        """One step of llm.c from the weights of the others, beside @p ours; None: left out."""
+        try:
+            self.llmc = Llmc(self.args.llmc, self.model, self.path("llmc" + self.suffix))
+            self.llmc.write_files(self.weights)
+            theirs = self.run_llmc(("fp32", 1, 1), 1)
+        except (LeftOut, RunFailed) as why:
+            self.llmc = None
+            print(f"llm.c is left out: {why}", flush=True)
+            return None
+        valid = abs(ours["loss"] - theirs["loss"]) < LLMC_TOLERANCE
+        print(f"llm.c: first step, loss {theirs['loss']:.6f} (wsc {ours['loss']:.6f}): "
               f"{'valid' if valid else 'NOT VALID'}", flush=True)
-        return {"wsc": ours, "torch": theirs, "two_wafers_same": same, "valid": valid}
+        return dict(theirs, valid=valid)
 
     def seconds_left(self):
         return max(0.0, self.deadline - time.monotonic())
@@ -173,34 +239,43 @@ class Bench:
         wait_until_quiet(min(self.args.wait, self.seconds_left() / 10))
 
     def round(self, case):
-        """wsc, then PyTorch; again when others took part, the quietest attempt counts."""
-        best = None
-        for _ in range(3):
-            self.wait()
-            ours = self.run_wsc(case, self.args.steps)
-            self.wait()
-            theirs = self.run_torch(case, self.args.steps)
-            others = max(ours["others"], theirs["others"])
+        """wsc, PyTorch, llm.c; again when others took part, the quietest attempt counts."""
+        best, run = None, {"wsc": self.run_wsc, "torch": self.run_torch}
+        if self.llmc:
+            run["llmc"] = self.run_llmc
+        for _ in range(self.args.tries):
+            attempt = {}
+            for who, run_it in run.items():
+                self.wait()
+                attempt[who] = run_it(case, self.args.steps)
+            others = max(result["others"] for result in attempt.values())
             if best is None or others < best["others"]:
-                best = {"wsc": ours, "torch": theirs, "others": others}
+                best = dict(attempt, others=others)
             if others < QUIET or not self.seconds_left():
                 break
         return best
 
     def leaf_1(self, name):
-        """The rate with micro-shards of one sample."""
+        """The rate with micro-shards of one sample; None for a model without this row."""
+        if not self.model.leaf_1:
+            return None
         self.wait()
         return self.run_wsc(CASES[name], self.args.steps, leaf=1)
 
-    @staticmethod
-    def result(name, rounds, leaf_1):
-        result = {"case": name, "rounds": rounds, "leaf": 4, "leaf_1": leaf_1}
+    def result(self, name, rounds, leaf_1):
+        result = {"case": name, "rounds": rounds, "leaf": self.model.leaf, "leaf_1": leaf_1}
+        programs = [who for who in ("wsc", "torch", "llmc") if who in rounds[0]]
         for key in ("tokens_per_s", "tokens_per_cpu_s"):
             if key not in rounds[0]["wsc"]:
                 continue
-            ours, theirs = ([r[who][key] for r in rounds] for who in ("wsc", "torch"))
-            ratios = [a / b for a, b in zip(ours, theirs)]
-            result[key] = {"wsc": spread(ours), "torch": spread(theirs), "ratio": spread(ratios)}
+            rates = {who: [r[who][key] for r in rounds] for who in programs}
+            result[key] = {who: spread(rates[who]) for who in programs}
+            result[key]["ratio"] = spread([a / b for a, b in zip(rates["wsc"], rates["torch"])])
+            if "llmc" in rates:
+                ratios = [a / b for a, b in zip(rates["wsc"], rates["llmc"])]
+                result[key]["llmc_ratio"] = spread(ratios)
+        if "peak_gib" in rounds[0]["wsc"]:
+            result["peak_gib"] = {who: max(r[who]["peak_gib"] for r in rounds) for who in programs}
         result["others"] = max(r["others"] for r in rounds)
         result["quiet"] = result["others"] < QUIET
         return result
@@ -215,25 +290,49 @@ def peak_of(path):
     return {p["format"]: p for p in products if p["shape"] == "square_1024"}
 
 
-def share_of_peak(result, peaks):
+def share_of_peak(result, peaks, flop_per_token):
     """Of the products' peak per CPU second of one thread, where CPU seconds are known."""
     kind = result["case"].split(",")[0]
     if kind not in peaks or "tokens_per_cpu_s" not in result:
         return None
-    rate = result["tokens_per_cpu_s"]["wsc"]["median"] * FLOP_PER_TOKEN / 1e9
+    rate = result["tokens_per_cpu_s"]["wsc"]["median"] * flop_per_token / 1e9
     return rate / peaks[kind]["one_gflop_per_cpu_s"]
 
 
+HEAD = (f"{'tokens/s':<19} {'wsc':>16} {'PyTorch':>18} {'ratio':>18} {'per CPU s':>11} "
+        f"{'of peak':>7} {'leaf 1':>7} {'others':>8} {'GiB':>11}")
+
+
 def show(result):
-    rate, leaf = result["tokens_per_s"], result["leaf_1"]["tokens_per_s"]
+    rate, leaf = result["tokens_per_s"], result["leaf_1"]
     ours, theirs, ratio = rate["wsc"], rate["torch"], rate["ratio"]
-    per_cpu = result.get("tokens_per_cpu_s")
+    per_cpu, peak = result.get("tokens_per_cpu_s"), result.get("peak_gib")
     cpu = f"{per_cpu['ratio']['median']:11.2f}" if per_cpu else f"{'-':>11}"
     share = f"{100 * result['share_of_peak']:5.0f} %" if result["share_of_peak"] else f"{'-':>7}"
+    lone = f"{leaf['tokens_per_s']:7.0f}" if leaf else f"{'-':>7}"
+    memory = f"{peak['wsc']:5.2f} {peak['torch']:5.2f}" if peak else f"{'-':>11}"
     print(f"{result['case']:<19} {ours['median']:6.0f} ({ours['min']:.0f}-{ours['max']:.0f}) "
           f"{theirs['median']:6.0f} ({theirs['min']:.0f}-{theirs['max']:.0f}) "
           f"{ratio['median']:6.2f} ({ratio['min']:.2f}-{ratio['max']:.2f}) {cpu} {share} "
-          f"{leaf:7.0f} {100 * result['others']:6.0f} %", flush=True)
+          f"{lone} {100 * result['others']:6.0f} % {memory}", flush=True)
+    if "llmc" in rate:
+        theirs, ratio = rate["llmc"], rate["llmc_ratio"]
+        print(f"  llm.c: {theirs['median']:.1f} ({theirs['min']:.1f}-{theirs['max']:.1f}) "
+              f"tokens/s, wsc over llm.c {ratio['median']:.2f} ({ratio['min']:.2f}-"
+              f"{ratio['max']:.2f}), per CPU s {per_cpu['llmc_ratio']['median']:.2f}, "
+              f"{peak['llmc']:.2f} GiB", flush=True)
+
+
+def of_round(programs):
+    """Rates of a round, those per CPU second in brackets."""
+    texts = []
+    for who, name in (("wsc", "wsc"), ("torch", "PyTorch"), ("llmc", "llm.c")):
+        if who in programs:
+            rate = programs[who]
+            per_cpu = rate.get("tokens_per_cpu_s")
+            texts.append(f"{name} {rate['tokens_per_s']:.1f}" +
+                         (f" ({per_cpu:.1f} a CPU s)" if per_cpu else ""))
+    return ", ".join(texts) + " tokens/s"
 
 
 def measure(bench, names, results):
@@ -242,53 +341,81 @@ def measure(bench, names, results):
     for k in range(bench.args.rounds):
         for name in names:
             if k and name not in leaf_1:
-                continue
+                continue  # it failed before
             began = time.monotonic()
             if bench.seconds_left() <= longest:
                 print(f"  round {k + 1}: {name}: skipped, no time left", flush=True)
                 continue
             try:
                 rounds[name].append(bench.round(CASES[name]))
-                leaf_1[name] = leaf_1.get(name) or bench.leaf_1(name)
-            except RunFailed as failure:
+                if name not in leaf_1:
+                    leaf_1[name] = bench.leaf_1(name)
+            except (RunFailed, LeftOut) as failure:
                 leaf_1.pop(name, None)
                 results["valid"] = False
                 results["cases"].append({"case": name, "error": str(failure)})
                 print(f"{name}: FAILED: {failure}", flush=True)
                 continue
             longest = max(longest, time.monotonic() - began)
-            rate = {who: rounds[name][-1][who]["tokens_per_s"] for who in ("wsc", "torch")}
-            print(f"  round {k + 1}: {name:<19} {rate['wsc']:6.0f} tokens/s, "
-                  f"PyTorch {rate['torch']:6.0f}", flush=True)
+            print(f"  round {k + 1}: {name:<19} {of_round(rounds[name][-1])}", flush=True)
     return [bench.result(name, rounds[name], leaf_1[name]) for name in names if name in leaf_1]
 
 
 def save(bench, results):
-    with open(bench.path("train.json"), "w", encoding="utf-8") as file:
+    with open(bench.path(f"train{bench.suffix}.json"), "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--wsc", required=True)
     parser.add_argument("--dir", required=True)
+    parser.add_argument("--model", choices=list(MODELS), default=FIRST)
+    parser.add_argument("--llmc", help="checkout of llm.c with train_gpt2 built")
     parser.add_argument("--peak", help="JSON of sgemm_peak")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--steps", type=int, help="of a run; without it as the model's row says")
     parser.add_argument("--wait", type=float, default=30)
+    parser.add_argument("--tries", type=int, default=3, help="of a round that others disturb")
     parser.add_argument("--case", action="append", choices=sorted(CASES))
     args = parser.parse_args()
-    if args.steps <= WARM_UP or args.rounds < 1:
-        sys.exit(f"--steps: more than {WARM_UP}; --rounds: at least 1")
-    bench, names = Bench(args), args.case or list(CASES)
+    model = MODELS[args.model]
+    args.steps = args.steps or model.steps
+    if args.steps <= model.warm_up or args.rounds < 1 or args.tries < 1:
+        parser.error(f"--steps: more than {model.warm_up}; --rounds, --tries: at least 1")
+    cases = [name for name, (kind, _, wafers) in CASES.items()
+             if kind in model.kinds and wafers in model.wafers]
+    for name in args.case or []:
+        if name not in cases:
+            parser.error(f"--case {name}: {args.model} is measured in {'; '.join(cases)}")
+    args.case = args.case or cases
+    return args
+
+
+def verify(bench, kinds):
+    """Losses and gradient norms of the first step of all programs."""
+    results = {"verification": {kind: bench.verify(kind) for kind in kinds}}
+    results["valid"] = all(v["valid"] for v in results["verification"].values())
+    if bench.args.llmc and "fp32" in kinds:
+        llmc = bench.verify_llmc(results["verification"]["fp32"]["wsc"])
+        results["verification"]["llmc"] = llmc
+        results["valid"] = results["valid"] and (not llmc or llmc["valid"])
+    elif bench.model.synthetic or bench.args.llmc:
+        print("llm.c is left out: " + ("it has fp32 only" if bench.args.llmc else "no --llmc DIR"),
+              flush=True)
+    return results
+
+
+def main():
+    args = arguments()
+    bench, names = Bench(args), args.case
     kinds = sorted({CASES[name][0] for name in names}, reverse=True)
-    results = {"flop_per_token": FLOP_PER_TOKEN, "cases": []}
+    results = {"model": args.model, "flop_per_token": bench.model.flop_per_token, "cases": []}
     try:
-        results["verification"] = {kind: bench.verify(kind) for kind in kinds}
+        results.update(verify(bench, kinds))
     except RunFailed as failure:
         sys.exit(str(failure))
-    results["valid"] = all(v["valid"] for v in results["verification"].values())
     results["blas"] = bench.blas
     if not results["valid"]:
         names = []  # what differs is not worth timing
@@ -299,10 +426,10 @@ def main():
     save(bench, results)
     measured = measure(bench, names, results)
     if measured:
-        print(f"{'tokens/s':<19} {'wsc':>16} {'PyTorch':>18} {'ratio':>18} {'per CPU s':>11} "
-              f"{'of peak':>7} {'leaf 1':>7} {'others':>8}", flush=True)
+        print(HEAD, flush=True)
     for result in measured:
-        result["share_of_peak"] = share_of_peak(result, peak_of(args.peak))
+        result["share_of_peak"] = share_of_peak(result, peak_of(args.peak),
+                                                bench.model.flop_per_token)
         show(result)
         results["cases"].append(result)
     save(bench, results)

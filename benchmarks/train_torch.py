@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The training benchmark's other side: the same GPT in PyTorch, written the fast way.
 
-    train_torch.py --data DIR --weights FILE [--threads N] [--processes P] [--bf16] [--steps S]
+    train_torch.py --data DIR --weights FILE [--model NAME] [--threads N] [--processes P] [--bf16]
+                   [--steps S]
 
-Debian's python3-torch 1.13, python3-numpy and python3-h5py.  One fused projection for q, k and v,
-the mask added by the product of the scores, the multi-tensor AdamW.  Weights come from FILE (an
-HDF5 file of tensors under Model Zoo names; made from a seed and written when it does not exist),
-batches from DIR (a Model Zoo dataset) in file order.  With P processes each computes an equal part
-of the batch, gradients are averaged by DistributedDataParallel over gloo.  Prints one JSON object:
-seconds, CPU seconds of this process, loss and gradient norm of every step.
+NAME is a row of train_models.py. Debian's python3-torch 1.13, python3-numpy and python3-h5py. One
+fused projection for q, k and v, the mask added by the product of the scores, the multi-tensor
+AdamW. Weights come from FILE (an HDF5 file of tensors under Model Zoo names; made from a seed and
+written when it does not exist), batches from DIR (a Model Zoo dataset) in file order. With P
+processes each computes an equal part of the batch, gradients are averaged by
+DistributedDataParallel over gloo. Prints one JSON object: seconds, CPU seconds of this process,
+loss and gradient norm of every step.
 """
 import argparse
 import glob
@@ -24,24 +26,30 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 
-V, C, L, H, T, BATCH = 256, 384, 6, 6, 256, 8
+from train_models import MODELS
+
 EPS = 1e-5
+SMALL = MODELS["gpt_384"]  # of ddp.py and network.py
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, size):
         super().__init__()
-        self.norm1, self.norm3 = nn.LayerNorm(C, eps=EPS), nn.LayerNorm(C, eps=EPS)
-        self.qkv, self.out = nn.Linear(C, 3 * C), nn.Linear(C, C)
-        self.ffn0, self.ffn1 = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+        c = size.width
+        self.heads = size.heads
+        self.norm1, self.norm3 = nn.LayerNorm(c, eps=EPS), nn.LayerNorm(c, eps=EPS)
+        self.qkv, self.out = nn.Linear(c, 3 * c), nn.Linear(c, c)
+        self.ffn0, self.ffn1 = nn.Linear(c, 4 * c), nn.Linear(4 * c, c)
 
     def attention(self, x, mask):
-        n = x.size(0) * H
-        qkv = self.qkv(x).view(-1, T, 3, H, C // H).permute(2, 0, 3, 1, 4)
-        q, k, v = (part.reshape(n, T, C // H) for part in qkv)
-        scores = torch.baddbmm(mask.to(q.dtype), q, k.transpose(1, 2), alpha=(C // H) ** -0.5)
+        batch, tokens, width = x.shape
+        heads, each = self.heads, width // self.heads
+        qkv = self.qkv(x).view(batch, tokens, 3, heads, each).permute(2, 0, 3, 1, 4)
+        q, k, v = (part.reshape(batch * heads, tokens, each) for part in qkv)
+        scores = torch.baddbmm(mask.to(q.dtype), q, k.transpose(1, 2), alpha=each ** -0.5)
         mixed = torch.bmm(F.softmax(scores, dim=-1).to(v.dtype), v)
-        return self.out(mixed.view(-1, H, T, C // H).transpose(1, 2).reshape(-1, T, C))
+        mixed = mixed.view(batch, heads, tokens, each).transpose(1, 2)
+        return self.out(mixed.reshape(batch, tokens, width))
 
     def forward(self, x, mask):
         x = x + self.attention(self.norm1(x), mask)
@@ -49,24 +57,27 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self):
+    def __init__(self, size=SMALL):
         super().__init__()
-        self.tokens, self.positions = nn.Embedding(V, C), nn.Embedding(T, C)
-        self.blocks = nn.ModuleList(Block() for _ in range(L))
-        self.norm = nn.LayerNorm(C, eps=EPS)
-        self.register_buffer("mask", torch.full((1, T, T), float("-inf")).triu(1))
+        self.size = size
+        self.tokens = nn.Embedding(size.vocab, size.width)
+        self.positions = nn.Embedding(size.positions, size.width)
+        self.blocks = nn.ModuleList(Block(size) for _ in range(size.layers))
+        self.norm = nn.LayerNorm(size.width, eps=EPS)
+        self.register_buffer("mask", torch.full((1, size.tokens, size.tokens),
+                                                float("-inf")).triu(1))
 
     def forward(self, ids, labels):
-        x = self.tokens(ids) + self.positions.weight
+        x = self.tokens(ids) + self.positions.weight[:self.size.tokens]
         for block in self.blocks:
             x = block(x, self.mask)
         logits = F.linear(self.norm(x), self.tokens.weight)
-        return F.cross_entropy(logits.float().view(-1, V), labels.reshape(-1))
+        return F.cross_entropy(logits.float().view(-1, self.size.vocab), labels.reshape(-1))
 
 
 def zoo_names(model):
     """Pairs of a Model Zoo name and the tensor, or the part of a tensor, that it names."""
-    decoder = "model.transformer_decoder."
+    decoder, c = "model.transformer_decoder.", model.size.width
     yield "model.embedding_layer.word_embeddings.weight", model.tokens.weight
     yield "model.embedding_layer.position_embeddings.embed.weight", model.positions.weight
     for kind in ("weight", "bias"):
@@ -75,7 +86,7 @@ def zoo_names(model):
             name = f"{decoder}layers.{i}."
             for j, part in enumerate("qkv"):
                 whole = getattr(block.qkv, kind)
-                yield f"{name}self_attn.proj_{part}_dense_layer.{kind}", whole[j * C:(j + 1) * C]
+                yield f"{name}self_attn.proj_{part}_dense_layer.{kind}", whole[j * c:(j + 1) * c]
             yield f"{name}self_attn.proj_output_dense_layer.{kind}", getattr(block.out, kind)
             yield f"{name}norm1.{kind}", getattr(block.norm1, kind)
             yield f"{name}norm3.{kind}", getattr(block.norm3, kind)
@@ -83,9 +94,9 @@ def zoo_names(model):
             yield f"{name}ffn.ffn.1.linear_layer.{kind}", getattr(block.ffn1, kind)
 
 
-def write_weights(path):
+def write_weights(path, size=SMALL):
     torch.manual_seed(1)
-    model = Gpt()
+    model = Gpt(size)
     with torch.no_grad(), h5py.File(path + ".tmp", "w") as file:
         for name, tensor in zoo_names(model):
             if tensor.dim() == 2:
@@ -111,6 +122,8 @@ def read_samples(folder, n):
         if have == n:
             break
     samples = np.concatenate(parts).astype(np.int64)
+    if n % len(samples) == 0:  # again from the first one, as `wsc` does
+        samples = np.tile(samples, (n // len(samples), 1, 1))
     assert len(samples) == n, f"{folder}: {len(samples)} samples, {n} are needed"
     return torch.from_numpy(samples[:, 0]), torch.from_numpy(samples[:, 2])
 
@@ -124,18 +137,19 @@ def optimizer_of(model):
 
 def train(rank, args):
     torch.set_num_threads(args.threads)
-    model = Gpt()
+    size = MODELS[args.model]
+    model = Gpt(size)
     read_weights(model, args.weights)
     optimizer = optimizer_of(model)
     parameters = list(model.parameters())
     step_of = model
     if args.processes > 1:
         step_of = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
-    ids, labels = read_samples(args.data, args.steps * BATCH)
-    share = BATCH // args.processes
+    ids, labels = read_samples(args.data, args.steps * size.batch)
+    share = size.batch // args.processes
     result = {"seconds": [], "cpu_seconds": [], "loss": [], "grad_norm": []}
     for step in range(args.steps):
-        first = step * BATCH + rank * share
+        first = step * size.batch + rank * share
         start, cpu = time.perf_counter(), time.process_time()
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.bf16):
             loss = step_of(ids[first:first + share], labels[first:first + share])
@@ -181,13 +195,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", required=True)
     parser.add_argument("--weights", required=True)
+    parser.add_argument("--model", choices=sorted(MODELS), default="gpt_384")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--bf16", action="store_true")
     args = parser.parse_args()
     if not os.path.exists(args.weights):
-        write_weights(args.weights)
+        write_weights(args.weights, MODELS[args.model])
     if args.processes == 1:
         run(0, args)
         return

@@ -341,6 +341,47 @@ TEST(launch, benchmarks_end_when_their_time_is_over)
     spawn_free(&r);
 }
 
+/* Weights and tokens in llm.c's formats give the loss of `wsc run`; what does not fit is left out
+   with its reason. */
+TEST(launch, training_benchmark_takes_llm_c_from_the_same_weights)
+{
+    struct spawn_result r;
+    if (!spawn_has("/usr/bin/python3")) return;
+    spawn_run(&r, "/usr/bin/python3 tests/bench_llmc.py $WSC %s/bench_llmc", stand_ins());
+    T_EQ(r.status, 0);
+    if (!strstr(r.out, "skipped:")) {
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, ": valid\n"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, ": NOT VALID\n"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "T 1024, the model B 4, T 16: change them"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "none/train_gpt2 does not exist"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "GiB of memory are needed"));
+    }
+    spawn_free(&r);
+}
+
+/* A picture from the table of an earlier run, and a line where gnuplot is missing. */
+TEST(launch, cost_of_a_simulation_is_drawn)
+{
+    struct spawn_result r;
+    if (!spawn_has("gnuplot")) return;
+    spawn_run(&r,
+              "d=%s/cost; mkdir -p $d/benchmarks $d/none; "
+              "for b in block matrix; do for n in 1 10 100; do "
+              "echo $b 10 12 $n 1 62 1 0.00$n 1; done; printf '\\n\\n'; done "
+              ">$d/benchmarks/simulation_cost.dat; "
+              "echo '# slope 1 from_1000 1 peak_mib 1' >>$d/benchmarks/simulation_cost.dat; "
+              "DRAW=1 sh benchmarks/simulation_cost.sh $d $d/cost.png && head -c 4 $d/cost.png | "
+              "grep -q PNG && for p in dirname tail; do ln -s \"$(command -v $p)\" $d/none; done; "
+              "DRAW=1 PATH=$d/none /bin/sh benchmarks/simulation_cost.sh $d $d/no.png 2>&1; "
+              "echo status $?",
+              stand_ins());
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "/cost.png\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "gnuplot is not installed: no picture; hint: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "status 1\n"));
+    spawn_free(&r);
+}
+
 /* Rates and times the way that more is better; what fell is marked, what one file lacks counted. */
 TEST(launch, benchmarks_are_compared_with_committed_ones)
 {
