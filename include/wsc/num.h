@@ -26,6 +26,7 @@
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+/** Most worker threads. */
 enum { NUM_MAX_THREADS = 1024 };
 /** Set the number of worker threads, 1 to NUM_MAX_THREADS, more are as many as that.  Also makes
  * the library that num_gemm calls run each product on the calling thread.  Call before use, and

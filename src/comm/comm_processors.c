@@ -14,14 +14,13 @@ static double mine = -1; /* below 0: not looked at yet */
 double comm_quota_of_processors(void)
 {
     FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
-    char line[64] = "";
-    if (file) {
-        if (!fgets(line, sizeof line, file)) *line = '\0';
-        (void)fclose(file);
-    }
-    char *end;
-    const double quota = strtod(line, &end), period = strtod(end, NULL);
-    return quota > 0 && period > 0 ? quota / period : 0;
+    char line[64] = "", *end;
+    if (!file) return 0;
+    if (!fgets(line, sizeof line, file)) *line = '\0';
+    (void)fclose(file);
+    /* In microseconds; without a quota the file says `max`. */
+    const long long quota = strtoll(line, &end, 10), period = strtoll(end, NULL, 10);
+    return quota > 0 && period > 0 ? (double)quota / (double)period : 0;
 }
 
 int comm_allowed_processors(void)

@@ -1,4 +1,5 @@
-/** Threads of a job on this rank. */
+/** The number of threads that a job computes with on this rank.
+ *  Read docs/decisions/0054-number-of-threads.md for the reasons. */
 #ifndef WSC_JOB_THREADS_H
 #define WSC_JOB_THREADS_H
 #include "job_state.h"
