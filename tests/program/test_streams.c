@@ -121,11 +121,13 @@ TEST(streams, a_full_or_closed_stdout_is_a_failure)
 
 /* ---- ranks ----------------------------------------------------------------------------------- */
 
-/* @p command with --out @p out alone and on three ranks: the same on stdout, the same files. */
+/* @p command with --out @p out, a folder without files of another command, alone and on three
+ * ranks: the same on stdout, the same files. */
 static void check_ranks(const char *command, const char *out, const char *file)
 {
     struct spawn_result one, three;
-    spawn_run(&one, "\"$WSC\" %s %s && mv %s/%s %s.alone", command, out, out, file, out);
+    spawn_run(&one, "rm -rf %s; \"$WSC\" %s %s && mv %s/%s %s.alone", out, command, out, out, file,
+              out);
     spawn_run(&three, "mpirun --quiet -n 3 \"$WSC\" %s %s", command, out);
     T_EQ(one.status, 0);
     T_EQ(three.status, 0);
