@@ -258,11 +258,16 @@ static int64_t inner_end(const struct mesh_region *r, int64_t k)
     return has_south(r) ? r->south - k : r->n_blocks;
 }
 
+void mesh_region_look(struct mesh_region *r)
+{
+    if (r->m->n_regions > 1) mesh_take_mail(r, r->m->batch);
+    mesh_fire_timers(r);
+    mesh_flow_look(r);
+}
+
 void mesh_region_inner(struct mesh_region *r)
 {
     const int64_t first = r->m->batch, n = r->m->until - first;
-    if (r->m->n_regions > 1) mesh_take_mail(r, first);
-    mesh_fire_timers(r);
     mesh_flow_begin(r);
     for (int64_t step = 0; step < r->n_blocks + n - 1; step++) {
         int64_t k = step < r->n_blocks ? 0 : step - r->n_blocks + 1;

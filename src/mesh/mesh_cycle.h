@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Before a batch: what there is to do.  Regions that may flow wait for each other after it. */
+void mesh_region_look(struct mesh_region *r);
 /* What of a batch depends on no other region: all of a region that is alone. */
 void mesh_region_inner(struct mesh_region *r);
 /* The rest, cycle by cycle, when all regions have run the one before. */

@@ -17,6 +17,29 @@
 /* Smaller regions, and those of which fewer than a part have something to do, are not looked at. */
 enum { SMALL = 4, PART = 16, LONGEST_SKIP = 7 };
 
+static enum wsc_err flow_sets(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    const int64_t w = r->m->config.w;
+    uint64_t **const set[] = {&f->flows,  &f->pes,        &f->routers, &f->unsteady,
+                              &f->flowed, &f->flowed_pes, &f->spare};
+    uint64_t **const wide[] = {&f->near, &f->next, &f->west, &f->east};
+    const int n = (int)(sizeof set / sizeof *set), n_wide = (int)(sizeof wide / sizeof *wide);
+    f->margin = (MESH_BATCH * w + 63) / 64;
+    f->wide = r->n_words + 2 * f->margin;
+    TRY_NEW(f->sets, WSC_MEM_MESH, n * r->n_words + n_wide * f->wide);
+    for (int i = 0; i < n; i++)
+        *set[i] = f->sets + i * r->n_words;
+    for (int i = 0; i < n_wide; i++)
+        *wide[i] = f->sets + n * r->n_words + i * f->wide;
+    for (int64_t bit = 0; bit < 64 * f->wide; bit++) {
+        const int64_t x = (bit + 64 * f->margin * (w - 1)) % w; /* bit - 64 * margin, modulo w */
+        f->west[bit >> 6] |= (uint64_t)(x == 0) << (bit & 63);
+        f->east[bit >> 6] |= (uint64_t)(x == w - 1) << (bit & 63);
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err flow_create(struct mesh_region *r)
 {
     struct mesh_flow *f;
@@ -26,15 +49,7 @@ static enum wsc_err flow_create(struct mesh_region *r)
     f->r = r;
     f->flowed_until = -1;
     f->capacity = 256 + 4 * (c->w + (int)(r->n_pes / c->w));
-    TRY_NEW(f->flows, WSC_MEM_MESH, 9 * r->n_words);
-    uint64_t **const set[] = {&f->pes,  &f->routers, &f->near,   &f->spare,
-                              &f->west, &f->east,    &f->flowed, &f->flowed_pes};
-    for (int i = 0; i < (int)(sizeof set / sizeof *set); i++)
-        *set[i] = f->flows + (i + 1) * r->n_words;
-    for (int64_t at = 0; at < r->n_pes; at++) {
-        f->west[at >> 6] |= (uint64_t)(at % c->w == 0) << (at & 63);
-        f->east[at >> 6] |= (uint64_t)((at + 1) % c->w == 0) << (at & 63);
-    }
+    TRY(flow_sets(f));
     TRY_NEW(f->stack, WSC_MEM_MESH, f->capacity);
     TRY_NEW(f->link, WSC_MEM_MESH, f->capacity);
     TRY_NEW(f->link_of, WSC_MEM_MESH, r->n_blocks);
@@ -44,7 +59,7 @@ static enum wsc_err flow_create(struct mesh_region *r)
 void mesh_flow_free(struct mesh_flow *f)
 {
     if (!f) return;
-    wsc_free(f->flows);
+    wsc_free(f->sets);
     wsc_free(f->stack);
     wsc_free(f->link);
     wsc_free(f->link_of);
@@ -57,8 +72,8 @@ enum wsc_err mesh_flow_prepare(struct mesh *m)
         struct mesh_region *r = &m->region[m->own + i];
         r->flows = false;
         if (r->flow) r->flow->flowed_until = -1;
-        if (m->watch || r->flow || r->n_pes < SMALL) continue;
-        TRY(flow_create(r));
+        if (!m->watch && !r->flow && r->n_pes >= SMALL) TRY(flow_create(r));
+        m->flows = m->flows || r->flow;
     }
     return WSC_OK;
 }
@@ -75,18 +90,27 @@ static bool is_busy(const struct mesh_region *r)
     return n > r->n_pes / PART;
 }
 
-/* The visits that are known when the batch begins. */
-static void take_lists(struct mesh_flow *f)
+/* The visits that are known when the batch begins, of @p n words from @p begin on. */
+static void take_lists(struct mesh_flow *f, int64_t begin, int64_t n)
 {
     const struct mesh_region *r = f->r;
-    const int64_t n = r->n_words;
-    memcpy(f->routers, mesh_active_in(r, f->first).routers, (size_t)n * sizeof *f->routers);
-    memset(f->pes, 0, (size_t)n * sizeof *f->pes);
+    const uint64_t *routers = mesh_active_in(r, f->first).routers;
+    memcpy(f->routers + begin, routers + begin, (size_t)n * sizeof *f->routers);
+    memset(f->pes + begin, 0, (size_t)n * sizeof *f->pes);
     for (int k = 0; k < MESH_BATCH; k++) {
         const uint64_t *pes = mesh_active_in(r, f->first + k).pes;
-        for (int64_t i = 0; i < n; i++)
+        for (int64_t i = begin; i < begin + n; i++)
             f->pes[i] |= pes[i];
     }
+}
+
+/* Nothing is known of the places that are visited, for other regions that look at @p n words from
+ * @p begin on. */
+static void all_unsteady(struct mesh_flow *f, int64_t begin, int64_t n)
+{
+    take_lists(f, begin, n);
+    for (int64_t i = begin; i < begin + n; i++)
+        f->unsteady[i] = f->routers[i] | f->pes[i];
 }
 
 /* Places that flow are visited again after the batch. */
@@ -111,14 +135,28 @@ static bool is_tried(struct mesh_flow *f)
     return true;
 }
 
+void mesh_flow_look(struct mesh_region *r)
+{
+    struct mesh_flow *f = r->flow;
+    const struct mesh *m = r->m;
+    if (!f || m->until - m->batch != MESH_BATCH) return;
+    f->first = m->batch;
+    f->tried = !r->rc && is_tried(f);
+    if (f->tried) {
+        take_lists(f, 0, r->n_words);
+        f->tried = mesh_flow_look_at(f);
+    } else if (m->n_own > 1) {
+        const int64_t n = f->margin + 1 < r->n_words ? f->margin + 1 : r->n_words;
+        all_unsteady(f, 0, n);
+        all_unsteady(f, r->n_words - n, n);
+    }
+}
+
 void mesh_flow_begin(struct mesh_region *r)
 {
     struct mesh_flow *f = r->flow;
     const struct mesh *m = r->m;
-    if (!f || m->until - m->batch != MESH_BATCH || r->rc || !is_tried(f)) return;
-    f->first = m->batch;
-    take_lists(f);
-    if (!mesh_flow_find(f)) return;
+    if (!f || m->until - m->batch != MESH_BATCH || !f->tried || !mesh_flow_find(f)) return;
     f->skip = f->missed = 0;
     r->flows = true;
     list_after(f);

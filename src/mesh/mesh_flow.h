@@ -10,7 +10,9 @@
 
 /* Before a run; watched runs and small regions have no flows. */
 enum wsc_err mesh_flow_prepare(struct mesh *m);
-/* Before the batch of the region: finds streams and moves those that begin at a PE. */
+/* Before the batch of the region, and before another region runs it: which places may flow. */
+void mesh_flow_look(struct mesh_region *r);
+/* When all regions have looked: finds streams and moves those that begin at a PE. */
 void mesh_flow_begin(struct mesh_region *r);
 /* Before block @p block is visited in cycle @p now: what goes from streams to places that are
  * visited and back; takes the places that flow out of the list. */

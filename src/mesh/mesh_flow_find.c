@@ -3,7 +3,8 @@
  * its PE if that does anything, gets one and gives one in every cycle as long as its neighbours do.
  * What is not steady can disturb a place only from cycle to cycle and from neighbour to neighbour,
  * so places further from it than the cycles of the batch flow (the light cone of mesh_ahead.c in
- * two dimensions).  mesh_flow.c calls it once a batch. */
+ * two dimensions).  Regions that threads of this process run look at each other's.  mesh_flow.c
+ * calls it once a batch. */
 #include "mesh_flow_find.h"
 
 #include <string.h>
@@ -168,38 +169,70 @@ static bool lasts(const struct mesh_flow *f, int64_t at)
     return !mesh_flow_has(f->pes, at) || stream_lasts(f, at);
 }
 
+/* Edge sources may do anything. */
+static void add_sources(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    const struct mesh *m = r->m;
+    for (int i = 0; i < m->n_sources; i++) {
+        const int64_t at = m->source[i].router - r->first;
+        if (is_here(r, at) && m->source[i].next < m->source[i].n)
+            f->unsteady[at >> 6] |= 1ULL << (at & 63);
+    }
+}
+
 /* Places that are visited in the batch, the steady ones and the others. */
 static void look_at_places(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
     keep_steady(f);
     for (int64_t i = 0; i < r->n_words; i++) {
-        f->flows[i] = f->near[i] = 0;
+        f->flows[i] = f->unsteady[i] = 0;
         for (uint64_t set = f->routers[i] | f->pes[i]; set; set &= set - 1) {
             const uint64_t bit = set & -set;
             const int64_t at = 64 * i + __builtin_ctzll(set);
             if (f->spare[i] & bit ? lasts(f, at) : is_steady(f, at))
                 f->flows[i] |= bit;
             else if (f->pes[i] & bit || r->router[at].waiting)
-                f->near[i] |= bit;
+                f->unsteady[i] |= bit;
         }
     }
 }
 
-/* Other regions and edge sources may do anything. */
-static void add_borders(struct mesh_flow *f)
+/* ---- what it can reach ----------------------------------------------------------------------- */
+
+/* Adds to f->near the places from @p at on, @p n of them, @p at counted from the region's first
+ * one: all of them when @p from is NULL, else those of its set from bit @p bit on. */
+static void add_near(struct mesh_flow *f, int64_t at, int64_t n, const uint64_t *from, int64_t bit)
 {
-    const struct mesh_region *r = f->r;
+    for (int64_t i = 64 * f->margin + at; n > 0; n--, i++, bit++)
+        if (!from || from[bit >> 6] >> (bit & 63) & 1U) f->near[i >> 6] |= 1ULL << (i & 63);
+}
+
+/* What lies in other regions, @p n places from place @p first of the fabric on, all of them of
+ * region @p of: other processes may do anything there. */
+static void add_region(struct mesh_flow *f, const struct mesh_region *of, int64_t first, int64_t n)
+{
+    const struct mesh *m = f->r->m;
+    const int64_t i = of - m->region;
+    const bool is_known = i >= m->own && i < m->own + m->n_own && of->flow;
+    add_near(f, first - f->r->first, n, is_known ? of->flow->unsteady : NULL, first - of->first);
+}
+
+/* The rows of other regions from which a batch leads into this one. */
+static void add_other_regions(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r, *of = r;
     const struct mesh *m = r->m;
-    const int64_t w = m->config.w;
-    for (int64_t at = 0; at < w && r > m->region; at++)
-        f->near[at >> 6] |= 1ULL << (at & 63);
-    for (int64_t at = r->n_pes - w; at < r->n_pes && r < &m->region[m->n_regions - 1]; at++)
-        f->near[at >> 6] |= 1ULL << (at & 63);
-    for (int i = 0; i < m->n_sources; i++) {
-        const int64_t at = m->source[i].router - r->first;
-        if (is_here(r, at) && m->source[i].next < m->source[i].n)
-            f->near[at >> 6] |= 1ULL << (at & 63);
+    const int64_t rows = (int64_t)MESH_BATCH * m->config.w, end = r->first + r->n_pes;
+    while (of > m->region && of->first > r->first - rows) {
+        of--;
+        const int64_t from = of->first > r->first - rows ? of->first : r->first - rows;
+        add_region(f, of, from, of->first + of->n_pes - from);
+    }
+    for (of = r + 1; of < m->region + m->n_regions && of->first < end + rows; of++) {
+        const int64_t left = end + rows - of->first;
+        add_region(f, of, of->first, left < of->n_pes ? left : of->n_pes);
     }
 }
 
@@ -207,8 +240,8 @@ static void add_borders(struct mesh_flow *f)
 static void spread_beside(struct mesh_flow *f)
 {
     uint64_t before = 0;
-    for (int64_t i = 0; i < f->r->n_words; i++) {
-        const uint64_t set = f->near[i], after = word_of(f->near, f->r->n_words, i + 1);
+    for (int64_t i = 0; i < f->wide; i++) {
+        const uint64_t set = f->near[i], after = word_of(f->near, f->wide, i + 1);
         f->near[i] |= (set << 1 | before >> 63) & ~f->west[i];
         f->near[i] |= (set >> 1 | after << 63) & ~f->east[i];
         before = set;
@@ -218,12 +251,11 @@ static void spread_beside(struct mesh_flow *f)
 /* Adds the places @p by before and after those of the set. */
 static void spread(struct mesh_flow *f, int64_t by)
 {
-    const int64_t words = f->r->n_words;
     uint64_t *const old = f->near;
-    for (int64_t i = 0; i < words; i++)
-        f->spare[i] = old[i] | moved(old, words, i, by) | moved(old, words, i, -by);
-    f->near = f->spare;
-    f->spare = old;
+    for (int64_t i = 0; i < f->wide; i++)
+        f->next[i] = old[i] | moved(old, f->wide, i, by) | moved(old, f->wide, i, -by);
+    f->near = f->next;
+    f->next = old;
 }
 
 /* Adds what the places of the set can reach in a batch. */
@@ -237,6 +269,17 @@ static void spread_batch(struct mesh_flow *f)
         spread(f, step * w);
         done += step;
     }
+}
+
+/* Only the places that nothing unsteady can reach flow. */
+static void leave_the_rest(struct mesh_flow *f)
+{
+    memset(f->near, 0, (size_t)f->wide * sizeof *f->near);
+    memcpy(f->near + f->margin, f->unsteady, (size_t)f->r->n_words * sizeof *f->near);
+    add_other_regions(f);
+    spread_batch(f);
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        f->flows[i] &= ~f->near[f->margin + i];
 }
 
 /* ---- ways of streams ------------------------------------------------------------------------- */
@@ -400,17 +443,25 @@ static bool keep_ways(struct mesh_flow *f)
     return true;
 }
 
-bool mesh_flow_find(struct mesh_flow *f)
+/* Is it worth it?  */
+static bool are_enough(const struct mesh_flow *f)
 {
     enum { FEW = 4 };
+    return FEW * count(f, f->flows) > f->n_busy;
+}
+
+bool mesh_flow_look_at(struct mesh_flow *f)
+{
     look_at_places(f);
-    const int64_t least = (count(f, f->near) + count(f, f->flows)) / FEW + 1;
-    if (count(f, f->flows) < least) return false;
-    add_borders(f);
-    spread_batch(f);
-    for (int64_t i = 0; i < f->r->n_words; i++)
-        f->flows[i] &= ~f->near[i];
-    if (count(f, f->flows) < least) return false;
+    f->n_busy = count(f, f->unsteady) + count(f, f->flows);
+    add_sources(f);
+    return are_enough(f);
+}
+
+bool mesh_flow_find(struct mesh_flow *f)
+{
+    leave_the_rest(f);
+    if (!are_enough(f)) return false;
     if (keep_ways(f)) return true;
     if (!settle_ways(f)) return false;
     f->n_taken = f->n_links;

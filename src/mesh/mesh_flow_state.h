@@ -25,13 +25,20 @@ struct mesh_flow_link {
 struct mesh_flow {
     struct mesh_region *r;
     int64_t first; /* of the batch */
-    /* Sets of places. */
-    uint64_t *flows;
+    /* Sets of places, in one array. */
+    uint64_t *sets, *flows;
     uint64_t *pes, *routers;          /* with visits in the batch, in its first cycle */
-    uint64_t *west, *east;            /* of the first column, of the last one */
+    uint64_t *unsteady;               /* that may do anything, as other regions read it, too */
     uint64_t *flowed, *flowed_pes;    /* that flowed until flowed_until, whose PEs did something */
-    uint64_t *near, *spare;           /* that something else may reach; for work */
+    uint64_t *spare;                  /* for work */
     int64_t flowed_until, n_channels; /* n_channels: that hold wavelets where places flowed */
+    int64_t n_busy;                   /* places that are visited in this batch */
+    bool tried;                       /* there may be streams in this batch */
+    /* Sets of the places of the region and of those before and after it that can reach it in a
+     * batch, of `wide` words; the region begins with bit 64 * `margin`. */
+    uint64_t *near, *next;   /* that something unsteady may reach; for work */
+    uint64_t *west, *east;   /* of the first column, of the last one */
+    int64_t wide, margin;
     struct mesh_flow_item *stack;     /* channels that a search or a stream has reached */
     struct mesh_flow_link *link;
     int32_t *link_of;     /* by the block: the first one plus 1, or 0 */

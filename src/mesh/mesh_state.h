@@ -318,6 +318,7 @@ struct mesh {
     int64_t n_pes, n_channels, queue_lines;
     int64_t batch, until; /* regions run the cycles from batch to until - 1 by themselves */
     bool linked, expired;
+    bool flows; /* regions look for streams before a batch (mesh_flow.h) */
     struct mesh_watch *watch; /* borrowed, or NULL */
     struct mesh_router *router;
     struct mesh_channel *channel;

@@ -50,6 +50,7 @@ static enum wsc_err run_alone(struct mesh *m)
 {
     struct mesh_region *r = &m->region[m->own];
     do {
+        mesh_region_look(r);
         mesh_region_inner(r);
         for (int64_t now = m->batch; now < m->until; now++) {
             mesh_region_outer(r, now);

@@ -60,24 +60,49 @@ static void wake_sleepers(struct mesh_team *t)
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-/* Wait for the others after cycle @p now.  The last to arrive after those of a batch decides on the
- * next one. */
-static void meet(struct mesh_team *t, int64_t now)
+/* Does the caller arrive as the last one?  Then it lets the others go on with pass(). */
+static bool is_last(struct mesh_team *t)
 {
-    uint32_t round = t->round;
-    if (atomic_fetch_add(&t->arrived, 1) + 1 == t->n) {
-        t->arrived = 0;
-        mesh_end_cycle(t->m, now);
-        if (now + 1 == t->m->until) t->ended = !mesh_next_cycle(t->m);
-        t->round = round + 1;
-        wake_sleepers(t);
-        return;
-    }
+    return atomic_fetch_add(&t->arrived, 1) + 1 == t->n;
+}
+
+static void pass(struct mesh_team *t)
+{
+    t->arrived = 0;
+    t->round++;
+    wake_sleepers(t);
+}
+
+static void wait_for_pass(struct mesh_team *t, uint32_t round)
+{
     for (int i = 0; i < LOOKS; i++) {
         if (atomic_load_explicit(&t->round, memory_order_acquire) != round) return;
         rest();
     }
     sleep_through(t, round);
+}
+
+static void meet(struct mesh_team *t)
+{
+    const uint32_t round = t->round;
+    if (is_last(t))
+        pass(t);
+    else
+        wait_for_pass(t, round);
+}
+
+/* Wait for the others after cycle @p now.  The last to arrive after those of a batch decides on the
+ * next one. */
+static void meet_after(struct mesh_team *t, int64_t now)
+{
+    const uint32_t round = t->round;
+    if (!is_last(t)) {
+        wait_for_pass(t, round);
+        return;
+    }
+    mesh_end_cycle(t->m, now);
+    if (now + 1 == t->m->until) t->ended = !mesh_next_cycle(t->m);
+    pass(t);
 }
 
 /* What a thread does in each batch: what of its region depends on no other one, then the rest, with
@@ -87,10 +112,12 @@ static void cycles(struct mesh_team *t, struct mesh_region *r)
     const struct mesh *m = t->m;
     do {
         const int64_t first = m->batch, until = m->until;
+        mesh_region_look(r);
+        if (m->flows) meet(t);
         mesh_region_inner(r);
         for (int64_t now = first; now < until; now++) {
             mesh_region_outer(r, now);
-            meet(t, now);
+            meet_after(t, now);
         }
     } while (!t->ended);
 }
