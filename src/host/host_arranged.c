@@ -124,10 +124,17 @@ static int64_t widest_input(const struct model *m)
     return most;
 }
 
-/* fp32 products of this kind take x as it is. */
+static bool has_crowded_input(const struct model *m)
+{
+    for (int i = 0; i < m->n_tensors; i++)
+        if (m->tensor[i].n_dims == 2 && num_is_crowded(m->tensor[i].shape[1])) return true;
+    return false;
+}
+
+/* fp32 products of this kind take most x as they are. */
 int64_t host_arranged_row_bytes(const struct model *m)
 {
-    if (m->format == NUM_FP32) return 0;
+    if (m->format == NUM_FP32 && !has_crowded_input(m)) return 0;
     return num_arranged_bytes(m->format, PADDED_ROWS, widest_input(m)) / PADDED_ROWS;
 }
 
@@ -148,7 +155,7 @@ int64_t host_turned_row_bytes(const struct model *m)
         const int64_t rows = t->n_dims == 2 ? host_grad_block_rows(t->shape[0], t->shape[1]) : 0;
         most = rows > most ? rows : most;
     }
-    return most * num_format_bytes(m->format);
+    return (m->format == NUM_FP32 ? num_wide_stride(most) : most) * num_format_bytes(m->format);
 }
 
 /* Where the leaf is in HOST_ARRANGED_X. */
@@ -158,17 +165,24 @@ static void *arranged_input(const struct host *k, const struct host_grad *g, int
     return (char *)k->buffer[HOST_ARRANGED_X] + num_arranged_bytes(k->model->format, rows, g->cols);
 }
 
-/* Rows of dy turned (n, tokens) by x: a product by rows of x. */
-static struct num_product gradient_shape(const struct host_grad *g, int64_t n_tokens, int64_t n)
+/* Rows of dy turned (n, tokens) by x: a product by rows of x.  In fp32 dy is not turned, but its
+ * columns are set apart. */
+static struct num_product gradient_shape(const struct host *k, const struct host_grad *g,
+                                         int64_t n_tokens, int64_t n)
 {
-    return (struct num_product){
-        .m = n, .n = g->cols, .k = n_tokens, .lda = n_tokens, .ldb = g->ld_x, .ldc = g->cols};
+    return (struct num_product){.trans_a = k->fp32,
+                                .m = n,
+                                .n = g->cols,
+                                .k = n_tokens,
+                                .lda = k->fp32 ? num_wide_stride(n) : n_tokens,
+                                .ldb = g->ld_x,
+                                .ldc = g->cols};
 }
 
 static bool arranges_leaf(const struct host *k, const struct host_grad *g, int64_t leaf)
 {
     const int64_t n_tokens = host_grad_span(k, g, leaf)->n;
-    const struct num_product p = gradient_shape(g, n_tokens, 1);
+    const struct num_product p = gradient_shape(k, g, n_tokens, 1);
     return is_large(k, n_tokens) && num_arranges(k->model->format, &p);
 }
 
@@ -184,7 +198,7 @@ void host_arrange_inputs(struct host *k, struct host_grad *grad, int n)
     }
     for (int64_t leaf = 0; first && leaf < k->n_leaves; leaf++) {
         const struct host_span *rows = host_grad_span(k, first, leaf);
-        const struct num_product p = gradient_shape(first, rows->n, 1);
+        const struct num_product p = gradient_shape(k, first, rows->n, 1);
         if (arranges_leaf(k, first, leaf))
             num_arrange(k->model->format, &p, host_const_at(k, first->x, rows->row * first->ld_x),
                         arranged_input(k, first, leaf));
@@ -196,9 +210,12 @@ bool host_arranged_leaf(const struct host *k, const struct host_grad *g, int64_t
 {
     if (!g->arranged || !arranges_leaf(k, g, leaf)) return false;
     const struct host_span *rows = host_grad_span(k, g, leaf);
-    const struct num_product p = gradient_shape(g, rows->n, n);
-    uint16_t *turned = host_thread(k, thread, HOST_TURNED);
-    num_turn_16(turned, rows->n, host_const_at(k, g->dy, rows->row * g->ld_dy + r0), g->ld_dy,
-                rows->n, n);
+    const struct num_product p = gradient_shape(k, g, rows->n, n);
+    void *turned = host_thread(k, thread, HOST_TURNED);
+    const void *dy = host_const_at(k, g->dy, rows->row * g->ld_dy + r0);
+    if (k->fp32)
+        num_set_apart(turned, dy, g->ld_dy, rows->n, n);
+    else
+        num_turn_16(turned, rows->n, dy, g->ld_dy, rows->n, n);
     return num_gemm_arranged(k->model->format, &p, turned, arranged_input(k, g, leaf), dst);
 }

@@ -2,8 +2,9 @@
 /* A second operand that many products have in common, in the order in which the product library
  * reads it fastest: written once, so that no product turns or packs it again.
  *
- * fp32: the transpose of an operand that is stored transposed; the library multiplies by rows of B
- * an eighth faster than by its columns.  bfloat16: blocks of 64 columns, of pairs of rows, which
+ * fp32: the transpose of an operand that is stored transposed, as the library multiplies by rows of
+ * B an eighth faster than by its columns; and rows that lie where their lines share few sets of the
+ * first cache, moved apart, where that costs the library up to two fifths of its speed.  bfloat16: blocks of 64 columns, of pairs of rows, which
  * is what the library's kernels load (its format BA16a64b2a: [n / 64][k / 32][16][64][2], zeros
  * after the last row and column).  A block of 64 columns is one item of a parallel loop. */
 #include "library.h"
@@ -21,16 +22,33 @@ static int64_t up_to(int64_t n, int64_t multiple)
     return (n + multiple - 1) / multiple * multiple;
 }
 
+/* Words of a cache line. */
+enum { LINE = 16 };
+
+/* An odd number of lines: rows begin in all sets of a cache, one after another. */
+int64_t num_wide_stride(int64_t n)
+{
+    const int64_t lines = (n + LINE - 1) / LINE;
+    return (lines | 1) * LINE;
+}
+
+/* Rows that are a multiple of four lines apart begin in a quarter of the sets or less. */
+bool num_is_crowded(int64_t ld)
+{
+    return ld % (4 * LINE) == 0 && num_library_minds_strides();
+}
+
 int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n)
 {
     if (format == NUM_BF16) return up_to(k, ROWS) * up_to(n, COLS) * 2;
-    return format == NUM_FP32 ? k * n * 4 : 0;
+    return format == NUM_FP32 ? k * num_wide_stride(n) * 4 : 0;
 }
 
 bool num_arranges(enum num_format format, const struct num_product *p)
 {
     if (p->m <= 0 || p->n <= 0 || p->k <= 0) return false;
-    if (format == NUM_FP32) return p->trans_b && !p->trans_a && num_library_prefers_rows();
+    if (format == NUM_FP32)
+        return p->trans_b ? !p->trans_a && num_library_prefers_rows() : num_is_crowded(p->ldb);
     return format == NUM_BF16 && num_library_has_arranged(p);
 }
 
@@ -148,7 +166,8 @@ static void arrange_columns(void *ctx, int64_t i, int thread)
     const int64_t first = i * COLS, left = p->n - first, n = left < COLS ? left : COLS;
     (void)thread;
     if (job->format == NUM_FP32) {
-        turn(job->out + first * 4, p->n * 4, job->b + first * p->ldb * 4, p->ldb * 4, n, p->k);
+        turn(job->out + first * 4, num_wide_stride(p->n) * 4, job->b + first * p->ldb * 4,
+             p->ldb * 4, n, p->k);
         return;
     }
     const int64_t k = up_to(p->k, ROWS), size = k * COLS;
@@ -161,12 +180,35 @@ static void arrange_columns(void *ctx, int64_t i, int thread)
         pair_rows(out, b + first, p->ldb, p->k, n);
 }
 
+void num_set_apart(float *restrict out, const float *restrict x, int64_t ld, int64_t rows,
+                   int64_t cols)
+{
+    const int64_t apart = num_wide_stride(cols);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(out + i * apart, x + i * ld, (size_t)cols * sizeof *x);
+}
+
+/* Block @p i of the rows of an fp32 operand. */
+static void arrange_rows(void *ctx, int64_t i, int thread)
+{
+    const struct arrange_job *job = ctx;
+    const struct num_product *p = job->p;
+    const int64_t first = i * ROWS, left = p->k - first;
+    (void)thread;
+    num_set_apart((float *)(void *)job->out + first * num_wide_stride(p->n),
+                  (const float *)(const void *)job->b + first * p->ldb, p->ldb,
+                  left < ROWS ? left : ROWS, p->n);
+}
+
 void num_arrange(enum num_format format, const struct num_product *p, const void *b, void *out)
 {
     struct arrange_job job = {format, p, b, out};
     WSC_CHECK(num_arranges(format, p), "a product %lld x %lld x %lld takes no arranged operand",
               (long long)p->m, (long long)p->n, (long long)p->k);
-    num_parallel((p->n + COLS - 1) / COLS, arrange_columns, &job);
+    if (format == NUM_FP32 && !p->trans_b)
+        num_parallel((p->k + ROWS - 1) / ROWS, arrange_rows, &job);
+    else
+        num_parallel((p->n + COLS - 1) / COLS, arrange_columns, &job);
 }
 
 bool num_gemm_arranged(enum num_format format, const struct num_product *p, const void *a,
@@ -177,7 +219,7 @@ bool num_gemm_arranged(enum num_format format, const struct num_product *p, cons
         return num_product_prepare(p, c) && num_library_bf16_arranged(p, a, arranged, c);
     if (!num_arranges(format, p) || !num_product_prepare(p, c)) return false;
     q.trans_b = false;
-    q.ldb = p->n;
+    q.ldb = num_wide_stride(p->n);
     num_library_gemm(&q, a, arranged, c);
     return true;
 }

@@ -10,11 +10,12 @@
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld)
 {
-    float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * cols), sizeof *y);
+    const int64_t ld_out = num_wide_stride(cols);
+    float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * ld_out), sizeof *y);
     WSC_CHECK(y, "no memory to widen a %s operand of %lld x %lld", num_format_name(format),
               (long long)rows, (long long)cols);
     for (int64_t i = 0; i < rows; i++)
-        num_widen(format, y + i * cols, x + i * ld, cols);
+        num_widen(format, y + i * ld_out, x + i * ld, cols);
     return y;
 }
 
@@ -23,12 +24,12 @@ void num_gemm_widened(enum num_format format, const struct num_product *p, const
 {
     int64_t a_rows = p->trans_a ? p->k : p->m, a_cols = p->trans_a ? p->m : p->k;
     int64_t b_rows = p->trans_b ? p->n : p->k, b_cols = p->trans_b ? p->k : p->n;
+    struct num_product wide = *p;
+    wide.lda = num_wide_stride(a_cols);
+    wide.ldb = num_wide_stride(b_cols);
     float *wide_a = num_widened(format, a, a_rows, a_cols, p->lda);
     float *wide_b = num_widened(format, b, b_rows, b_cols, p->ldb);
-    struct num_product dense = *p;
-    dense.lda = a_cols;
-    dense.ldb = b_cols;
-    num_gemm(&dense, wide_a, wide_b, c);
+    num_gemm(&wide, wide_a, wide_b, c);
     wsc_free(wide_a);
     wsc_free(wide_b);
 }

@@ -11,6 +11,9 @@ void num_library_gemm(const struct num_product *p, const float *a, const float *
 bool num_library_bf16(const struct num_product *p, const uint16_t *a, const uint16_t *b, float *c);
 /** True where a product by rows of B is faster than by its columns. */
 bool num_library_prefers_rows(void);
+/** True where products read rows of operands as they lie, so that strides count (num_is_crowded()).
+ */
+bool num_library_minds_strides(void);
 /** An arranged operand of bfloat16 has blocks of this many columns, padded to so many rows. */
 enum { NUM_ARRANGED_COLS = 64, NUM_ARRANGED_ROWS = 32 };
 /** True where the library has a kernel for bfloat16 products with B in the order of arranged.c. */

@@ -281,6 +281,16 @@ bool num_library_prefers_rows(void)
     return true;
 }
 
+/* Without AVX-512 products of a few hundred rows or columns are not packed before. */
+bool num_library_minds_strides(void)
+{
+#if defined(__x86_64__)
+    return !__builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
 bool num_library_has_arranged(const struct num_product *p)
 {
     num_pin_library();

@@ -62,6 +62,11 @@ bool num_library_prefers_rows(void)
     return false;
 }
 
+bool num_library_minds_strides(void)
+{
+    return false;
+}
+
 bool num_library_has_arranged(const struct num_product *p)
 {
     (void)p;
