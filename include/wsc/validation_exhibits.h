@@ -35,6 +35,7 @@ struct validation_exhibit {
     char *note;  /**< conditions in a sentence or two; NULL: none */
     int picture; /**< enum validation_picture */
     char *rows;  /**< names of rows or patterns with `*`, separated by blanks; NULL: none */
+    int rows_line, rows_column; /**< where they stand in the file, from 1 */
     /** What the curves are of; NULL and 0 in an exhibit that has none. */
     char *models;                     /**< names of params files, separated by blanks */
     char *cluster;                    /**< name of a machine file */
@@ -47,6 +48,7 @@ struct validation_exhibit {
 };
 /** The exhibits of a file. */
 struct validation_exhibits {
+    char *path;                      /**< owned: the file */
     struct validation_exhibit *item; /**< owned */
     int n;
 };

@@ -25,6 +25,21 @@ static enum wsc_err agree(const struct app_call *call, enum wsc_err rc)
     return call->comm ? comm_agree(call->comm, rc, &mine) : rc;
 }
 
+/* The exhibits that the command line names, and no others. */
+static enum wsc_err keep_named(const struct app_reproduce *o, struct validation_exhibits *e)
+{
+    struct wsc_text ids = {0};
+    for (int i = 0; i < o->exhibits.n; i++)
+        if (!*o->exhibits.item[i]) return WSC_RAISE(WSC_USAGE, "an exhibit without a name");
+    for (int i = 0; i < o->exhibits.n; i++)
+        wsc_text_add(&ids, "%s%s", i ? "," : "", o->exhibits.item[i]);
+    const char *const named = o->only ? o->only : ids.bytes;
+    enum wsc_err rc = wsc_text_check(&ids);
+    if (!rc && named) rc = validation_exhibits_keep(e, named);
+    wsc_text_free(&ids);
+    return rc;
+}
+
 static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comparison *c,
                                   struct validation_exhibits *e)
 {
@@ -32,7 +47,7 @@ static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comp
     TRY(app_comparison_open(c, &o->config, &o->figures));
     (void)snprintf(path, sizeof path, "%s/exhibits.yaml", c->reference_dir);
     TRY(validation_exhibits_read(path, e));
-    if (o->only) TRY(validation_exhibits_keep(e, o->only));
+    TRY(keep_named(o, e));
     return app_make_folder(o->out); /* an error before the predictions, not after */
 }
 

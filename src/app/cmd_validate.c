@@ -114,6 +114,7 @@ static enum wsc_err validate(const struct app_call *call)
     struct app_comparison *c;
     if (o->mesh) {
         enum wsc_err rc = app_refuse_params_sets(&o->config);
+        if (!rc) rc = app_refuse_cluster_sets(&o->config);
         if (!rc && app_leads(call->comm)) rc = validate_mesh(o);
         return app_agree(call->comm, rc);
     }

@@ -155,7 +155,10 @@ const struct app_option app_options[] = {
     {APP_ON_REPRODUCE, "out", APP_FOLDER, "DIR", AT(reproduce, out),
      .help = "folder for reproduction.html, reproduction.pdf and the files of each exhibit",
      .required = ""},
-    {APP_ON_REPRODUCE, "only", APP_NAMES, "EXHIBIT,...", AT(reproduce, only),
+    {APP_ON_REPRODUCE, NULL, APP_TEXTS, "EXHIBIT", AT(reproduce, exhibits), .max = 128,
+     .bare = true, .help = "this exhibit alone, and others that are named beside it",
+     .preset_why = "all of exhibits.yaml"},
+    {APP_ON_REPRODUCE, "only", APP_NAMES, "EXHIBIT,...", AT(reproduce, only), .needs = "!EXHIBIT",
      .help = "these exhibits alone", .preset_why = "all of exhibits.yaml"},
     {APP_ON_CALIBRATE, "out", APP_FILE, "FILE", AT(calibrate, out),
      .help = "the cluster file to write; it must not exist yet; other machines of the rows get one "

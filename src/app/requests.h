@@ -72,7 +72,8 @@ struct app_calibrate {
 struct app_reproduce {
     struct app_config config;
     struct app_figures figures;
-    const char *out, *only; /**< only NULL: all exhibits */
+    const char *out, *only;    /**< only NULL: those of `exhibits` */
+    struct app_texts exhibits; /**< none: all */
 };
 
 /** Most sizes of `wsc law`. */

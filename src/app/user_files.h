@@ -28,6 +28,9 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
 /** For commands that read no params: WSC_USAGE when `--set` overrides a key of params, which would
  *  have no effect. */
 enum wsc_err app_refuse_params_sets(const struct app_config *c) WSC_CHECKED;
+/** For kernels on emulated fabrics: WSC_USAGE when `--set` overrides a constant of the machine
+ *  outside its wafers. */
+enum wsc_err app_refuse_cluster_sets(const struct app_config *c) WSC_CHECKED;
 /** Make the folder @p dir of results and its parents, and check that files can be made in it.
  * WSC_IO names it. */
 enum wsc_err app_make_folder(const char *dir) WSC_CHECKED;

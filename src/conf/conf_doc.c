@@ -172,8 +172,8 @@ bool conf_node_is_null(const struct conf_node *node)
 const char *conf_node_describe(const struct conf_node *node, char out[CONF_QUOTE_BYTES])
 {
     if (conf_node_is_null(node)) return "null";
-    if (node->kind == CONF_NODE_LIST) return "a list";
-    if (node->kind == CONF_NODE_MAP) return "a map";
+    if (node->kind == CONF_NODE_LIST) return node->n ? "a list" : "an empty list";
+    if (node->kind == CONF_NODE_MAP) return node->n ? "a map" : "an empty map";
     char text[CONF_QUOTE_BYTES];
     (void)conf_quote(node->text, text);
     (void)snprintf(out, CONF_QUOTE_BYTES, "\"%.*s\"", CONF_QUOTE_BYTES - 3, text);

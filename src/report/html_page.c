@@ -78,7 +78,7 @@ void report_page_change(struct wsc_text *t, double ratio)
         report_page_cell(t, "does not fit", true);
         return;
     }
-    (void)snprintf(text, sizeof text, "%+.3f %%", 100 * (ratio - 1));
+    (void)snprintf(text, sizeof text, "%+.3f %%", report_change(ratio));
     report_page_value(t, text, 100 * (ratio - 1));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a curve depends on, as CSV files, tables on stdout and pictures: effects, faults, a swept
  * constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
+#include "html_page.h"
 #include "scaling_output.h"
 #include "sparsity_sweep.h"
 
@@ -216,7 +217,7 @@ static void add_ratio(struct out_table *table, double ratio)
     if (isnan(ratio))
         out_table_cell(table, "does not fit");
     else
-        out_table_cell(table, "%+.3f %%", 100 * (ratio - 1));
+        out_table_cell(table, "%+.3f %%", report_change(ratio));
 }
 
 /* Constants by their effect at the largest node count, and the band. */

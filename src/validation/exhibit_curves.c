@@ -39,7 +39,7 @@ static bool matches(const char *patterns, const char *id)
 
 /* Every pattern of an exhibit must name a row. */
 static WSC_CHECKED enum wsc_err check_patterns(const struct validation_comparison *c,
-                                               const struct validation_exhibit *e)
+                                               const char *path, const struct validation_exhibit *e)
 {
     char pattern[ITEM_BYTES];
     for (const char *list = e->rows; next_item(&list, pattern, sizeof pattern);) {
@@ -47,8 +47,9 @@ static WSC_CHECKED enum wsc_err check_patterns(const struct validation_compariso
         for (int i = 0; i < c->n_refs && !found; i++)
             found = !fnmatch(pattern, c->ref[i].id, 0);
         if (!found)
-            return WSC_RAISE(WSC_CONFIG, "exhibit %.40s: no published figure matches \"%s\"", e->id,
-                             pattern);
+            return WSC_RAISE(WSC_CONFIG,
+                             "%s:%d:%d: exhibit %.40s: no published figure matches \"%s\"", path,
+                             e->rows_line, e->rows_column, e->id, pattern);
     }
     return WSC_OK;
 }
@@ -61,7 +62,7 @@ static enum wsc_err choose_figures(const struct validation_comparison *c,
     *n = 0;
     TRY_NEW(out->figure, WSC_MEM_SCALING, c->n_refs + 1);
     for (int i = 0; i < e->n; i++)
-        TRY(check_patterns(c, &e->item[i]));
+        TRY(check_patterns(c, e->path, &e->item[i]));
     for (int i = 0; i < c->n_refs; i++) {
         bool wanted = false;
         for (int k = 0; k < e->n && !wanted; k++)

@@ -88,6 +88,10 @@ static void read_exhibit(struct conf_parse *p, const char *path, const struct co
     const struct conf_record record = {
         .path = path, .map = node, .key = v->key, .n = v->n, .out = out};
     (void)conf_record_read(p, &record);
+    const struct conf_node *rows = conf_node_find(node, "rows");
+    if (!rows) return;
+    out->rows_line = rows->pos.line;
+    out->rows_column = rows->pos.column;
 }
 
 /* Files are named after an id, so it has no slash in it, and no character that a shell reads. */
@@ -164,7 +168,8 @@ enum wsc_err validation_exhibits_read(const char *path, struct validation_exhibi
     struct conf_diag d = {.file = path};
     char *bytes = NULL;
     size_t n = 0;
-    *out = (struct validation_exhibits){0};
+    *out = (struct validation_exhibits){.path = wsc_strdup(WSC_MEM_SCALING, path)};
+    if (!out->path) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, path);
     TRY(conf_read_file(path, &bytes, &n));
     if (conf_doc_parse(&doc, &d, bytes, n, CONF_DUPLICATE_IS_ERROR)) read_tree(out, &doc, &d);
     enum wsc_err rc = conf_diag_finish(&d);
@@ -189,6 +194,7 @@ void validation_exhibits_fini(struct validation_exhibits *e)
     for (int i = 0; i < e->n; i++)
         free_exhibit(&e->item[i]);
     wsc_free(e->item);
+    wsc_free(e->path);
     *e = (struct validation_exhibits){0};
 }
 
@@ -219,7 +225,7 @@ static WSC_CHECKED enum wsc_err check_listed(const struct validation_exhibits *e
         for (int i = 0; i < e->n; i++)
             found += !strcmp(e->item[i].id, id);
         if (!found)
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--only: \"%s\": no exhibit of that name", id),
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "\"%s\": no exhibit of that name", id),
                                 "one of %s", known);
     }
     return WSC_OK;
