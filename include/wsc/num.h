@@ -108,12 +108,12 @@ void num_arrange(enum num_format format, const struct num_product *p, const void
  *  B itself. */
 bool num_gemm_arranged(enum num_format format, const struct num_product *p, const void *a,
                        const void *arranged, float *c);
-/** The stride at which num_arrange() writes fp32 rows of @p n numbers. */
-int64_t num_wide_stride(int64_t n);
+/** The stride at which products take fp32 rows of @p n numbers fastest, at least @p n. */
+int64_t num_row_stride(int64_t n);
 /** True where products are slower by fp32 rows that are @p ld apart than by the same rows at
- *  num_wide_stride(): these share few sets of a cache, and the library does not pack them. */
+ *  num_row_stride(): these share few sets of a cache, and the library does not pack them. */
 bool num_is_crowded(int64_t ld);
-/** Copy rows (rows, cols at @p ld) to @p out, at num_wide_stride(cols). */
+/** Copy rows (rows, cols at @p ld) to @p out, at num_row_stride(cols). */
 void num_set_apart(float *restrict out, const float *restrict x, int64_t ld, int64_t rows,
                    int64_t cols);
 /** Write the transpose (cols, rows at ld_out) of a matrix (rows, cols at ld) of a 16-bit format. */

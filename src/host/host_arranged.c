@@ -155,7 +155,7 @@ int64_t host_turned_row_bytes(const struct model *m)
         const int64_t rows = t->n_dims == 2 ? host_grad_block_rows(t->shape[0], t->shape[1]) : 0;
         most = rows > most ? rows : most;
     }
-    return (m->format == NUM_FP32 ? num_wide_stride(most) : most) * num_format_bytes(m->format);
+    return (m->format == NUM_FP32 ? num_row_stride(most) : most) * num_format_bytes(m->format);
 }
 
 /* Where the leaf is in HOST_ARRANGED_X. */
@@ -174,7 +174,7 @@ static struct num_product gradient_shape(const struct host *k, const struct host
                                 .m = n,
                                 .n = g->cols,
                                 .k = n_tokens,
-                                .lda = k->fp32 ? num_wide_stride(n) : n_tokens,
+                                .lda = k->fp32 ? num_row_stride(n) : n_tokens,
                                 .ldb = g->ld_x,
                                 .ldc = g->cols};
 }

@@ -26,10 +26,10 @@ static int64_t up_to(int64_t n, int64_t multiple)
 enum { LINE = 16 };
 
 /* An odd number of lines: rows begin in all sets of a cache, one after another. */
-int64_t num_wide_stride(int64_t n)
+int64_t num_row_stride(int64_t n)
 {
     const int64_t lines = (n + LINE - 1) / LINE;
-    return (lines | 1) * LINE;
+    return num_library_minds_strides() ? (lines | 1) * LINE : n;
 }
 
 /* Rows that are a multiple of four lines apart begin in a quarter of the sets or less. */
@@ -41,7 +41,7 @@ bool num_is_crowded(int64_t ld)
 int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n)
 {
     if (format == NUM_BF16) return up_to(k, ROWS) * up_to(n, COLS) * 2;
-    return format == NUM_FP32 ? k * num_wide_stride(n) * 4 : 0;
+    return format == NUM_FP32 ? k * num_row_stride(n) * 4 : 0;
 }
 
 bool num_arranges(enum num_format format, const struct num_product *p)
@@ -166,7 +166,7 @@ static void arrange_columns(void *ctx, int64_t i, int thread)
     const int64_t first = i * COLS, left = p->n - first, n = left < COLS ? left : COLS;
     (void)thread;
     if (job->format == NUM_FP32) {
-        turn(job->out + first * 4, num_wide_stride(p->n) * 4, job->b + first * p->ldb * 4,
+        turn(job->out + first * 4, num_row_stride(p->n) * 4, job->b + first * p->ldb * 4,
              p->ldb * 4, n, p->k);
         return;
     }
@@ -183,7 +183,7 @@ static void arrange_columns(void *ctx, int64_t i, int thread)
 void num_set_apart(float *restrict out, const float *restrict x, int64_t ld, int64_t rows,
                    int64_t cols)
 {
-    const int64_t apart = num_wide_stride(cols);
+    const int64_t apart = num_row_stride(cols);
     for (int64_t i = 0; i < rows; i++)
         memcpy(out + i * apart, x + i * ld, (size_t)cols * sizeof *x);
 }
@@ -195,7 +195,7 @@ static void arrange_rows(void *ctx, int64_t i, int thread)
     const struct num_product *p = job->p;
     const int64_t first = i * ROWS, left = p->k - first;
     (void)thread;
-    num_set_apart((float *)(void *)job->out + first * num_wide_stride(p->n),
+    num_set_apart((float *)(void *)job->out + first * num_row_stride(p->n),
                   (const float *)(const void *)job->b + first * p->ldb, p->ldb,
                   left < ROWS ? left : ROWS, p->n);
 }
@@ -219,7 +219,7 @@ bool num_gemm_arranged(enum num_format format, const struct num_product *p, cons
         return num_product_prepare(p, c) && num_library_bf16_arranged(p, a, arranged, c);
     if (!num_arranges(format, p) || !num_product_prepare(p, c)) return false;
     q.trans_b = false;
-    q.ldb = num_wide_stride(p->n);
+    q.ldb = num_row_stride(p->n);
     num_library_gemm(&q, a, arranged, c);
     return true;
 }

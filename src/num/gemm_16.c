@@ -10,7 +10,7 @@
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld)
 {
-    const int64_t ld_out = num_wide_stride(cols);
+    const int64_t ld_out = num_row_stride(cols);
     float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * ld_out), sizeof *y);
     WSC_CHECK(y, "no memory to widen a %s operand of %lld x %lld", num_format_name(format),
               (long long)rows, (long long)cols);
@@ -25,8 +25,8 @@ void num_gemm_widened(enum num_format format, const struct num_product *p, const
     int64_t a_rows = p->trans_a ? p->k : p->m, a_cols = p->trans_a ? p->m : p->k;
     int64_t b_rows = p->trans_b ? p->n : p->k, b_cols = p->trans_b ? p->k : p->n;
     struct num_product wide = *p;
-    wide.lda = num_wide_stride(a_cols);
-    wide.ldb = num_wide_stride(b_cols);
+    wide.lda = num_row_stride(a_cols);
+    wide.ldb = num_row_stride(b_cols);
     float *wide_a = num_widened(format, a, a_rows, a_cols, p->lda);
     float *wide_b = num_widened(format, b, b_rows, b_cols, p->ldb);
     num_gemm(&wide, wide_a, wide_b, c);

@@ -13,7 +13,7 @@ const char *num_format_name(enum num_format format);
  *  has no product of 16-bit operands. */
 void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,
                       const uint16_t *b, float *c);
-/** A 16-bit operand (rows, cols at ld) as fp32, at num_wide_stride(cols); the caller frees it. */
+/** A 16-bit operand (rows, cols at ld) as fp32, at num_row_stride(cols); the caller frees it. */
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld);
 /** True on a processor that transposes in its registers. */

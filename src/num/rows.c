@@ -146,8 +146,8 @@ void num_gemm_rows(enum num_format format, const struct num_product *p, const vo
         a = wide_a = num_widened(format, a, p->m, p->k, p->lda);
         b = wide_b =
             num_widened(format, b, p->trans_b ? p->n : p->k, p->trans_b ? p->k : p->n, p->ldb);
-        q.lda = num_wide_stride(p->k);
-        q.ldb = num_wide_stride(p->trans_b ? p->k : p->n);
+        q.lda = num_row_stride(p->k);
+        q.ldb = num_row_stride(p->trans_b ? p->k : p->n);
     }
     if (p->trans_b)
         rows_by_rows(&q, a, b, c);
