@@ -75,7 +75,8 @@ enum wsc_err programs_reserve_experts(struct programs_model *k)
         TRY(programs_reserve_words(g, 2 * (int64_t)e->f.slots * g->max_samples,
                                    PROGRAMS_BANK_TOKENS, "sums of Sinkhorn's normalisation",
                                    &e->samples));
-    TRY_NEW(e->columns, WSC_MEM_KERNELS, 4 * (int64_t)g->lanes * g->h);
+    TRY_NEW(e->columns, WSC_MEM_KERNELS, 2 * (int64_t)g->lanes * g->h);
+    TRY_NEW(e->leaf_columns, WSC_MEM_KERNELS, 2 * (int64_t)g->lanes * g->h);
     return k->training ? reserve_gradients(k) : WSC_OK;
 }
 
@@ -97,5 +98,6 @@ void programs_experts_fini(struct programs_model *k)
         wsc_free(k->layer[l].choice.start);
     programs_features_fini(&k->experts.f);
     wsc_free(k->experts.columns);
+    wsc_free(k->experts.leaf_columns);
     wsc_free(k->experts.balance);
 }

@@ -179,8 +179,7 @@ static const struct programs_span *turn_span(struct programs_model *k, int turn)
     int first, n;
     if (!has_places(k)) return NULL;
     programs_turn_samples(k, turn, &first, &n);
-    span_of_samples(k, &e->leaf, e->columns + (ptrdiff_t)2 * k->grid.lanes * k->grid.h, first,
-                    first + n);
+    span_of_samples(k, &e->leaf, e->leaf_columns, first, first + n);
     return &e->leaf;
 }
 

@@ -75,9 +75,9 @@ struct programs_experts {
     int samples;                     /* address, of Sinkhorn's normalisation: two values for each
                                         expert and sample */
     int weights, dweights;           /* addresses, a vector of places: their weights, gradients */
-    int tokens;   /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
-    int network;  /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
-    int *columns; /* owned, of the two spans */
+    int tokens;  /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
+    int network; /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
+    int *columns, *leaf_columns;     /* owned, of the two spans */
     struct programs_span span, leaf; /* of the network at hand, of a leaf in it */
     float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
     struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
