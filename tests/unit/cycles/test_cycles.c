@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/cycles/cycles_fitted.h"
 #include "../../../src/cycles/cycles_product.h"
 #include "../../../src/cycles/cycles_vector.h"
 #include "cycles_case.h"
@@ -208,6 +209,39 @@ TEST(cycles, a_link_carries_one_sum_a_cycle)
     cycles_layout_init(&l, &r.hw, r.model, 1, 64);
     const double chain = (750 + 10 - 3.5) * 6; /* ten outputs end on ten columns */
     T_NEAR(cycles_product(&l, &l.hidden, 10, 1), 10 * 64 + chain + 1 + 994, 0);
+    model_destroy(&r.model);
+}
+
+/* Sums alone decide where products of weights and additions take next to no time: 6 outputs end on
+ * the 3 columns in 2 turns, 64 words and a relay of 6 for each, and the first end of a turn waits
+ * for the sums of the two columns after it, whose words come last. */
+TEST(cycles, ends_of_a_product_by_their_terms)
+{
+    enum { COLUMNS = 3, ROWS = 2, T = 64, RELAY = 6, OUTPUTS = 6, TURNS = 2 };
+    const struct cycles_fit *fit = &cycles_fit;
+    const double vector = (COLUMNS - 1) * RELAY + T - fit->turn_short;
+    struct rig r;
+    struct cycles_layout l;
+    struct zoo_params p = model_case_params((struct model_case){6, 1, 2, 24, ROWS * T});
+    p.model.mixed_precision = false;
+    r.cluster = model_case_cs2();
+    r.hw = (struct hw){.cluster = &r.cluster};
+    T_OK(model_create(&r.model, &p, HW_STREAM_BLOCK));
+    r.cluster.wafer.pe_cols = COLUMNS;
+    r.cluster.wafer.pe_rows = ROWS;
+    r.cluster.wafer.simd_fmacs = r.cluster.wafer.simd_fadds = 1000;
+    cycles_layout_init(&l, &r.hw, r.model, 1, 1);
+    cycles_layout_round_robin(&l, 1);
+    T_NEAR(l.t, T, 0);
+    T_NEAR(l.relay, RELAY, 0);
+    const double each = T + RELAY + fit->next_end, down = ROWS * l.hop;
+    T_NEAR(cycles_product(&l, &l.hidden, OUTPUTS, 1), OUTPUTS * each + TURNS * vector + down, 1e-9);
+    /* In 16 bits each output is rounded, on WSE-2 one number a cycle. */
+    l.value = 0.5;
+    const double rounding = floor((T / 2 + l.setup_copy - 1) / 2), last = l.setup_copy + T;
+    T_NEAR(cycles_product(&l, &l.hidden, OUTPUTS, 1),
+           OUTPUTS * (T + RELAY + rounding) + TURNS * (vector - fit->turn_rounded) + last + down,
+           1e-9);
     model_destroy(&r.model);
 }
 

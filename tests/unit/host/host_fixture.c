@@ -25,7 +25,20 @@ static int64_t draw(uint64_t stream, uint64_t i, int64_t below)
 
 static bool is_norm_weight(enum model_tensor_kind kind)
 {
-    return kind == MODEL_NORM1_W || kind == MODEL_NORM3_W || kind == MODEL_NORMF_W;
+    return kind == MODEL_NORM1_W || kind == MODEL_NORM3_W || kind == MODEL_NORMF_W ||
+           kind == MODEL_Q_NORM_W || kind == MODEL_K_NORM_W;
+}
+
+/* Random weights of tensor @p i: what they multiply keeps its size. */
+static void fill_tensor(struct fixture *f, int i)
+{
+    const struct model_tensor *t = &f->tensor[i];
+    const bool matrix = t->n_dims > 1;
+    f->weight[i] = new_block((size_t)t->n_elems, sizeof(float));
+    test_fill(f->weight[i], t->n_elems, (uint64_t)i + 100);
+    const float spread = matrix ? 1.5F / sqrtf((float)t->shape[1]) : 0.3F;
+    for (int64_t j = 0; j < t->n_elems; j++)
+        f->weight[i][j] = f->weight[i][j] * spread + (is_norm_weight(t->kind) ? 1.0F : 0.0F);
 }
 
 static void add_tensor(struct fixture *f, enum model_tensor_kind kind, int layer, int64_t rows,
@@ -40,11 +53,7 @@ static void add_tensor(struct fixture *f, enum model_tensor_kind kind, int layer
     t->shape[0] = rows;
     t->shape[1] = cols;
     t->n_elems = rows * (cols > 0 ? cols : 1);
-    f->weight[i] = new_block((size_t)t->n_elems, sizeof(float));
-    test_fill(f->weight[i], t->n_elems, (uint64_t)i + 100);
-    float spread = cols > 0 ? 1.5F / sqrtf((float)cols) : 0.3F;
-    for (int64_t j = 0; j < t->n_elems; j++)
-        f->weight[i][j] = f->weight[i][j] * spread + (is_norm_weight(kind) ? 1.0F : 0.0F);
+    fill_tensor(f, i);
     if (f->model.format == NUM_FP32) return;
     uint16_t *rounded = new_block((size_t)t->n_elems, sizeof *rounded);
     num_narrow(f->model.format, rounded, f->weight[i], t->n_elems);
@@ -216,17 +225,17 @@ static void build_stage_weights(struct fixture *f)
 }
 
 /* Every fifth token is outside the loss, with a label that must not be looked at. */
-static void build_batch(struct fixture *f, const struct fixture_shape *s)
+static void build_batch(struct fixture *f, int64_t n_samples)
 {
-    int64_t n = s->n_samples * s->T;
-    f->batch = (struct data_batch){.n = s->n_samples, .T = s->T};
+    const int64_t n = n_samples * f->model.T, V = f->model.V;
+    f->batch = (struct data_batch){.n = n_samples, .T = f->model.T};
     f->batch.input_ids = new_block((size_t)n, sizeof(int32_t));
     f->batch.labels = new_block((size_t)n, sizeof(int32_t));
     f->batch.mask = new_block((size_t)n, sizeof(int32_t));
     for (int64_t i = 0; i < n; i++) {
         f->batch.mask[i] = draw(3, (uint64_t)i, 5) != 0;
-        f->batch.input_ids[i] = (int32_t)draw(1, (uint64_t)i, s->V);
-        f->batch.labels[i] = f->batch.mask[i] ? (int32_t)draw(2, (uint64_t)i, s->V) : -100;
+        f->batch.input_ids[i] = (int32_t)draw(1, (uint64_t)i, V);
+        f->batch.labels[i] = f->batch.mask[i] ? (int32_t)draw(2, (uint64_t)i, V) : -100;
     }
 }
 
@@ -237,7 +246,25 @@ void fixture_create(struct fixture *f, const struct fixture_shape *shape)
     CU_ASSERT_FATAL(f->model.n_tensors <= FIXTURE_MAX_TENSORS);
     CU_ASSERT_FATAL(f->model.n_stages <= FIXTURE_MAX_STAGES);
     build_stage_weights(f);
-    build_batch(f, shape);
+    build_batch(f, shape->n_samples);
+}
+
+void fixture_create_of(struct fixture *f, const struct zoo_params *params, int64_t n_samples)
+{
+    memset(f, 0, sizeof *f);
+    T_OK(model_create(&f->made, params, HW_STREAM_BLOCK));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f->made);
+    f->model = *f->made;
+    CU_ASSERT_FATAL(f->model.n_tensors <= FIXTURE_MAX_TENSORS && f->model.format == NUM_FP32);
+    CU_ASSERT_FATAL(f->model.n_stages <= FIXTURE_MAX_STAGES);
+    memcpy(f->tensor, f->made->tensor, (size_t)f->model.n_tensors * sizeof *f->tensor);
+    memcpy(f->stage, f->made->stage, (size_t)f->model.n_stages * sizeof *f->stage);
+    f->model.tensor = f->tensor;
+    f->model.stage = f->stage;
+    for (int i = 0; i < f->model.n_tensors; i++)
+        fill_tensor(f, i);
+    build_stage_weights(f);
+    build_batch(f, n_samples);
 }
 
 void fixture_destroy(struct fixture *f)
@@ -249,6 +276,7 @@ void fixture_destroy(struct fixture *f)
     wsc_free(f->batch.input_ids);
     wsc_free(f->batch.labels);
     wsc_free(f->batch.mask);
+    model_destroy(&f->made);
 }
 
 /* From element @p at on; rows that the batch does not have stay away. */

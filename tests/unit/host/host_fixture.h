@@ -33,9 +33,12 @@ struct fixture {
     float *weight[FIXTURE_MAX_TENSORS]; /**< in fp32, already rounded to the format */
     void *stage_weights[FIXTURE_MAX_STAGES];
     struct data_batch batch;
+    struct model *made; /**< by fixture_create_of(), or NULL */
 };
 
 void fixture_create(struct fixture *f, const struct fixture_shape *shape);
+/** The model that model_create() makes of @p params, whose weights are 32 bits wide. */
+void fixture_create_of(struct fixture *f, const struct zoo_params *params, int64_t n_samples);
 void fixture_destroy(struct fixture *f);
 
 /** How a step runs. */

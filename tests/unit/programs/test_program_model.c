@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../../src/programs/program_state.h"
 #include "../host/host_fixture.h"
 
 #include "../../support/test.h"
@@ -157,11 +158,13 @@ static double largest(const float *x, int64_t n)
 /* What an error of the gradient of tensor @p i is measured by: its largest element, or @p least
  * where that is larger, since a gradient may be 0.  That of the keys' biases is 0, as they move all
  * scores of a query alike; it is what rounding leaves of terms that are as large as those of the
- * keys' matrix, which stands before it. */
+ * keys' matrix, or of the gain of the keys' norm, which stands before it. */
 static double scale_of(const struct fixture *f, const struct fixture_result *of, int i,
                        double least)
 {
-    const bool key_bias = f->tensor[i].kind == MODEL_K_B && f->tensor[i - 1].kind == MODEL_K_W;
+    const enum model_tensor_kind kind = f->tensor[i].kind;
+    const bool key_bias = (kind == MODEL_K_B && f->tensor[i - 1].kind == MODEL_K_W) ||
+                          (kind == MODEL_K_NORM_B && f->tensor[i - 1].kind == MODEL_K_NORM_W);
     double scale = least;
     for (int t = key_bias ? i - 1 : i; t <= i; t++) {
         float *grad = fixture_tensor_grad(f, of, t);
@@ -470,6 +473,172 @@ TEST(pe_model, adapters_are_those_of_the_host)
         check_model(&f, 1 + i % 2, &fabrics[i % 4]);
         fixture_destroy(&f);
     }
+}
+
+/* ---- models of params files ------------------------------------------------------------------ */
+
+static struct zoo_params small_params(int64_t heads, int64_t length)
+{
+    struct zoo_params p = model_case_params((struct model_case){24, 1, heads, 10, length});
+    p.model.vocab_size = 17;
+    p.model.mixed_precision = false;
+    p.model.use_ffn_bias_in_attention = p.model.use_projection_bias_in_attention = false;
+    return p;
+}
+
+static void check_params(const struct zoo_params *p, int64_t leaf_samples,
+                         const struct fabric *fabric)
+{
+    struct fixture f;
+    fixture_create_of(&f, p, 5);
+    check_model(&f, leaf_samples, fabric);
+    fixture_destroy(&f);
+}
+
+/* Norms of queries and keys with and without a mean and a bias: heads of several columns, several
+ * heads of one column, keys that heads share, several turns of leaves. */
+TEST(pe_model, norms_by_heads_are_those_of_the_host)
+{
+    static const enum zoo_qk_norm norms[] = {ZOO_QK_LAYERNORM, ZOO_QK_BIASLESS_LAYERNORM,
+                                             ZOO_QK_RMSNORM};
+    static const struct {
+        int64_t heads, groups, leaf;
+        struct fabric fabric;
+    } how[] = {{3, 0, 1, {5, 3, 1, 1}}, {6, 3, 2, {1, 4, 1, 1}}, {4, 1, 1, {8, 2, 2, 2}}};
+    for (int i = 0; i < 9; i++) {
+        struct zoo_params p = small_params(how[i / 3].heads, 7);
+        p.model.attention_qk_norm_layer = norms[i % 3];
+        p.model.norm_type = i % 2 ? ZOO_RMSNORM : ZOO_LAYERNORM;
+        p.model.num_kv_groups = how[i / 3].groups;
+        check_params(&p, how[i / 3].leaf, &how[i / 3].fabric);
+    }
+}
+
+/* Two sums for each head of a PE and each of its tokens: what was reserved next lies beyond them.
+ */
+static void check_room_of_sums(const struct zoo_params *p, bool by_heads)
+{
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct programs_room room = {.samples = 2, .leaf_samples = 1};
+    struct programs_model *k;
+    struct fixture f;
+    fixture_create_of(&f, p, 1);
+    cluster.wafer.pe_cols = 2;
+    cluster.wafer.pe_rows = 3;
+    ok(programs_model_create(&k, &hw, &f.model, &room, true));
+    T_EQ(k->heads.heads_per_pe, 3);
+    const int bytes = 4 * 2 * (by_heads ? k->heads.heads_per_pe : 1) * k->grid.pitch;
+    CU_ASSERT(k->loss_rows - k->sums >= bytes && k->loss_rows - k->sums <= bytes + 8);
+    programs_model_destroy(&k);
+    fixture_destroy(&f);
+}
+
+TEST(pe_model, sums_of_a_norm_by_heads_have_room)
+{
+    struct zoo_params p = small_params(6, 7);
+    check_room_of_sums(&p, false);
+    p.model.attention_qk_norm_layer = ZOO_QK_RMSNORM;
+    check_room_of_sums(&p, true);
+}
+
+/* Biases of keys and values that heads share come once for each head, and their gradients are the
+ * sums of those of the heads.  Norms of the keys give their bias a gradient. */
+TEST(pe_model, shared_keys_and_values_are_those_of_the_host)
+{
+    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 1, 1}, {8, 2, 2, 2}};
+    for (int i = 0; i < 3; i++) {
+        struct zoo_params p = small_params(6, 7);
+        p.model.use_projection_bias_in_attention = true;
+        p.model.attention_qk_norm_layer = ZOO_QK_BIASLESS_LAYERNORM;
+        p.model.num_kv_groups = 1 + i;
+        check_params(&p, 1 + i % 2, &fabrics[i]);
+    }
+}
+
+/* Every function that chooses experts with every one that weighs them. */
+TEST(pe_model, routers_are_those_of_the_host)
+{
+    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 1, 1}, {7, 2, 2, 2}};
+    static const enum zoo_router_map maps[] = {ZOO_ROUTER_SOFTMAX, ZOO_ROUTER_SIGMOID,
+                                               ZOO_ROUTER_SINKHORN};
+    for (int i = 0; i < 9; i++) {
+        struct zoo_params p = small_params(3, 8);
+        p.model.moe = (struct zoo_moe){.num_experts = 5,
+                                       .num_shared_experts = i % 2,
+                                       .top_k = 2,
+                                       .load_balancing_loss_coef = i % 4 ? 0.3 : 0,
+                                       .router_selection_nonlinearity = maps[i % 3],
+                                       .expert_weighting_nonlinearity = maps[i / 3],
+                                       .expert_weighting_normalization = i % 2,
+                                       .sinkhorn_n_iters = 3};
+        check_params(&p, 1 + i % 2, &fabrics[i % 3]);
+    }
+}
+
+/* ---- squares of the leaves' gradients -------------------------------------------------------- */
+
+/* |gradient|^2 of leaf @p leaf alone, on the host. */
+static double host_square(const struct fixture *f, int64_t leaf, int64_t leaf_samples)
+{
+    const struct fixture_run run = {
+        .first_leaf = leaf, .end_leaf = leaf + 1, .leaf_samples = leaf_samples};
+    struct fixture_result r;
+    double sum = 0;
+    fixture_step(f, &run, &r);
+    for (int s = 0; s < f->model.n_stages; s++)
+        sum += num_sum_squares(r.grads[s], f->model.stage[s].n_elems);
+    fixture_result_destroy(f, &r);
+    return sum;
+}
+
+/* The leaves [first, end) as a micro-batch of a model on the mesh that may have had others. */
+static void check_squares(struct programs_model *k, const struct fixture *f, int64_t first,
+                          int64_t end)
+{
+    const struct model *m = &f->model;
+    struct data_batch batch = fixture_slice(f, first, end - first);
+    struct data_share share = {.first_leaf = first,
+                               .end_leaf = end,
+                               .n_leaves = f->batch.n,
+                               .leaf_samples = 1,
+                               .batch_size = f->batch.n};
+    struct num_nodes nodes;
+    int64_t cycles, to_gradient;
+    num_nodes_of_range(&nodes, first, end, share.n_leaves);
+    programs_model_begin(k, &share, &batch);
+    for (int s = 0; s < m->n_stages; s++)
+        ok(programs_model_forward(k, s, f->stage_weights[s], &cycles));
+    for (int s = m->n_stages - 1; s >= 0; s--) {
+        float *gradient = new_floats(nodes.n * m->stage[s].n_elems);
+        ok(programs_model_backward(k, s, f->stage_weights[s], gradient, &cycles, &to_gradient));
+        wsc_free(gradient);
+    }
+    for (int64_t i = first; i < end; i++) {
+        const double square = host_square(f, i, 1);
+        T_NEAR(programs_model_leaf_squares(k)[i - first], square, 1e-5 * square);
+    }
+}
+
+/* Each micro-batch begins at zero, whatever the one before it had. */
+TEST(pe_model, squares_of_leaves_are_those_of_the_host)
+{
+    struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    const struct programs_room room = {.samples = 4, .leaf_samples = 1, .lanes = 1};
+    struct programs_model *k;
+    struct fixture f;
+    const struct fixture_shape shape = {
+        .L = 1, .C = 8, .H = 2, .F = 9, .V = 13, .T = 6, .n_samples = 7};
+    fixture_create(&f, &shape);
+    cluster.wafer.pe_cols = 4;
+    cluster.wafer.pe_rows = 3;
+    ok(programs_model_create(&k, &hw, &f.model, &room, true));
+    ok(programs_model_measure_leaves(k));
+    check_squares(k, &f, 0, 4);
+    check_squares(k, &f, 4, 7);
+    programs_model_destroy(&k);
+    fixture_destroy(&f);
 }
 
 /* ---- lanes ----------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "../../../src/programs/program_grid.h"
 #include "../../../src/programs/program_product.h"
 #include "../../../src/programs/program_scores.h"
+#include "../../../src/programs/program_vector_ops.h"
 #include "../../../src/programs/program_weight_grad.h"
 #include "../../support/test.h"
 
@@ -229,4 +230,31 @@ TEST(pe, attention_patterns_over_random_grids)
     }
     T_EQ(wsc_mem_in_use(WSC_MEM_KERNELS), 0);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- rows that leave at the west edge -------------------------------------------------------- */
+
+/* PEs send each word once, and for each row a switch turns between two lanes: not after the last
+ * one, which nobody follows. */
+TEST(pe, rows_leave_lane_after_lane)
+{
+    enum { W = 2, H = 3, T = 7, VECTORS = 2, MOST = 3 };
+    for (int lanes = 1; lanes <= MOST; lanes++) {
+        struct programs_grid g;
+        struct programs_script s = {.n_samples = 1};
+        int address;
+        ok(programs_grid_init(&g, &(struct programs_grid_config){.mesh = {.w = lanes * W, .h = H},
+                                                                 .T = T,
+                                                                 .max_samples = lanes,
+                                                                 .lanes = lanes,
+                                                                 .leaf_samples = 1}));
+        ok(programs_reserve_words(&g, (int64_t)VECTORS * g.pitch, PROGRAMS_BANK_TOKENS, "rows",
+                                  &address));
+        programs_row_out(&s, programs_view(PROGRAMS_VIEW_TOKENS, address), VECTORS);
+        ok(programs_run_script(&g, &s));
+        T_EQ(g.stats.wavelets, lanes * VECTORS * T);
+        T_EQ(g.stats.elements, g.stats.wavelets + (lanes - 1) * H);
+        programs_script_fini(&s);
+        programs_grid_fini(&g);
+    }
 }
