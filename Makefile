@@ -172,9 +172,9 @@ check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 test-faults: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_FAULTS=50 $(BUILD)/tests/unit damage
 	$(Q)WSC_FAULTS=50 WSC=$(BUILD)/bin/wsc $(BUILD)/tests/program faults
-## test-hosts: under a real Slurm, and over several hosts (namespaces); says what it has to skip
+## test-hosts: under a real Slurm, and over several hosts (namespaces); says what it skips  (SUITES="slurm netns")
 test-hosts: $(BUILD)/bin/wsc $(BUILD)/benchmarks/link_delay
-	$(Q)sh tests/hosts/run.sh $(CURDIR)/$(BUILD)/bin/wsc
+	$(Q)sh tests/hosts/run.sh $(CURDIR)/$(BUILD)/bin/wsc $(SUITES)
 ## fuzz: libFuzzer (clang) on every reader of files, FUZZ_SECONDS each (default 60); corpora in tests/fuzz
 fuzz:
 	$(Q)$(MAKE) VARIANT=fuzz build/fuzz/fuzz && sh tests/fuzz/run.sh build/fuzz/fuzz $(or $(FUZZ_SECONDS),60) $(FUZZ_TARGETS)

@@ -67,3 +67,50 @@ TEST(suites, the_last_line_adds_up_what_ran_and_names_what_did_not)
         spawn_free(&r);
     }
 }
+
+/* A suite of two cases; it is skipped until its programs are installed where $NEEDS names it. */
+static const char stub_of_suite[] = "s=$(basename $0 .sh)\n"
+                                    "case \" $NEEDS \" in *\" $s \"*) [ -e installed ] || { echo "
+                                    "\"skipped: $s: no\"; exit; };; esac\n"
+                                    "echo \"$s: 2 passed, 0 failed\"";
+/* A `make test` of the suites of hosts alone. */
+static const char stub_of_make[] = "#!/bin/sh\n"
+                                   "case \"$*\" in\n"
+                                   "*test-hosts*) sh tests/hosts/run.sh wsc $SUITES ;;\n"
+                                   "*) sh tests/run.sh make test-hosts ;;\n"
+                                   "esac";
+
+/* A tree of .ci/run, the scripts that it calls, and stubs. */
+static const char *tree_of_suites(const char *deps)
+{
+    const char *dir = job_path("tree");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("mkdir -p %s/.ci %s/tests/hosts %s/mpi_launch %s/bin && cp .ci/run %s/.ci && "
+                 "cp tests/run.sh %s/tests && cp tests/hosts/run.sh %s/tests/hosts",
+                 dir, dir, dir, dir, dir, dir, dir));
+    CU_ASSERT_TRUE_FATAL(spawn_ok(
+        "cd %s && for s in slurm netns benchmarks; do echo '%s' >tests/hosts/$s.sh; done && "
+        "echo '%s' >mpi_launch/deps.sh && echo '%s' >bin/make && chmod +x bin/make",
+        dir, stub_of_suite, deps, stub_of_make));
+    return dir;
+}
+
+TEST(suites, ci_runs_and_counts_each_case_once)
+{
+    static const struct {
+        const char *needs, *deps, *last;
+    } how[] = {{"none", "echo >installed", "\n6 passed, 0 failed\n"},
+               {"slurm", "echo >installed", "\n6 passed, 0 failed\n"},
+               {"netns benchmarks", "echo >installed", "\n6 passed, 0 failed\n"},
+               {"slurm netns", "exit 1", "\n2 passed, 0 failed\n"}};
+    for (int i = 0; i < (int)(sizeof how / sizeof *how); i++) {
+        struct spawn_result r;
+        const char *dir = tree_of_suites(how[i].deps);
+        spawn_run(&r, "NEEDS='%s' PATH=%s/bin:$PATH %s/.ci/run; s=$?; rm -rf %s; exit $s",
+                  how[i].needs, dir, dir, dir);
+        const size_t n = strlen(how[i].last), all = strlen(r.out);
+        T_EQ(r.status, 0);
+        CU_ASSERT(all > n && !strcmp(r.out + all - n, how[i].last));
+        spawn_free(&r);
+    }
+}
