@@ -13,6 +13,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool leads(const struct app_call *call)
 {
@@ -25,12 +26,22 @@ static enum wsc_err agree(const struct app_call *call, enum wsc_err rc)
     return call->comm ? comm_agree(call->comm, rc, &mine) : rc;
 }
 
+static enum wsc_err check_names(const struct app_texts *ids)
+{
+    for (int i = 0; i < ids->n; i++) {
+        if (!*ids->item[i]) return WSC_RAISE(WSC_USAGE, "an exhibit without a name");
+        for (int k = 0; k < i; k++)
+            if (!strcmp(ids->item[k], ids->item[i]))
+                return WSC_RAISE(WSC_USAGE, "EXHIBIT: %s is named twice", ids->item[i]);
+    }
+    return WSC_OK;
+}
+
 /* The exhibits that the command line names, and no others. */
 static enum wsc_err keep_named(const struct app_reproduce *o, struct validation_exhibits *e)
 {
     struct wsc_text ids = {0};
-    for (int i = 0; i < o->exhibits.n; i++)
-        if (!*o->exhibits.item[i]) return WSC_RAISE(WSC_USAGE, "an exhibit without a name");
+    TRY(check_names(&o->exhibits));
     for (int i = 0; i < o->exhibits.n; i++)
         wsc_text_add(&ids, "%s%s", i ? "," : "", o->exhibits.item[i]);
     const char *const named = o->only ? o->only : ids.bytes;

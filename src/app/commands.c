@@ -75,12 +75,12 @@ const struct app_command app_commands[] = {
     {.name = "reproduce",
      .bit = APP_ON_REPRODUCE,
      .summary = "draw published tables and figures again from predictions",
-     .usage = "reproduce --out DIR [--only EXHIBIT,...] [options]",
+     .usage = "reproduce [EXHIBIT...] --out DIR [options]",
      .about = "Predicts every published figure and simulates every curve of the exhibits in "
               "benchmarks/reference/exhibits.yaml, and writes a table and a picture of each, one "
               "page (reproduction.html) and one PDF with all of them.",
      .examples = "  wsc reproduce --out out/reproduction\n"
-                 "  wsc reproduce --out out/bert --only bert_pretraining\n",
+                 "  wsc reproduce bert_pretraining --out out/bert\n",
      .ranks = APP_RANKS_SHARE,
      .request_bytes = sizeof(struct app_reproduce),
      .run = app_run_reproduce},

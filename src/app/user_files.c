@@ -112,8 +112,10 @@ enum wsc_err app_refuse_cluster_sets(const struct app_config *c)
     for (int i = 0; i < c->n_sets; i++) {
         const char *text = c->set[i].text, *path = conf_set_cluster_path(text);
         if (!path || !strncmp(path, wafer, strlen(wafer))) continue;
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--set %.*s: has no effect on the kernels of one "
-                                      "wafer", (int)strcspn(text, "="), text),
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE,
+                                      "--set %.*s: has no effect on the kernels of one "
+                                      "wafer",
+                                      (int)strcspn(text, "="), text),
                             "constants of a wafer are cluster.wafer.KEY");
     }
     return WSC_OK;

@@ -56,6 +56,35 @@ TEST(reproduce, published_numbers_are_those_of_the_rows)
     CU_ASSERT_STRING_NOT_EQUAL(before[2], after[2]);
 }
 
+/* Exhibits by their names alone are those of `--only`; one without rows has curves alone. */
+TEST(reproduce, named_exhibits_are_those_of_only)
+{
+    const char *only = job_path("only"), *named = job_path("named"), *from = reference("157");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("\"$WSC\" reproduce --reference %s --out %s --only batches,hours", from, only));
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("\"$WSC\" reproduce hours --reference %s --out %s batches", from, named));
+    CU_ASSERT_TRUE(spawn_ok("test \"$(ls %s)\" = \"$(ls %s)\"", only, named));
+    CU_ASSERT_TRUE(spawn_ok("for f in %s/*.csv %s/*.gp %s/*.svg; do cmp $f %s/$(basename $f); done",
+                            only, only, only, named));
+    CU_ASSERT_TRUE(spawn_ok("cd %s && test -s hours.csv && test -s batches_curves.csv && "
+                            "! test -e batches.csv && ! test -e curve_curves.csv",
+                            named));
+}
+
+TEST(reproduce, an_exhibit_without_rows_has_curves_alone)
+{
+    const char *out = job_path("reproduced"), *from = reference("157");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("sed -i '/rows:/d' %s/exhibits.yaml && \"$WSC\" reproduce --reference %s "
+                 "--out %s >%s.txt",
+                 from, from, out, out));
+    CU_ASSERT_TRUE(spawn_ok("cd %s && test \"$(echo *.csv)\" = batches_curves.csv && "
+                            "test $(wc -l <batches_curves.csv) -eq 3",
+                            out));
+    CU_ASSERT_TRUE(spawn_ok("grep -q '^0 of 0 predictions lie outside' %s.txt", out));
+}
+
 TEST(reproduce, curves_are_those_of_scale)
 {
     char here[40], there[40], file[256];

@@ -1,0 +1,1 @@
+reproduce genslm --only genslm --out "$TMP/o"

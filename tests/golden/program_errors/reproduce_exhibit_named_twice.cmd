@@ -1,0 +1,1 @@
+reproduce genslm genslm --out "$TMP/o"

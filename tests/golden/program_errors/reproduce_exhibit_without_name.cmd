@@ -1,0 +1,1 @@
+reproduce genslm '' --out "$TMP/o"

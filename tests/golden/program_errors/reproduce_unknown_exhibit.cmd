@@ -1,0 +1,1 @@
+reproduce pie --out "$TMP/o"
