@@ -134,6 +134,12 @@ double validation_speed(const struct validation_figure *figure, double value);
 /** True when @p figure is a measurement of its own: not derived from other rows, as slopes and
  *  intercepts are, and no bound or claim, as boundaries and efficiencies are. */
 bool validation_figure_measured(const struct validation_figure *figure);
+/** True when constants were fitted on @p figure and it is a measurement: bands are made of the
+ *  deviation of these rows. */
+static inline bool validation_figure_fitted(const struct validation_figure *figure)
+{
+    return figure->kind == VALIDATION_KIND_CALIBRATION && validation_figure_measured(figure);
+}
 /** Name of a quantity in the files, e.g. "rate". */
 const char *validation_quantity_name(enum validation_quantity quantity);
 /** Name of a kind in the files, e.g. "context". */

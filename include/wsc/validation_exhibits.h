@@ -82,11 +82,12 @@ struct validation_reproduced {
 struct validation_reproduction {
     struct validation_reproduced *item; /**< owned */
     int n;
-    struct validation_figure *figure; /**< owned; the rows that exhibits name, each once */
-    struct validation_result result;  /**< their predictions */
-    struct validation_cases *curves;  /**< owned; models and machines of the curves */
-    struct validation_figure *model;  /**< owned; what `curves` were loaded by */
-    const char *command;              /**< for provenance; borrowed */
+    /** Owned: the rows that exhibits name, each once, and all fitted ones, for the bands. */
+    struct validation_figure *figure;
+    struct validation_result result; /**< their predictions */
+    struct validation_cases *curves; /**< owned; models and machines of the curves */
+    struct validation_figure *model; /**< owned; what `curves` were loaded by */
+    const char *command;             /**< for provenance; borrowed */
 };
 /** Predict the rows of @p exhibits among those of @p comparison, and simulate their curves.  A
  *  pattern that no row matches is an error (WSC_CONFIG) that names it.  Collective over @p comm,

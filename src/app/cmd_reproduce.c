@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static bool leads(const struct app_call *call)
 {
@@ -51,6 +52,41 @@ static enum wsc_err keep_named(const struct app_reproduce *o, struct validation_
     return rc;
 }
 
+static bool is_drawn(const struct validation_exhibits *e, const char *id)
+{
+    for (int i = 0; i < e->n; i++)
+        if (!strcmp(e->item[i].id, id)) return true;
+    return false;
+}
+
+static bool has_files(const char *dir, const char *id)
+{
+    static const char *const end[] = {".csv", "_curves.csv", ".gp", ".svg", ".png"};
+    for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
+        char path[PATH_MAX + 128];
+        (void)snprintf(path, sizeof path, "%s/%.100s%s", dir, id, end[i]);
+        if (!access(path, F_OK)) return true;
+    }
+    return false;
+}
+
+/* Names the exhibits of the file at @p path whose files would lie beside those of @p drawn. */
+static enum wsc_err warn_of_others(const char *dir, const char *path,
+                                   const struct validation_exhibits *drawn)
+{
+    struct validation_exhibits all;
+    struct wsc_text names = {0};
+    enum wsc_err rc = validation_exhibits_read(path, &all);
+    for (int i = 0; i < all.n && !rc; i++)
+        if (!is_drawn(drawn, all.item[i].id) && has_files(dir, all.item[i].id))
+            wsc_text_add(&names, "%s%s", names.n ? ", " : "", all.item[i].id);
+    if (!rc) rc = wsc_text_check(&names);
+    if (!rc && names.n) app_warn_of_earlier(dir, names.bytes, "reproduction");
+    wsc_text_free(&names);
+    validation_exhibits_fini(&all);
+    return rc;
+}
+
 static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comparison *c,
                                   struct validation_exhibits *e)
 {
@@ -59,19 +95,31 @@ static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comp
     (void)snprintf(path, sizeof path, "%s/exhibits.yaml", c->reference_dir);
     TRY(validation_exhibits_read(path, e));
     TRY(keep_named(o, e));
-    return app_make_folder(o->out); /* an error before the predictions, not after */
+    TRY(app_make_folder(o->out)); /* an error before the predictions, not after */
+    return warn_of_others(o->out, path, e);
 }
 
-static enum wsc_err write(const struct app_reproduce *o, const struct validation_reproduction *r)
+/* Fitted rows are predicted for the bands of others too. */
+static bool is_shown(const struct validation_reproduction *r, const struct validation_prediction *p)
+{
+    for (int i = 0; i < r->n; i++)
+        for (int k = 0; k < r->item[i].n_rows; k++)
+            if (r->item[i].row[k] == p) return true;
+    return false;
+}
+
+static enum wsc_err write_files(const struct app_reproduce *o,
+                                const struct validation_reproduction *r)
 {
     const struct validation_table *v = &r->result.report;
     int outside = 0, compared = 0;
     TRY(report_reproduction_print(r));
     TRY(report_reproduction_write(o->out, r));
     for (int i = 0; i < v->n_rows; i++) {
-        const bool context = v->row[i].ref->kind == VALIDATION_KIND_CONTEXT;
-        compared += !context;
-        outside += !context && !validation_prediction_holds(&v->row[i]);
+        const bool judged =
+            v->row[i].ref->kind != VALIDATION_KIND_CONTEXT && is_shown(r, &v->row[i]);
+        compared += judged;
+        outside += judged && !validation_prediction_holds(&v->row[i]);
     }
     (void)printf("\n%d of %d predictions lie outside the tolerance of their row\nWrote "
                  "%s/reproduction.html, reproduction.pdf, and of each exhibit CSV, SVG and PNG\n",
@@ -89,7 +137,7 @@ static enum wsc_err reproduce(const struct app_call *call, struct app_comparison
     TRY(validation_reproduce(&c->comparison, e, call->comm, r));
     out_progress_hide();
     r->command = app_command_line();
-    return agree(call, leads(call) ? write(o, r) : WSC_OK);
+    return agree(call, leads(call) ? write_files(o, r) : WSC_OK);
 }
 
 enum wsc_err app_run_reproduce(struct app_call *call)

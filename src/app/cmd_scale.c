@@ -350,9 +350,7 @@ static void warn_of_earlier_files(const struct scale *c)
             (void)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", name);
         }
     }
-    if (*list)
-        WSC_WARNING("%s: %s: of an earlier sweep, not of this one; hint: another --out", c->o->out,
-                    list);
+    app_warn_of_earlier(c->o->out, list, "sweep");
 }
 
 /* Keeps the default node counts that the installation has. */

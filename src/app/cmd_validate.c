@@ -14,7 +14,9 @@
 #include <wsc/log.h>
 #include <wsc/mem.h>
 
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Figures of single products on a CS-2, which lie in a folder below the others; none: no rows. */
@@ -23,11 +25,21 @@ struct products {
     int n;
 };
 
-static enum wsc_err find_products(const struct app_comparison *c, struct products *p)
+enum { PRODUCTS_PATH_MAX = PATH_MAX + 32 };
+
+/* Their file; false where there is none, or rows of the user's own are compared alone. */
+static bool has_products(const struct app_validate *o, const struct app_comparison *c,
+                         char path[PRODUCTS_PATH_MAX])
 {
-    char path[PATH_MAX + sizeof "/products/sparse.csv"];
-    (void)snprintf(path, sizeof path, "%s/products/sparse.csv", c->reference_dir);
-    if (access(path, R_OK)) return WSC_OK;
+    (void)snprintf(path, PRODUCTS_PATH_MAX, "%s/products/sparse.csv", c->reference_dir);
+    return !o->figures.points && !access(path, R_OK);
+}
+
+static enum wsc_err find_products(const struct app_validate *o, const struct app_comparison *c,
+                                  struct products *p)
+{
+    char path[PRODUCTS_PATH_MAX];
+    if (!has_products(o, c, path)) return WSC_OK;
     TRY(validation_products_read(path, &p->row, &p->n));
     struct hw_machine cs2;
     const struct validation_comparison *from = &c->comparison;
@@ -72,11 +84,28 @@ static enum wsc_err report(const struct app_validate *o, struct validation_resul
     return check_tolerances(&v->report, p);
 }
 
+/* Names the files of an earlier comparison in the folder that this one does not replace. */
+static void warn_of_products(const struct app_validate *o, const struct app_comparison *c)
+{
+    static const char *const file[] = {"products.csv", "products.md"};
+    char path[PRODUCTS_PATH_MAX], names[64] = "";
+    if (has_products(o, c, path)) return;
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        const size_t used = strlen(names);
+        (void)snprintf(path, sizeof path, "%s/%s", o->out, file[i]);
+        if (!access(path, F_OK))
+            (void)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", file[i]);
+    }
+    app_warn_of_earlier(o->out, names, "comparison");
+}
+
 /* What each rank does first: what cannot be read or written is reported before the predictions. */
 static enum wsc_err prepare(const struct app_validate *o, struct app_comparison *c)
 {
     TRY(app_comparison_open(c, &o->config, &o->figures));
-    return app_make_folder(o->out);
+    TRY(app_make_folder(o->out));
+    warn_of_products(o, c);
+    return WSC_OK;
 }
 
 static enum wsc_err compare(const struct app_call *call, struct app_comparison *c,
@@ -92,7 +121,7 @@ static enum wsc_err compare(const struct app_call *call, struct app_comparison *
     enum wsc_err rc = WSC_OK;
     if (app_leads(call->comm)) {
         out_progress_at("products", 0, 0, NULL);
-        if (!o->figures.points) rc = find_products(c, &p);
+        rc = find_products(o, c, &p);
         out_progress_hide();
         if (!rc) rc = report(o, v, &p);
     }

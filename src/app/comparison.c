@@ -53,8 +53,7 @@ static int keep_fitted(struct validation_figure *rows, int n)
 {
     int kept = 0;
     for (int i = 0; i < n; i++)
-        if (rows[i].kind == VALIDATION_KIND_CALIBRATION && validation_figure_measured(&rows[i]))
-            rows[kept++] = rows[i];
+        if (validation_figure_fitted(&rows[i])) rows[kept++] = rows[i];
     return kept;
 }
 

@@ -8,6 +8,7 @@
 
 #include <wsc/cluster.h>
 #include <wsc/file.h>
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <errno.h>
@@ -119,6 +120,13 @@ enum wsc_err app_refuse_cluster_sets(const struct app_config *c)
                             "constants of a wafer are cluster.wafer.KEY");
     }
     return WSC_OK;
+}
+
+void app_warn_of_earlier(const char *dir, const char *names, const char *run)
+{
+    if (*names)
+        WSC_WARNING("%s: %s: of an earlier %s, not of this one; hint: another --out", dir, names,
+                    run);
 }
 
 enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)

@@ -6,6 +6,8 @@
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
+#include <math.h>
+
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
 static WSC_CHECKED enum wsc_err write_as(struct wsc_text *t, const char *dir, const char *id,
@@ -21,10 +23,11 @@ static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validat
     struct wsc_text t = {0};
     if (!r->n_rows) return WSC_OK;
     wsc_text_add(&t, "id,quantity,unit,kind,num_csx,global_batch,micro_batch,published,predicted,"
-                     "speed_error_percent,band_low,band_high,source\n");
+                     "speed_error_percent,accepted_low,accepted_high,band_low,band_high,source\n");
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_prediction *p = r->row[i];
         const struct validation_figure *f = p->ref;
+        const bool judged = f->kind != VALIDATION_KIND_CONTEXT;
         out_text_csv(&t, f->id);
         wsc_text_add(&t, ",%s,%s,%s,%lld,%lld,%lld", validation_quantity_name(f->quantity), f->unit,
                      validation_kind_name(f->kind), (long long)f->num_csx,
@@ -32,8 +35,10 @@ static WSC_CHECKED enum wsc_err write_rows(const char *dir, const struct validat
         out_text_csv_real(&t, f->value);
         out_text_csv_real(&t, p->predicted);
         out_text_csv_real(&t, 100 * validation_speed_error(f, p->predicted));
-        out_text_csv_real(&t, f->low);
-        out_text_csv_real(&t, f->high);
+        out_text_csv_real(&t, judged ? f->low : NAN);
+        out_text_csv_real(&t, judged ? f->high : NAN);
+        out_text_csv_real(&t, p->band_low);
+        out_text_csv_real(&t, p->band_high);
         wsc_text_add(&t, ",");
         out_text_csv(&t, f->source);
         wsc_text_add(&t, "\n");

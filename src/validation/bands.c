@@ -199,11 +199,6 @@ static bool is_ratio(const struct validation_figure *f)
     return f->quantity == VALIDATION_SPEEDUP || f->quantity == VALIDATION_EFFICIENCY;
 }
 
-static bool is_fitted(const struct validation_figure *f)
-{
-    return f->kind == VALIDATION_KIND_CALIBRATION && validation_figure_measured(f);
-}
-
 /* Deviation of the fitted rows, with the degrees of freedom. */
 static double fitted_deviation(const struct validation_table *v)
 {
@@ -212,7 +207,7 @@ static double fitted_deviation(const struct validation_table *v)
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_prediction *p = &v->row[i];
         const double speed = validation_speed(p->ref, p->predicted);
-        if (!is_fitted(p->ref) || !(speed > 0)) continue;
+        if (!validation_figure_fitted(p->ref) || !(speed > 0)) continue;
         squares += log(speed) * log(speed);
         n++;
     }
@@ -224,7 +219,8 @@ static bool is_elsewhere(const struct validation_table *v, const struct validati
 {
     for (int i = 0; i < v->n_rows; i++) {
         const struct validation_figure *g = v->row[i].ref;
-        if (is_fitted(g) && !strcmp(f->site, g->site) && !strcmp(f->cluster, g->cluster))
+        if (validation_figure_fitted(g) && !strcmp(f->site, g->site) &&
+            !strcmp(f->cluster, g->cluster))
             return false;
     }
     return true;

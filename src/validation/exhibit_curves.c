@@ -54,7 +54,8 @@ static WSC_CHECKED enum wsc_err check_patterns(const struct validation_compariso
     return WSC_OK;
 }
 
-/* The rows that any exhibit names, each once, in the order of the files. */
+/* The rows that any exhibit names, each once, in the order of the files, and those that constants
+ * were fitted on: bands are made of their deviation, whichever exhibits are drawn. */
 static enum wsc_err choose_figures(const struct validation_comparison *c,
                                    const struct validation_exhibits *e,
                                    struct validation_reproduction *out, int *n)
@@ -64,7 +65,7 @@ static enum wsc_err choose_figures(const struct validation_comparison *c,
     for (int i = 0; i < e->n; i++)
         TRY(check_patterns(c, e->path, &e->item[i]));
     for (int i = 0; i < c->n_refs; i++) {
-        bool wanted = false;
+        bool wanted = validation_figure_fitted(&c->ref[i]);
         for (int k = 0; k < e->n && !wanted; k++)
             wanted = matches(e->item[k].rows, c->ref[i].id);
         if (wanted) out->figure[(*n)++] = c->ref[i];

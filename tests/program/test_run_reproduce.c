@@ -6,6 +6,7 @@
 #include "spawn.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REFERENCE "benchmarks/reference"
@@ -83,6 +84,56 @@ TEST(reproduce, an_exhibit_without_rows_has_curves_alone)
                             "test $(wc -l <batches_curves.csv) -eq 3",
                             out));
     CU_ASSERT_TRUE(spawn_ok("grep -q '^0 of 0 predictions lie outside' %s.txt", out));
+}
+
+/* Columns of band and tolerance are those of `wsc validate`, and no band of a row or a curve
+ * depends on which exhibits are drawn: the fitted rows of others count too. */
+TEST(reproduce, bands_are_those_of_the_comparison)
+{
+    const char *one = job_path("one"), *all = job_path("all"), *dir = reference("157");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("grep -E '^usc_(256m_b256|13b_b128|13b_b256),' " REFERENCE
+                 "/single_system.csv >>%s/rows.csv && "
+                 "sed -i 's/usc_\\*/usc_256m_b128/; $a\\  - {id: other, picture: ratios, title: "
+                 "Other, rows: usc_256m_b256 usc_13b_*}' %s/exhibits.yaml && "
+                 "\"$WSC\" reproduce curve --reference %s --out %s >%s.txt && "
+                 "\"$WSC\" reproduce --reference %s --out %s >/dev/null && "
+                 "\"$WSC\" validate --reference %s --out %s >/dev/null",
+                 dir, dir, dir, one, one, dir, all, dir, all));
+    CU_ASSERT_TRUE(
+        spawn_ok("for f in curve.csv curve_curves.csv; do cmp %s/$f %s/$f; done", one, all));
+    CU_ASSERT_TRUE(spawn_ok("grep -q ' of 1 predictions lie outside' %s.txt", one));
+    static const char *const column[] = {"accepted_low", "accepted_high", "band_low", "band_high"};
+    for (int i = 0; i < 4; i++) {
+        struct spawn_result here, there;
+        static const char cell[] =
+            "awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == \"%s\") c "
+            "= i } NR == 2 { print $c }' %s/%s";
+        spawn_run(&here, cell, column[i], one, "curve.csv");
+        spawn_run(&there, cell, column[i], all, "validation.csv");
+        CU_ASSERT(strtod(here.out, NULL) > 0);
+        T_STR(here.out, there.out);
+        spawn_free(&here);
+        spawn_free(&there);
+    }
+}
+
+/* Files of other exhibits in the folder are named, and those that this command writes are not. */
+TEST(reproduce, files_of_other_exhibits_are_named)
+{
+    struct spawn_result r;
+    const char *out = job_path("others"), *from = reference("157");
+    CU_ASSERT_TRUE_FATAL(spawn_ok("mkdir -p %s && : >%s/hours.csv && : >%s/curve_curves.csv && "
+                                  ": >%s/batches.svg && : >%s/own.csv",
+                                  out, out, out, out, out));
+    spawn_run(&r, "\"$WSC\" reproduce batches --reference %s --out %s", from, out);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, ": hours, curve: of an earlier reproduction, not of this one; hint: "));
+    spawn_free(&r);
+    spawn_run(&r, "\"$WSC\" reproduce --reference %s --out %s", from, out);
+    CU_ASSERT_PTR_NULL(strstr(r.err, "earlier"));
+    spawn_free(&r);
 }
 
 TEST(reproduce, curves_are_those_of_scale)

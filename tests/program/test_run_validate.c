@@ -162,16 +162,19 @@ static const char own_head[] = "id,quantity,unit,value,model,num_csx,global_batc
                                "cluster";
 
 /* A published row given again with the needed columns alone is predicted as in the whole table; its
- * band needs the fitted rows, which stand beside it. */
+ * band needs the fitted rows, which stand beside it.  Products of an earlier comparison are named.
+ */
 TEST(validate, points_are_predicted_beside_the_fitted_rows)
 {
     struct spawn_result r;
     const char *dir = job_path("points");
-    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf '%s\nmine,rate,samples/s,2924,bert_large,1,512,"
-                             "null,128,cs2\n' >%s/own.csv",
-                             dir, own_head, dir));
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s/out && printf '%s\nmine,rate,samples/s,2924,bert_large,"
+                             "1,512,null,128,cs2\n' >%s/own.csv && : >%s/out/products.md",
+                             dir, own_head, dir, dir));
     spawn_run(&r, "\"$WSC\" validate --points %s/own.csv --out %s/out", dir, dir);
     T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, ": products.md: of an earlier comparison, not of this one; hint: "));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "1 rows never fitted"));
     spawn_free(&r);
     char dir_out[200];
