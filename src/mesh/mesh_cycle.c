@@ -207,13 +207,18 @@ static void region_at(struct mesh_region *r, int64_t now)
 
 /* ---- a batch of cycles ----------------------------------------------------------------------- */
 
-/* A block in cycle @p now.  After an error only what comes before it matters: an earlier cycle may
- * hold another one, which then is the first.  Those of the same cycle are visited in their order.
- */
+/* After an error only what comes before it matters: an earlier cycle, or an earlier block of its
+ * cycle, may hold another one, which then is the first. */
+static bool is_over(const struct mesh_region *r, int64_t now, int64_t block)
+{
+    return now > r->error_in || (now == r->error_in && block >= r->error_block);
+}
+
+/* A block in cycle @p now; its places are visited in their order. */
 static void run_block(struct mesh_region *r, int64_t now, int64_t block)
 {
     const bool feeds = r->first_source && r->first_source[block] < r->first_source[block + 1];
-    if (now >= r->error_in) return;
+    if (is_over(r, now, block)) return;
     if (feeds) {
         region_at(r, now);
         mesh_sources_cycle(r, block);
@@ -233,6 +238,7 @@ static void run_block(struct mesh_region *r, int64_t now, int64_t block)
     if (!rc) return;
     r->rc = rc;
     r->error_in = now;
+    r->error_block = block;
 }
 
 /* Does a region beyond the border run the batch at the same time, in this process or another? */

@@ -293,7 +293,7 @@ struct mesh_region {
     bool flows;                         /* in this batch */
     bool stray;       /* a wavelet for which a data-triggered operation has no vector */
     enum wsc_err rc;  /* why it cannot continue, and what is to be said */
-    int64_t error_in; /* cycle of the error, or INT64_MAX */
+    int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
 };

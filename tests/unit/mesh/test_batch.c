@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_THREADS = 4, SIDE = 36, W = 64, H = 16, EARLY = 5, STARTS = 8, FAILS = 9 };
+enum { MAX_THREADS = 4, SIDE = 36, W = 64, H = 16, EARLY = 5, LATER = 40, STARTS = 8, FAILS = 9 };
 
 /* T_OK with less nesting: it stands in loops here. */
 static void ok(enum wsc_err rc)
@@ -105,9 +105,36 @@ static void expect_earliest(int threads)
     mesh_destroy(&m);
 }
 
+static enum wsc_err wait_longer(struct mesh_pe *pe, uint32_t data)
+{
+    (void)data;
+    TRY(mesh_wait(pe, LATER));
+    return mesh_activate(pe, FAILS);
+}
+
+/* PEs of all rows below the middle fail in one cycle; a thread visits those beside its border after
+ * the others. */
+static void expect_first(int threads)
+{
+    const struct mesh_rect column = {3, H / 2 + 1, 1, H / 2 - 1};
+    struct mesh_stats stats;
+    struct mesh *m;
+    char text[128];
+    ok(mesh_create(&m, &(struct mesh_config){.w = W, .h = H, .threads = threads}));
+    ok(mesh_task(m, column, STARTS, wait_longer, MESH_LOW));
+    ok(mesh_task(m, column, FAILS, fail, MESH_LOW));
+    ok(mesh_start(m, column, STARTS));
+    T_EQ(mesh_run(m, &stats), WSC_USAGE);
+    (void)snprintf(text, sizeof text, "PE (3, %d): a wait of -%d cycles", H / 2 + 1, LATER);
+    T_STR(wsc_err_message(), text);
+    mesh_destroy(&m);
+}
+
 TEST(mesh_batch, the_earliest_error_counts)
 {
-    for (int threads = 1; threads <= MAX_THREADS; threads++)
+    for (int threads = 1; threads <= MAX_THREADS; threads++) {
         expect_earliest(threads);
+        expect_first(threads);
+    }
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
