@@ -239,6 +239,7 @@ static void run_block(struct mesh_region *r, int64_t now, int64_t block)
     r->rc = rc;
     r->error_in = now;
     r->error_block = block;
+    atomic_store_explicit(&r->m->failing, true, memory_order_relaxed);
 }
 
 /* Does a region beyond the border run the batch at the same time, in this process or another? */

@@ -2,8 +2,9 @@
 /* Streams that nothing can disturb during a batch of cycles: their places are not visited, and all
  * cycles of the batch are one loop at each queue and PE of the way.  Streams that begin at a PE
  * move before the batch; their last places give to those that are visited cycle by cycle.  Streams
- * that take from a place that is visited move after the batch.  The state after it is that of
- * single visits.  mesh_cycle.c calls it. */
+ * that take from a place that is visited move after the batch.  Those that cross to another region
+ * move there at the same time.  The state after it is that of single visits.  mesh_cycle.c calls
+ * it. */
 #include "mesh_flow.h"
 #include "mesh_flow_find.h"
 #include "mesh_flow_run.h"
@@ -22,10 +23,10 @@ static enum wsc_err flow_sets(struct mesh_flow *f)
     const struct mesh_region *r = f->r;
     const int64_t w = r->m->config.w;
     uint64_t **const set[] = {&f->flows,  &f->pes,        &f->routers, &f->unsteady,
-                              &f->flowed, &f->flowed_pes, &f->spare};
+                              &f->flowed, &f->flowed_pes, &f->spare,   &f->crossing};
     uint64_t **const wide[] = {&f->near, &f->next, &f->west, &f->east};
     const int n = (int)(sizeof set / sizeof *set), n_wide = (int)(sizeof wide / sizeof *wide);
-    f->margin = (MESH_BATCH * w + 63) / 64;
+    f->margin = ((MESH_BATCH + 1) * w + 63) / 64;
     f->wide = r->n_words + 2 * f->margin;
     TRY_NEW(f->sets, WSC_MEM_MESH, n * r->n_words + n_wide * f->wide);
     for (int i = 0; i < n; i++)
@@ -40,6 +41,18 @@ static enum wsc_err flow_sets(struct mesh_flow *f)
     return WSC_OK;
 }
 
+/* What goes over the borders to other regions. */
+static enum wsc_err flow_borders(struct mesh_flow *f)
+{
+    const struct mesh *m = f->r->m;
+    f->beyond_words = (2 * (int64_t)m->config.w + 63) / 64;
+    TRY_NEW(f->beyond, WSC_MEM_MESH, 2 * f->beyond_words);
+    f->beyond_before = f->beyond + f->beyond_words;
+    for (int side = 0; side < 2 && m->n_own > 1; side++)
+        TRY_NEW(f->inbox[side].item, WSC_MEM_MESH, m->config.w);
+    return WSC_OK;
+}
+
 static enum wsc_err flow_create(struct mesh_region *r)
 {
     struct mesh_flow *f;
@@ -50,6 +63,7 @@ static enum wsc_err flow_create(struct mesh_region *r)
     f->flowed_until = -1;
     f->capacity = 256 + 4 * (c->w + (int)(r->n_pes / c->w));
     TRY(flow_sets(f));
+    TRY(flow_borders(f));
     TRY_NEW(f->stack, WSC_MEM_MESH, f->capacity);
     TRY_NEW(f->link, WSC_MEM_MESH, f->capacity);
     TRY_NEW(f->link_of, WSC_MEM_MESH, r->n_blocks);
@@ -60,6 +74,9 @@ void mesh_flow_free(struct mesh_flow *f)
 {
     if (!f) return;
     wsc_free(f->sets);
+    wsc_free(f->beyond);
+    for (int side = 0; side < 2; side++)
+        wsc_free(f->inbox[side].item);
     wsc_free(f->stack);
     wsc_free(f->link);
     wsc_free(f->link_of);
@@ -68,6 +85,9 @@ void mesh_flow_free(struct mesh_flow *f)
 
 enum wsc_err mesh_flow_prepare(struct mesh *m)
 {
+    m->failing = false;
+    m->crossing = MESH_CROSS_NONE;
+    m->cross_skip = m->cross_missed = 0;
     for (int i = 0; i < m->n_own; i++) {
         struct mesh_region *r = &m->region[m->own + i];
         r->flows = false;
@@ -123,6 +143,7 @@ static void list_after(struct mesh_flow *f)
         after.routers[i] |= f->flows[i];
         after.pes[i] |= f->flowed_pes[i];
     }
+    memcpy(f->beyond_before, f->beyond, (size_t)f->beyond_words * sizeof *f->beyond);
     f->flowed_until = f->first + MESH_BATCH;
 }
 
@@ -135,16 +156,29 @@ static bool is_tried(struct mesh_flow *f)
     return true;
 }
 
+/* Places that other regions will not look at again may do anything. */
+static void give_up_crossing(struct mesh_flow *f)
+{
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        f->unsteady[i] |= f->crossing[i];
+    f->crosses = false;
+}
+
 void mesh_flow_look(struct mesh_region *r)
 {
     struct mesh_flow *f = r->flow;
     const struct mesh *m = r->m;
-    if (!f || m->until - m->batch != MESH_BATCH) return;
+    if (!f) return;
+    f->tried = f->crosses = f->joins = f->found = false;
+    for (int side = 0; side < 2; side++)
+        f->inbox[side].n = f->inbox[side].taken = 0;
+    if (m->until - m->batch != MESH_BATCH) return;
     f->first = m->batch;
     f->tried = !r->rc && is_tried(f);
     if (f->tried) {
         take_lists(f, 0, r->n_words);
         f->tried = mesh_flow_look_at(f);
+        if (!f->tried) give_up_crossing(f);
     } else if (m->n_own > 1) {
         const int64_t n = f->margin + 1 < r->n_words ? f->margin + 1 : r->n_words;
         all_unsteady(f, 0, n);
@@ -152,11 +186,26 @@ void mesh_flow_look(struct mesh_region *r)
     }
 }
 
+void mesh_flow_join(struct mesh_region *r)
+{
+    struct mesh_flow *f = r->flow;
+    if (!f || !f->tried) return;
+    f->joins = true;
+    f->found = mesh_flow_find(f);
+}
+
+/* After mesh_flow_join() what was found holds, unless the regions have not agreed. */
+static bool is_found(struct mesh_flow *f)
+{
+    if (!f->joins) return mesh_flow_find(f);
+    if (f->r->m->crossing != MESH_CROSS_VISITED || !f->crosses) return f->found;
+    return mesh_flow_find_apart(f);
+}
+
 void mesh_flow_begin(struct mesh_region *r)
 {
     struct mesh_flow *f = r->flow;
-    const struct mesh *m = r->m;
-    if (!f || m->until - m->batch != MESH_BATCH || !f->tried || !mesh_flow_find(f)) return;
+    if (!f || !f->tried || !is_found(f)) return;
     f->skip = f->missed = 0;
     r->flows = true;
     list_after(f);
@@ -165,15 +214,26 @@ void mesh_flow_begin(struct mesh_region *r)
 
 /* ---- in a batch ------------------------------------------------------------------------------ */
 
+/* A region with an error stands still, so streams from it and to it do, too; no cycle after that
+ * one counts. */
+static bool is_failing(struct mesh *m)
+{
+    return atomic_load_explicit(&m->failing, memory_order_relaxed);
+}
+
 /* The wavelet at the head of a steady channel leaves to where nobody looks before the end of the
  * batch. */
 static uint32_t take_head(struct mesh_region *r, int64_t at, struct mesh_channel *ch)
 {
-    const uint64_t gate = mesh_flow_gate(ch), entry = ch->entry[gate % MESH_FIFO];
+    const uint64_t gate = mesh_flow_gate(ch);
     const unsigned rx = mesh_gate_rx(gate);
     const int n = mesh_channel_count(ch, gate);
-    WSC_CHECK(n > 0 && entry < r->ready_next, "place %lld: a stream of colour %d stops",
-              (long long)(r->first + at), ch->colour);
+    const uint64_t entry = n > 0 ? ch->entry[gate % MESH_FIFO] : UINT64_MAX;
+    if (entry >= r->ready_next) {
+        WSC_CHECK(is_failing(r->m), "place %lld: a stream of colour %d stops",
+                  (long long)(r->first + at), ch->colour);
+        return 0;
+    }
     atomic_store_explicit(&ch->gate, mesh_gate(r->now + 1, rx, rx, (unsigned)gate + 1),
                           memory_order_relaxed);
     if (n == 1) r->router[at].waiting &= ~(1U << ch->colour);
@@ -188,10 +248,17 @@ static void exchange(struct mesh_region *r, struct mesh_flow_link *link, int64_t
         item->word[k] = take_head(r, item->at, ch);
         return;
     }
-    WSC_CHECK(mesh_channel_open(ch, r->now, mesh_gate_rx(mesh_flow_gate(ch))),
-              "place %lld: a stream of colour %d is held up", (long long)(r->first + item->at),
-              ch->colour);
-    mesh_channel_push(r, item->at, ch, item->word[k] | r->ready_hop);
+    if (!mesh_channel_open(ch, r->now, mesh_gate_rx(mesh_flow_gate(ch)))) {
+        WSC_CHECK(is_failing(r->m), "place %lld: a stream of colour %d is held up",
+                  (long long)(r->first + item->at), ch->colour);
+        return;
+    }
+    if (mesh_flow_is_here(r, item->at)) {
+        mesh_channel_push(r, item->at, ch, item->word[k] | r->ready_hop);
+        return;
+    }
+    mesh_channel_put(ch, item->word[k] | r->ready_hop);
+    mesh_send_mail(r, item->at, 1U << ch->colour);
 }
 
 void mesh_flow_cycle(struct mesh_region *r, int64_t now, int64_t block)
@@ -216,5 +283,5 @@ void mesh_flow_end(struct mesh_region *r)
     if (!r->flows) return;
     r->flows = false;
     if (r->visited < last) r->visited = last;
-    if (!r->rc) mesh_flow_late(r->flow);
+    mesh_flow_late(r->flow);
 }

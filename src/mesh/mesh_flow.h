@@ -12,6 +12,8 @@
 enum wsc_err mesh_flow_prepare(struct mesh *m);
 /* Before the batch of the region, and before another region runs it: which places may flow. */
 void mesh_flow_look(struct mesh_region *r);
+/* Between the meetings of mesh_flow_cross.h: finds streams, those over borders of regions, too. */
+void mesh_flow_join(struct mesh_region *r);
 /* When all regions have looked: finds streams and moves those that begin at a PE. */
 void mesh_flow_begin(struct mesh_region *r);
 /* Before block @p block is visited in cycle @p now: what goes from streams to places that are

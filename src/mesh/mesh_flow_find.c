@@ -3,19 +3,14 @@
  * its PE if that does anything, gets one and gives one in every cycle as long as its neighbours do.
  * What is not steady can disturb a place only from cycle to cycle and from neighbour to neighbour,
  * so places further from it than the cycles of the batch flow (the light cone of mesh_ahead.c in
- * two dimensions).  Regions that threads of this process run look at each other's.  mesh_flow.c
- * calls it once a batch. */
+ * two dimensions).  Regions that threads of this process run look at each other's, and let streams
+ * flow from one to the next (mesh_flow_cross.c).  mesh_flow.c calls it once a batch. */
 #include "mesh_flow_find.h"
 
 #include <string.h>
 
 /* A channel leads to four sides and to one of the PE's. */
 enum { ROUNDS = 4, MOST_WAYS = 5 };
-
-static bool is_here(const struct mesh_region *r, int64_t at)
-{
-    return (uint64_t)at < (uint64_t)r->n_pes;
-}
 
 /* ---- sets of places -------------------------------------------------------------------------- */
 
@@ -77,13 +72,15 @@ static bool is_steady_pe(const struct mesh_flow *f, int64_t at)
            r->router[at].waiting >> mesh_flow_up(r, at, t->out)->colour & 1U;
 }
 
-/* The neighbour on side @p d, if it is visited and holds wavelets of the colour; or -1. */
-static int64_t beside(const struct mesh_flow *f, int64_t at, int d, int colour)
+/* Is the neighbour on side @p d visited, and does it hold wavelets of the colour?  One in another
+ * region may: mesh_flow_verify() looks at it later. */
+static bool may_move(const struct mesh_flow *f, int64_t at, int d, int colour)
 {
     const struct mesh_region *r = f->r;
     const int64_t y = at + r->step[d];
-    if (!(r->router[at].neighbours >> d & 1U) || !is_here(r, y)) return -1;
-    return mesh_flow_has(f->routers, y) && r->router[y].waiting >> colour & 1U ? y : -1;
+    if (!(r->router[at].neighbours >> d & 1U)) return false;
+    if (!mesh_flow_is_here(r, y)) return mesh_flow_beside(r, y) != NULL;
+    return mesh_flow_has(f->routers, y) && r->router[y].waiting >> colour & 1U;
 }
 
 /* Does the channel get a wavelet in each cycle over side @p rx? */
@@ -93,9 +90,9 @@ static bool is_fed(const struct mesh_flow *f, int64_t at, const struct mesh_chan
     const struct mesh_region *r = f->r;
     const int d = mesh_direction((int)rx), back = mesh_opposite[d];
     if (!d) return t && t->out != MESH_NONE && mesh_flow_up(r, at, t->out) == ch;
-    const int64_t y = beside(f, at, d, ch->colour);
-    if (y < 0) return false;
-    const struct mesh_channel *from = mesh_flow_channel(r, y, ch->colour);
+    if (!may_move(f, at, d, ch->colour)) return false;
+    if (!mesh_flow_is_here(r, at + r->step[d])) return true;
+    const struct mesh_channel *from = mesh_flow_channel(r, at + r->step[d], ch->colour);
     return from->tx >> back & 1U && from->to[back - 1] == ch - r->channel;
 }
 
@@ -107,7 +104,8 @@ static bool is_emptied(const struct mesh_flow *f, int64_t at, const struct mesh_
     for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
         const int d = mesh_direction((int)set);
         const int32_t to = ch->to[d - 1];
-        if (to < 0 || beside(f, at, d, ch->colour) < 0) return false;
+        if (to < 0 || !may_move(f, at, d, ch->colour)) return false;
+        if (!mesh_flow_is_here(f->r, at + f->r->step[d])) continue;
         if (mesh_gate_rx(mesh_flow_gate(&f->r->channel[to])) != 1U << mesh_opposite[d])
             return false;
     }
@@ -176,7 +174,7 @@ static void add_sources(struct mesh_flow *f)
     const struct mesh *m = r->m;
     for (int i = 0; i < m->n_sources; i++) {
         const int64_t at = m->source[i].router - r->first;
-        if (is_here(r, at) && m->source[i].next < m->source[i].n)
+        if (mesh_flow_is_here(r, at) && m->source[i].next < m->source[i].n)
             f->unsteady[at >> 6] |= 1ULL << (at & 63);
     }
 }
@@ -196,6 +194,28 @@ static void look_at_places(struct mesh_flow *f)
             else if (f->pes[i] & bit || r->router[at].waiting)
                 f->unsteady[i] |= bit;
         }
+    }
+}
+
+/* Does a stream of place @p at, which is steady, come from another region or lead to one? */
+static bool leads_out(const struct mesh_region *r, int64_t at)
+{
+    const int64_t w = r->m->config.w;
+    const unsigned north = at < w ? MESH_NORTH : 0, south = at >= r->n_pes - w ? MESH_SOUTH : 0;
+    for (uint32_t set = r->router[at].waiting; set; set &= set - 1) {
+        const struct mesh_channel *ch = mesh_flow_channel(r, at, __builtin_ctz(set));
+        if ((ch->tx | mesh_gate_rx(mesh_flow_gate(ch))) & (north | south)) return true;
+    }
+    return false;
+}
+
+/* Those of @p n places from @p at on. */
+static void look_at_border(struct mesh_flow *f, int64_t at, int64_t n)
+{
+    for (; n > 0; n--, at++) {
+        if (!mesh_flow_has(f->flows, at) || !leads_out(f->r, at)) continue;
+        f->crossing[at >> 6] |= 1ULL << (at & 63);
+        f->crosses = true;
     }
 }
 
@@ -219,12 +239,12 @@ static void add_region(struct mesh_flow *f, const struct mesh_region *of, int64_
     add_near(f, first - f->r->first, n, is_known ? of->flow->unsteady : NULL, first - of->first);
 }
 
-/* The rows of other regions from which a batch leads into this one. */
+/* The rows of other regions from which a batch leads into this one, or beside it. */
 static void add_other_regions(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r, *of = r;
     const struct mesh *m = r->m;
-    const int64_t rows = (int64_t)MESH_BATCH * m->config.w, end = r->first + r->n_pes;
+    const int64_t rows = (int64_t)(MESH_BATCH + 1) * m->config.w, end = r->first + r->n_pes;
     while (of > m->region && of->first > r->first - rows) {
         of--;
         const int64_t from = of->first > r->first - rows ? of->first : r->first - rows;
@@ -282,6 +302,20 @@ static void leave_the_rest(struct mesh_flow *f)
         f->flows[i] &= ~f->near[f->margin + i];
 }
 
+/* Places beside the region that nothing unsteady can reach flow, where they have a stream with
+ * it. */
+static void look_beyond(struct mesh_flow *f)
+{
+    const struct mesh_region *r = f->r;
+    const int64_t w = r->m->config.w;
+    memset(f->beyond, 0, (size_t)f->beyond_words * sizeof *f->beyond);
+    for (int64_t i = 0; i < 2 * w && f->joins; i++) {
+        const int64_t at = i < w ? i - w : r->n_pes + i - w, bit = 64 * f->margin + at;
+        if (mesh_flow_beside(r, at) && !mesh_flow_has(f->near, bit))
+            f->beyond[i >> 6] |= 1ULL << (i & 63);
+    }
+}
+
 /* ---- ways of streams ------------------------------------------------------------------------- */
 
 static void follow(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch)
@@ -290,9 +324,11 @@ static void follow(struct mesh_flow *f, int64_t at, const struct mesh_channel *c
         (struct mesh_flow_item){.at = (int32_t)at, .channel = (int32_t)(ch - f->r->channel)};
 }
 
-/* What following a stream has come to. */
+/* What following a stream has come to: `leaves` counts the ends at places that are visited,
+ * `crosses` those at other regions. */
 struct way {
-    int64_t channels, leaves, forks; /* leaves: borders to places that are visited */
+    int64_t channels, leaves, forks;
+    int crosses[2];
     bool fits;
 };
 
@@ -305,10 +341,12 @@ static void next_channels(struct mesh_flow *f, int64_t at, const struct mesh_cha
     for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1) {
         const int d = mesh_direction((int)set);
         const int64_t y = at + r->step[d];
-        if (!mesh_flow_has(f->flows, y))
+        if (!mesh_flow_goes_on(f, y))
             way->leaves++;
-        else
+        else if (mesh_flow_is_here(r, y))
             follow(f, y, &r->channel[ch->to[d - 1]]);
+        else
+            way->crosses[mesh_flow_side(y)]++;
     }
     if (ch->tx & MESH_RAMP) {
         const int out = mesh_flow_thread(r, at)->out;
@@ -351,8 +389,23 @@ static bool add_link(struct mesh_flow *f, int64_t at, const struct mesh_channel 
 /* What the ways of all streams have come to. */
 struct ways {
     int64_t channels, followed, leaves, forks;
+    struct mesh_flow_crossings crossings;
     bool fits, drops;
 };
+
+/* Counts what a stream has to do with other regions; @p from: where it comes from. */
+static void add_crossings(const struct mesh_flow *f, const struct way *way, int64_t from,
+                          bool is_late, struct mesh_flow_crossings *all)
+{
+    const int side = mesh_flow_side(from);
+    for (int i = 0; i < 2; i++)
+        all->leaving[i] += way->crosses[i];
+    if (is_late && way->crosses[0] + way->crosses[1]) all->late_leaves = true;
+    if (is_late || mesh_flow_is_here(f->r, from)) return;
+    all->entering[side]++;
+    if (way->leaves) all->enter_leaves = true;
+    if (way->crosses[side]) all->turns = true;
+}
 
 /* A stream that takes from a place that is visited is known at the end of the batch, so it cannot
  * give to another such place: then its places do not flow. */
@@ -360,13 +413,16 @@ static void look_at_channel(struct mesh_flow *f, int64_t at, const struct mesh_c
                             struct ways *all)
 {
     const int d = mesh_direction((int)mesh_gate_rx(mesh_flow_gate(ch)));
-    const bool is_late = d && !mesh_flow_has(f->flows, at + f->r->step[d]);
+    const int64_t from = at + (d ? f->r->step[d] : 0);
+    const bool is_late = d && !mesh_flow_goes_on(f, from);
+    const bool begins = !d && mesh_flow_thread(f->r, at)->in == MESH_NONE;
     all->channels++;
-    if (!is_late && (d || mesh_flow_thread(f->r, at)->in != MESH_NONE)) return;
+    if (!is_late && !begins && mesh_flow_is_here(f->r, from)) return;
     const struct way way = way_of(f, at, ch, NULL);
     all->fits = all->fits && way.fits;
     all->followed += way.channels;
     all->forks += way.forks;
+    add_crossings(f, &way, from, is_late, &all->crossings);
     if (is_late && way.leaves) {
         all->drops = true;
         (void)way_of(f, at, ch, f->spare);
@@ -394,6 +450,15 @@ static struct ways look_at_ways(struct mesh_flow *f)
     return all;
 }
 
+/* Places which other regions take for places that flow. */
+static bool cross_any(const struct mesh_flow *f, const uint64_t *set)
+{
+    uint64_t any = 0;
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        any |= set[i] & f->flows[i] & f->crossing[i];
+    return any;
+}
+
 static int64_t count(const struct mesh_flow *f, const uint64_t *set)
 {
     int64_t n = 0;
@@ -406,11 +471,14 @@ static int64_t count(const struct mesh_flow *f, const uint64_t *set)
  * beginning: followed are fewer channels than there are. */
 static bool settle_ways(struct mesh_flow *f)
 {
+    f->flowed_until = -1; /* its links are gone */
     for (int k = 0; k < ROUNDS; k++) {
         const struct ways all = look_at_ways(f);
+        f->crossings = all.crossings;
         if (!all.fits || all.forks + MOST_WAYS + MOST_WAYS > f->capacity) return false;
         if (!all.drops)
             return all.followed == all.channels && f->n_links + all.leaves <= f->capacity;
+        if (f->joins && cross_any(f, f->spare)) return false;
         for (int64_t i = 0; i < f->r->n_words; i++)
             f->flows[i] &= ~f->spare[i];
     }
@@ -431,7 +499,9 @@ static int64_t count_channels(const struct mesh_flow *f)
 static bool keep_ways(struct mesh_flow *f)
 {
     const size_t bytes = (size_t)f->r->n_words * sizeof *f->flows;
+    const size_t beyond = (size_t)f->beyond_words * sizeof *f->beyond;
     if (f->flowed_until != f->first || memcmp(f->flows, f->flowed, bytes) != 0) return false;
+    if (memcmp(f->beyond, f->beyond_before, beyond) != 0) return false;
     if (count_channels(f) != f->n_channels) return false;
     memset(f->link_of, 0, (size_t)f->r->n_blocks * sizeof *f->link_of);
     for (f->n_links = 0; f->n_links < f->n_taken;) {
@@ -452,19 +522,46 @@ static bool are_enough(const struct mesh_flow *f)
 
 bool mesh_flow_look_at(struct mesh_flow *f)
 {
+    const struct mesh_region *r = f->r;
+    const int64_t w = r->m->config.w;
     look_at_places(f);
+    memset(f->crossing, 0, (size_t)r->n_words * sizeof *f->crossing);
+    look_at_border(f, 0, w);
+    look_at_border(f, r->n_pes - w, w);
     f->n_busy = count(f, f->unsteady) + count(f, f->flows);
     add_sources(f);
     return are_enough(f);
 }
 
-bool mesh_flow_find(struct mesh_flow *f)
+/* Places that have streams with other regions are visited. */
+static void leave_the_crossing(struct mesh_flow *f)
 {
-    leave_the_rest(f);
+    for (int64_t i = 0; i < f->r->n_words; i++)
+        f->flows[i] &= ~f->crossing[i];
+}
+
+static bool find_ways(struct mesh_flow *f)
+{
+    look_beyond(f);
     if (!are_enough(f)) return false;
     if (keep_ways(f)) return true;
     if (!settle_ways(f)) return false;
     f->n_taken = f->n_links;
     f->n_channels = count_channels(f);
     return true;
+}
+
+bool mesh_flow_find(struct mesh_flow *f)
+{
+    leave_the_rest(f);
+    if (!f->joins) leave_the_crossing(f);
+    f->crosses = cross_any(f, f->flows);
+    return find_ways(f);
+}
+
+bool mesh_flow_find_apart(struct mesh_flow *f)
+{
+    f->joins = false;
+    leave_the_crossing(f);
+    return find_ways(f);
 }

@@ -5,9 +5,13 @@
 #include "mesh_flow_run.h"
 #include "pe.h"
 
+#include <wsc/check.h>
+
+#include <sched.h>
 #include <string.h>
 
 enum { K = MESH_BATCH, DEEPEST = 255 };
+enum { LOOKS = 4000 }; /* for what another thread sends, before that gets the processor */
 
 /* Words on their way: those that are put into a queue, and room before them for what it held. */
 struct words {
@@ -78,6 +82,20 @@ static void give(struct mesh_flow *f, int64_t at, int64_t to, int64_t channel, c
     *first = f->n_links;
 }
 
+/* Words for channel @p channel of place @p to of another region, which flows, too. */
+static void hand_over(struct mesh_flow *f, int64_t to, int64_t channel, const uint32_t *word)
+{
+    struct mesh_flow *of = mesh_flow_beside(f->r, to);
+    struct mesh_flow_inbox *box = &of->inbox[1 - mesh_flow_side(to)]; /* seen from there */
+    const int n = atomic_load_explicit(&box->n, memory_order_relaxed);
+    WSC_CHECK(n < of->r->m->config.w, "%d streams over a border", n + 1);
+    struct mesh_flow_item *const item = &box->item[n];
+    item->at = (int32_t)(to + f->r->first - of->r->first);
+    item->channel = (int32_t)channel;
+    memcpy(item->word, word, sizeof item->word);
+    atomic_store_explicit(&box->n, n + 1, memory_order_release);
+}
+
 /* The elements of the PE's stream, and what they send; @p in has left the input queue. */
 static void run_elements(struct mesh_flow *f, int64_t at, const uint32_t *in)
 {
@@ -103,10 +121,12 @@ static void leave(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch
         const int d = mesh_direction((int)set);
         const int64_t y = at + r->step[d];
         r->stats.wavelet_hops += K;
-        if (mesh_flow_has(f->flows, y))
+        if (!mesh_flow_goes_on(f, y))
+            give(f, at, y, ch->to[d - 1], word);
+        else if (mesh_flow_is_here(r, y))
             put(f, y, ch->to[d - 1], word);
         else
-            give(f, at, y, ch->to[d - 1], word);
+            hand_over(f, y, ch->to[d - 1], word);
     }
     if (!(ch->tx & MESH_RAMP)) return;
     struct words w;
@@ -164,6 +184,7 @@ struct beginnings {
     int64_t i;
     uint64_t set; /* left of word i */
     bool (*next)(struct mesh_flow *f, struct beginnings *b);
+    bool arrive; /* and what other regions send */
 };
 
 /* A PE that sends without taking. */
@@ -193,40 +214,82 @@ static bool next_late(struct mesh_flow *f, struct beginnings *b)
     return true;
 }
 
+/* The next words that have come from another region. */
+static bool next_arrived(struct mesh_flow *f)
+{
+    for (int side = 0; side < 2; side++) {
+        struct mesh_flow_inbox *box = &f->inbox[side];
+        if (box->taken == f->crossings.entering[side]) continue;
+        if (box->taken == atomic_load_explicit(&box->n, memory_order_acquire)) continue;
+        f->stack[f->n++] = box->item[box->taken++];
+        return true;
+    }
+    return false;
+}
+
+static bool are_awaited(const struct mesh_flow *f)
+{
+    return f->inbox[0].taken < f->crossings.entering[0] ||
+           f->inbox[1].taken < f->crossings.entering[1];
+}
+
 /* What is to be done next goes to @p item; false when there is nothing. */
 static bool take_item(struct mesh_flow *f, struct beginnings *b, struct mesh_flow_item *item)
 {
     while (!f->n)
-        if (!b->next(f, b)) return false;
+        if (!b->next(f, b) && !(b->arrive && next_arrived(f))) return false;
     *item = f->stack[--f->n];
     return true;
 }
 
+static int fill_lanes(struct mesh_flow *f, struct beginnings *b, struct mesh_flow_item *lane, int n)
+{
+    while (n < LANES && take_item(f, b, &lane[n]))
+        n++;
+    return n;
+}
+
 /* Until nothing is on its way: lanes take turns, each with a stream of its own.  A lane that finds
- * nothing more is gone. */
-static void run_streams(struct mesh_flow *f, struct beginnings b)
+ * nothing more is gone until something comes from another region. */
+static void run_lanes(struct mesh_flow *f, struct beginnings *b)
 {
     struct mesh_flow_item lane[LANES];
-    int n = 0, i = 0;
-    f->n = 0;
-    while (n < LANES && take_item(f, &b, &lane[n]))
-        n++;
+    int n = fill_lanes(f, b, lane, 0), i = 0;
     while (n) {
         fetch_first(f, &lane[(i + FIRST_AHEAD) % n]);
         fetch_second(f, &lane[(i + SECOND_AHEAD) % n]);
         fetch_third(f, &lane[(i + THIRD_AHEAD) % n]);
         run_item(f, &lane[i]);
-        if (!take_item(f, &b, &lane[i])) lane[i] = lane[--n];
-        if (++i >= n) i = 0;
+        if (!take_item(f, b, &lane[i])) lane[i] = lane[--n];
+        if (++i < n) continue;
+        i = 0;
+        if (b->arrive) n = fill_lanes(f, b, lane, n);
+    }
+}
+
+/* No two regions wait for each other: streams turn back over no border, and each region does what
+ * it can before it waits. */
+static void run_streams(struct mesh_flow *f, struct beginnings b)
+{
+    f->n = 0;
+    run_lanes(f, &b);
+    for (int looks = 0; b.arrive && are_awaited(f); looks++) {
+        if (looks < LOOKS)
+            mesh_rest();
+        else
+            (void)sched_yield();
+        run_lanes(f, &b);
     }
 }
 
 void mesh_flow_early(struct mesh_flow *f)
 {
-    run_streams(f, (struct beginnings){.i = -1, .next = next_early});
+    const bool arrive = f->r->m->crossing == MESH_CROSS_EARLY;
+    run_streams(f, (struct beginnings){.i = -1, .next = next_early, .arrive = arrive});
 }
 
 void mesh_flow_late(struct mesh_flow *f)
 {
-    run_streams(f, (struct beginnings){.i = -1, .next = next_late});
+    const bool arrive = f->r->m->crossing == MESH_CROSS_LATE;
+    run_streams(f, (struct beginnings){.i = -1, .next = next_late, .arrive = arrive});
 }

@@ -291,8 +291,8 @@ struct mesh_region {
     int32_t *source, *first_source;     /* of this region, by the block of their router */
     struct mesh_flow *flow;             /* owned, or NULL (mesh_flow.h) */
     bool flows;                         /* in this batch */
-    bool stray;       /* a wavelet for which a data-triggered operation has no vector */
-    enum wsc_err rc;  /* why it cannot continue, and what is to be said */
+    bool stray;      /* a wavelet for which a data-triggered operation has no vector */
+    enum wsc_err rc; /* why it cannot continue, and what is to be said */
     int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
@@ -311,6 +311,17 @@ struct mesh_noted {
 };
 enum { MESH_MAX_NOTED = 8 };
 
+/* Streams over borders between the regions of this process, in a batch: there are none; the places
+ * on both sides are visited; regions try to let them flow; they flow before the batch, or after
+ * it. */
+enum mesh_flow_crossing {
+    MESH_CROSS_NONE,
+    MESH_CROSS_VISITED,
+    MESH_CROSS_TRIED,
+    MESH_CROSS_EARLY,
+    MESH_CROSS_LATE
+};
+
 struct mesh {
     struct mesh_config config;
     int hop, ramp_up, ramp_down, setup_fabric;
@@ -319,7 +330,10 @@ struct mesh {
     int64_t batch, until; /* regions run the cycles from batch to until - 1 by themselves */
     bool linked, expired;
     bool flows; /* regions look for streams before a batch (mesh_flow.h) */
-    struct mesh_watch *watch; /* borrowed, or NULL */
+    enum mesh_flow_crossing crossing;
+    int cross_skip, cross_missed; /* batches to go without a try; their last number */
+    _Atomic bool failing;         /* a region has met an error in this batch */
+    struct mesh_watch *watch;     /* borrowed, or NULL */
     struct mesh_router *router;
     struct mesh_channel *channel;
     struct mesh_pe *pe;

@@ -70,6 +70,13 @@ static inline enum wsc_err mesh_thread_make(struct mesh_region *r, struct mesh_p
     if (!thread || r->micro[thread - 1][at / MESH_MICRO_BLOCK]) return WSC_OK;
     return mesh_thread_block(r, at, thread);
 }
+/* A pause of a thread that looks again and again. */
+static inline void mesh_rest(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
 /* A PE or an edge does something in this cycle. */
 static inline void mesh_did(struct mesh_region *r)
 {

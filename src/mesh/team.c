@@ -4,7 +4,10 @@
  * run.c when a fabric has more than one region. */
 #include "team.h"
 #include "mesh_cycle.h"
+#include "mesh_flow.h"
+#include "mesh_flow_cross.h"
 #include "mesh_state.h"
+#include "region.h"
 
 #include <wsc/mem.h>
 
@@ -32,13 +35,6 @@ struct member {
     pthread_t thread;
 };
 
-static void rest(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* Wait for the end of @p round without a processor. A sleeper counts itself before it reads the
  * round, and wake_sleepers() reads the counter after the round was written, all sequentially
  * consistent: nobody is missed. */
@@ -60,7 +56,7 @@ static void wake_sleepers(struct mesh_team *t)
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
-/* Does the caller arrive as the last one?  Then it lets the others go on with pass(). */
+/* Does the caller arrive as the last one?  Then it lets the others pass. */
 static bool is_last(struct mesh_team *t)
 {
     return atomic_fetch_add(&t->arrived, 1) + 1 == t->n;
@@ -77,18 +73,21 @@ static void wait_for_pass(struct mesh_team *t, uint32_t round)
 {
     for (int i = 0; i < LOOKS; i++) {
         if (atomic_load_explicit(&t->round, memory_order_acquire) != round) return;
-        rest();
+        mesh_rest();
     }
     sleep_through(t, round);
 }
 
-static void meet(struct mesh_team *t)
+/* Wait for the others; the last to arrive decides for all, where there is something to decide. */
+static void meet(struct mesh_team *t, void (*decide)(struct mesh *m))
 {
     const uint32_t round = t->round;
-    if (is_last(t))
-        pass(t);
-    else
+    if (!is_last(t)) {
         wait_for_pass(t, round);
+        return;
+    }
+    if (decide) decide(t->m);
+    pass(t);
 }
 
 /* Wait for the others after cycle @p now.  The last to arrive after those of a batch decides on the
@@ -105,6 +104,22 @@ static void meet_after(struct mesh_team *t, int64_t now)
     pass(t);
 }
 
+/* What may flow in the batch: each region looks at its places, then at those beside its borders,
+ * then at the ways of its streams, and all of them agree. */
+static void look(struct mesh_team *t, struct mesh_region *r)
+{
+    const struct mesh *m = t->m;
+    mesh_region_look(r);
+    if (!m->flows) return;
+    meet(t, mesh_flow_meet);
+    if (m->crossing == MESH_CROSS_NONE) return;
+    mesh_flow_verify(r);
+    meet(t, NULL);
+    if (m->crossing != MESH_CROSS_TRIED) return;
+    mesh_flow_join(r);
+    meet(t, mesh_flow_agree);
+}
+
 /* What a thread does in each batch: what of its region depends on no other one, then the rest, with
  * a barrier after every cycle. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
@@ -112,8 +127,7 @@ static void cycles(struct mesh_team *t, struct mesh_region *r)
     const struct mesh *m = t->m;
     do {
         const int64_t first = m->batch, until = m->until;
-        mesh_region_look(r);
-        if (m->flows) meet(t);
+        look(t, r);
         mesh_region_inner(r);
         for (int64_t now = first; now < until; now++) {
             mesh_region_outer(r, now);

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Streams over the borders between the regions of a process.  A place at a border takes part in
+ * them when the place beyond it, which another thread looks at, is steady, too, and both agree on
+ * the stream.  Then either such places alone are visited, or streams flow from region to region, as
+ * a pipeline: all of them before the batch, or all of them after it.  team.c calls it. */
+#include "mesh_flow_cross.h"
+#include "mesh_flow_state.h"
+
+#include <wsc/check.h>
+
+enum { LONGEST_SKIP = 7 };
+
+/* ---- what the other side does ---------------------------------------------------------------- */
+
+/* Is the place on side @p d steady, and does it send the stream of channel @p ch of place @p at, if
+ * that @p comes from there, or take it?  Nobody moves a wavelet meanwhile. */
+static bool is_answered(const struct mesh_region *r, int64_t at, const struct mesh_channel *ch,
+                        int d, bool comes)
+{
+    const int64_t y = at + r->step[d];
+    if (mesh_flow_is_here(r, y)) return true;
+    const struct mesh_flow *of = mesh_flow_beside(r, y);
+    const int64_t there = y + r->first - of->r->first;
+    const int back = mesh_opposite[d];
+    if (!of->tried || !mesh_flow_has(of->flows, there)) return false;
+    if (!(of->r->router[there].waiting >> ch->colour & 1U)) return false;
+    const struct mesh_channel *other = mesh_flow_channel(of->r, there, ch->colour);
+    if (comes) return other->tx >> back & 1U && other->to[back - 1] == ch - r->channel;
+    return ch->to[d - 1] == other - r->channel && mesh_gate_rx(mesh_flow_gate(other)) == 1U << back;
+}
+
+static bool is_verified(const struct mesh_region *r, int64_t at)
+{
+    for (uint32_t left = r->router[at].waiting; left; left &= left - 1) {
+        const struct mesh_channel *ch = mesh_flow_channel(r, at, __builtin_ctz(left));
+        const int from = mesh_direction((int)mesh_gate_rx(mesh_flow_gate(ch)));
+        if (from && !is_answered(r, at, ch, from, true)) return false;
+        for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1)
+            if (!is_answered(r, at, ch, mesh_direction((int)set), false)) return false;
+    }
+    return true;
+}
+
+void mesh_flow_verify(struct mesh_region *r)
+{
+    struct mesh_flow *f = r->flow;
+    if (!f || !f->crosses) return;
+    for (int64_t i = 0; i < r->n_words; i++)
+        for (uint64_t set = f->crossing[i]; set; set &= set - 1)
+            if (!is_verified(r, 64 * i + __builtin_ctzll(set))) f->unsteady[i] |= set & -set;
+}
+
+/* ---- what all regions do --------------------------------------------------------------------- */
+
+void mesh_flow_meet(struct mesh *m)
+{
+    m->crossing = MESH_CROSS_NONE;
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_flow *f = m->region[m->own + i].flow;
+        if (f && f->crosses) m->crossing = MESH_CROSS_VISITED;
+    }
+    if (m->crossing == MESH_CROSS_NONE) return;
+    if (m->cross_skip)
+        m->cross_skip--;
+    else
+        m->crossing = MESH_CROSS_TRIED;
+}
+
+/* Streams that leave region @p r to the south and the north are those that enter the next one. */
+static void check_border(const struct mesh_region *r)
+{
+    static const struct mesh_flow_crossings none;
+    const struct mesh_flow_crossings *a = r->flow && r->flow->crosses ? &r->flow->crossings : &none;
+    const struct mesh_flow_crossings *b =
+        r[1].flow && r[1].flow->crosses ? &r[1].flow->crossings : &none;
+    WSC_CHECK(a->leaving[MESH_FLOW_SOUTH] == b->entering[MESH_FLOW_NORTH] &&
+                  a->entering[MESH_FLOW_SOUTH] == b->leaving[MESH_FLOW_NORTH],
+              "place %lld: %d streams leave to the south, %d enter", (long long)r[1].first,
+              a->leaving[MESH_FLOW_SOUTH], b->entering[MESH_FLOW_NORTH]);
+}
+
+/* A stream that enters is known before the batch when no stream before it takes from a place that
+ * is visited; else it may not give to such a place. */
+static enum mesh_flow_crossing agreed(const struct mesh *m)
+{
+    bool late = false, gives = false;
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_flow *f = m->region[m->own + i].flow;
+        if (!f || !f->crosses) continue;
+        if (!f->found || f->crossings.turns) return MESH_CROSS_VISITED;
+        late = late || f->crossings.late_leaves;
+        gives = gives || f->crossings.enter_leaves;
+    }
+    if (late && gives) return MESH_CROSS_VISITED;
+    return late ? MESH_CROSS_LATE : MESH_CROSS_EARLY;
+}
+
+/* Tries in vain become rare. */
+void mesh_flow_agree(struct mesh *m)
+{
+    m->crossing = agreed(m);
+    if (m->crossing == MESH_CROSS_VISITED) {
+        m->cross_missed = m->cross_missed < LONGEST_SKIP ? 2 * m->cross_missed + 1 : LONGEST_SKIP;
+        m->cross_skip = m->cross_missed;
+        return;
+    }
+    m->cross_missed = 0;
+    for (int i = 0; i + 1 < m->n_own; i++)
+        check_border(&m->region[m->own + i]);
+}
