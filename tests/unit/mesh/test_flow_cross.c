@@ -365,22 +365,50 @@ static long from_environment(const char *name, long otherwise)
     return text ? strtol(text, NULL, 10) : otherwise;
 }
 
+/* Runs with all numbers of threads, and on processes, beside a watched run. */
+static void check(struct lines *l)
+{
+    static struct run single;
+    single = (struct run){.threads = 1};
+    ok(mesh_watch_create(&single.watch, &(struct mesh_watch_config){0}));
+    run_alone(l, &single);
+    expect(is_expected(&single.seen), l, "ends otherwise", (int)single.seen.rc);
+    mesh_watch_destroy(&single.watch);
+    check_threads(l, &single.seen);
+    check_processes(l, &single.seen);
+}
+
 TEST(mesh_flow_cross, columns_over_bands_of_threads)
 {
     static struct lines l;
-    static struct run single;
     const long first = from_environment("WSC_FLOW_FIRST", 1);
     const long n = from_environment("WSC_FLOW_CASES", CASES);
     for (long seed = first; seed < first + n; seed++) {
         if (seed % CASES == 0) test_more_time();
         draw_lines(&l, (uint64_t)seed);
-        single = (struct run){.threads = 1};
-        ok(mesh_watch_create(&single.watch, &(struct mesh_watch_config){0}));
-        run_alone(&l, &single);
-        expect(is_expected(&single.seen), &l, "ends otherwise", (int)single.seen.rc);
-        mesh_watch_destroy(&single.watch);
-        check_threads(&l, &single.seen);
-        check_processes(&l, &single.seen);
+        check(&l);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* The first wavelet of a stream, and its last one, are beside the border when a batch begins, with
+ * nothing else around. */
+TEST(mesh_flow_cross, ends_of_a_stream_at_a_border)
+{
+    enum { HEIGHT = 80, WORDS = 140, BATCH = 12 };
+    static struct lines l;
+    const struct line way[2] = {{0, HEIGHT - 2, WORDS}, {HEIGHT - 1, 1, WORDS}};
+    for (int i = 0; i < 2 * BATCH; i++) {
+        const struct line *line = &way[i % 2];
+        l = (struct lines){.w = 1, .h = HEIGHT};
+        for (int y = 0; y < HEIGHT; y++) /* routers alone pass the stream on */
+            *role_at(&l, 0, y) = (struct role){.kind = TAKES};
+        *role_at(&l, 0, line->begin) = (struct role){SENDS, 0, 2 * (i % 2), WORDS, i / 2};
+        *role_at(&l, 0, line->end) = (struct role){TAKES, 0, 0, WORDS, 0};
+        draw_line(&l, 0, i % 2, line);
+        for (int y = 0; y < HEIGHT; y++)
+            if (!role_at(&l, 0, y)->n) *role_at(&l, 0, y) = (struct role){.kind = IDLE};
+        check(&l);
     }
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
