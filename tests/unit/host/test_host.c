@@ -2,6 +2,7 @@
 #include "host_fixture.h"
 #include "host_ref.h"
 
+#include "../../../src/host/host_arranged.h"
 #include "../../../src/host/host_buffers.h"
 
 #include "../../support/test.h"
@@ -235,6 +236,25 @@ TEST(host, arranged_matrices_match_the_reference)
         shape.format = NUM_BF16;
         check_case(&shape, 2, &always, &bf16);
     }
+}
+
+/* Widths whose rows lie in few sets of a cache: inputs and gradients of layers are set apart. */
+TEST(host, crowded_matrices_match_the_reference)
+{
+    enum { WIDTH = 64 };
+    const struct host_limits always = {.vocab_cols = 1000, .arranged_rows = 1};
+    struct fixture_shape shape = {
+        .L = 2, .C = WIDTH, .H = 2, .F = 2 * WIDTH, .V = 23, .T = 9, .n_samples = 2};
+    for (int64_t leaf_samples = 1; leaf_samples <= 2; leaf_samples++)
+        check_case(&shape, leaf_samples, &always, &fp32);
+    struct fixture x;
+    fixture_create(&x, &shape);
+    const int64_t apart = num_is_crowded(WIDTH) ? num_row_stride(WIDTH) * 4 : 0;
+    T_EQ(host_turned_row_bytes(&x.model), apart);
+    CU_ASSERT(host_arranged_row_bytes(&x.model) >= apart);
+    fixture_destroy(&x);
+    shape.format = NUM_BF16;
+    check_case(&shape, 2, &always, &bf16);
 }
 
 /* Several blocks of queries, of rows and of gradients, and tiles of keys. */
