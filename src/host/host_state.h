@@ -128,7 +128,7 @@ enum host_thread_buffer {
     HOST_HEAD_OUT,   /**< (queries, d) */
     HOST_DK,
     HOST_DV,           /**< (T, d) */
-    HOST_TURNED,       /**< training: columns of a leaf's dy, as products with HOST_ARRANGED_X take them */
+    HOST_TURNED,       /**< training: columns of a leaf's dy, turned or set apart */
     HOST_TREE,         /**< partial sums of one gradient block, one per level */
     HOST_WORDS,        /**< dropout: random numbers of one row */
     HOST_ADAPTED,      /**< narrow side of an adapter */

@@ -4,9 +4,10 @@
  *
  * fp32: the transpose of an operand that is stored transposed, as the library multiplies by rows of
  * B an eighth faster than by its columns; and rows that lie where their lines share few sets of the
- * first cache, moved apart, where that costs the library up to two fifths of its speed.  bfloat16: blocks of 64 columns, of pairs of rows, which
- * is what the library's kernels load (its format BA16a64b2a: [n / 64][k / 32][16][64][2], zeros
- * after the last row and column).  A block of 64 columns is one item of a parallel loop. */
+ * first cache, moved apart, where that costs the library up to two fifths of its speed.  bfloat16:
+ * blocks of 64 columns, of pairs of rows, which is what the library's kernels load (its format
+ * BA16a64b2a: [n / 64][k / 32][16][64][2], zeros after the last row and column).  A block of 64
+ * columns is one item of a parallel loop. */
 #include "library.h"
 #include "num_impl.h"
 

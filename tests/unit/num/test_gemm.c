@@ -376,8 +376,14 @@ TEST(num_gemm, crowded_rows_are_set_apart)
     T_EQ(num_is_crowded(48), false);
     struct buffers *x = new_buffers();
     for (int i = 0; i < 8; i++) {
-        struct trial t = {.shape = {.trans_a = i % 2, .m = 40, .n = 100 + i, .k = 33 + 30 * (i / 4),
-                                    .lda = 80, .ldb = 128, .ldc = 112, .beta = (float)(i / 2 % 2)}};
+        struct trial t = {.shape = {.trans_a = i % 2,
+                                    .m = 40,
+                                    .n = 100 + i,
+                                    .k = 33 + 30 * (i / 4),
+                                    .lda = 80,
+                                    .ldb = 128,
+                                    .ldc = 112,
+                                    .beta = (float)(i / 2 % 2)}};
         T_EQ(num_arranges(NUM_FP32, &t.shape), minds);
         check_arranged(x, &t);
     }
