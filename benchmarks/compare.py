@@ -35,7 +35,7 @@ def of_simulation(part):
 def of_mesh(rows):
     for row in rows:
         name = f"mesh {row['kernel']} {row['algo']} {row['fabric'][0]} x {row['fabric'][1]}"
-        if row["threads"] == 1:
+        if row["threads"] == row.get("processes", 1) == 1:
             yield name + ", router-cycles/s", row["router_cycles_per_s"], 1
 
 

@@ -15,6 +15,15 @@ find_wsc() {
     return 1
 }
 
+# Is it an option of `wsc ranks`?  Names may have dashes for underscores and be cut short.
+is_of_ranks() { # --NAME
+    name=$(printf %s "${1#--}" | tr - _)
+    for known in num_csx params cluster set; do
+        case $known in "${name:-none}"*) return 0 ;; esac
+    done
+    return 1
+}
+
 # Ranks for one role per rank: `wsc ranks` with those options of `wsc run` that it knows.
 count_ranks() { # PROGRAM OPTION...
     program=$1
@@ -25,13 +34,14 @@ count_ranks() { # PROGRAM OPTION...
         shift
         left=$((left - 1))
         case $option in
-        --num_csx | --params | --cluster | --set)
+        --*=*) ! is_of_ranks "${option%%=*}" || set -- "$@" "$option" ;;
+        --*)
+            is_of_ranks "$option" || continue
             [ "$left" -gt 0 ] || break # its value is missing; `wsc run` will say so
             set -- "$@" "$option" "$1"
             shift
             left=$((left - 1))
             ;;
-        --num_csx=* | --params=* | --cluster=* | --set=*) set -- "$@" "$option" ;;
         esac
     done
     "$program" ranks "$@"

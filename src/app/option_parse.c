@@ -327,10 +327,28 @@ static enum wsc_err take_given(struct app_call *call, const struct app_option *o
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
+/* Values of long options for getopt_long(), beyond those of letters. */
+enum { FIRST_VALUE = 256 };
+
+/* Names of the options that begin with @p word; how many. */
+static int list_beginnings(const struct app_call *call, const char *word, char *text, size_t size)
+{
+    const struct app_option *o = NULL;
+    int n = 0;
+    *text = '\0';
+    while ((o = app_next_option(call->table, call->command, o))) {
+        char name[64];
+        if (!o->name || strncmp(label(o, name), word, strlen(word)) != 0) continue;
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, size - used, "%s%s", n++ ? ", " : "", name);
+    }
+    return n;
+}
+
 /* The error of getopt_long(): unknown, without its value, or ambiguous. */
 static enum wsc_err bad_option(const struct app_call *call, const char *word, bool no_value)
 {
-    char best[64] = "", wanted[64];
+    char best[64] = "", wanted[64], all[256];
     int distance = 3;
     const struct app_option *o = NULL;
     if (no_value) {
@@ -338,6 +356,9 @@ static enum wsc_err bad_option(const struct app_call *call, const char *word, bo
         return wsc_err_hint(rc, "wsc %s --help lists the options", call->command->name);
     }
     (void)snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(word, "="), word);
+    if (list_beginnings(call, wanted, all, sizeof all) > 1)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: several options begin so", wanted), "%s",
+                            all);
     while ((o = app_next_option(call->table, call->command, o))) {
         char name[64];
         const int d = o->name ? wsc_units_distance(wanted, label(o, name)) : distance;
@@ -365,30 +386,57 @@ static enum wsc_err take_bare(struct app_call *call, const char *word)
                         call->command->name);
 }
 
-/* Walk the arguments through getopt_long() with a list made of the rows. */
+/* The rows of a command as getopt_long() takes them. */
+struct option_list {
+    struct option entry[2 * APP_MAX_ROWS + 2];
+    const struct app_option *row[2 * APP_MAX_ROWS];
+    char dashed[APP_MAX_ROWS][64];
+    int n;
+};
+
+/* One name of a row.  Names of another row have another value: else getopt_long() would take an
+ * abbreviation that fits both for the first of them. */
+static void list_name(struct option_list *l, const struct app_option *o, const char *name,
+                      int number)
+{
+    const int argument = o->type == APP_FLAG ? no_argument : required_argument;
+    l->entry[l->n] = (struct option){name, argument, NULL, FIRST_VALUE + number};
+    l->row[l->n++] = o;
+}
+
+/* Each name, and the same with dashes. */
+static void list_options(const struct app_call *call, struct option_list *l)
+{
+    const struct app_option *o = NULL;
+    for (int number = 0; (o = app_next_option(call->table, call->command, o)); number++) {
+        if (!o->name) continue;
+        list_name(l, o, o->name, number);
+        if (!strchr(o->name, '_')) continue;
+        char *dashed = l->dashed[number];
+        (void)snprintf(dashed, sizeof l->dashed[number], "%s", o->name);
+        for (char *c = dashed; (c = strchr(c, '_'));)
+            *c = '-';
+        list_name(l, o, dashed, number);
+    }
+    l->entry[l->n] = (struct option){"help", no_argument, NULL, 'h'};
+}
+
+/* Walk the arguments through getopt_long(). */
 static enum wsc_err walk(struct app_call *call, int argc, char **argv)
 {
-    struct option list[APP_MAX_ROWS + 2] = {0};
-    const struct app_option *o = NULL;
-    int n = 0, code, index = 0;
-    while ((o = app_next_option(call->table, call->command, o))) {
-        if (!o->name) continue;
-        list[n++] = (struct option){o->name, o->type == APP_FLAG ? no_argument : required_argument,
-                                    NULL, 1};
-    }
-    list[n] = (struct option){"help", no_argument, NULL, 'h'};
+    struct option_list list = {0};
+    int code, index = 0;
+    list_options(call, &list);
     opterr = 0;
     optind = 0; /* start again, also in a process that has parsed before */
-    while ((code = getopt_long(argc, argv, ":h", list, &index)) != -1) {
+    while ((code = getopt_long(argc, argv, ":h", list.entry, &index)) != -1) {
         if (code == '?' || code == ':')
             return bad_option(call, argv[optind - 1] ? argv[optind - 1] : "", code == ':');
         if (code == 'h') {
             call->help = true;
             continue;
         }
-        o = find(call, list[index].name, strlen(list[index].name));
-        WSC_CHECK(o, "option %s", list[index].name);
-        TRY(take_given(call, o, optarg ? optarg : ""));
+        TRY(take_given(call, list.row[index], optarg ? optarg : ""));
     }
     for (int i = optind; i < argc; i++)
         TRY(take_bare(call, argv[i]));

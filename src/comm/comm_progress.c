@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Progress of MPI while the main thread computes (docs/decisions/0031).  MPI moves messages only
  * inside its calls, and a kernel makes none for a second or more.  So a thread of each rank wakes
- * every fraction of a millisecond, lets MPI move what is posted, posts what follows and sleeps.
+ * about every millisecond (comm_nap.c) and lets MPI move what is posted.
  *
  * One lock covers all of comm and all of MPI (MPI_THREAD_SERIALIZED).  The main thread holds it all
  * the time but while a fiber runs code outside comm; comm_enter() and comm_leave() stand at the
@@ -17,57 +17,51 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-/* Nanoseconds of sleep: while messages move, when none has moved, and when the main thread has MPI.
- * At 10 Gbit/s 125 kB come in the shortest one, a small part of what a socket holds. */
-enum { SHORTEST_NAP_NS = 100000, LONGEST_NAP_NS = 800000, IDLE_NAP_NS = 2000000 };
+/* Nanoseconds of sleep when the main thread has MPI. */
+enum { IDLE_NAP_NS = 2000000 };
 /* With more ranks than processors threads that wake cost others their time. */
 enum { CROWDED = 4 };
 /* Polls in a row without a completed request until a round ends, and in all: a poll moves about one
  * piece, and completes a request only with its last byte. */
-enum { EMPTY_POLLS = 4, MOST_POLLS = 64 };
+enum { EMPTY_POLLS = 2, MOST_POLLS = 64 };
 
-/* One round of polls: true when something moved. */
-static bool poll_round(struct comm_progress *p)
+/* False: the main thread has MPI. */
+static bool try_lock(struct comm_progress *p)
+{
+    return !pthread_mutex_trylock(&p->lock);
+}
+
+/* Polls until nothing moves or the main thread wants MPI; then the next sleep is chosen. */
+static void poll_round(struct comm_progress *p, struct comm_nap *nap)
 {
     int empty = 0;
-    bool any = false;
     for (int i = 0; i < MOST_POLLS && empty < EMPTY_POLLS && !p->rc; i++) {
         bool moved = false;
-        if (pthread_mutex_trylock(&p->lock)) return any;
+        if (!try_lock(p)) return;
         p->rc = comm_remote_poll(p->comm, &moved);
         if (p->rc) (void)snprintf(p->text, sizeof p->text, "%s", wsc_err_message());
-        (void)pthread_mutex_unlock(&p->lock);
         empty = moved ? 0 : empty + 1;
-        any = any || moved;
+        if (empty == EMPTY_POLLS) comm_nap_choose(p->comm, nap);
+        (void)pthread_mutex_unlock(&p->lock);
     }
-    return any;
 }
 
-static bool main_has_mpi(struct comm_progress *p)
-{
-    if (pthread_mutex_trylock(&p->lock)) return true;
-    (void)pthread_mutex_unlock(&p->lock);
-    return false;
-}
-
+/* While the main thread has MPI the sleep is long, and short again when it begins to compute. */
 static void *run(void *arg)
 {
     struct comm_progress *p = arg;
-    const long times = p->comm->oversubscribed ? CROWDED : 1;
-    long ns = SHORTEST_NAP_NS;
+    const int64_t times = p->comm->oversubscribed ? CROWDED : 1;
+    struct comm_nap nap = {.ns = IDLE_NAP_NS};
     while (!atomic_load(&p->stop)) {
-        const struct timespec nap = {.tv_nsec = ns * times};
-        (void)nanosleep(&nap, NULL);
-        if (main_has_mpi(p)) {
-            ns = IDLE_NAP_NS;
+        comm_nap_sleep(nap.ns * times);
+        if (!try_lock(p)) {
+            nap.ns = IDLE_NAP_NS;
             continue;
         }
-        if (poll_round(p) || ns == IDLE_NAP_NS)
-            ns = SHORTEST_NAP_NS;
-        else if (ns < LONGEST_NAP_NS)
-            ns *= 2;
+        if (nap.ns == IDLE_NAP_NS) comm_nap_begin(p->comm, &nap);
+        (void)pthread_mutex_unlock(&p->lock);
+        poll_round(p, &nap);
     }
     return NULL;
 }

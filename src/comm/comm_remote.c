@@ -326,6 +326,16 @@ static enum wsc_err received_chunk(struct comm_link *link, int64_t piece)
     return link->recv_in_flight ? WSC_OK : received_all(link);
 }
 
+int64_t comm_remote_left(const struct comm_link *link)
+{
+    const struct comm_node *in = link->incoming, *out = link->outgoing.head;
+    const int64_t to_go = out ? out->wire.payload_bytes - link->send_posted_bytes : 0;
+    int64_t to_come = 0;
+    if (in && !link->recv_header_posted)
+        to_come = in->wire.payload_bytes - link->piece_next * link->comm->chunk_bytes;
+    return to_come > to_go ? to_come : to_go;
+}
+
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* What a completed request leads to. */
@@ -387,6 +397,7 @@ enum wsc_err comm_remote_poll(struct comm *comm, bool *moved)
         TRY(finish(&r));
     }
     drop_finished(comm);
+    comm->n_finished += n;
     *moved = true;
     return WSC_OK;
 }

@@ -133,6 +133,12 @@ struct comm_request {
     int64_t piece; /* number of a received piece in its message */
 };
 
+/* The sleep between two looks at MPI, see comm_nap.c. */
+struct comm_nap {
+    int64_t ns, n_finished; /* of struct comm, at the last choice */
+};
+enum { COMM_SHORTEST_NAP_NS = 100000 };
+
 /* The thread that lets MPI move while the main thread computes, and the lock between the two. */
 struct comm_progress {
     struct comm *comm;
@@ -203,6 +209,8 @@ struct comm {
     struct comm_request *request_of; /* owned */
     int *completed;                  /* owned, scratch of MPI_Testsome */
     MPI_Status *status;              /* owned, scratch of MPI_Testsome */
+    int64_t n_finished;              /* requests so far */
+    struct comm_nap nap;             /* of the main thread, where it waits */
     bool oversubscribed;
     bool ahead;      /* messages move while a rank computes, and payloads are kept */
     bool may_thread; /* MPI allows calls of several threads, one at a time */
@@ -322,8 +330,17 @@ enum wsc_err comm_remote_filled(struct comm_buf *buf, int64_t bytes);
 enum wsc_err comm_remote_poll(struct comm *comm, bool *moved);
 /* True while messages are still on their way out. */
 bool comm_remote_sending(const struct comm *comm);
+/* Bytes of the message that @p link moves that have not arrived, or are not posted yet; 0 or less:
+ * it moves none. */
+int64_t comm_remote_left(const struct comm_link *link);
 /* Cancel what is still posted, before MPI ends. */
 void comm_remote_cancel(struct comm *comm);
+
+/* comm_nap.c */
+void comm_nap_begin(const struct comm *comm, struct comm_nap *nap);
+/* Another length, by the requests that have finished since the last choice. */
+void comm_nap_choose(const struct comm *comm, struct comm_nap *nap);
+void comm_nap_sleep(int64_t ns);
 
 /* comm_heartbeat.c: heartbeats between the ranks of a job; all but start and end take NULL */
 /* Collective; @p limit_s of rank 0 counts, <= 0 or one rank: none. */

@@ -106,7 +106,10 @@ TEST(launch, pbs_starts_a_rank_per_slot_and_no_more_than_roles)
     static const struct {
         const char *args;
         int slots, ranks;
-    } job[] = {{TINY, 32, 17}, {TINY, 5, 5}, {TINY " --set cluster.memoryx.shards=2", 32, 7}};
+    } job[] = {{TINY, 32, 17},
+               {TINY, 5, 5},
+               {TINY " --set cluster.memoryx.shards=2", 32, 7},
+               {"--par configs/params/tiny.yaml --num-csx=8", 32, 23}};
     for (int i = 0; i < (int)(sizeof job / sizeof *job); i++) {
         char environment[512], words[256];
         (void)snprintf(environment, sizeof environment,

@@ -183,6 +183,31 @@ TEST(app_options, help_shows_every_option_in_short_lines)
     for_each_row(check_help);
 }
 
+/* Is an option of a command, written as @p word, the one called @p name? */
+static bool is_taken_for(const char *command, const char *word, const char *name)
+{
+    char first[] = "wsc", written[64], *argv[] = {first, written, NULL};
+    const struct app_command *c = app_commands;
+    struct app_call call;
+    while (c->name && strcmp(c->name, command) != 0)
+        c++;
+    (void)snprintf(written, sizeof written, "%s", word);
+    (void)app_parse(&call, c, app_options, 2, argv); /* others may be missing */
+    const bool taken = app_given(&call, name);
+    app_call_fini(&call);
+    return taken;
+}
+
+TEST(app_options, names_may_have_dashes_and_be_cut_short)
+{
+    CU_ASSERT(is_taken_for("calibrate", "--leave_one_out", "leave_one_out"));
+    CU_ASSERT(is_taken_for("calibrate", "--leave-one-out", "leave_one_out"));
+    CU_ASSERT(is_taken_for("calibrate", "--leave-one", "leave_one_out"));
+    CU_ASSERT(is_taken_for("calibrate", "--leave", "leave_one_out"));
+    CU_ASSERT(is_taken_for("scale", "--num-csx=2", "num_csx"));
+    CU_ASSERT(!is_taken_for("scale", "--num-csx2=2", "num_csx"));
+}
+
 /* ---- a table of dummies ---------------------------------------------------------------------- */
 
 struct dummy {
@@ -290,6 +315,7 @@ TEST(app_options, a_row_makes_its_errors)
         {"x --numbr 3", "--numbr: no such option; hint: did you mean --number?"},
         {"x --other", "--other: no such option; hint: wsc dummy --help lists the options"},
         {"x --flag=3", "--flag: takes no value"},
+        {"x --n 3", "--n: several options begin so; hint: --number, --names"},
         {"x --number", "--number: a value is missing; hint: wsc dummy --help lists the options"},
         {"x --number 10", "--number: expected a whole number from 2 to 9, got \"10\""},
         {"x --number 3 --number 4", "--number: given twice, \"3\" and \"4\""},
