@@ -38,17 +38,32 @@ static enum wsc_err check_names(const struct app_texts *ids)
     return WSC_OK;
 }
 
+/* The names of `--only`, whose list the parser of options has checked. */
+static enum wsc_err keep_only(char *list, struct validation_exhibits *e)
+{
+    const char **id = NULL;
+    int n = 0;
+    for (const char *p = list; p; p = strchr(p + 1, ','))
+        n++;
+    TRY_NEW(id, WSC_MEM_APP, n);
+    n = 0;
+    for (char *rest = list; rest;)
+        id[n++] = strsep(&rest, ",");
+    enum wsc_err rc = validation_exhibits_keep(e, id, n);
+    wsc_free(id);
+    return rc;
+}
+
 /* The exhibits that the command line names, and no others. */
 static enum wsc_err keep_named(const struct app_reproduce *o, struct validation_exhibits *e)
 {
-    struct wsc_text ids = {0};
     TRY(check_names(&o->exhibits));
-    for (int i = 0; i < o->exhibits.n; i++)
-        wsc_text_add(&ids, "%s%s", i ? "," : "", o->exhibits.item[i]);
-    const char *const named = o->only ? o->only : ids.bytes;
-    enum wsc_err rc = wsc_text_check(&ids);
-    if (!rc && named) rc = validation_exhibits_keep(e, named);
-    wsc_text_free(&ids);
+    if (o->exhibits.n) return validation_exhibits_keep(e, o->exhibits.item, o->exhibits.n);
+    if (!o->only) return WSC_OK;
+    char *list = wsc_strdup(WSC_MEM_APP, o->only);
+    if (!list) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "names of exhibits");
+    enum wsc_err rc = keep_only(list, e);
+    wsc_free(list);
     return rc;
 }
 

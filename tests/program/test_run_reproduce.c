@@ -203,6 +203,17 @@ TEST(reproduce, what_is_wrong_is_named)
     T_EQ(r.status, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "one of hours, curve, batches"));
     spawn_free(&r);
+    static const char *const names[][2] = {
+        {"hours,curve", "\"hours,curve\": no exhibit of that name"},
+        {"hours,", "\"hours,\": no exhibit of that name"},
+        {"--only hours,", "--only: an item of the list \"hours,\""}};
+    for (int i = 0; i < 3; i++) {
+        spawn_run(&r, "\"$WSC\" reproduce --reference %s --out %s %s", dir, job_path("x"),
+                  names[i][0]);
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, names[i][1]));
+        spawn_free(&r);
+    }
     spawn_run(&r,
               "sed -i 's/rows: usc_\\*}/rows: alcf_*}/' %s/exhibits.yaml && "
               "\"$WSC\" reproduce --reference %s --out %s",
