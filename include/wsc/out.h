@@ -254,7 +254,8 @@ void out_si_unit(char *text, int size, double value, const char *unit);
 /** Write @p share of 1 in percent with @p decimals, `12.3 %`; no minus where they show none of it.
  *  The text. */
 const char *out_percent(char text[static OUT_PERCENT_SIZE], int decimals, double share);
-/** The same with its sign, `+12.3 %`, for a change or an error; what shows as zero has a plus. */
+/** Write a change or an error as out_percent() does, with its sign: `+12.3 %`; what shows as zero
+ * has a plus. */
 const char *out_change(char text[static OUT_PERCENT_SIZE], int decimals, double share);
 /** Replace the file @p path by @p text at once: written beside, synced, renamed
  *  (wsc_file_replace()).  WSC_IO, WSC_NOMEM. */
