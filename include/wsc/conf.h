@@ -302,6 +302,7 @@ struct conf_key {
     bool below_max;     /**< < max instead of <= max */
     uint32_t kinds;     /**< taken only where the section is of one of these kinds, a bit each;
                              0: always */
+    uint32_t readers;   /**< what reads the value, a bit each, in tables that tell it */
     /** Default as it would be written, read like a value of the file; "=path" copies the value of
      *  an earlier row of the same type; NULL: the field stays all bits zero. */
     const char *fallback;

@@ -334,6 +334,11 @@ const struct conf_table *hw_machine_table(void);
 /** True for a row of hw_machine_table() whose value is `{value, kind, source, uncertainty,
  * correlation}`. */
 bool hw_key_is_constant(const struct conf_key *key);
+/** Kernels on emulated fabrics with their analytical cycles, which read some constants of the
+ * wafer: those of dense models, those of sparse weights. */
+enum hw_kernels { HW_KERNELS_DENSE, HW_KERNELS_SPARSE };
+/** True when these kernels read the constant @p path, such as `wafer.ramp_cycles`. */
+bool hw_kernels_read(enum hw_kernels kernels, const char *path);
 /** Values of `kind` of a constant: documented, derived, assumed, calibrated; static. */
 const struct conf_choice *hw_source_kinds(void);
 /** Kinds of faults and their keys, indexed by enum hw_fault_kind; static. */

@@ -25,8 +25,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/** Bytes, NUL included, of the buffers for out_real() and out_date(). */
-enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20 };
+/** Bytes, NUL included, of the buffers for out_real(), out_date(), out_percent() and out_change().
+ */
+enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20, OUT_PERCENT_SIZE = 40 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 /** Append @p s escaped for HTML, text or attribute: & < > and both quotes become entities; what is
@@ -250,6 +251,12 @@ void out_si(char *text, int size, double value);
 /** Write a number with three significant digits, an SI prefix and a unit: `12.3 ms`, `4.50
  *  Mtokens/s`, `950 s`. */
 void out_si_unit(char *text, int size, double value, const char *unit);
+/** Write @p share of 1 in percent with @p decimals, `12.3 %`; no minus where they show none of it.
+ *  The text. */
+const char *out_percent(char text[static OUT_PERCENT_SIZE], int decimals, double share);
+/** Write a change or an error as out_percent() does, with its sign: `+12.3 %`; what shows as zero
+ * has a plus. */
+const char *out_change(char text[static OUT_PERCENT_SIZE], int decimals, double share);
 /** Replace the file @p path by @p text at once: written beside, synced, renamed
  *  (wsc_file_replace()).  WSC_IO, WSC_NOMEM. */
 enum wsc_err out_write_text(const char *path, const char *text) WSC_CHECKED;

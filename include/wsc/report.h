@@ -130,6 +130,11 @@ enum wsc_err report_reproduction_print(const struct validation_reproduction *r) 
  *  no other file away and is the error at the end (WSC_IO). */
 enum wsc_err report_reproduction_write(const char *dir,
                                        const struct validation_reproduction *r) WSC_CHECKED;
+/** Append to @p names the files of @p dir that end as those of an exhibit do and that
+ *  report_reproduction_write() does not write for @p r, separated by commas: those of other
+ *  exhibits, of other rows or of another program.  WSC_IO: the folder cannot be read. */
+enum wsc_err report_reproduction_others(const char *dir, const struct validation_reproduction *r,
+                                        struct wsc_text *names) WSC_CHECKED;
 
 /* ---- machines -------------------------------------------------------------------------------- */
 /** Print every constant of @p cluster with value, kind and source, as a table. */

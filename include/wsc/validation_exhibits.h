@@ -56,9 +56,10 @@ struct validation_exhibits {
  *  @p out also after an error. */
 enum wsc_err validation_exhibits_read(const char *path,
                                       struct validation_exhibits *out) WSC_CHECKED;
-/** Keep only the exhibits whose ids stand in @p ids, separated by commas; WSC_USAGE names one that
- *  does not exist, with the list of those that do. */
-enum wsc_err validation_exhibits_keep(struct validation_exhibits *e, const char *ids) WSC_CHECKED;
+/** Keep only the exhibits with one of the @p n ids @p id; WSC_USAGE names one that does not exist,
+ *  with the list of those that do. */
+enum wsc_err validation_exhibits_keep(struct validation_exhibits *e, const char *const *id,
+                                      int n) WSC_CHECKED;
 /** Release what validation_exhibits_read() allocated. */
 void validation_exhibits_fini(struct validation_exhibits *e);
 

@@ -275,11 +275,13 @@ static enum wsc_err run_kernel(struct app_call *call)
 static void point_text(const struct points *o, const struct programs_point *p, double error)
 {
     const bool scheduled = programs_point_scheduled(p);
+    char text[OUT_PERCENT_SIZE];
     if (o->first)
         (void)printf("%-28s %-10s %4s %6s %9s %11s %12s\n", "what", "algo", "P", "words", "cycles",
                      "reference", "cycles error");
-    (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %+10.2f %%", p->what, p->algo, p->p,
-                 (long long)p->words, (long long)p->cycles, p->reference, error);
+    (void)printf("%-28s %-10s %4d %6lld %9lld %11.1f %12s", p->what, p->algo, p->p,
+                 (long long)p->words, (long long)p->cycles, p->reference,
+                 out_change(text, 2, error));
     if (scheduled) (void)printf("  schedule %.0f: %s", p->schedule, p->reason);
     if (!programs_point_holds(p))
         (void)printf("  outside%s%s", p->reason && !scheduled ? ": " : "",
@@ -296,7 +298,7 @@ static void point_json(const struct points *o, const struct programs_point *p, d
         "\"cycles_error_percent\": %.4f, \"tolerance_percent\": %.3g, \"slack_cycles\": %.3g, "
         "\"against\": \"%s\", \"at_most\": %s, \"holds\": %s",
         o->first ? "[" : ",\n ", p->what, p->algo, p->p, p->p, p->h, (long long)p->words,
-        (long long)p->cycles, p->reference, error, 100 * p->tolerance, p->slack,
+        (long long)p->cycles, p->reference, 100 * error, 100 * p->tolerance, p->slack,
         programs_point_scheduled(p) ? "schedule" : "reference", p->at_most ? "true" : "false",
         programs_point_holds(p) ? "true" : "false");
     if (p->built >= 0) (void)printf(", \"built\": %.3f", p->built);
@@ -317,7 +319,7 @@ static void show_progress(const struct points *o, const struct programs_point *p
 static enum wsc_err print_point(void *ctx, const struct programs_point *p)
 {
     struct points *o = ctx;
-    double error = p->reference > 0 ? 100 * ((double)p->cycles - p->reference) / p->reference : 0;
+    double error = p->reference > 0 ? ((double)p->cycles - p->reference) / p->reference : 0;
     o->n_points++;
     o->n_outside += !programs_point_holds(p);
     out_progress_hide();

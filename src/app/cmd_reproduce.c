@@ -38,52 +38,43 @@ static enum wsc_err check_names(const struct app_texts *ids)
     return WSC_OK;
 }
 
-/* The exhibits that the command line names, and no others. */
-static enum wsc_err keep_named(const struct app_reproduce *o, struct validation_exhibits *e)
+/* The names of `--only`, whose list the parser of options has checked. */
+static enum wsc_err keep_only(char *list, struct validation_exhibits *e)
 {
-    struct wsc_text ids = {0};
-    TRY(check_names(&o->exhibits));
-    for (int i = 0; i < o->exhibits.n; i++)
-        wsc_text_add(&ids, "%s%s", i ? "," : "", o->exhibits.item[i]);
-    const char *const named = o->only ? o->only : ids.bytes;
-    enum wsc_err rc = wsc_text_check(&ids);
-    if (!rc && named) rc = validation_exhibits_keep(e, named);
-    wsc_text_free(&ids);
+    const char **id = NULL;
+    int n = 0;
+    for (const char *p = list; p; p = strchr(p + 1, ','))
+        n++;
+    TRY_NEW(id, WSC_MEM_APP, n);
+    n = 0;
+    for (char *rest = list; rest;)
+        id[n++] = strsep(&rest, ",");
+    enum wsc_err rc = validation_exhibits_keep(e, id, n);
+    wsc_free(id);
     return rc;
 }
 
-static bool is_drawn(const struct validation_exhibits *e, const char *id)
+/* The exhibits that the command line names, and no others. */
+static enum wsc_err keep_named(const struct app_reproduce *o, struct validation_exhibits *e)
 {
-    for (int i = 0; i < e->n; i++)
-        if (!strcmp(e->item[i].id, id)) return true;
-    return false;
+    TRY(check_names(&o->exhibits));
+    if (o->exhibits.n) return validation_exhibits_keep(e, o->exhibits.item, o->exhibits.n);
+    if (!o->only) return WSC_OK;
+    char *list = wsc_strdup(WSC_MEM_APP, o->only);
+    if (!list) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "names of exhibits");
+    enum wsc_err rc = keep_only(list, e);
+    wsc_free(list);
+    return rc;
 }
 
-static bool has_files(const char *dir, const char *id)
+/* Names the files in the folder that look like those of an exhibit and that @p r does not have. */
+static enum wsc_err warn_of_others(const char *dir, const struct validation_reproduction *r)
 {
-    static const char *const end[] = {".csv", "_curves.csv", ".gp", ".svg", ".png"};
-    for (size_t i = 0; i < sizeof end / sizeof *end; i++) {
-        char path[PATH_MAX + 128];
-        (void)snprintf(path, sizeof path, "%s/%.100s%s", dir, id, end[i]);
-        if (!access(path, F_OK)) return true;
-    }
-    return false;
-}
-
-/* Names the exhibits of the file at @p path whose files would lie beside those of @p drawn. */
-static enum wsc_err warn_of_others(const char *dir, const char *path,
-                                   const struct validation_exhibits *drawn)
-{
-    struct validation_exhibits all;
     struct wsc_text names = {0};
-    enum wsc_err rc = validation_exhibits_read(path, &all);
-    for (int i = 0; i < all.n && !rc; i++)
-        if (!is_drawn(drawn, all.item[i].id) && has_files(dir, all.item[i].id))
-            wsc_text_add(&names, "%s%s", names.n ? ", " : "", all.item[i].id);
+    enum wsc_err rc = report_reproduction_others(dir, r, &names);
     if (!rc) rc = wsc_text_check(&names);
-    if (!rc && names.n) app_warn_of_earlier(dir, names.bytes, "reproduction");
+    if (!rc && names.n) app_warn_of_earlier(dir, names.bytes, "run");
     wsc_text_free(&names);
-    validation_exhibits_fini(&all);
     return rc;
 }
 
@@ -95,8 +86,7 @@ static enum wsc_err open_exhibits(const struct app_reproduce *o, struct app_comp
     (void)snprintf(path, sizeof path, "%s/exhibits.yaml", c->reference_dir);
     TRY(validation_exhibits_read(path, e));
     TRY(keep_named(o, e));
-    TRY(app_make_folder(o->out)); /* an error before the predictions, not after */
-    return warn_of_others(o->out, path, e);
+    return app_make_folder(o->out); /* an error before the predictions, not after */
 }
 
 /* Fitted rows are predicted for the bands of others too. */
@@ -115,6 +105,7 @@ static enum wsc_err write_files(const struct app_reproduce *o,
     int outside = 0, compared = 0;
     TRY(report_reproduction_print(r));
     TRY(report_reproduction_write(o->out, r));
+    TRY(warn_of_others(o->out, r));
     for (int i = 0; i < v->n_rows; i++) {
         const bool judged =
             v->row[i].ref->kind != VALIDATION_KIND_CONTEXT && is_shown(r, &v->row[i]);

@@ -143,7 +143,9 @@ static enum wsc_err validate(const struct app_call *call)
     struct app_comparison *c;
     if (o->mesh) {
         enum wsc_err rc = app_refuse_params_sets(&o->config);
-        if (!rc) rc = app_refuse_cluster_sets(&o->config);
+        if (!rc)
+            rc = app_refuse_cluster_sets(&o->config,
+                                         o->sparse ? HW_KERNELS_SPARSE : HW_KERNELS_DENSE);
         if (!rc && app_leads(call->comm)) rc = validate_mesh(o);
         return app_agree(call->comm, rc);
     }

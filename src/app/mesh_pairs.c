@@ -52,6 +52,7 @@ static void print_json(const struct pairs *all, const struct kernels_pair *p)
 static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
 {
     struct pairs *all = ctx;
+    char error[OUT_PERCENT_SIZE];
     if (!(p->max_error <= p->tolerance))
         return WSC_RAISE(WSC_NUMERIC,
                          "%s %s on %d x %d PEs (%s): the mesh and the host differ by %g", p->kernel,
@@ -66,7 +67,7 @@ static enum wsc_err take_pair(void *ctx, const struct kernels_pair *p)
     out_table_cell(all->table, "%s", p->shape);
     out_table_cell(all->table, "%lld", (long long)p->cycles);
     out_table_cell(all->table, "%.0f", p->analytical);
-    out_table_cell(all->table, "%+.2f %%", 100 * error_of(p));
+    out_table_cell(all->table, "%s", out_change(error, 2, error_of(p)));
     all->error[all->n] = fabs(error_of(p));
     all->pair[all->n++] = *p;
     out_progress(all->n, p->kernel);

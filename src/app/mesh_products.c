@@ -76,6 +76,7 @@ static void print_json(const struct figures *f, const struct validation_product 
 static void add_line(const struct figures *f, const struct validation_product *r, double simulated,
                      const char *verdict)
 {
+    char error[OUT_PERCENT_SIZE];
     out_table_cell(f->table, "%s", r->id);
     out_table_cell(f->table, "%s", validation_kind_name(r->kind));
     out_table_cell(f->table, "%lld x %lld", (long long)r->w, (long long)r->h);
@@ -83,7 +84,7 @@ static void add_line(const struct figures *f, const struct validation_product *r
     out_table_cell(f->table, "%.0f", r->value);
     out_table_cell(f->table, "%.0f", simulated);
     out_table_cell(f->table, "%.0f", r->predicted);
-    out_table_cell(f->table, "%+.2f %%", 100 * (simulated / r->value - 1));
+    out_table_cell(f->table, "%s", out_change(error, 2, simulated / r->value - 1));
     out_table_cell(f->table, "+-%.0f %%", 100 * r->tolerance);
     out_table_cell(f->table, "%s", verdict);
 }

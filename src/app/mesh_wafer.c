@@ -53,6 +53,7 @@ static enum wsc_err print_table(const struct cases *all)
     TRY(out_table_new(&t, "llrlllllrrrr", head));
     for (int i = 0; i < all->n; i++) {
         const struct kernels_wafer_pair *p = &all->pair[i];
+        char error[OUT_PERCENT_SIZE];
         out_table_cell(t, "%s", p->plan);
         out_table_cell(t, "%s", format_of(p));
         out_table_cell(t, "%d", p->lanes);
@@ -64,7 +65,7 @@ static enum wsc_err print_table(const struct cases *all)
         out_table_cell(t, "%lld", (long long)p->simulated);
         out_table_cell(t, "%.0f", p->cycles);
         out_table_cell(t, "%.0f", p->model);
-        out_table_cell(t, "%+.2f %%", 100 * error_of(p));
+        out_table_cell(t, "%s", out_change(error, 2, error_of(p)));
     }
     enum wsc_err rc = out_table_print(t, stdout, 0);
     out_table_free(&t);

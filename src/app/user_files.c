@@ -107,17 +107,32 @@ enum wsc_err app_refuse_params_sets(const struct app_config *c)
     return WSC_OK;
 }
 
-enum wsc_err app_refuse_cluster_sets(const struct app_config *c)
+/* True when @p path is a constant of the wafer that these kernels do without; a key that there is
+ * not is reported with the file. */
+static bool is_without_effect(const char *path, enum hw_kernels kernels)
+{
+    char key[CONF_MAX_PATH];
+    (void)snprintf(key, sizeof key, "%.*s", (int)strcspn(path, "="), path);
+    return conf_keys_find(hw_machine_table(), key) >= 0 && !hw_kernels_read(kernels, key);
+}
+
+enum wsc_err app_refuse_cluster_sets(const struct app_config *c, enum hw_kernels kernels)
 {
     static const char wafer[] = "wafer.";
     for (int i = 0; i < c->n_sets; i++) {
         const char *text = c->set[i].text, *path = conf_set_cluster_path(text);
-        if (!path || !strncmp(path, wafer, strlen(wafer))) continue;
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE,
-                                      "--set %.*s: has no effect on the kernels of one "
-                                      "wafer",
-                                      (int)strcspn(text, "="), text),
-                            "constants of a wafer are cluster.wafer.KEY");
+        const int n = (int)strcspn(text, "=");
+        if (!path) continue;
+        if (strncmp(path, wafer, strlen(wafer)) != 0)
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE,
+                                          "--set %.*s: has no effect on the kernels of one wafer",
+                                          n, text),
+                                "constants of a wafer are cluster.wafer.KEY");
+        if (is_without_effect(path, kernels))
+            return wsc_err_hint(
+                WSC_RAISE(WSC_USAGE, "--set %.*s: has no effect on the cycles of %s", n, text,
+                          kernels == HW_KERNELS_SPARSE ? "kernels with sparse weights" : "kernels"),
+                "they read rates and cycles of a PE, such as cluster.wafer.ramp_cycles");
     }
     return WSC_OK;
 }

@@ -29,8 +29,9 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
  *  have no effect. */
 enum wsc_err app_refuse_params_sets(const struct app_config *c) WSC_CHECKED;
 /** For kernels on emulated fabrics: WSC_USAGE when `--set` overrides a constant of the machine
- *  outside its wafers. */
-enum wsc_err app_refuse_cluster_sets(const struct app_config *c) WSC_CHECKED;
+ *  outside its wafers, or one that @p kernels do not read. */
+enum wsc_err app_refuse_cluster_sets(const struct app_config *c,
+                                     enum hw_kernels kernels) WSC_CHECKED;
 /** Warn of results in @p dir that an earlier @p run wrote and this one leaves as they are; @p names
  *  are separated by commas, "" warns of nothing. */
 void app_warn_of_earlier(const char *dir, const char *names, const char *run);

@@ -19,6 +19,10 @@
 #define MAX_CYCLES   1e6
 #define MAX_POWER    1e9  /* W */
 #define MAX_RECOVERY 1e17 /* ps: a day and more */
+/* Kernels on emulated fabrics, or their analytical cycles, read the constant. */
+#define BY_DENSE   .readers = 1 << HW_KERNELS_DENSE
+#define BY_SPARSE  .readers = 1 << HW_KERNELS_SPARSE
+#define BY_KERNELS .readers = 1 << HW_KERNELS_DENSE | 1 << HW_KERNELS_SPARSE
 
 /* clang-format off */
 static const struct conf_key keys[] = {
@@ -42,36 +46,36 @@ static const struct conf_key keys[] = {
     {FIELD("wafer.simd_fmachs", wafer.simd_fmachs), DOUBLE, RANGE(0.001, 1024),
      DOC("16-bit multiply-adds with a 32-bit sum, per cycle and PE")},
     {FIELD("wafer.simd_fmacs", wafer.simd_fmacs), DOUBLE, RANGE(0.001, 1024),
-     DOC("32-bit multiply-adds, per cycle and PE")},
+     BY_KERNELS, DOC("32-bit multiply-adds, per cycle and PE")},
     {FIELD("wafer.simd_fadds", wafer.simd_fadds), DOUBLE, RANGE(0.001, 1024),
-     DOC("32-bit additions, per cycle and PE")},
+     BY_KERNELS, DOC("32-bit additions, per cycle and PE")},
     {FIELD("wafer.simd_fmuls", wafer.simd_fmuls), DOUBLE, RANGE(0.001, 1024),
-     DOC("32-bit products, per cycle and PE")},
+     BY_KERNELS, DOC("32-bit products, per cycle and PE")},
     {FIELD("wafer.simd_faddh", wafer.simd_faddh), DOUBLE, RANGE(0.001, 1024),
-     DOC("16-bit additions or products, per cycle and PE")},
+     BY_KERNELS, DOC("16-bit additions or products, per cycle and PE")},
     {FIELD("wafer.vector_setup_cycles", wafer.vector_setup_cycles), INT, RANGE(0, MAX_CYCLES),
-     DOC("start of a multiply-add, 16-bit operands")},
+     BY_KERNELS, DOC("start of a multiply-add, 16-bit operands")},
     {FIELD("wafer.vector_setup_fp32_cycles", wafer.vector_setup_fp32_cycles), INT,
-     RANGE(0, MAX_CYCLES), DOC("start of a multiply-add, 32-bit operands")},
+     RANGE(0, MAX_CYCLES), BY_KERNELS, DOC("start of a multiply-add, 32-bit operands")},
     {FIELD("wafer.vector_setup_add_cycles", wafer.vector_setup_add_cycles), INT,
-     RANGE(0, MAX_CYCLES), DOC("start of an addition, product or maximum")},
+     RANGE(0, MAX_CYCLES), BY_KERNELS, DOC("start of an addition, product or maximum")},
     {FIELD("wafer.vector_setup_copy_cycles", wafer.vector_setup_copy_cycles), INT,
-     RANGE(0, MAX_CYCLES), DOC("start of a copy, or of scalar code over a vector")},
+     RANGE(0, MAX_CYCLES), BY_KERNELS, DOC("start of a copy, or of scalar code over a vector")},
     {FIELD("wafer.vector_loop_cycles", wafer.vector_loop_cycles), INT, RANGE(0, MAX_CYCLES),
-     DOC("from one vector operation of a loop to the next, beside the start")},
-    {OPTIONAL("wafer.data_triggered", wafer.data_triggered, "true"), BOOL,
+     BY_KERNELS, DOC("from one vector operation of a loop to the next, beside the start")},
+    {OPTIONAL("wafer.data_triggered", wafer.data_triggered, "true"), BOOL, BY_KERNELS,
      DOC("arriving data start multiply-adds, in the model and on the mesh; otherwise loops of "
          "scalar code do")},
-    {FIELD("wafer.arrival_cycles", wafer.arrival_cycles), DOUBLE, RANGE(0, MAX_CYCLES),
+    {FIELD("wafer.arrival_cycles", wafer.arrival_cycles), DOUBLE, RANGE(0, MAX_CYCLES), BY_KERNELS,
      DOC("from one multiply-add that arriving data start to the next, beside its elements")},
     {FIELD("wafer.hop_cycles", wafer.hop_cycles), INT, RANGE(0, MAX_CYCLES),
-     DOC("router to neighbouring router")},
+     BY_KERNELS, DOC("router to neighbouring router")},
     {FIELD("wafer.ramp_cycles", wafer.ramp_cycles), INT, RANGE(0, MAX_CYCLES),
-     DOC("router to PE, each way")},
+     BY_KERNELS, DOC("router to PE, each way")},
     {FIELD("wafer.exp_cycles", wafer.exp_cycles), INT, RANGE(1, MAX_CYCLES),
-     DOC("one exponential on one PE")},
+     BY_DENSE, DOC("one exponential on one PE")},
     {FIELD("wafer.divide_cycles", wafer.divide_cycles), INT, RANGE(1, MAX_CYCLES),
-     DOC("one division or square root on one PE")},
+     BY_DENSE, DOC("one division or square root on one PE")},
     {FIELD("wafer.masked_scores", wafer.masked_scores), DOUBLE, RANGE(0, 1),
      DOC("of the attention scores that causality and windows hide, the fraction that is computed; "
          "those of other packed texts all are")},
@@ -86,11 +90,13 @@ static const struct conf_key keys[] = {
     {OPTIONAL("wafer.kernel_factor", wafer.kernel_factor, "1"), DOUBLE, RANGE(0.1, 10),
      DOC("on the cycles of all kernels; 1 is what the formulas say")},
     {OPTIONAL("wafer.sum_accumulators", wafer.sum_accumulators, "2"), INT, RANGE(2, 64),
-     DOC("outputs of a product with sparse weights whose sums a PE holds at a time")},
+     BY_KERNELS, DOC("outputs of a product with sparse weights whose sums a PE holds at a time")},
     {OPTIONAL("wafer.sparse_index_cycles", wafer.sparse_index_cycles, "0"), DOUBLE,
-     RANGE(0, MAX_CYCLES), DOC("what the index of a sparse weight adds to its multiply-add")},
+     RANGE(0, MAX_CYCLES), BY_SPARSE,
+     DOC("what the index of a sparse weight adds to its multiply-add")},
     {OPTIONAL("wafer.sparse_gradient", wafer.sparse_gradient, "sampled"), .type = CONF_T_CHOICE,
      .choices = CONF_CHOICES({"dense", HW_GRADIENT_DENSE}, {"sampled", HW_GRADIENT_SAMPLED}),
+     BY_SPARSE,
      DOC("results of the weight gradient of a sparse matrix that are computed: all, or those of "
          "the non-zeros where that is faster")},
     {FIELD("wafer.peak", wafer.peak_flop_per_s), QUANTITY(FLOPS), RANGE(1, MAX_RATE * 9),
@@ -253,4 +259,10 @@ const struct conf_table *hw_machine_table(void)
     static const struct conf_table table = {
         .key = keys, .n = sizeof keys / sizeof *keys, .sourced = true};
     return &table;
+}
+
+bool hw_kernels_read(enum hw_kernels kernels, const char *path)
+{
+    const int row = conf_keys_find(hw_machine_table(), path);
+    return row >= 0 && keys[row].readers >> kernels & 1;
 }

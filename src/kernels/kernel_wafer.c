@@ -106,8 +106,12 @@ static int64_t room_of(const struct subject *s, const struct hw *hw)
                             .causal = p > &plans[KERNELS_BERT_LARGE],
                             .gated = p->rms,
                             .format = s->format};
+    struct hw_machine cluster = *hw->cluster;
+    const struct hw wafer = {.cluster = &cluster};
     struct cycles_layout l;
-    cycles_layout_init(&l, hw, &m, s->lay.lanes, (int64_t)WAFER_ROWS * s->lay.lanes);
+    cluster.wafer.pe_cols = WAFER_COLS;
+    cluster.wafer.pe_rows = WAFER_ROWS;
+    cycles_layout_init(&l, &wafer, &m, s->lay.lanes, (int64_t)WAFER_ROWS * s->lay.lanes);
     return (int64_t)l.room;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Numbers as people read them: SI prefixes with three digits, step times with four, numbers of
- * parameters as model cards write them, durations.  A number is scaled by powers of 1000 until it
- * is below 1000 after rounding, so that 999.7 becomes 1.00 k and never 1000. */
+ * parameters as model cards write them, durations, percentages.  A number is scaled by powers of
+ * 1000 until it is below 1000 after rounding, so that 999.7 becomes 1.00 k and never 1000. */
 #include <wsc/out.h>
 
 #include <math.h>
@@ -76,4 +76,23 @@ void out_duration(char *text, size_t size, double seconds)
         (void)snprintf(text, size, "%.3g days", seconds / day);
     else
         (void)snprintf(text, size, "%.3g years", seconds / year);
+}
+
+/* True for a text such as "-0.0 %". */
+static bool is_minus_zero(const char *text)
+{
+    return *text == '-' && !text[1 + strspn(text + 1, "0. %")];
+}
+
+const char *out_percent(char text[static OUT_PERCENT_SIZE], int decimals, double share)
+{
+    (void)snprintf(text, OUT_PERCENT_SIZE, "%.*f %%", decimals, 100 * share);
+    return is_minus_zero(text) ? memmove(text, text + 1, strlen(text)) : text;
+}
+
+const char *out_change(char text[static OUT_PERCENT_SIZE], int decimals, double share)
+{
+    (void)snprintf(text, OUT_PERCENT_SIZE, "%+.*f %%", decimals, 100 * share);
+    if (is_minus_zero(text)) *text = '+';
+    return text;
 }

@@ -19,11 +19,12 @@ static WSC_CHECKED enum wsc_err print_points(const struct validation_fit *c)
                       (const char *const[]){"fitted on", "published", "fit", "speed error"}));
     for (int i = 0; i < c->n_points; i++) {
         const struct validation_figure *ref = c->point[i];
+        char error[OUT_PERCENT_SIZE];
         out_table_cell(table, "%s", ref->id);
         out_table_cell(table, "%.4g %s", ref->value, ref->unit);
         const double fit = ref->value * exp(c->residual[i]);
         out_table_cell(table, "%.4g %s", fit, ref->unit);
-        out_table_cell(table, "%+.1f %%", 100 * validation_speed_error(ref, fit));
+        out_table_cell(table, "%s", out_change(error, 1, validation_speed_error(ref, fit)));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -74,11 +75,9 @@ enum wsc_err report_calibration_print(const struct validation_fit *c)
 
 static void add_error(struct out_table *table, const struct validation_figure *ref, double residual)
 {
-    if (isfinite(residual))
-        out_table_cell(table, "%+.1f %%",
-                       100 * validation_speed_error(ref, ref->value * exp(residual)));
-    else
-        out_table_cell(table, "-");
+    const double error = validation_speed_error(ref, ref->value * exp(residual));
+    char text[OUT_PERCENT_SIZE];
+    out_table_cell(table, "%s", isfinite(residual) ? out_change(text, 1, error) : "-");
 }
 
 /* A mean or largest error; there is none where no row is compared. */

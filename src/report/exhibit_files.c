@@ -6,7 +6,11 @@
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
@@ -100,6 +104,53 @@ enum wsc_err report_reproduction_print(const struct validation_reproduction *r)
         report_cells_fini(&points);
         if (rc) return rc;
     }
+    return WSC_OK;
+}
+
+/* ---- files of others ------------------------------------------------------------------------- */
+
+/* True for the files that this one writes, with the names of write_rows(), write_points() and
+ * report_exhibit_draw(). */
+static bool writes(const struct validation_reproduced *r, const char *file)
+{
+    const char *id = r->exhibit->id;
+    const size_t n = strlen(id);
+    if (strncmp(file, id, n)) return false;
+    if (!strcmp(file + n, ".csv")) return r->n_rows;
+    if (!strcmp(file + n, "_curves.csv")) return r->n_curves;
+    const bool drawn =
+        !strcmp(file + n, ".gp") || !strcmp(file + n, ".svg") || !strcmp(file + n, ".png");
+    return drawn && report_exhibit_drawn(r);
+}
+
+/* Filter of scandir(). */
+static int is_of_exhibit(const struct dirent *e)
+{
+    static const char *const end[] = {".csv", ".gp", ".svg", ".png"};
+    const char *dot = strrchr(e->d_name, '.');
+    for (size_t i = 0; dot && i < sizeof end / sizeof *end; i++)
+        if (!strcmp(dot, end[i])) return strcmp(e->d_name, "reproduction.gp") != 0;
+    return 0;
+}
+
+enum wsc_err report_reproduction_others(const char *dir, const struct validation_reproduction *r,
+                                        struct wsc_text *names)
+{
+    enum { MOST_NAMES = 12 };
+    struct dirent **file = NULL;
+    const int n = scandir(dir, &file, is_of_exhibit, alphasort);
+    int n_others = 0;
+    if (n < 0) return WSC_RAISE(WSC_IO, "%s: %s", dir, strerror(errno));
+    for (int i = 0; i < n; i++) {
+        bool own = false;
+        for (int k = 0; k < r->n; k++)
+            own = own || writes(&r->item[k], file[i]->d_name);
+        if (!own && n_others++ < MOST_NAMES)
+            wsc_text_add(names, "%s%s", names->n ? ", " : "", file[i]->d_name);
+        free(file[i]);
+    }
+    free(file);
+    if (n_others > MOST_NAMES) wsc_text_add(names, " and %d more", n_others - MOST_NAMES);
     return WSC_OK;
 }
 

@@ -73,13 +73,12 @@ void report_page_number(struct wsc_text *t, int digits, double value, const char
 
 void report_page_change(struct wsc_text *t, double ratio)
 {
-    char text[48];
+    char text[OUT_PERCENT_SIZE];
     if (isnan(ratio)) {
         report_page_cell(t, "does not fit", true);
         return;
     }
-    (void)snprintf(text, sizeof text, "%+.3f %%", report_change(ratio));
-    report_page_value(t, text, 100 * (ratio - 1));
+    report_page_value(t, out_change(text, 3, ratio - 1), 100 * (ratio - 1));
 }
 
 /* ---- machines, provenance -------------------------------------------------------------------- */

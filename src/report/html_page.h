@@ -20,12 +20,6 @@ void report_page_cell(struct wsc_text *t, const char *text, bool right);
 void report_page_value(struct wsc_text *t, const char *text, double value);
 /** A cell with @p value to @p digits decimals and @p unit after it. */
 void report_page_number(struct wsc_text *t, int digits, double value, const char *unit);
-/** A ratio as a change in percent; none where three decimals show none. */
-static inline double report_change(double ratio)
-{
-    const double percent = 100 * (ratio - 1);
-    return percent > -0.0005 && percent < 0.0005 ? 0 : percent;
-}
 /** A cell with a ratio as change in percent; NaN: what was compared does not fit the machine. */
 void report_page_change(struct wsc_text *t, double ratio);
 /** The picture `<dir>/<name>` inside the page, without the XML head that HTML does not want; a

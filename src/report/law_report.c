@@ -30,10 +30,9 @@ static enum wsc_err print_points(const struct report_law *r)
     for (int i = 0; i < r->n_points; i++) {
         const struct law_point *p = &r->point[i];
         const double law = fitted ? law_loss(r->fit, p->flop) : NAN;
-        char params[32] = "", tokens[32] = "", expected[32] = "", difference[32] = "";
+        char params[32] = "", tokens[32] = "", expected[32] = "", difference[OUT_PERCENT_SIZE] = "";
         if (fitted) (void)snprintf(expected, sizeof expected, "%.4f", law);
-        if (fitted)
-            (void)snprintf(difference, sizeof difference, "%+.2f %%", 100 * (p->loss / law - 1));
+        if (fitted) (void)out_change(difference, 2, p->loss / law - 1);
         if (p->params) out_params(params, sizeof params, p->params);
         if (p->tokens) out_params(tokens, sizeof tokens, p->tokens);
         out_table_cell(table, "%s", p->name);
@@ -61,6 +60,7 @@ static void print_interval(const char *name, double value, double low, double hi
 static void print_law(const struct report_law *r)
 {
     const struct law_fit *f = r->fit;
+    char left_out[OUT_PERCENT_SIZE];
     if (f->support == LAW_TOO_FEW) {
         (void)printf("\nThe points support no law: three trainings of different FLOPs are needed, "
                      "there are %d points.\n",
@@ -76,8 +76,8 @@ static void print_law(const struct report_law *r)
     (void)printf("  residuals: %.4f nats per token; degrees of freedom: %d\n", f->deviation,
                  f->dof);
     if (isfinite(r->left_out))
-        (void)printf("  the largest training predicted from the others: %+.2f %%\n",
-                     100 * r->left_out);
+        (void)printf("  the largest training predicted from the others: %s\n",
+                     out_change(left_out, 2, r->left_out));
     if (f->support == LAW_NOT_FALLING)
         (void)printf("The points do not support the law: the interval of b reaches 0. More sizes, "
                      "or sizes further apart, are needed.\n");

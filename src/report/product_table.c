@@ -25,12 +25,13 @@ enum wsc_err report_products_print(const struct validation_product *rows, int n)
     TRY(out_table_new(&table, "lllrrrrl", head));
     for (int i = 0; i < n; i++) {
         const struct validation_product *r = &rows[i];
+        char error[OUT_PERCENT_SIZE];
         out_table_cell(table, "%s", r->id);
         out_table_cell(table, "%s", validation_kind_name(r->kind));
         out_table_cell(table, "%s", r->unit);
         out_table_cell(table, "%.6g", r->value);
         out_table_cell(table, "%.6g", r->predicted);
-        out_table_cell(table, "%+.1f %%", 100 * error_of(r));
+        out_table_cell(table, "%s", out_change(error, 1, error_of(r)));
         if (r->kind == VALIDATION_KIND_CONTEXT)
             out_table_cell(table, "%s", "");
         else
@@ -65,9 +66,10 @@ static enum wsc_err write_markdown(const char *dir, const struct validation_prod
                      "|---|---|---|---|---|---|---|---|\n");
     for (int i = 0; i < n; i++) {
         const struct validation_product *r = &rows[i];
-        wsc_text_add(&t, "| %s | %s | %s | %.6g | %.6g | %+.1f %% |", r->id,
+        char error[OUT_PERCENT_SIZE];
+        wsc_text_add(&t, "| %s | %s | %s | %.6g | %.6g | %s |", r->id,
                      validation_kind_name(r->kind), r->unit, r->value, r->predicted,
-                     100 * error_of(r));
+                     out_change(error, 1, error_of(r)));
         if (r->kind == VALIDATION_KIND_CONTEXT)
             wsc_text_add(&t, " | not judged |\n");
         else

@@ -76,6 +76,7 @@ static WSC_CHECKED enum wsc_err add_headline(struct wsc_text *t, const struct re
 /* A bar divided by the parts of a step, and the parts as cells. */
 static void add_bar(struct wsc_text *t, const double share[static REPORT_N_PARTS])
 {
+    char text[OUT_PERCENT_SIZE];
     wsc_text_add(t, "<td><div class=\"bar\">");
     for (int i = 0; i < REPORT_N_PARTS; i++)
         if (share[i] > 0)
@@ -85,7 +86,7 @@ static void add_bar(struct wsc_text *t, const double share[static REPORT_N_PARTS
                          i, 100.0 * share[i], report_part_name[i], 100.0 * share[i]);
     wsc_text_add(t, "</div></td>");
     for (int i = 0; i < REPORT_N_PARTS; i++)
-        report_page_number(t, 1, 100.0 * share[i], " %");
+        report_page_value(t, out_percent(text, 1, share[i]), 100.0 * share[i]);
 }
 
 /* One row of a model's table. */

@@ -75,7 +75,7 @@ enum wsc_err report_scaling_csv(const struct report_scaling *s, char **text)
 /* Cells of one row of the table, in human units. */
 static void add_cells(struct out_table *t, const struct scaling_row *r)
 {
-    char step[32], rate[32];
+    char step[32], rate[32], share[OUT_PERCENT_SIZE];
     double part[REPORT_N_PARTS];
     report_parts(&r->breakdown, part);
     out_step_time(step, sizeof step, r->step_time_ps);
@@ -87,7 +87,7 @@ static void add_cells(struct out_table *t, const struct scaling_row *r)
     out_table_cell(t, "%.2f", r->speedup);
     out_table_cell(t, "%.2f %%", 100.0 * r->efficiency);
     for (int i = 0; i < REPORT_N_PARTS; i++)
-        out_table_cell(t, "%.1f %%", 100.0 * part[i] / (double)r->step_time_ps);
+        out_table_cell(t, "%s", out_percent(share, 1, part[i] / (double)r->step_time_ps));
     out_table_cell(t, "%.1f %%", 100.0 * r->mfu);
 }
 

@@ -11,10 +11,10 @@
 
 enum { MOST_MODULES = 10, MOST_GROUPS = 16, MOST_PARTS = 16, MOST_KINDS = 16 };
 
-/* A time as a percentage of the step. */
-static double percent(const struct timeline_step *a, int64_t ps)
+/* A time as a share of the step. */
+static double share_of(const struct timeline_step *a, int64_t ps)
 {
-    return a->step_time_ps ? 100.0 * (double)ps / (double)a->step_time_ps : 0;
+    return a->step_time_ps ? (double)ps / (double)a->step_time_ps : 0;
 }
 
 /* ---- modules --------------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static enum wsc_err print_modules(const struct timeline_step *a)
     for (int i = 0; i < n; i++) {
         out_table_cell(table, "%s", a->module[i].name);
         out_table_cell(table, "%.3f", (double)a->module[i].ps * 1e-9);
-        out_table_cell(table, "%.2f", percent(a, a->module[i].ps));
+        out_table_cell(table, "%.2f", 100 * share_of(a, a->module[i].ps));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -69,7 +69,7 @@ static enum wsc_err print_parts(const struct timeline_step *a)
     static const char *const head[] = {"critical path", "time", "fraction"};
     struct timeline_module part[MOST_PARTS];
     struct out_table *table;
-    char time[32];
+    char time[32], share[OUT_PERCENT_SIZE];
     int64_t sum = 0;
     const int n = report_path_parts(a, part, MOST_PARTS);
     TRY(out_table_new(&table, "lrr", head));
@@ -77,13 +77,13 @@ static enum wsc_err print_parts(const struct timeline_step *a)
         out_step_time(time, sizeof time, part[i].ps);
         out_table_cell(table, "%s", part[i].name);
         out_table_cell(table, "%s", time);
-        out_table_cell(table, "%.4f %%", percent(a, part[i].ps));
+        out_table_cell(table, "%s", out_percent(share, 4, share_of(a, part[i].ps)));
         sum += part[i].ps;
     }
     out_step_time(time, sizeof time, sum);
     out_table_cell(table, "the step");
     out_table_cell(table, "%s", time);
-    out_table_cell(table, "%.4f %%", percent(a, sum));
+    out_table_cell(table, "%s", out_percent(share, 4, share_of(a, sum)));
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     return rc;
@@ -152,12 +152,12 @@ static enum wsc_err print_groups(const struct timeline_step *a)
     TRY(report_path_groups(a, &g, &n));
     enum wsc_err rc = out_table_new(&table, "lrrr", head);
     for (int i = 0; i < n && !rc; i++) {
-        char time[32];
+        char time[32], share[OUT_PERCENT_SIZE];
         out_step_time(time, sizeof time, g[i].ps);
         out_table_cell(table, "%s", g[i].name);
         out_table_cell(table, "%d", g[i].n);
         out_table_cell(table, "%s", time);
-        out_table_cell(table, "%.4f %%", percent(a, g[i].ps));
+        out_table_cell(table, "%s", out_percent(share, 4, share_of(a, g[i].ps)));
     }
     if (!rc) rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -207,13 +207,13 @@ static enum wsc_err print_links(const struct timeline_step *a)
     const int n = report_link_kinds(a, kind, MOST_KINDS);
     TRY(out_table_new(&table, "lrrrr", head));
     for (int i = 0; i < n; i++) {
-        char bytes[32];
+        char bytes[32], share[OUT_PERCENT_SIZE];
         out_si_unit(bytes, sizeof bytes, (double)kind[i].bytes / kind[i].n, "B");
         out_table_cell(table, "%s", kind[i].name);
         out_table_cell(table, "%d", kind[i].n);
         out_table_cell(table, "%s", bytes);
-        out_table_cell(table, "%.2f %%", percent(a, kind[i].least_busy_ps));
-        out_table_cell(table, "%.2f %%", percent(a, kind[i].most_busy_ps));
+        out_table_cell(table, "%s", out_percent(share, 2, share_of(a, kind[i].least_busy_ps)));
+        out_table_cell(table, "%s", out_percent(share, 2, share_of(a, kind[i].most_busy_ps)));
     }
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
@@ -262,7 +262,7 @@ static enum wsc_err write_links(const char *dir, const struct timeline_step *a)
         const struct timeline_link *l = &a->link[i];
         wsc_text_add(&t, "%s,%s,%lld,%lld,%lld,%lld,%.6f\n", l->from, l->to,
                      (long long)l->rate_bytes_per_s, (long long)l->n_messages, (long long)l->bytes,
-                     (long long)l->busy_ps, percent(a, l->busy_ps) / 100);
+                     (long long)l->busy_ps, share_of(a, l->busy_ps));
     }
     return out_text_write(&t, dir, "links.csv");
 }
@@ -274,7 +274,7 @@ static enum wsc_err write_modules(const char *dir, const struct timeline_step *a
     wsc_text_add(&t, "module,time_ps,fraction\n");
     for (int i = 0; i < a->n_layers; i++)
         wsc_text_add(&t, "%s,%lld,%.6f\n", a->layer[i].name, (long long)a->layer[i].ps,
-                     percent(a, a->layer[i].ps) / 100);
+                     share_of(a, a->layer[i].ps));
     return out_text_write(&t, dir, "op_profile.csv");
 }
 

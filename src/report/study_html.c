@@ -43,12 +43,13 @@ static void add_variants(struct wsc_text *t, const struct report_scaling *s,
 /* Constants by their effect at the largest count. */
 static void add_sensitivity(struct wsc_text *t, const struct scaling_sensitivity *s)
 {
+    char low[OUT_PERCENT_SIZE], high[OUT_PERCENT_SIZE];
     const int last = s->n_counts - 1;
     wsc_text_add(t, "<h3>");
     out_text_html(t, s->model);
-    wsc_text_add(t, " on %lld systems: %+.1f %% to %+.1f %%, all constants together</h3>\n",
-                 (long long)s->num_csx[last], 100 * (s->below[last] - 1),
-                 100 * (s->above[last] - 1));
+    wsc_text_add(t, " on %lld systems: %s to %s, all constants together</h3>\n",
+                 (long long)s->num_csx[last], out_change(low, 1, s->below[last] - 1),
+                 out_change(high, 1, s->above[last] - 1));
     report_page_table(t, "constant|kind|value>|low>|high>|tokens/s at low>|at high>");
     for (int k = 0; k < s->n && k < MOST_ROWS; k++) {
         const struct scaling_constant *c = &s->constant[k];

@@ -57,11 +57,11 @@ static void add_variant_row(struct out_table *table, const struct scaling_varian
 {
     out_table_cell(table, "%s", v[k].name);
     for (int i = first; i < first + columns; i++) {
-        char rate[32];
+        char rate[32], change[OUT_PERCENT_SIZE];
         out_si(rate, sizeof rate, rate_of(&v[k], i));
         if (k)
-            out_table_cell(table, "%s %+.2f %%", rate,
-                           100 * (rate_of(&v[k], i) / rate_of(&v[0], i) - 1));
+            out_table_cell(table, "%s %s", rate,
+                           out_change(change, 2, rate_of(&v[k], i) / rate_of(&v[0], i) - 1));
         else
             out_table_cell(table, "%s", rate);
     }
@@ -214,10 +214,8 @@ static enum wsc_err write_sensitivity(const char *dir, const struct report_scali
 /* A ratio as a change in percent. */
 static void add_ratio(struct out_table *table, double ratio)
 {
-    if (isnan(ratio))
-        out_table_cell(table, "does not fit");
-    else
-        out_table_cell(table, "%+.3f %%", report_change(ratio));
+    char text[OUT_PERCENT_SIZE];
+    out_table_cell(table, "%s", isnan(ratio) ? "does not fit" : out_change(text, 3, ratio - 1));
 }
 
 /* Constants by their effect at the largest node count, and the band. */
@@ -226,6 +224,7 @@ static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
     static const char *const head[] = {"constant", "kind",   "value",  "low",
                                        "high",     "at low", "at high"};
     struct out_table *table;
+    char low[OUT_PERCENT_SIZE], high[OUT_PERCENT_SIZE];
     const int last = s->n_counts - 1;
     (void)printf("\n%s on %lld systems: throughput when one constant moves to the end of its "
                  "range\n",
@@ -244,8 +243,9 @@ static enum wsc_err print_sensitivity(const struct scaling_sensitivity *s)
     enum wsc_err rc = out_table_print(table, stdout, 2);
     out_table_free(&table);
     if (!rc)
-        (void)printf("  together, as independent: %+.1f %% to %+.1f %%\n",
-                     100 * (s->below[last] - 1), 100 * (s->above[last] - 1));
+        (void)printf("  together, as independent: %s to %s\n",
+                     out_change(low, 1, s->below[last] - 1),
+                     out_change(high, 1, s->above[last] - 1));
     return rc;
 }
 

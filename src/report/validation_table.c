@@ -31,16 +31,15 @@ __attribute__((format(printf, 2, 3))) static void add(struct cells *c, const cha
 /* A ratio as signed percent, a dash when there is none. */
 static void add_percent(struct cells *c, double share)
 {
-    if (isfinite(share))
-        add(c, "%+.1f %%", 100 * share);
-    else
-        add(c, "-");
+    char text[OUT_PERCENT_SIZE];
+    add(c, "%s", isfinite(share) ? out_change(text, 1, share) : "-");
 }
 
 /* A part of the step in percent. */
 static void add_share(struct cells *c, int64_t part_ps, int64_t step_ps)
 {
-    add(c, "%.1f %%", 100 * (double)part_ps / (double)step_ps);
+    char text[OUT_PERCENT_SIZE];
+    add(c, "%s", out_percent(text, 1, (double)part_ps / (double)step_ps));
 }
 
 /* The last part of a path: "stage_latency". */

@@ -200,43 +200,34 @@ void validation_exhibits_fini(struct validation_exhibits *e)
 
 /* ---- a choice -------------------------------------------------------------------------------- */
 
-/* True when the first @p n bytes of @p name are an item of the list @p ids. */
-static bool is_listed(const char *ids, const char *id)
+static bool is_listed(const char *const *id, int n, const char *of)
 {
-    const size_t n = strlen(id);
-    for (const char *p = ids; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ','))
-        if (strcspn(p, ",") == n && !strncmp(p, id, n)) return true;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(id[i], of)) return true;
     return false;
 }
 
-static WSC_CHECKED enum wsc_err check_listed(const struct validation_exhibits *e, const char *ids)
+static WSC_CHECKED enum wsc_err check_known(const struct validation_exhibits *e, const char *id)
 {
     char known[1024] = "";
     size_t used = 0;
     for (int i = 0; i < e->n; i++) {
+        if (!strcmp(e->item[i].id, id)) return WSC_OK;
         const int n =
             snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", e->item[i].id);
         if (n > 0 && used + (size_t)n < sizeof known) used += (size_t)n;
     }
-    for (const char *p = ids; *p; p += strcspn(p, ",") + (p[strcspn(p, ",")] == ',')) {
-        char id[64];
-        int found = 0;
-        (void)snprintf(id, sizeof id, "%.*s", (int)strcspn(p, ","), p);
-        for (int i = 0; i < e->n; i++)
-            found += !strcmp(e->item[i].id, id);
-        if (!found)
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "\"%s\": no exhibit of that name", id),
-                                "one of %s", known);
-    }
-    return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "\"%s\": no exhibit of that name", id), "one of %s",
+                        known);
 }
 
-enum wsc_err validation_exhibits_keep(struct validation_exhibits *e, const char *ids)
+enum wsc_err validation_exhibits_keep(struct validation_exhibits *e, const char *const *id, int n)
 {
     int kept = 0;
-    TRY(check_listed(e, ids));
+    for (int i = 0; i < n; i++)
+        TRY(check_known(e, id[i]));
     for (int i = 0; i < e->n; i++) {
-        if (is_listed(ids, e->item[i].id))
+        if (is_listed(id, n, e->item[i].id))
             e->item[kept++] = e->item[i];
         else
             free_exhibit(&e->item[i]);

@@ -118,20 +118,23 @@ TEST(reproduce, bands_are_those_of_the_comparison)
     }
 }
 
-/* Files of other exhibits in the folder are named, and those that this command writes are not. */
+/* Files of other exhibits, of exhibits.yaml or not, and of what an exhibit no longer has are named,
+ * and those that this command writes are not. */
 TEST(reproduce, files_of_other_exhibits_are_named)
 {
     struct spawn_result r;
     const char *out = job_path("others"), *from = reference("157");
-    CU_ASSERT_TRUE_FATAL(spawn_ok("mkdir -p %s && : >%s/hours.csv && : >%s/curve_curves.csv && "
-                                  ": >%s/batches.svg && : >%s/own.csv",
-                                  out, out, out, out, out));
+    CU_ASSERT_TRUE_FATAL(spawn_ok("mkdir -p %s && cd %s && : >hours.csv && : >curve_curves.csv && "
+                                  ": >batches.svg && : >batches.csv && : >gone.png && : >own.txt",
+                                  out, out));
     spawn_run(&r, "\"$WSC\" reproduce batches --reference %s --out %s", from, out);
     T_EQ(r.status, 0);
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(r.err, ": hours, curve: of an earlier reproduction, not of this one; hint: "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, ": batches.csv, curve_curves.csv, gone.png, hours.csv: of "
+                                         "an earlier run, not of this one; hint: "));
     spawn_free(&r);
-    spawn_run(&r, "\"$WSC\" reproduce --reference %s --out %s", from, out);
+    spawn_run(&r, "rm %s/batches.csv %s/gone.png && \"$WSC\" reproduce --reference %s --out %s",
+              out, out, from, out);
+    T_EQ(r.status, 0);
     CU_ASSERT_PTR_NULL(strstr(r.err, "earlier"));
     spawn_free(&r);
 }
@@ -203,6 +206,17 @@ TEST(reproduce, what_is_wrong_is_named)
     T_EQ(r.status, 2);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "one of hours, curve, batches"));
     spawn_free(&r);
+    static const char *const names[][2] = {
+        {"hours,curve", "\"hours,curve\": no exhibit of that name"},
+        {"hours,", "\"hours,\": no exhibit of that name"},
+        {"--only hours,", "--only: an item of the list \"hours,\""}};
+    for (int i = 0; i < 3; i++) {
+        spawn_run(&r, "\"$WSC\" reproduce --reference %s --out %s %s", dir, job_path("x"),
+                  names[i][0]);
+        T_EQ(r.status, 2);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, names[i][1]));
+        spawn_free(&r);
+    }
     spawn_run(&r,
               "sed -i 's/rows: usc_\\*}/rows: alcf_*}/' %s/exhibits.yaml && "
               "\"$WSC\" reproduce --reference %s --out %s",

@@ -148,3 +148,20 @@ TEST(hw_constants, a_switch_is_on_or_off)
 {
     check_bad("cluster.effects.jitter=maybe", "expected true or false");
 }
+
+/* What `wsc validate --mesh` takes: the arithmetic and the fabric of a PE, no constant of a stage.
+ */
+TEST(hw_constants, kernels_read_some_of_the_wafer)
+{
+    static const struct {
+        const char *path;
+        bool dense, sparse;
+    } cases[] = {{"wafer.ramp_cycles", true, true},     {"wafer.simd_fmacs", true, true},
+                 {"wafer.exp_cycles", true, false},     {"wafer.sparse_index_cycles", false, true},
+                 {"wafer.stage_latency", false, false}, {"wafer.pe_cols", false, false},
+                 {"memoryx.shards", false, false},      {"wafer.no_such_key", false, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        T_EQ(hw_kernels_read(HW_KERNELS_DENSE, cases[i].path), cases[i].dense);
+        T_EQ(hw_kernels_read(HW_KERNELS_SPARSE, cases[i].path), cases[i].sparse);
+    }
+}

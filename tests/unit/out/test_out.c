@@ -39,6 +39,24 @@ TEST(out_units, three_significant_digits)
     T_STR(text, "inf");
 }
 
+TEST(out_units, a_percentage_that_shows_as_zero_has_no_minus)
+{
+    static const struct {
+        double share;
+        int decimals;
+        const char *percent, *change;
+    } cases[] = {{0.1234, 1, "12.3 %", "+12.3 %"},      {-0.1234, 1, "-12.3 %", "-12.3 %"},
+                 {-0.0004, 1, "0.0 %", "+0.0 %"},       {-0.0006, 1, "-0.1 %", "-0.1 %"},
+                 {-0.0004, 2, "-0.04 %", "-0.04 %"},    {-0.004, 0, "0 %", "+0 %"},
+                 {-0.000004, 3, "0.000 %", "+0.000 %"}, {-0.0, 1, "0.0 %", "+0.0 %"},
+                 {-INFINITY, 1, "-inf %", "-inf %"}};
+    char text[OUT_PERCENT_SIZE];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        T_STR(out_percent(text, cases[i].decimals, cases[i].share), cases[i].percent);
+        T_STR(out_change(text, cases[i].decimals, cases[i].share), cases[i].change);
+    }
+}
+
 static void print_table(void)
 {
     static const char *const head[] = {"name", "µs"};

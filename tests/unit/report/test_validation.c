@@ -155,6 +155,33 @@ TEST(validation, files_hold_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }
 
+static void print_near_zero(void)
+{
+    const struct validation_product product = {
+        .id = "p", .unit = "cycles", .value = 21218, .predicted = 21213.7, .tolerance = 0.02};
+    struct validation_prediction row[2];
+    const struct validation_table v = make(row);
+    row[0].predicted = 100.01;
+    row[0].sensitivity[0] = -0.0001;
+    row[1].step_time_ps = 1000000;
+    row[1].jitter_ps = -10;
+    T_OK(report_validation_print(&v));
+    T_OK(report_validation_write(case_path("zero"), &v));
+    T_OK(report_products_print(&product, 1));
+    T_OK(report_products_write(case_path("zero"), &product, 1));
+}
+
+/* Errors, sensitivities and parts of a step that show as zero have no minus. */
+TEST(validation, zero_has_no_minus)
+{
+    static const char *const file[] = {"zero/validation.md", "zero/products.md"};
+    for (int i = -1; i < 2; i++) {
+        const char *text = i < 0 ? case_capture(1, print_near_zero) : case_read(case_path(file[i]));
+        check_says(text, "+0.0 %");
+        CU_ASSERT_PTR_NULL(strstr(text, "-0.0 %"));
+    }
+}
+
 TEST(validation, what_is_not_finite_is_not_written)
 {
     struct validation_prediction row[2];

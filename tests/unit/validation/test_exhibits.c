@@ -73,13 +73,17 @@ TEST(exhibits, errors_name_the_place)
 
 TEST(exhibits, some_can_be_chosen)
 {
+    static const char *const some[] = {"c", "a"}, *const other[] = {"a", "b"}, *const two = "a,c";
     struct validation_exhibits e;
     T_OK(read_text(RATIOS BATCHES SYSTEMS, &e));
-    T_OK(validation_exhibits_keep(&e, "c,a"));
+    T_OK(validation_exhibits_keep(&e, some, 2));
     CU_ASSERT_EQUAL_FATAL(e.n, 2);
     T_STR(e.item[0].id, "a");
     T_STR(e.item[1].id, "c");
-    T_EQ(validation_exhibits_keep(&e, "b"), WSC_USAGE);
+    T_EQ(validation_exhibits_keep(&e, other, 2), WSC_USAGE);
+    CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "\"b\": no exhibit of that name"));
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "one of a, c"));
+    T_EQ(validation_exhibits_keep(&e, &two, 1), WSC_USAGE);
+    T_EQ(e.n, 2);
     validation_exhibits_fini(&e);
 }
