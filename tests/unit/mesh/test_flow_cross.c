@@ -498,3 +498,40 @@ TEST(mesh_flow_cross, a_neighbour_that_sends_to_another_side)
         check(&l);
     }
 }
+
+/* The first words of a stream are at the border when a batch begins.  Most places before it are
+ * busy, so that none flow there; beyond it the way leads through streams along rows that do. */
+static void draw_front(struct lines *l, int wait)
+{
+    enum { BUSY_ROWS = 7, AFTER = 3, WORDS = 280, FIRST = LOW / 2, TOP = FIRST + BUSY_ROWS + 1 };
+    *l = (struct lines){.w = WIDE, .h = HIGH, .arch = MESH_WSE2};
+    set_column(l, 2, TOP, HIGH - 1, TURN, WORDS);
+    role_at(l, 2, TOP)->wait = wait;
+    for (int i = FIRST * WIDE; i < (FIRST + BUSY_ROWS) * WIDE; i++)
+        l->role[i] = (struct role){.kind = BUSY};
+    for (int y = LOW + AFTER; y < HIGH - 1; y++)
+        draw_row(l, y);
+    for (int i = (TOP + 1) * WIDE; i < WIDE * HIGH; i++) {
+        l->role[i].n = l->role[i].kind == IDLE ? 0 : WORDS;
+        l->role[i].wait = 0;
+    }
+}
+
+TEST(mesh_flow_cross, a_front_from_where_few_places_flow)
+{
+    enum { BEGIN = 60 };
+    static struct lines l;
+    for (int i = 0; i < BATCH; i++) {
+        draw_front(&l, BEGIN + i);
+        check(&l);
+    }
+}
+
+/* A band of one short row is too small for streams that flow, beside two that are not. */
+TEST(mesh_flow_cross, a_band_that_is_too_small)
+{
+    static struct lines l = {.w = 3, .h = 5, .arch = MESH_WSE2};
+    for (int x = 0; x < l.w; x++)
+        set_column(&l, x, 1, l.h - 1, 0, MOST_WORDS);
+    check(&l);
+}
