@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Streams over the borders between the regions of a process.  A place at a border takes part in
- * them when the place beyond it, which another thread looks at, is steady, too, and both agree on
- * the stream.  Then either such places alone are visited, or streams flow from region to region, as
- * a pipeline: all of them before the batch, or all of them after it.  team.c calls it. */
+ * them when the place beyond it, which another thread looks at, is steady, too.  Then either such
+ * places alone are visited, or streams flow from region to region, as a pipeline: all of them
+ * before the batch, or all of them after it.  team.c calls it. */
 #include "mesh_flow_cross.h"
 #include "mesh_flow_state.h"
 
@@ -12,31 +12,26 @@ enum { LONGEST_SKIP = 7 };
 
 /* ---- what the other side does ---------------------------------------------------------------- */
 
-/* Is the place on side @p d steady, and does it send the stream of channel @p ch of place @p at, if
- * that @p comes from there, or take it?  Nobody moves a wavelet meanwhile. */
-static bool is_answered(const struct mesh_region *r, int64_t at, const struct mesh_channel *ch,
-                        int d, bool comes)
+/* Is the place on side @p d steady, and has it wavelets of the colour?  That its router and this
+ * one agree on the way is known.  Nobody moves a wavelet meanwhile. */
+static bool is_answered(const struct mesh_region *r, int64_t at, int colour, int d)
 {
     const int64_t y = at + r->step[d];
     if (mesh_flow_is_here(r, y)) return true;
     const struct mesh_flow *of = mesh_flow_beside(r, y);
     const int64_t there = y + r->first - of->r->first;
-    const int back = mesh_opposite[d];
-    if (!of->tried || !mesh_flow_has(of->flows, there)) return false;
-    if (!(of->r->router[there].waiting >> ch->colour & 1U)) return false;
-    const struct mesh_channel *other = mesh_flow_channel(of->r, there, ch->colour);
-    if (comes) return other->tx >> back & 1U && other->to[back - 1] == ch - r->channel;
-    return ch->to[d - 1] == other - r->channel && mesh_gate_rx(mesh_flow_gate(other)) == 1U << back;
+    return of->tried && mesh_flow_has(of->flows, there) &&
+           of->r->router[there].waiting >> colour & 1U;
 }
 
 static bool is_verified(const struct mesh_region *r, int64_t at)
 {
     for (uint32_t left = r->router[at].waiting; left; left &= left - 1) {
-        const struct mesh_channel *ch = mesh_flow_channel(r, at, __builtin_ctz(left));
-        const int from = mesh_direction((int)mesh_gate_rx(mesh_flow_gate(ch)));
-        if (from && !is_answered(r, at, ch, from, true)) return false;
-        for (unsigned set = ch->tx & ~(unsigned)MESH_RAMP; set; set &= set - 1)
-            if (!is_answered(r, at, ch, mesh_direction((int)set), false)) return false;
+        const int colour = __builtin_ctz(left);
+        const struct mesh_channel *ch = mesh_flow_channel(r, at, colour);
+        const unsigned sides = (ch->tx | mesh_gate_rx(mesh_flow_gate(ch))) & ~(unsigned)MESH_RAMP;
+        for (unsigned set = sides; set; set &= set - 1)
+            if (!is_answered(r, at, colour, mesh_direction((int)set))) return false;
     }
     return true;
 }

@@ -83,17 +83,16 @@ static bool may_move(const struct mesh_flow *f, int64_t at, int d, int colour)
     return mesh_flow_has(f->routers, y) && r->router[y].waiting >> colour & 1U;
 }
 
-/* Does the channel get a wavelet in each cycle over side @p rx? */
+/* Does the channel get a wavelet in each cycle over side @p rx?  Routers stand still meanwhile,
+ * those of other regions, too. */
 static bool is_fed(const struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
                    unsigned rx, const struct mesh_thread *t)
 {
     const struct mesh_region *r = f->r;
     const int d = mesh_direction((int)rx), back = mesh_opposite[d];
     if (!d) return t && t->out != MESH_NONE && mesh_flow_up(r, at, t->out) == ch;
-    if (!may_move(f, at, d, ch->colour)) return false;
-    if (!mesh_flow_is_here(r, at + r->step[d])) return true;
-    const struct mesh_channel *from = mesh_flow_channel(r, at + r->step[d], ch->colour);
-    return from->tx >> back & 1U && from->to[back - 1] == ch - r->channel;
+    const int32_t from = ch->to[d - 1];
+    return from >= 0 && may_move(f, at, d, ch->colour) && r->channel[from].tx >> back & 1U;
 }
 
 /* Do all outputs take a wavelet in each cycle? */
@@ -105,7 +104,6 @@ static bool is_emptied(const struct mesh_flow *f, int64_t at, const struct mesh_
         const int d = mesh_direction((int)set);
         const int32_t to = ch->to[d - 1];
         if (to < 0 || !may_move(f, at, d, ch->colour)) return false;
-        if (!mesh_flow_is_here(f->r, at + f->r->step[d])) continue;
         if (mesh_gate_rx(mesh_flow_gate(&f->r->channel[to])) != 1U << mesh_opposite[d])
             return false;
     }

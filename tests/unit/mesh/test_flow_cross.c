@@ -17,15 +17,16 @@ enum { CASES = 50, MAX_THREADS = 4, PARTS = 2 };
 enum { MOST_W = 6, MOST_H = 150, MOST_PES = MOST_W * MOST_H, MOST_WORDS = 320, TEXT = 600 };
 enum { GO = 8, DONE = 9, ROW = 5, TURN = 4, OWN = 0, RESULT = 4 * MOST_WORDS };
 
-/* What a PE does, after `wait` cycles. */
-enum role_kind { IDLE, SENDS, TAKES, ADDS, BUSY, FAILS };
+/* What a PE does, after `wait` cycles.  One that turns sends, turns the switch of its router and
+ * sends some more. */
+enum role_kind { IDLE, SENDS, TAKES, ADDS, TURNS, BUSY, FAILS };
 struct role {
     enum role_kind kind;
     int in, out, n, wait;
 };
 struct lines {
     uint64_t seed, drawn;
-    int w, h;
+    int w, h, more; /* more: words of a PE that turns */
     enum mesh_arch arch;
     struct role role[MOST_PES];
     struct mesh_route route[MOST_PES][ROW + 1];
@@ -217,6 +218,15 @@ static enum wsc_err be_busy(struct mesh_pe *pe)
     return mesh_activate(pe, GO);
 }
 
+static enum wsc_err send_and_turn(struct mesh_pe *pe, const struct role *r, int more)
+{
+    const struct mesh_dsd none = {0};
+    TRY(mesh_do(pe, MESH_FMOVS, mesh_out(r->out, r->n), mesh_mem(OWN, r->n), none));
+    TRY(mesh_turn(pe, r->out, 0, 0));
+    if (!more) return WSC_OK;
+    return mesh_do(pe, MESH_FMOVS, mesh_out(r->out, more), mesh_mem(OWN, more), none);
+}
+
 static enum wsc_err act(struct mesh_pe *pe, uint32_t data)
 {
     const struct lines *l = mesh_user(pe);
@@ -226,6 +236,7 @@ static enum wsc_err act(struct mesh_pe *pe, uint32_t data)
     (void)data;
     if (r->kind == BUSY) return be_busy(pe);
     if (r->wait) TRY(mesh_wait(pe, r->wait));
+    if (r->kind == TURNS) return send_and_turn(pe, r, l->more);
     if (r->kind == FAILS) op.dst = mesh_mem(MESH_SRAM_BYTES - 4, 2);
     if (r->kind == FAILS) op.a = mesh_float(1);
     if (r->kind == SENDS || r->kind == ADDS) op.dst = mesh_out(r->out, r->n);
@@ -256,7 +267,8 @@ static enum wsc_err build_place(struct mesh *m, const struct lines *l, int place
     TRY(mesh_copy_in(m, at, OWN, own, sizeof own));
     if (r->kind == IDLE) return WSC_OK;
     if (r->kind == TAKES || r->kind == ADDS) TRY(mesh_input_queue(m, at, 2, r->in));
-    if (r->kind == SENDS || r->kind == ADDS) TRY(mesh_output_queue(m, at, 4, r->out));
+    if (r->kind == SENDS || r->kind == ADDS || r->kind == TURNS)
+        TRY(mesh_output_queue(m, at, 4, r->out));
     TRY(mesh_task(m, at, GO, act, MESH_LOW));
     TRY(mesh_task(m, at, DONE, done, MESH_LOW));
     return mesh_start(m, at, GO);
@@ -411,4 +423,115 @@ TEST(mesh_flow_cross, ends_of_a_stream_at_a_border)
         check(&l);
     }
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* ---- streams that end or begin at a switch --------------------------------------------------- */
+
+enum { WIDE = 6, HIGH = 80, BATCH = 12, LOW = HIGH / 2 };
+
+/* A way from row @p top down to row @p low, with what sends and takes its words. */
+static void set_column(struct lines *l, int x, int top, int low, int c, int n)
+{
+    set_route(l, x, top, c, MESH_RAMP, MESH_SOUTH);
+    for (int y = top + 1; y < low; y++)
+        set_route(l, x, y, c, MESH_NORTH, MESH_SOUTH);
+    set_route(l, x, low, c, MESH_NORTH, MESH_RAMP);
+    *role_at(l, x, top) = (struct role){.kind = SENDS, .out = c, .n = n};
+    *role_at(l, x, low) = (struct role){.kind = TAKES, .in = c, .n = n};
+}
+
+/* In column 0 the PE of row LOW sends @p n words southward and turns its router, which then takes
+ * from the north. */
+static void set_turn(struct lines *l, int n, int more)
+{
+    *l = (struct lines){.w = WIDE, .h = HIGH, .more = more, .arch = MESH_WSE2};
+    set_column(l, 0, LOW, HIGH - 1, ROW, n);
+    *role_at(l, 0, LOW) = (struct role){.kind = TURNS, .out = ROW, .n = n};
+    l->route[LOW * WIDE][ROW] = (struct mesh_route){
+        .rx = MESH_RAMP, .tx = MESH_SOUTH, .n_more = 1, .more = {{.rx = MESH_NORTH}}};
+}
+
+/* Wavelets that come to a border fill the last channel before it, as the one beyond takes others:
+ * it is not full for a few cycles. */
+TEST(mesh_flow_cross, a_neighbour_that_takes_from_another_side)
+{
+    enum { WORDS = 150 };
+    static struct lines l;
+    for (int i = 0; i < BATCH; i++) {
+        set_turn(&l, WORDS, 0);
+        const struct mesh_route turn = l.route[LOW * WIDE][ROW];
+        set_column(&l, 0, 0, LOW - 1, ROW, WORDS);
+        set_route(&l, 0, LOW - 1, ROW, MESH_NORTH, MESH_SOUTH);
+        *role_at(&l, 0, LOW - 1) = (struct role){.kind = IDLE};
+        l.route[LOW * WIDE][ROW] = turn;
+        role_at(&l, 0, 0)->wait = 1 + i;
+        role_at(&l, 0, HIGH - 1)->n = 2 * WORDS;
+        check(&l);
+    }
+}
+
+/* A switch has turned to a neighbour that sends the colour elsewhere; the last words before it are
+ * still there for a few cycles, as all waited for the PE that takes them.  A busy PE keeps the
+ * neighbour from flowing, but not the places beyond. */
+static void draw_left(struct lines *l, int wait)
+{
+    enum { BEYOND = HIGH - 1 - LOW, QUEUE = 6, MORE = 2, FULL = MESH_FIFO * BEYOND + QUEUE + 1 };
+    set_turn(l, FULL, MORE);
+    *role_at(l, 0, HIGH - 1) =
+        (struct role){.kind = TAKES, .in = ROW, .n = FULL + MORE, .wait = wait};
+    set_column(l, 0, 0, LOW - 1, ROW, MOST_WORDS);
+    set_route(l, 0, LOW - 1, ROW, MESH_NORTH, MESH_EAST);
+    set_route(l, 1, LOW - 1, ROW, MESH_WEST, MESH_RAMP);
+    *role_at(l, 1, LOW - 1) = *role_at(l, 0, LOW - 1);
+    *role_at(l, 0, LOW - 1) = (struct role){.kind = IDLE};
+    for (int x = 2; x < WIDE; x++)
+        set_column(l, x, LOW + 1, HIGH - 1, 0, MOST_WORDS);
+}
+
+TEST(mesh_flow_cross, a_neighbour_that_sends_to_another_side)
+{
+    enum { LATE = 190 };
+    static struct lines l;
+    for (int i = 0; i < BATCH; i++) {
+        draw_left(&l, LATE + i);
+        if (i % 2) role_at(&l, 2, LOW - 1 - BATCH)->kind = BUSY;
+        check(&l);
+    }
+}
+
+/* The first words of a stream are at the border when a batch begins.  Most places before it are
+ * busy, so that none flow there; beyond it the way leads through streams along rows that do. */
+static void draw_front(struct lines *l, int wait)
+{
+    enum { BUSY_ROWS = 7, AFTER = 3, WORDS = 280, FIRST = LOW / 2, TOP = FIRST + BUSY_ROWS + 1 };
+    *l = (struct lines){.w = WIDE, .h = HIGH, .arch = MESH_WSE2};
+    set_column(l, 2, TOP, HIGH - 1, TURN, WORDS);
+    role_at(l, 2, TOP)->wait = wait;
+    for (int i = FIRST * WIDE; i < (FIRST + BUSY_ROWS) * WIDE; i++)
+        l->role[i] = (struct role){.kind = BUSY};
+    for (int y = LOW + AFTER; y < HIGH - 1; y++)
+        draw_row(l, y);
+    for (int i = (TOP + 1) * WIDE; i < WIDE * HIGH; i++) {
+        l->role[i].n = l->role[i].kind == IDLE ? 0 : WORDS;
+        l->role[i].wait = 0;
+    }
+}
+
+TEST(mesh_flow_cross, a_front_from_where_few_places_flow)
+{
+    enum { BEGIN = 60 };
+    static struct lines l;
+    for (int i = 0; i < BATCH; i++) {
+        draw_front(&l, BEGIN + i);
+        check(&l);
+    }
+}
+
+/* A band of one short row is too small for streams that flow, beside two that are not. */
+TEST(mesh_flow_cross, a_band_that_is_too_small)
+{
+    static struct lines l = {.w = 3, .h = 5, .arch = MESH_WSE2};
+    for (int x = 0; x < l.w; x++)
+        set_column(&l, x, 1, l.h - 1, 0, MOST_WORDS);
+    check(&l);
 }
