@@ -23,8 +23,8 @@ static inline uint64_t word_of(const uint64_t *set, int64_t words, int64_t i)
 /* Word @p i of the places that are @p by after those of a set, or before them if @p by < 0. */
 static inline uint64_t moved(const uint64_t *set, int64_t words, int64_t i, int64_t by)
 {
-    const int64_t step = by >> 6;
     const int bit = (int)(by & 63);
+    const int64_t step = (by - bit) / 64;
     const uint64_t high = word_of(set, words, i - step) << bit;
     return bit ? high | word_of(set, words, i - step - 1) >> (64 - bit) : high;
 }

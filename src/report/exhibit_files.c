@@ -115,7 +115,7 @@ static bool writes(const struct validation_reproduced *r, const char *file)
 {
     const char *id = r->exhibit->id;
     const size_t n = strlen(id);
-    if (strncmp(file, id, n)) return false;
+    if (strncmp(file, id, n) != 0) return false;
     if (!strcmp(file + n, ".csv")) return r->n_rows;
     if (!strcmp(file + n, "_curves.csv")) return r->n_curves;
     const bool drawn =

@@ -38,7 +38,7 @@ struct outcome {
     enum wsc_err rc;
     struct mesh_stats stats;
     int64_t end[MOST_PES];
-    float memory[MOST_PES][2 * MOST_WORDS];
+    uint32_t memory[MOST_PES][2 * MOST_WORDS]; /* bits of the values */
     char text[TEXT];
 };
 
@@ -427,7 +427,7 @@ TEST(mesh_flow_cross, ends_of_a_stream_at_a_border)
 
 /* ---- streams that end or begin at a switch --------------------------------------------------- */
 
-enum { WIDE = 6, HIGH = 80, BATCH = 12, LOW = HIGH / 2 };
+enum { WIDE = 6, HIGH = 80, BATCH = 12, LOW = HIGH / 2, CORNER = LOW * WIDE };
 
 /* A way from row @p top down to row @p low, with what sends and takes its words. */
 static void set_column(struct lines *l, int x, int top, int low, int c, int n)
@@ -447,7 +447,7 @@ static void set_turn(struct lines *l, int n, int more)
     *l = (struct lines){.w = WIDE, .h = HIGH, .more = more, .arch = MESH_WSE2};
     set_column(l, 0, LOW, HIGH - 1, ROW, n);
     *role_at(l, 0, LOW) = (struct role){.kind = TURNS, .out = ROW, .n = n};
-    l->route[LOW * WIDE][ROW] = (struct mesh_route){
+    l->route[CORNER][ROW] = (struct mesh_route){
         .rx = MESH_RAMP, .tx = MESH_SOUTH, .n_more = 1, .more = {{.rx = MESH_NORTH}}};
 }
 
@@ -459,11 +459,11 @@ TEST(mesh_flow_cross, a_neighbour_that_takes_from_another_side)
     static struct lines l;
     for (int i = 0; i < BATCH; i++) {
         set_turn(&l, WORDS, 0);
-        const struct mesh_route turn = l.route[LOW * WIDE][ROW];
+        const struct mesh_route turn = l.route[CORNER][ROW];
         set_column(&l, 0, 0, LOW - 1, ROW, WORDS);
         set_route(&l, 0, LOW - 1, ROW, MESH_NORTH, MESH_SOUTH);
         *role_at(&l, 0, LOW - 1) = (struct role){.kind = IDLE};
-        l.route[LOW * WIDE][ROW] = turn;
+        l.route[CORNER][ROW] = turn;
         role_at(&l, 0, 0)->wait = 1 + i;
         role_at(&l, 0, HIGH - 1)->n = 2 * WORDS;
         check(&l);
