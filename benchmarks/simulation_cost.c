@@ -136,17 +136,22 @@ static enum wsc_err verify(const struct grid *g, bool *valid)
     return WSC_OK;
 }
 
+static enum wsc_err measure_round(struct grid *g, int round, bool *valid)
+{
+    for (int i = 0; i < N_POINTS; i++) {
+        struct point *p = &g->point[i];
+        TRY(run_point(g, p, p->n_steps, &p->cpu_s[round], valid));
+        if (i % N_COUNTS < N_COUNTS - 1) continue;
+        (void)fprintf(stderr, "round %d of %d: %d of %d points\n", round + 1, g->n_rounds, i + 1,
+                      N_POINTS);
+    }
+    return WSC_OK;
+}
+
 static enum wsc_err measure(struct grid *g, bool *valid)
 {
-    for (int round = 0; round < g->n_rounds; round++) {
-        for (int i = 0; i < N_POINTS; i++) {
-            struct point *p = &g->point[i];
-            TRY(run_point(g, p, p->n_steps, &p->cpu_s[round], valid));
-            if (i % N_COUNTS == N_COUNTS - 1)
-                (void)fprintf(stderr, "round %d of %d: %d of %d points\n", round + 1, g->n_rounds,
-                              i + 1, N_POINTS);
-        }
-    }
+    for (int round = 0; round < g->n_rounds; round++)
+        TRY(measure_round(g, round, valid));
     return WSC_OK;
 }
 
@@ -236,7 +241,7 @@ int main(int argc, char **argv)
 {
     static struct grid g;
     bool valid = true;
-    g.n_rounds = argc == 4 ? atoi(argv[3]) : 3;
+    g.n_rounds = argc == 4 ? (int)strtol(argv[3], NULL, 10) : 3;
     if (argc < 3 || argc > 4 || g.n_rounds < 1 || g.n_rounds > MOST_ROUNDS) {
         (void)fprintf(stderr, "usage: simulation_cost configs/params FILE [ROUNDS, at most %d]\n",
                       MOST_ROUNDS);

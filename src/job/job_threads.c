@@ -15,7 +15,8 @@ enum { MACS_PER_THREAD = 4 << 20 };
 static int most_busy(const struct job_state *s)
 {
     const struct model *m = s->cluster->model;
-    const double weights = (double)m->stage[m->n_stages / 2].n_elems;
+    const int middle = m->n_stages / 2;
+    const double weights = (double)m->stage[middle].n_elems;
     const double tokens = (double)m->T * (double)s->job->params->reduction_leaf;
     const double most = tokens * weights / MACS_PER_THREAD;
     return most < NUM_MAX_THREADS ? (int)most : NUM_MAX_THREADS;

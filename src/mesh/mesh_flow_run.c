@@ -23,6 +23,7 @@ struct words {
 static inline const uint32_t *shift(struct words *w, uint64_t *entry, unsigned head, unsigned size,
                                     unsigned n, int64_t ready)
 {
+    /* cppcheck-suppress ctuuninitvar ; the words put are written, the room for others is not */
     uint32_t *const out = w->put - n;
     unsigned at = head;
     for (unsigned i = 0; i < n; i++) {

@@ -36,7 +36,7 @@ int64_t num_row_stride(int64_t n)
 /* Rows that are a multiple of four lines apart begin in a quarter of the sets or less. */
 bool num_is_crowded(int64_t ld)
 {
-    return ld % (4 * LINE) == 0 && num_library_minds_strides();
+    return ld % (4 * (int64_t)LINE) == 0 && num_library_minds_strides();
 }
 
 int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n)

@@ -151,6 +151,7 @@ static long threads_of_run(const char *before, const char *options)
     const char *at = strstr(r.err, " stages; ");
     if (!at) at = strstr(r.out, " stages; ");
     CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    if (!at) return -1; /* not reached */
     char line[300] = "";
     (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
     const char *of = strstr(line, " of ");

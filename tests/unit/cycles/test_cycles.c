@@ -217,12 +217,12 @@ TEST(cycles, a_link_carries_one_sum_a_cycle)
  * for the sums of the two columns after it, whose words come last. */
 TEST(cycles, ends_of_a_product_by_their_terms)
 {
-    enum { COLUMNS = 3, ROWS = 2, T = 64, RELAY = 6, OUTPUTS = 6, TURNS = 2 };
+    enum { COLUMNS = 3, ROWS = 2, T = 64, RELAY = 6, OUTPUTS = 6, TURNS = 2, LONG = ROWS * T };
     const struct cycles_fit *fit = &cycles_fit;
     const double vector = (COLUMNS - 1) * RELAY + T - fit->turn_short;
     struct rig r;
     struct cycles_layout l;
-    struct zoo_params p = model_case_params((struct model_case){6, 1, 2, 24, ROWS * T});
+    struct zoo_params p = model_case_params((struct model_case){6, 1, 2, 24, LONG});
     p.model.mixed_precision = false;
     r.cluster = model_case_cs2();
     r.hw = (struct hw){.cluster = &r.cluster};
@@ -238,7 +238,7 @@ TEST(cycles, ends_of_a_product_by_their_terms)
     T_NEAR(cycles_product(&l, &l.hidden, OUTPUTS, 1), OUTPUTS * each + TURNS * vector + down, 1e-9);
     /* In 16 bits each output is rounded, on WSE-2 one number a cycle. */
     l.value = 0.5;
-    const double rounding = floor((T / 2 + l.setup_copy - 1) / 2), last = l.setup_copy + T;
+    const double rounding = floor((0.5 * T + l.setup_copy - 1) / 2), last = l.setup_copy + T;
     T_NEAR(cycles_product(&l, &l.hidden, OUTPUTS, 1),
            OUTPUTS * (T + RELAY + rounding) + TURNS * (vector - fit->turn_rounded) + last + down,
            1e-9);

@@ -241,10 +241,10 @@ TEST(host, arranged_matrices_match_the_reference)
 /* Widths whose rows lie in few sets of a cache: inputs and gradients of layers are set apart. */
 TEST(host, crowded_matrices_match_the_reference)
 {
-    enum { WIDTH = 64 };
+    enum { WIDTH = 64, WIDER = 2 * WIDTH };
     const struct host_limits always = {.vocab_cols = 1000, .arranged_rows = 1};
     struct fixture_shape shape = {
-        .L = 2, .C = WIDTH, .H = 2, .F = 2 * WIDTH, .V = 23, .T = 9, .n_samples = 2};
+        .L = 2, .C = WIDTH, .H = 2, .F = WIDER, .V = 23, .T = 9, .n_samples = 2};
     for (int64_t leaf_samples = 1; leaf_samples <= 2; leaf_samples++)
         check_case(&shape, leaf_samples, &always, &fp32);
     struct fixture x;

@@ -253,12 +253,30 @@ TEST(parts, have_the_bits_of_the_stage_and_read_no_weight_that_has_not_come)
         }
 }
 
+/* Two micro-batches of @p s, with these gradients and losses. */
+static void expect_twice(struct step *s, const float *expected, const struct model_loss *of,
+                         const char *text)
+{
+    for (int micro = 0; micro < 2; micro++) {
+        struct model_loss loss[2];
+        int64_t n;
+        float *grads = run(s, false, loss, &n);
+        CU_ASSERT(loss[0].loss_sum == of[0].loss_sum && loss[0].loss_sum > 0);
+        CU_ASSERT(loss[1].loss_sum == of[1].loss_sum);
+        const bool same =
+            !memcmp((const void *)grads, (const void *)expected, (size_t)n * sizeof *grads);
+        if (!same) (void)fprintf(stderr, "family %s, micro-batch %d\n", text, micro);
+        CU_ASSERT(same);
+        wsc_free(grads);
+    }
+}
+
 /* Blocks that are computed again have the bits of blocks that were kept, in losses and gradients,
  * in the first micro-batch and in those after it, with less memory. */
 TEST(parts, that_are_computed_again_have_the_same_bits)
 {
     for (size_t i = 0; i < sizeof family / sizeof *family; i++) {
-        struct model_loss kept_loss[2], loss[2];
+        struct model_loss kept_loss[2];
         struct step kept, again;
         int64_t n;
         create(&kept, family[i], false);
@@ -268,16 +286,7 @@ TEST(parts, that_are_computed_again_have_the_same_bits)
         T_EQ(host_act_bytes(again.model, SAMPLES, false),
              host_act_bytes(kept.model, SAMPLES, false));
         float *expected = run(&kept, false, kept_loss, &n);
-        for (int micro = 0; micro < 2; micro++) {
-            float *grads = run(&again, false, loss, &n);
-            CU_ASSERT(loss[0].loss_sum == kept_loss[0].loss_sum && loss[0].loss_sum > 0);
-            CU_ASSERT(loss[1].loss_sum == kept_loss[1].loss_sum);
-            const bool same =
-                !memcmp((const void *)grads, (const void *)expected, (size_t)n * sizeof *grads);
-            if (!same) (void)fprintf(stderr, "family %zu, micro-batch %d\n", i, micro);
-            CU_ASSERT(same);
-            wsc_free(grads);
-        }
+        expect_twice(&again, expected, kept_loss, family[i]);
         wsc_free(expected);
         destroy(&kept);
         destroy(&again);

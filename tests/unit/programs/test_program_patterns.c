@@ -252,8 +252,8 @@ TEST(pe, rows_leave_lane_after_lane)
                                   &address));
         programs_row_out(&s, programs_view(PROGRAMS_VIEW_TOKENS, address), VECTORS);
         ok(programs_run_script(&g, &s));
-        T_EQ(g.stats.wavelets, lanes * VECTORS * T);
-        T_EQ(g.stats.elements, g.stats.wavelets + (lanes - 1) * H);
+        T_EQ(g.stats.wavelets, (int64_t)lanes * VECTORS * T);
+        T_EQ(g.stats.elements, g.stats.wavelets + (int64_t)(lanes - 1) * H);
         programs_script_fini(&s);
         programs_grid_fini(&g);
     }
