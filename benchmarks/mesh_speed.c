@@ -126,8 +126,8 @@ static void print(const struct workload *w, const struct way *way, int rounds,
     const double median = m->rate[rounds / 2], seconds = m->seconds[rounds / 2];
     (void)printf("%-10s %-10s %4d x %-4d %-11s %8lld cycles  %7.1f [%.1f, %.1f] M "
                  "router-cycles/s  %5.1f M events/s  %6.2f s  %.2f times 1 thread [%.2f, %.2f]%s\n",
-                 w->kernel, w->c.algo, w->c.w, w->c.h, way->name, (long long)w->cycles, median,
-                 m->rate[0], m->rate[rounds - 1], 1e-6 * events / seconds, seconds,
+                 w->kernel, w->c.algo, w->c.w, w->c.h, way->name, (long long)m->stats.cycles,
+                 median, m->rate[0], m->rate[rounds - 1], 1e-6 * events / seconds, seconds,
                  m->gain[rounds / 2], m->gain[0], m->gain[rounds - 1], m->valid ? "" : "  WRONG");
     if (!json) return;
     (void)fprintf(json,
@@ -135,8 +135,8 @@ static void print(const struct workload *w, const struct way *way, int rounds,
                   "\"processes\": %d, \"cycles\": %lld, \"router_cycles_per_s\": %.0f, "
                   "\"seconds\": %.3f, \"over_one_thread\": %.3f, \"valid\": %s}",
                   ftell(json) > 1 ? ",\n " : "", w->kernel, w->c.algo, w->c.w, w->c.h, way->threads,
-                  way->processes, (long long)w->cycles, 1e6 * median, seconds, m->gain[rounds / 2],
-                  m->valid ? "true" : "false");
+                  way->processes, (long long)m->stats.cycles, 1e6 * median, seconds,
+                  m->gain[rounds / 2], m->valid ? "true" : "false");
 }
 
 /* All rounds of a workload, each way once in each, and its lines. */
