@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of a region in batches, and how the next cycle in which something happens is found.
- * What a place does depends on the state of its neighbours at the start of the cycle, so a block of
- * places may run a cycle as soon as the blocks beside it have run the one before: blocks run the
- * cycles of a batch along a wave (time skewing; Wolf 1992, Wonnacott 2000), and what a block
- * touches stays in the caches from one cycle to the next.  run.c repeats batches on the calling
- * thread, team.c on several. */
+/* A cycle of a block of places, and how the next batch of cycles in which something happens is
+ * found.  What a place does depends on the state of its neighbours at the start of the cycle, so a
+ * block may run a cycle as soon as the blocks beside it have run the one before: mesh_wave.c orders
+ * them so that what a block touches stays in the caches from one cycle to the next.  run.c repeats
+ * batches on the calling thread, team.c on several. */
 #include "mesh_cycle.h"
 #include "mesh_channel.h"
 #include "mesh_flow.h"
@@ -122,17 +121,17 @@ static struct mesh_visit *list(const struct block_visits *b, struct mesh_visit *
     return v;
 }
 
-/* Takes the places of a block in cycle @p now, @p n.  For those who look ahead, some of the block
- * that comes next along the wave follow them, as far as they are known. */
-static void take_visits(struct mesh_region *r, int64_t now, int64_t block,
+/* Takes the places of a block in cycle @p now, @p n.  For those who look ahead, some of block
+ * @p next, which runs the cycle after it, follow them, as far as they are known. */
+static void take_visits(struct mesh_region *r, int64_t now, int64_t next,
                         const struct block_visits *b, int n)
 {
     struct mesh_visit *end = list(b, r->visit, r->visit + n), *most = end + MESH_FETCH_AHEAD;
     for (int64_t i = 0; i < b->words; i++)
         b->routers[i] = b->pes[i] = 0;
-    if (block && now + 1 < r->m->until) {
-        const struct block_visits next = visits_of(r, now + 1, block - 1);
-        end = list(&next, end, most);
+    if (next >= 0 && next < r->n_blocks && now + 1 < r->m->until) {
+        const struct block_visits after = visits_of(r, now + 1, next);
+        end = list(&after, end, most);
     }
     while (end < most)
         *end++ = r->visit[n - 1];
@@ -214,8 +213,7 @@ static bool is_over(const struct mesh_region *r, int64_t now, int64_t block)
     return now > r->error_in || (now == r->error_in && block >= r->error_block);
 }
 
-/* A block in cycle @p now; its places are visited in their order. */
-static void run_block(struct mesh_region *r, int64_t now, int64_t block)
+void mesh_block_cycle(struct mesh_region *r, int64_t now, int64_t block, int64_t next)
 {
     const bool feeds = r->first_source && r->first_source[block] < r->first_source[block + 1];
     if (is_over(r, now, block)) return;
@@ -231,7 +229,7 @@ static void run_block(struct mesh_region *r, int64_t now, int64_t block)
     const int n = count(&b);
     if (!n) return;
     const bool ahead = fetches(r, now, n);
-    if (ahead) take_visits(r, now, block, &b, n);
+    if (ahead) take_visits(r, now, next, &b, n);
     region_at(r, now);
     if (r->visited < now) r->visited = now;
     const enum wsc_err rc = ahead ? visit_ahead(r, n) : visit_near(r, &b);
@@ -242,59 +240,17 @@ static void run_block(struct mesh_region *r, int64_t now, int64_t block)
     atomic_store_explicit(&r->m->failing, true, memory_order_relaxed);
 }
 
-/* Does a region beyond the border run the batch at the same time, in this process or another? */
-static bool has_north(const struct mesh_region *r)
-{
-    const struct mesh *m = r->m;
-    return r > &m->region[m->together ? 0 : m->own];
-}
-static bool has_south(const struct mesh_region *r)
-{
-    const struct mesh *m = r->m;
-    return r < &m->region[(m->together ? m->n_regions : m->own + m->n_own) - 1];
-}
-
-/* Blocks that in cycle @p k of the batch depend on no other region: none beside a border of theirs,
- * and one less in every further cycle. */
-static int64_t inner_first(const struct mesh_region *r, int64_t k)
-{
-    return has_north(r) ? 1 + k : 0;
-}
-static int64_t inner_end(const struct mesh_region *r, int64_t k)
-{
-    return has_south(r) ? r->south - k : r->n_blocks;
-}
-
 void mesh_region_look(struct mesh_region *r)
 {
-    if (r->m->n_regions > 1) mesh_take_mail(r, r->m->batch);
+    for (int side = 0; side < MESH_SIDES && r->m->n_regions > 1; side++)
+        mesh_take_mail(r, side, r->m->batch);
     mesh_fire_timers(r);
     mesh_flow_look(r);
 }
 
-void mesh_region_inner(struct mesh_region *r)
+int64_t mesh_first_stop(const struct mesh *m)
 {
-    const int64_t first = r->m->batch, n = r->m->until - first;
-    mesh_flow_begin(r);
-    for (int64_t step = 0; step < r->n_blocks + n - 1; step++) {
-        int64_t k = step < r->n_blocks ? 0 : step - r->n_blocks + 1;
-        for (; k < n && k <= step; k++) {
-            const int64_t block = step - k;
-            if (block >= inner_first(r, k) && block < inner_end(r, k))
-                run_block(r, first + k, block);
-        }
-    }
-}
-
-void mesh_region_outer(struct mesh_region *r, int64_t now)
-{
-    const int64_t k = now - r->m->batch, first = inner_first(r, k), end = inner_end(r, k);
-    if (k) mesh_take_mail(r, now);
-    for (int64_t block = 0; block < first && block < r->n_blocks; block++)
-        run_block(r, now, block);
-    for (int64_t block = end > first ? end : first; block < r->n_blocks; block++)
-        run_block(r, now, block);
-    if (now + 1 == r->m->until) mesh_flow_end(r);
+    return m->together ? m->batch : m->until - 1;
 }
 
 void mesh_end_cycle(struct mesh *m, int64_t now)

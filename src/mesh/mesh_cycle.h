@@ -1,5 +1,5 @@
-/** Cycles of the fabric in batches, region by region, and the step from one batch to the next cycle
- *  in which something happens. team.c calls them, with a barrier after each cycle. */
+/** Cycles of the fabric in batches, block by block, and the step from one batch to the next cycle
+ *  in which something happens.  mesh_wave.c, run.c and team.c call them. */
 #ifndef WSC_MESH_CYCLE_H
 #define WSC_MESH_CYCLE_H
 #include "mesh_state.h"
@@ -11,10 +11,12 @@
 
 /* Before a batch: what there is to do.  Regions that may flow wait for each other after it. */
 void mesh_region_look(struct mesh_region *r);
-/* What of a batch depends on no other region: all of a region that is alone. */
-void mesh_region_inner(struct mesh_region *r);
-/* The rest, cycle by cycle, when all regions have run the one before. */
-void mesh_region_outer(struct mesh_region *r, int64_t now);
+/* Block @p block in cycle @p now, its places in their order; block @p next, if there is one, runs
+ * the cycle after it next. */
+void mesh_block_cycle(struct mesh_region *r, int64_t now, int64_t block, int64_t next);
+/* The first cycle of the batch after which all regions of this process meet: each one from this on,
+ * with mesh_end_cycle() after it. */
+int64_t mesh_first_stop(const struct mesh *m);
 /* News for the other processes when the regions of this one have run cycle @p now. */
 void mesh_end_cycle(struct mesh *m, int64_t now);
 /* A batch of cycles from @p now on. */

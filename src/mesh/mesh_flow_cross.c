@@ -68,10 +68,10 @@ static void check_border(const struct mesh_region *r)
     const struct mesh_flow_crossings *a = r->flow && r->flow->crosses ? &r->flow->crossings : &none;
     const struct mesh_flow_crossings *b =
         r[1].flow && r[1].flow->crosses ? &r[1].flow->crossings : &none;
-    WSC_CHECK(a->leaving[MESH_FLOW_SOUTH] == b->entering[MESH_FLOW_NORTH] &&
-                  a->entering[MESH_FLOW_SOUTH] == b->leaving[MESH_FLOW_NORTH],
+    WSC_CHECK(a->leaving[MESH_TO_SOUTH] == b->entering[MESH_TO_NORTH] &&
+                  a->entering[MESH_TO_SOUTH] == b->leaving[MESH_TO_NORTH],
               "place %lld: %d streams leave to the south, %d enter", (long long)r[1].first,
-              a->leaving[MESH_FLOW_SOUTH], b->entering[MESH_FLOW_NORTH]);
+              a->leaving[MESH_TO_SOUTH], b->entering[MESH_TO_NORTH]);
 }
 
 /* A stream that enters is known before the batch when no stream before it takes from a place that

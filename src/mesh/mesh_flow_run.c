@@ -3,15 +3,14 @@
  * words as it gives, and holds the last of them at the end, with the times of single cycles.
  * mesh_flow_find.c has found them. */
 #include "mesh_flow_run.h"
+#include "mesh_wait.h"
 #include "pe.h"
 
 #include <wsc/check.h>
 
-#include <sched.h>
 #include <string.h>
 
 enum { K = MESH_BATCH, DEEPEST = 255 };
-enum { LOOKS = 4000 }; /* for what another thread sends, before that gets the processor */
 
 /* Words on their way: those that are put into a queue, and room before them for what it held. */
 struct words {
@@ -94,7 +93,8 @@ static void hand_over(struct mesh_flow *f, int64_t to, int64_t channel, const ui
     item->at = (int32_t)(to + f->r->first - of->r->first);
     item->channel = (int32_t)channel;
     memcpy(item->word, word, sizeof item->word);
-    atomic_store_explicit(&box->n, n + 1, memory_order_release);
+    box->n = n + 1;
+    mesh_wake(f->r->m->wait);
 }
 
 /* The elements of the PE's stream, and what they send; @p in has left the input queue. */
@@ -234,6 +234,17 @@ static bool are_awaited(const struct mesh_flow *f)
            f->inbox[1].taken < f->crossings.entering[1];
 }
 
+/* @p flow: struct mesh_flow, for which words are awaited. */
+static bool have_arrived(const void *flow)
+{
+    const struct mesh_flow *f = flow;
+    for (int side = 0; side < MESH_SIDES; side++) {
+        const struct mesh_flow_inbox *box = &f->inbox[side];
+        if (box->taken < f->crossings.entering[side] && box->taken < box->n) return true;
+    }
+    return false;
+}
+
 /* What is to be done next goes to @p item; false when there is nothing. */
 static bool take_item(struct mesh_flow *f, struct beginnings *b, struct mesh_flow_item *item)
 {
@@ -274,11 +285,8 @@ static void run_streams(struct mesh_flow *f, struct beginnings b)
 {
     f->n = 0;
     run_lanes(f, &b);
-    for (int looks = 0; b.arrive && are_awaited(f); looks++) {
-        if (looks < LOOKS)
-            mesh_rest();
-        else
-            (void)sched_yield();
+    while (b.arrive && are_awaited(f)) {
+        mesh_wait_until(f->r->m->wait, have_arrived, f);
         run_lanes(f, &b);
     }
 }

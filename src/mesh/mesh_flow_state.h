@@ -29,7 +29,6 @@ struct mesh_flow_inbox {
     int taken;
     struct mesh_flow_item *item;
 };
-enum { MESH_FLOW_NORTH, MESH_FLOW_SOUTH };
 /* Streams over the borders to the regions in the north and in the south. */
 struct mesh_flow_crossings {
     int entering[2], leaving[2];
@@ -80,9 +79,9 @@ static inline bool mesh_flow_is_here(const struct mesh_region *r, int64_t at)
     return (uint64_t)at < (uint64_t)r->n_pes;
 }
 /* On which side of the region a place beside it lies. */
-static inline int mesh_flow_side(int64_t at)
+static inline enum mesh_side mesh_flow_side(int64_t at)
 {
-    return at < 0 ? MESH_FLOW_NORTH : MESH_FLOW_SOUTH;
+    return at < 0 ? MESH_TO_NORTH : MESH_TO_SOUTH;
 }
 /* What belongs to the other region of this process that has place @p at, beside region @p r; or
  * NULL. */

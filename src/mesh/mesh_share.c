@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum side { NORTH, SOUTH, SIDES };
 enum letter_kind { WAVELET, WAKE, GATE };
 /* News of one band for the next: the channel (of the whole fabric), its column, the colour and the
  * entry of a wavelet, or the tail and the gate of a channel. */
@@ -31,10 +30,10 @@ struct letter {
 /* Letters of both sides, and for the own row on a side the channels that cross it and their gates
  * that the neighbour knows. */
 struct mesh_border {
-    struct mesh_bytes out[SIDES], in[SIDES];
-    struct mesh_crossing *crossing[SIDES]; /* owned, n of them, as gate */
-    int32_t n[SIDES];
-    uint64_t *gate[SIDES];
+    struct mesh_bytes out[MESH_SIDES], in[MESH_SIDES];
+    struct mesh_crossing *crossing[MESH_SIDES]; /* owned, n of them, as gate */
+    int32_t n[MESH_SIDES];
+    uint64_t *gate[MESH_SIDES];
     int looks, pause; /* exchanges until the next look ahead, after one that gained nothing */
 };
 
@@ -46,11 +45,11 @@ static int part_threads(const struct mesh *m)
 /* The own region at the border, and the one beyond it (NULL: the edge of the fabric). */
 static struct mesh_region *inner(const struct mesh *m, int side)
 {
-    return &m->region[side == NORTH ? m->own : m->own + m->n_own - 1];
+    return &m->region[side == MESH_TO_NORTH ? m->own : m->own + m->n_own - 1];
 }
 static struct mesh_region *outer(const struct mesh *m, int side)
 {
-    const int index = side == NORTH ? m->own - 1 : m->own + m->n_own;
+    const int index = side == MESH_TO_NORTH ? m->own - 1 : m->own + m->n_own;
     return index < 0 || index >= m->n_regions ? NULL : &m->region[index];
 }
 
@@ -58,7 +57,7 @@ static struct mesh_region *outer(const struct mesh *m, int side)
 static int64_t row_of(const struct mesh_region *r, int side)
 {
     WSC_CHECK(r, "no region beyond side %d", side);
-    return r->first + (side == NORTH ? 0 : r->n_pes - r->m->config.w);
+    return r->first + (side == MESH_TO_NORTH ? 0 : r->n_pes - r->m->config.w);
 }
 
 /* Channels of the routers before PE @p at; those of a row are consecutive. */
@@ -90,14 +89,14 @@ static void note_gates(const struct mesh *m, int side)
 
 void mesh_share_resume(struct mesh *m)
 {
-    for (int side = NORTH; side < SIDES && m->border; side++)
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES && m->border; side++)
         if (outer(m, side)) note_gates(m, side);
 }
 
 static enum wsc_err find_crossings(struct mesh *m, int side)
 {
     struct mesh_border *b = m->border;
-    const unsigned across = side == NORTH ? MESH_NORTH : MESH_SOUTH;
+    const unsigned across = side == MESH_TO_NORTH ? MESH_NORTH : MESH_SOUTH;
     const int64_t row = row_of(inner(m, side), side);
     TRY_NEW(b->crossing[side], WSC_MEM_MESH, row_channels(m, row) + 1);
     for (int64_t at = row; at < row + m->config.w; at++) {
@@ -129,14 +128,14 @@ enum wsc_err mesh_share_begin(struct mesh *m)
     mesh_share_fini(m);
     if (!m->config.share) return WSC_OK;
     TRY_NEW(m->border, WSC_MEM_MESH, 1);
-    for (int side = NORTH; side < SIDES; side++)
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++)
         if (outer(m, side)) TRY(begin_side(m, side));
     return WSC_OK;
 }
 
 void mesh_share_fini(struct mesh *m)
 {
-    for (int side = NORTH; side < SIDES && m->border; side++) {
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES && m->border; side++) {
         wsc_free(m->border->out[side].data);
         wsc_free(m->border->in[side].data);
         wsc_free(m->border->gate[side]);
@@ -204,7 +203,7 @@ static void take_gate(struct mesh *m, int side, const struct letter *l)
 {
     struct mesh_channel *ch = &m->channel[l->channel];
     const unsigned before = l->bits >> 16 & 255;
-    if (!(before & (side == NORTH ? MESH_SOUTH : MESH_NORTH))) ch->tail = l->of;
+    if (!(before & (side == MESH_TO_NORTH ? MESH_SOUTH : MESH_NORTH))) ch->tail = l->of;
     ch->gate = l->bits;
 }
 
@@ -231,28 +230,28 @@ enum wsc_err mesh_share_cycle(struct mesh *m)
 {
     struct mesh_border *b = m->border;
     if (!b) return WSC_OK;
-    for (int side = NORTH; side < SIDES; side++) {
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++) {
         b->out[side].n = b->in[side].n = 0;
         if (!outer(m, side)) continue;
         write_mail(m, side);
         write_gates(m, side);
     }
     TRY(m->config.share->swap(m->config.share->ctx, b->out, b->in));
-    for (int side = NORTH; side < SIDES; side++)
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++)
         if (outer(m, side)) read_letters(m, side);
     return WSC_OK;
 }
 
 bool mesh_share_has_mail(const struct mesh *m)
 {
-    for (int side = NORTH; side < SIDES && m->border; side++)
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES && m->border; side++)
         if (outer(m, side) && outer(m, side)->mail[m->horizon & 1][1 - side].any) return true;
     return false;
 }
 
 bool mesh_share_has_sent(const struct mesh *m)
 {
-    for (int side = NORTH; side < SIDES && m->border; side++)
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES && m->border; side++)
         for (int odd = 0; odd < 2; odd++)
             if (outer(m, side) && inner(m, side)->mail[odd][side].any) return true;
     return false;
@@ -265,7 +264,7 @@ int64_t mesh_share_ahead(const struct mesh *m)
     const struct mesh_border *b = m->border;
     int64_t least = INT64_MAX;
     if (!b || b->looks > 0) return 0;
-    for (int side = NORTH; side < SIDES; side++) {
+    for (int side = MESH_TO_NORTH; side < MESH_SIDES; side++) {
         const int64_t cycle = mesh_ahead(m, b->crossing[side], b->n[side]);
         if (cycle < least) least = cycle;
     }

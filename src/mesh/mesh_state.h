@@ -254,12 +254,28 @@ struct mesh_visit {
     uint32_t what; /* the place, and below it what of it */
 };
 enum { MESH_FETCH_AHEAD = 12 }; /* visits before which the first lines of a place are fetched */
+/* The sides on which a region of rows has others. */
+enum mesh_side { MESH_TO_NORTH, MESH_TO_SOUTH, MESH_SIDES };
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAIL_WAKE. */
 enum { MESH_MAIL_WAKE = 1 << 30 };
 struct mesh_mail {
     uint32_t *word;
     bool any;
+};
+
+/* How far a region is in its batch (mesh_wave.c). */
+struct mesh_wave {
+    uint8_t *ran; /* owned: by the block, cycles of the batch */
+    int64_t step; /* of the sweep over all blocks */
+    int64_t diagonal[MESH_SIDES];
+    /* What work from a border has come to wait for: a cycle on side `side`; 0: for nothing. */
+    struct mesh_awaited {
+        enum mesh_side side;
+        int64_t cycle;
+    } awaited[MESH_SIDES];
+    /* For the region beyond: the blocks beside that border have run all cycles before this one. */
+    _Alignas(MESH_LINE) _Atomic int64_t before[MESH_SIDES];
 };
 
 /* A band of rows that one thread runs; its PEs are counted from 0.  It writes nothing of another
@@ -280,17 +296,18 @@ struct mesh_region {
     int64_t visited; /* the last cycle in which a place was visited */
     struct mesh_stats stats;
     struct mesh_active active[MESH_AHEAD]; /* by the cycle */
-    struct mesh_mail mail[2][2];        /* by the parity of the cycle; to the north, to the south */
-    struct mesh_thread todo[MESH_TODO]; /* of the task that runs now */
-    struct mesh_form form[MESH_FORMS];  /* by the hash of the key */
-    struct mesh_pool program, memory;   /* until mesh_clear; memory of PEs */
-    int64_t first, n_words, n_timers;   /* first: PE of the fabric */
-    int64_t n_blocks, south;            /* blocks of places; the first one of the last row */
-    int block_shift;                    /* a block is 2^block_shift places */
-    struct mesh_visit *visit;           /* those of a block, and MESH_FETCH_AHEAD more */
-    int32_t *source, *first_source;     /* of this region, by the block of their router */
-    struct mesh_flow *flow;             /* owned, or NULL (mesh_flow.h) */
-    bool flows;                         /* in this batch */
+    struct mesh_mail mail[2][MESH_SIDES];  /* by the parity of the cycle */
+    struct mesh_thread todo[MESH_TODO];    /* of the task that runs now */
+    struct mesh_form form[MESH_FORMS];     /* by the hash of the key */
+    struct mesh_pool program, memory;      /* until mesh_clear; memory of PEs */
+    int64_t first, n_words, n_timers;      /* first: PE of the fabric */
+    int64_t n_blocks, south;               /* blocks of places; the first one of the last row */
+    int block_shift;                       /* a block is 2^block_shift places */
+    struct mesh_visit *visit;              /* those of a block, and MESH_FETCH_AHEAD more */
+    struct mesh_wave wave;
+    int32_t *source, *first_source; /* of this region, by the block of their router */
+    struct mesh_flow *flow;         /* owned, or NULL (mesh_flow.h) */
+    bool flows;                     /* in this batch */
     bool stray;      /* a wavelet for which a data-triggered operation has no vector */
     enum wsc_err rc; /* why it cannot continue, and what is to be said */
     int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
@@ -333,6 +350,7 @@ struct mesh {
     enum mesh_flow_crossing crossing;
     int cross_skip, cross_missed; /* batches to go without a try; their last number */
     _Atomic bool failing;         /* a region has met an error in this batch */
+    struct mesh_wait *wait;       /* of the threads for each other (mesh_wait.h), or NULL */
     struct mesh_watch *watch;     /* borrowed, or NULL */
     struct mesh_router *router;
     struct mesh_channel *channel;

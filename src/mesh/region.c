@@ -12,8 +12,6 @@
 
 /* ---- regions --------------------------------------------------------------------------------- */
 
-enum { NORTHWARD, SOUTHWARD };
-
 /* A block is a power of two of places, a row of PEs or more, so that what leaves one goes to the
  * one before or after it at most, and some bitmap words, so that few of them are nearly empty. */
 static int block_shift(const struct mesh *m)
@@ -36,6 +34,7 @@ static enum wsc_err new_blocks(struct mesh_region *r)
     for (int i = 0; i < MESH_AHEAD; i++)
         r->active[i].pes = r->active[i].routers + r->n_words;
     TRY_NEW(r->visit, WSC_MEM_MESH, (1LL << shift) + MESH_FETCH_AHEAD);
+    TRY_NEW(r->wave.ran, WSC_MEM_MESH, r->n_blocks);
     return WSC_OK;
 }
 
@@ -109,6 +108,7 @@ static void region_fini(struct mesh_region *r)
         wsc_free(r->active[i].routers);
     free_micro(r);
     wsc_free(r->visit);
+    wsc_free(r->wave.ran);
     wsc_free(r->source);
     wsc_free(r->first_source);
     wsc_free(r->message);
@@ -158,6 +158,8 @@ void mesh_region_clear(struct mesh_region *r)
     r->source = r->first_source = NULL;
     r->n_timers = r->now = r->last = r->visited = 0;
     r->colour_turn = 0;
+    for (int side = 0; side < MESH_SIDES; side++)
+        r->wave.before[side] = 0;
     r->stats = (struct mesh_stats){0};
     r->rc = WSC_OK;
     r->error_in = INT64_MAX;
@@ -174,7 +176,7 @@ void mesh_region_clear(struct mesh_region *r)
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
 {
     bool north = at < 0;
-    struct mesh_mail *mail = &r->mail[r->now & 1][north ? NORTHWARD : SOUTHWARD];
+    struct mesh_mail *mail = &r->mail[r->now & 1][north ? MESH_TO_NORTH : MESH_TO_SOUTH];
     mail->word[north ? at + r->m->config.w : at - r->n_pes] |= what;
     mail->any = true;
 }
@@ -193,14 +195,15 @@ static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t fir
     from->any = false;
 }
 
-void mesh_take_mail(struct mesh_region *r, int64_t now)
+void mesh_take_mail(struct mesh_region *r, enum mesh_side side, int64_t now)
 {
-    struct mesh *m = r->m;
-    int before = (int)(now & 1) ^ 1;
-    int64_t index = r - m->region;
-    if (index > 0) take_from(r, &r[-1].mail[before][SOUTHWARD], 0, now);
-    if (index + 1 < m->n_regions)
-        take_from(r, &r[1].mail[before][NORTHWARD], r->n_pes - m->config.w, now);
+    const struct mesh *m = r->m;
+    const int before = (int)(now & 1) ^ 1;
+    const int64_t index = r - m->region;
+    if (side == MESH_TO_NORTH && index > 0)
+        take_from(r, &r[-1].mail[before][MESH_TO_SOUTH], 0, now);
+    if (side == MESH_TO_SOUTH && index + 1 < m->n_regions)
+        take_from(r, &r[1].mail[before][MESH_TO_NORTH], r->n_pes - m->config.w, now);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */

@@ -22,8 +22,8 @@ enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at);
 void mesh_fire_timers(struct mesh_region *r);
 /* The first cycle for which there is a timer, or INT64_MAX. */
 int64_t mesh_next_timer(const struct mesh_region *r);
-/* What the neighbours have sent in the cycle before @p now. */
-void mesh_take_mail(struct mesh_region *r, int64_t now);
+/* What the neighbour on side @p side has sent in the cycle before @p now. */
+void mesh_take_mail(struct mesh_region *r, enum mesh_side side, int64_t now);
 /* @p what (colours, MESH_MAIL_WAKE) for router @p at of a neighbouring region, below 0 or from
  * n_pes on. */
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what);
@@ -69,13 +69,6 @@ static inline enum wsc_err mesh_thread_make(struct mesh_region *r, struct mesh_p
     if (thread) pe->micro = (uint8_t)thread;
     if (!thread || r->micro[thread - 1][at / MESH_MICRO_BLOCK]) return WSC_OK;
     return mesh_thread_block(r, at, thread);
-}
-/* A pause of a thread that looks again and again. */
-static inline void mesh_rest(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
 }
 /* A PE or an edge does something in this cycle. */
 static inline void mesh_did(struct mesh_region *r)

@@ -8,6 +8,7 @@
 #include "mesh_share.h"
 #include "mesh_state.h"
 #include "mesh_watch.h"
+#include "mesh_wave.h"
 #include "region.h"
 #include "snapshot.h"
 #include "team.h"
@@ -51,9 +52,9 @@ static enum wsc_err run_alone(struct mesh *m)
     struct mesh_region *r = &m->region[m->own];
     do {
         mesh_region_look(r);
-        mesh_region_inner(r);
-        for (int64_t now = m->batch; now < m->until; now++) {
-            mesh_region_outer(r, now);
+        mesh_wave_begin(r);
+        for (int64_t now = mesh_first_stop(m); now < m->until; now++) {
+            (void)mesh_wave_run(r, now); /* all of it: there is nobody to wait for */
             mesh_end_cycle(m, now);
         }
     } while (mesh_next_cycle(m));

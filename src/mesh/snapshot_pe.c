@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NORTHWARD, SOUTHWARD };
 /* Cycles ahead for which visits are listed when a cycle has ended. */
 enum { VISITS = MESH_LATENCY };
 
@@ -73,11 +72,11 @@ static uint32_t mail_to(const struct mesh_region *r, int64_t at)
     const int64_t index = r - m->region, last_row = r->n_pes - m->config.w;
     uint32_t mail = 0;
     if (index > 0 && at < m->config.w) {
-        const struct mesh_mail *from = &r[-1].mail[r->now & 1][SOUTHWARD];
+        const struct mesh_mail *from = &r[-1].mail[r->now & 1][MESH_TO_SOUTH];
         if (from->any) mail |= from->word[at];
     }
     if (index + 1 < m->n_regions && at >= last_row) {
-        const struct mesh_mail *from = &r[1].mail[r->now & 1][NORTHWARD];
+        const struct mesh_mail *from = &r[1].mail[r->now & 1][MESH_TO_NORTH];
         if (from->any) mail |= from->word[at - last_row];
     }
     return mail;

@@ -1,60 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regions on threads of the host: all meet after every cycle at a barrier that spins briefly, so
- * that a cycle of many PEs is shared and the result does not depend on their number. Called by
- * run.c when a fabric has more than one region. */
+/* Regions on threads of the host.  All meet before a batch of cycles, to agree on what is to be
+ * done, and after it; in between each waits for its neighbours alone (mesh_wave.c).  The result
+ * does not depend on their number.  Called by run.c when a fabric has more than one region. */
 #include "team.h"
 #include "mesh_cycle.h"
 #include "mesh_flow.h"
 #include "mesh_flow_cross.h"
 #include "mesh_state.h"
+#include "mesh_wait.h"
+#include "mesh_wave.h"
 #include "region.h"
 
 #include <wsc/mem.h>
 
 #include <pthread.h>
 
-/* The threads of a run meet after every cycle.  A cycle takes microseconds, so who is early looks
- * again and again for a while; on a host with fewer processors that would keep the others from
- * working, so then it sleeps. */
-enum { LOOKS = 4000 };
-
 /* The barrier of the threads: `round` counts the meetings, `arrived` who has come to this one. */
 struct mesh_team {
     struct mesh *m;
     int n;
-    _Atomic int arrived, sleepers;
+    _Atomic int arrived;
     _Atomic uint32_t round;
     bool ended;     /* written by the last to arrive, before the round */
     bool cancelled; /* before the first cycle */
-    pthread_mutex_t mutex;
-    pthread_cond_t cond;
+    struct mesh_wait wait;
 };
 struct member {
     struct mesh_team *team;
     struct mesh_region *region;
     pthread_t thread;
 };
-
-/* Wait for the end of @p round without a processor. A sleeper counts itself before it reads the
- * round, and wake_sleepers() reads the counter after the round was written, all sequentially
- * consistent: nobody is missed. */
-static void sleep_through(struct mesh_team *t, uint32_t round)
-{
-    (void)pthread_mutex_lock(&t->mutex);
-    t->sleepers++;
-    while (t->round == round)
-        (void)pthread_cond_wait(&t->cond, &t->mutex);
-    t->sleepers--;
-    (void)pthread_mutex_unlock(&t->mutex);
-}
-
-static void wake_sleepers(struct mesh_team *t)
-{
-    if (!t->sleepers) return;
-    (void)pthread_mutex_lock(&t->mutex);
-    (void)pthread_cond_broadcast(&t->cond);
-    (void)pthread_mutex_unlock(&t->mutex);
-}
 
 /* Does the caller arrive as the last one?  Then it lets the others pass. */
 static bool is_last(struct mesh_team *t)
@@ -66,16 +41,24 @@ static void pass(struct mesh_team *t)
 {
     t->arrived = 0;
     t->round++;
-    wake_sleepers(t);
+    mesh_wake(&t->wait);
+}
+
+/* A meeting, and how many there had been before it. */
+struct meeting {
+    const struct mesh_team *team;
+    uint32_t round;
+};
+static bool is_passed(const void *meeting)
+{
+    const struct meeting *of = meeting;
+    return of->team->round != of->round;
 }
 
 static void wait_for_pass(struct mesh_team *t, uint32_t round)
 {
-    for (int i = 0; i < LOOKS; i++) {
-        if (atomic_load_explicit(&t->round, memory_order_acquire) != round) return;
-        mesh_rest();
-    }
-    sleep_through(t, round);
+    const struct meeting of = {t, round};
+    mesh_wait_until(&t->wait, is_passed, &of);
 }
 
 /* Wait for the others; the last to arrive decides for all, where there is something to decide. */
@@ -120,17 +103,23 @@ static void look(struct mesh_team *t, struct mesh_region *r)
     meet(t, mesh_flow_agree);
 }
 
-/* What a thread does in each batch: what of its region depends on no other one, then the rest, with
- * a barrier after every cycle. */
+/* The region up to cycle @p now. */
+static void run_until(struct mesh_team *t, struct mesh_region *r, int64_t now)
+{
+    while (!mesh_wave_run(r, now))
+        mesh_wait_until(&t->wait, mesh_wave_goes_on, r);
+}
+
+/* What a thread does in each batch.  All meet after it; with other processes, after every cycle. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
 {
     const struct mesh *m = t->m;
     do {
-        const int64_t first = m->batch, until = m->until;
+        const int64_t until = m->until;
         look(t, r);
-        mesh_region_inner(r);
-        for (int64_t now = first; now < until; now++) {
-            mesh_region_outer(r, now);
+        mesh_wave_begin(r);
+        for (int64_t now = mesh_first_stop(m); now < until; now++) {
+            run_until(t, r, now);
             meet_after(t, now);
         }
     } while (!t->ended);
@@ -140,9 +129,9 @@ static void cycles(struct mesh_team *t, struct mesh_region *r)
 static void *run_member(void *argument)
 {
     struct member *me = argument;
-    (void)pthread_mutex_lock(&me->team->mutex);
+    (void)pthread_mutex_lock(&me->team->wait.mutex);
     bool cancelled = me->team->cancelled;
-    (void)pthread_mutex_unlock(&me->team->mutex);
+    (void)pthread_mutex_unlock(&me->team->wait.mutex);
     if (cancelled) return NULL;
     cycles(me->team, me->region);
     if (me->region->rc) me->region->message = wsc_strdup(WSC_MEM_MESH, wsc_err_message());
@@ -165,29 +154,28 @@ static enum wsc_err first_error(const struct mesh *m)
 static int start_members(struct mesh_team *t, struct member *member)
 {
     int n = 1;
-    (void)pthread_mutex_lock(&t->mutex);
+    (void)pthread_mutex_lock(&t->wait.mutex);
     for (; n < t->n; n++) {
         member[n] = (struct member){.team = t, .region = &t->m->region[t->m->own + n]};
         if (pthread_create(&member[n].thread, NULL, run_member, &member[n])) break;
     }
     t->cancelled = n < t->n;
-    (void)pthread_mutex_unlock(&t->mutex);
+    (void)pthread_mutex_unlock(&t->wait.mutex);
     return n;
 }
 
 enum wsc_err mesh_team_run(struct mesh *m)
 {
     struct member member[MESH_MAX_THREADS];
-    struct mesh_team t = {.m = m,
-                          .n = m->n_own,
-                          .mutex = PTHREAD_MUTEX_INITIALIZER,
-                          .cond = PTHREAD_COND_INITIALIZER};
+    struct mesh_team t = {.m = m, .n = m->n_own};
+    mesh_wait_init(&t.wait);
+    m->wait = &t.wait;
     int n = start_members(&t, member);
     if (!t.cancelled) cycles(&t, &m->region[m->own]);
     for (int i = 1; i < n; i++)
         (void)pthread_join(member[i].thread, NULL);
-    (void)pthread_cond_destroy(&t.cond);
-    (void)pthread_mutex_destroy(&t.mutex);
+    m->wait = NULL;
+    mesh_wait_fini(&t.wait);
     if (t.cancelled)
         return WSC_RAISE(WSC_CAPACITY, "mesh: the host gives %d of %d threads", n, m->n_own);
     return first_error(m);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+/* In which order a region runs the blocks of its batch.  A block may run a cycle when it and the
+ * blocks beside it have run the one before, those of the neighbouring regions among them.  So
+ * regions start at their borders: the blocks on which the other side waits are run first, along
+ * diagonals, as far as the other side has come; between two looks at it a step of a wave moves
+ * through the region from its far end (time skewing in split tiles; Wolf 1992, Wonnacott 2000).
+ * Threads then wait for each other at the end of a batch, and seldom in it. */
+#include "mesh_wave.h"
+#include "mesh_cycle.h"
+#include "mesh_flow.h"
+#include "mesh_wait.h"
+#include "region.h"
+
+#include <wsc/check.h>
+
+#include <string.h>
+
+/* ---- borders --------------------------------------------------------------------------------- */
+
+/* Does a region beyond the border run the batch at the same time, in this process or another? */
+static bool has_border(const struct mesh_region *r, enum mesh_side side)
+{
+    const struct mesh *m = r->m;
+    const int64_t first = m->together ? 0 : m->own;
+    const int64_t end = m->together ? m->n_regions : m->own + m->n_own;
+    const int64_t beyond = r - m->region + (side == MESH_TO_NORTH ? -1 : 1);
+    return beyond >= first && beyond < end;
+}
+
+/* Is the block beside the border? */
+static bool is_beside(const struct mesh_region *r, enum mesh_side side, int64_t block)
+{
+    return has_border(r, side) && (side == MESH_TO_NORTH ? !block : block >= r->south);
+}
+
+/* Have the blocks beyond the border run all cycles before @p cycle?  Other processes have, when
+ * the exchange after that cycle is over: @p now is the one before it. */
+static bool has_come_to(const struct mesh_region *r, enum mesh_side side, int64_t cycle,
+                        int64_t now)
+{
+    const struct mesh *m = r->m;
+    const struct mesh_region *beyond = side == MESH_TO_NORTH ? r - 1 : r + 1;
+    if (cycle == m->batch) return true;
+    if (beyond < m->region + m->own || beyond >= m->region + m->own + m->n_own) return cycle <= now;
+    return beyond->wave.before[1 - side] >= cycle;
+}
+
+/* The blocks beside a border have run all cycles before the one returned. */
+static int64_t ran_beside(const struct mesh_region *r, enum mesh_side side)
+{
+    const uint8_t *ran = r->wave.ran;
+    int64_t least = side == MESH_TO_NORTH ? ran[0] : ran[r->south];
+    for (int64_t block = r->south + 1; side == MESH_TO_SOUTH && block < r->n_blocks; block++)
+        if (ran[block] < least) least = ran[block];
+    return r->m->batch + least;
+}
+
+/* For the region beyond: what blocks beside the border have run. */
+static void publish(struct mesh_region *r, enum mesh_side side)
+{
+    const int64_t before = ran_beside(r, side);
+    if (before == r->wave.before[side]) return;
+    r->wave.before[side] = before;
+    if (r->m->wait) mesh_wake(r->m->wait);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* May block @p block run cycle @p k of the batch?  When that fails for want of another region, @p
+ * awaited is what it has to come to. */
+static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64_t now,
+                    struct mesh_awaited *awaited)
+{
+    const uint8_t *ran = r->wave.ran;
+    if (k && block && ran[block - 1] < k) return false;
+    if (k && block + 1 < r->n_blocks && ran[block + 1] < k) return false;
+    for (int side = 0; side < MESH_SIDES; side++) {
+        if (!is_beside(r, side, block) || has_come_to(r, side, r->m->batch + k, now)) continue;
+        *awaited = (struct mesh_awaited){side, r->m->batch + k};
+        return false;
+    }
+    return true;
+}
+
+/* Runs a block for a cycle; @p onward: the step to the block that comes next, a cycle later. */
+static void run(struct mesh_region *r, int64_t k, int64_t block, int64_t onward)
+{
+    const int64_t now = r->m->batch + k;
+    for (int side = 0; side < MESH_SIDES && k; side++)
+        if (is_beside(r, side, block)) mesh_take_mail(r, side, now);
+    mesh_block_cycle(r, now, block, block + onward);
+    r->wave.ran[block]++;
+    for (int side = 0; side < MESH_SIDES; side++)
+        if (is_beside(r, side, block)) publish(r, side);
+}
+
+/* The block at distance @p from the end on side @p side. */
+static int64_t block_from(const struct mesh_region *r, enum mesh_side side, int64_t distance)
+{
+    return side == MESH_TO_NORTH ? distance : r->n_blocks - 1 - distance;
+}
+
+/* Diagonal @p d from an end: cycle k of the block at distance d - k, for each k.  All on which a
+ * place of it depends lies on it before that place, or on an earlier one. */
+static int64_t first_of_diagonal(const struct mesh_region *r, int64_t d)
+{
+    return d < r->n_blocks ? 0 : d - r->n_blocks + 1;
+}
+static int64_t end_of_diagonal(const struct mesh_region *r, int64_t d)
+{
+    const int64_t n = r->m->until - r->m->batch;
+    return d < n ? d + 1 : n;
+}
+static int64_t n_diagonals(const struct mesh_region *r)
+{
+    return r->n_blocks + r->m->until - r->m->batch - 1;
+}
+
+/* ---- from the borders, and from the far end -------------------------------------------------- */
+
+/* The rest of a diagonal from a border; false: it is to be continued. */
+static bool run_diagonal(struct mesh_region *r, enum mesh_side side, int64_t d, int64_t now)
+{
+    for (int64_t k = first_of_diagonal(r, d); k < end_of_diagonal(r, d); k++) {
+        const int64_t block = block_from(r, side, d - k);
+        if (r->wave.ran[block] > k) continue;
+        if (!can_run(r, k, block, now, &r->wave.awaited[side])) return false;
+        run(r, k, block, side == MESH_TO_NORTH ? -1 : 1);
+    }
+    return true;
+}
+
+/* Diagonals from a border, up to the last one that depends on it. */
+static bool run_from_border(struct mesh_region *r, enum mesh_side side, int64_t now)
+{
+    const int64_t depend = 2 * (r->m->until - r->m->batch) - 1, all = n_diagonals(r);
+    const int64_t before = r->wave.diagonal[side];
+    int64_t *d = &r->wave.diagonal[side];
+    if (!has_border(r, side)) return false;
+    while (*d < depend && *d < all && run_diagonal(r, side, *d, now))
+        ++*d;
+    return *d > before;
+}
+
+/* The next diagonal from the far end, what of it can be run. */
+static void run_step(struct mesh_region *r, int64_t now)
+{
+    const bool north_alone = has_border(r, MESH_TO_NORTH) && !has_border(r, MESH_TO_SOUTH);
+    const enum mesh_side from = north_alone ? MESH_TO_SOUTH : MESH_TO_NORTH;
+    const int64_t d = r->wave.step++;
+    struct mesh_awaited other;
+    for (int64_t k = first_of_diagonal(r, d); k < end_of_diagonal(r, d); k++) {
+        const int64_t block = block_from(r, from, d - k);
+        if (r->wave.ran[block] == k && can_run(r, k, block, now, &other))
+            run(r, k, block, from == MESH_TO_NORTH ? -1 : 1);
+    }
+}
+
+static bool have_all_run(const struct mesh_region *r, int64_t now)
+{
+    for (int64_t block = 0; block < r->n_blocks; block++)
+        if (r->wave.ran[block] <= now - r->m->batch) return false;
+    return true;
+}
+
+void mesh_wave_begin(struct mesh_region *r)
+{
+    struct mesh_wave *w = &r->wave;
+    memset(w->ran, 0, (size_t)r->n_blocks * sizeof *w->ran);
+    w->step = 0;
+    for (int side = 0; side < MESH_SIDES; side++)
+        w->diagonal[side] = 0;
+    mesh_flow_begin(r);
+}
+
+/* What there is to do at the borders, and a step from the far end; false: neither. */
+static bool go_on(struct mesh_region *r, int64_t now)
+{
+    bool ran = false;
+    for (int side = 0; side < MESH_SIDES; side++) {
+        r->wave.awaited[side].cycle = 0;
+        ran |= run_from_border(r, side, now);
+    }
+    if (r->wave.step >= n_diagonals(r)) return ran; /* none in a batch without a cycle */
+    run_step(r, now);
+    return true;
+}
+
+bool mesh_wave_run(struct mesh_region *r, int64_t now)
+{
+    while (go_on(r, now))
+        ;
+    if (!have_all_run(r, now)) {
+        WSC_CHECK(r->wave.awaited[MESH_TO_NORTH].cycle || r->wave.awaited[MESH_TO_SOUTH].cycle,
+                  "cycle %lld: blocks of one region wait for each other", (long long)now);
+        return false;
+    }
+    if (now + 1 == r->m->until) mesh_flow_end(r);
+    return true;
+}
+
+bool mesh_wave_goes_on(const void *region)
+{
+    const struct mesh_region *r = region;
+    for (int side = 0; side < MESH_SIDES; side++) {
+        const struct mesh_awaited *a = &r->wave.awaited[side];
+        if (a->cycle && has_come_to(r, a->side, a->cycle, 0)) return true;
+    }
+    return false;
+}

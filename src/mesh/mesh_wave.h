@@ -1,0 +1,19 @@
+/** The cycles of a batch in a region, block by block, in an order in which regions seldom wait for
+ *  each other.  run.c and team.c call it. */
+#ifndef WSC_MESH_WAVE_H
+#define WSC_MESH_WAVE_H
+#include "mesh_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Before the first cycle of a batch. */
+void mesh_wave_begin(struct mesh_region *r);
+/* Runs what can be run; of blocks beside regions of other processes no cycle after @p now.
+ * @return whether all blocks have run cycle @p now.  If not, others have to run first:
+ * mesh_wave_goes_on() is true when they have. */
+bool mesh_wave_run(struct mesh_region *r, int64_t now);
+/* @p region: struct mesh_region, whose last mesh_wave_run() has stopped.  Reads what other threads
+ * write. */
+bool mesh_wave_goes_on(const void *region);
+#endif
