@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { PHILOX_ROUNDS = 10 };
+enum { PHILOX_ROUNDS = 10, BLOCK = 256 /* numbers at a time */ };
 
 /* The block cipher of Philox: key = seed, counter = (i, stream); 64 of its 128 output bits are
  * used, so that element i needs no other one. */
@@ -41,69 +41,97 @@ void wsc_rng_words(uint32_t *out, uint64_t seed, uint64_t stream, uint64_t first
 }
 
 /* The upper 53 bits, in the middle of their interval of 2^-53: never 0, never 1. */
-double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i)
+static inline double uniform(uint64_t bits)
 {
-    return ((double)(wsc_rng_u64(seed, stream, i) >> 11) + 0.5) * 0x1p-53;
+    return ((double)(int64_t)(bits >> 11) + 0.5) * 0x1p-53;
 }
 
-/* Horner's rule for a polynomial of degree 7, c[0] first. */
-static double polynomial(const double c[8], double x)
+double wsc_rng_uniform(uint64_t seed, uint64_t stream, uint64_t i)
 {
-    double sum = c[7];
+    return uniform(element(seed, stream, i));
+}
+
+void wsc_rng_uniforms(double *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        out[i] = uniform(element(seed, stream, first + (uint64_t)i));
+}
+
+/* Horner's rule for a polynomial of degree 7, of[0] first. */
+static inline double polynomial(const double of[8], double x)
+{
+    double sum = of[7];
     for (int i = 6; i >= 0; i--)
-        sum = sum * x + c[i];
+        sum = sum * x + of[i];
     return sum;
 }
 
 /* Quantile of the standard normal: Wichura 1988, Applied Statistics 37(3), algorithm AS 241
- * (PPND16). */
+ * (PPND16).  Quotients of polynomials: a / b of q in the middle, c / d and e / f of the root of the
+ * logarithm further out. */
+static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
+                            1.9715909503065514427e+3, 1.3731693765509461125e+4,
+                            4.5921953931549871457e+4, 6.7265770927008700853e+4,
+                            3.3430575583588128105e+4, 2.5090809287301226727e+3};
+static const double b[8] = {1.0,
+                            4.2313330701600911252e+1,
+                            6.8718700749205790830e+2,
+                            5.3941960214247511077e+3,
+                            2.1213794301586595867e+4,
+                            3.9307895800092710610e+4,
+                            2.8729085735721942674e+4,
+                            5.2264952788528545610e+3};
+static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
+                            5.76949722146069140550e0,  3.64784832476320460504e0,
+                            1.27045825245236838258e0,  2.41780725177450611770e-1,
+                            2.27238449892691845833e-2, 7.74545014278341407640e-4};
+static const double d[8] = {1.0,
+                            2.05319162663775882187e0,
+                            1.67638483018380384940e0,
+                            6.89767334985100004550e-1,
+                            1.48103976427480074590e-1,
+                            1.51986665636164571966e-2,
+                            5.47593808499534494600e-4,
+                            1.05075007164441684324e-9};
+static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
+                            1.78482653991729133580e0,  2.96560571828504891230e-1,
+                            2.65321895265761230930e-2, 1.24266094738807843860e-3,
+                            2.71155556874348757815e-5, 2.01033439929228813265e-7};
+static const double f[8] = {1.0,
+                            5.99832206555887937690e-1,
+                            1.36929880922735805310e-1,
+                            1.48753612908506148525e-2,
+                            7.86869131145613259100e-4,
+                            1.84631831751005468180e-5,
+                            1.42151175831644588870e-7,
+                            2.04426310338993978564e-15};
+
+/* The quantile of p = q + 0.5, for |q| <= MIDDLE. */
+#define MIDDLE 0.425
+static inline double middle_quantile(double q)
+{
+    const double r = 0.180625 - q * q;
+    return q * polynomial(a, r) / polynomial(b, r);
+}
+
 double wsc_rng_quantile(double p)
 {
-    static const double a[8] = {3.3871328727963666080e0,  1.3314166789178437745e+2,
-                                1.9715909503065514427e+3, 1.3731693765509461125e+4,
-                                4.5921953931549871457e+4, 6.7265770927008700853e+4,
-                                3.3430575583588128105e+4, 2.5090809287301226727e+3};
-    static const double b[8] = {1.0,
-                                4.2313330701600911252e+1,
-                                6.8718700749205790830e+2,
-                                5.3941960214247511077e+3,
-                                2.1213794301586595867e+4,
-                                3.9307895800092710610e+4,
-                                2.8729085735721942674e+4,
-                                5.2264952788528545610e+3};
-    static const double c[8] = {1.42343711074968357734e0,  4.63033784615654529590e0,
-                                5.76949722146069140550e0,  3.64784832476320460504e0,
-                                1.27045825245236838258e0,  2.41780725177450611770e-1,
-                                2.27238449892691845833e-2, 7.74545014278341407640e-4};
-    static const double d[8] = {1.0,
-                                2.05319162663775882187e0,
-                                1.67638483018380384940e0,
-                                6.89767334985100004550e-1,
-                                1.48103976427480074590e-1,
-                                1.51986665636164571966e-2,
-                                5.47593808499534494600e-4,
-                                1.05075007164441684324e-9};
-    static const double e[8] = {6.65790464350110377720e0,  5.46378491116411436990e0,
-                                1.78482653991729133580e0,  2.96560571828504891230e-1,
-                                2.65321895265761230930e-2, 1.24266094738807843860e-3,
-                                2.71155556874348757815e-5, 2.01033439929228813265e-7};
-    static const double f[8] = {1.0,
-                                5.99832206555887937690e-1,
-                                1.36929880922735805310e-1,
-                                1.48753612908506148525e-2,
-                                7.86869131145613259100e-4,
-                                1.84631831751005468180e-5,
-                                1.42151175831644588870e-7,
-                                2.04426310338993978564e-15};
-    double q = p - 0.5;
-    if (fabs(q) <= 0.425) {
-        double r = 0.180625 - q * q;
-        return q * polynomial(a, r) / polynomial(b, r);
-    }
-    double r = sqrt(-log(q < 0 ? p : 1.0 - p));
-    double x = r <= 5.0 ? polynomial(c, r - 1.6) / polynomial(d, r - 1.6)
-                        : polynomial(e, r - 5.0) / polynomial(f, r - 5.0);
+    const double q = p - 0.5;
+    if (fabs(q) <= MIDDLE) return middle_quantile(q);
+    const double r = sqrt(-log(q < 0 ? p : 1.0 - p));
+    const double x = r <= 5.0 ? polynomial(c, r - 1.6) / polynomial(d, r - 1.6)
+                              : polynomial(e, r - 5.0) / polynomial(f, r - 5.0);
     return q < 0 ? -x : x;
+}
+
+/* In place.  The middle, 85 % of all, without a branch, so that the loop is one of vectors. */
+static void quantiles(double *p, int n)
+{
+    double middle[BLOCK];
+    for (int i = 0; i < n; i++)
+        middle[i] = middle_quantile(p[i] - 0.5);
+    for (int i = 0; i < n; i++)
+        p[i] = fabs(p[i] - 0.5) <= MIDDLE ? middle[i] : wsc_rng_quantile(p[i]);
 }
 
 double wsc_rng_normal(uint64_t seed, uint64_t stream, uint64_t i)
@@ -118,10 +146,34 @@ static double normal_cdf(double x)
     return 0.5 * erfc(-x * 0.70710678118654752440);
 }
 
+void wsc_rng_normals(double *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n)
+{
+    wsc_rng_uniforms(out, seed, stream, first, n);
+    for (int64_t i = 0; i < n; i += BLOCK)
+        quantiles(out + i, n - i < BLOCK ? (int)(n - i) : BLOCK);
+}
+
 /* Rounding may leave the interval by one last place, so the result is cut to it. */
+static inline double cut(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
 double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, double lo, double hi)
 {
     double p_lo = normal_cdf(lo), p_hi = normal_cdf(hi);
-    double x = wsc_rng_quantile(p_lo + (p_hi - p_lo) * wsc_rng_uniform(seed, stream, i));
-    return x < lo ? lo : x > hi ? hi : x;
+    return cut(wsc_rng_quantile(p_lo + (p_hi - p_lo) * wsc_rng_uniform(seed, stream, i)), lo, hi);
+}
+
+void wsc_rng_truncated_normals(double *out, uint64_t seed, uint64_t stream, uint64_t first,
+                               int64_t n, double lo, double hi)
+{
+    const double p_lo = normal_cdf(lo), p_hi = normal_cdf(hi);
+    wsc_rng_uniforms(out, seed, stream, first, n);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = p_lo + (p_hi - p_lo) * out[i];
+    for (int64_t i = 0; i < n; i += BLOCK)
+        quantiles(out + i, n - i < BLOCK ? (int)(n - i) : BLOCK);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = cut(out[i], lo, hi);
 }

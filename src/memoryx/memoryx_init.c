@@ -11,33 +11,46 @@
 
 #include <string.h>
 
-static float initial_value(const struct zoo_init *init, uint64_t seed, int64_t number, int64_t i,
-                           int64_t cols)
+enum { INIT_BLOCK = 4096 };
+
+/* Elements [first, first + n) of a tensor with @p cols columns, at most INIT_BLOCK of them. */
+static void initial_values(float *w, const struct zoo_init *init, uint64_t seed, uint64_t stream,
+                           int64_t first, int64_t n, int64_t cols)
 {
-    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)number);
-    const uint64_t at = (uint64_t)i;
+    double x[INIT_BLOCK], shift = 0, scale = 1;
+    const uint64_t from = (uint64_t)first;
     switch (init->kind) {
-    case ZOO_INIT_ONES:
-        return 1.0F;
-    case ZOO_INIT_CONSTANT:
-        return (float)init->value;
     case ZOO_INIT_NORMAL:
-        return (float)(init->mean + init->std * wsc_rng_normal(seed, stream, at));
+        wsc_rng_normals(x, seed, stream, from, n);
+        shift = init->mean;
+        scale = init->std;
+        break;
     case ZOO_INIT_TRUNCATED_NORMAL:
-        return (float)(init->mean +
-                       init->std * wsc_rng_truncated_normal(seed, stream, at,
-                                                            (init->a - init->mean) / init->std,
-                                                            (init->b - init->mean) / init->std));
+        wsc_rng_truncated_normals(x, seed, stream, from, n, (init->a - init->mean) / init->std,
+                                  (init->b - init->mean) / init->std);
+        shift = init->mean;
+        scale = init->std;
+        break;
     case ZOO_INIT_UNIFORM:
-        return (float)(init->a + (init->b - init->a) * wsc_rng_uniform(seed, stream, at));
+        wsc_rng_uniforms(x, seed, stream, from, n);
+        shift = init->a;
+        scale = init->b - init->a;
+        break;
     case ZOO_INIT_EYE:
-        return i / cols == i % cols ? 1.0F : 0.0F;
+        for (int64_t i = 0; i < n; i++)
+            x[i] = (first + i) / cols == (first + i) % cols;
+        break;
+    case ZOO_INIT_ONES:
+    case ZOO_INIT_CONSTANT:
     case ZOO_INIT_ZEROS:
     case ZOO_INIT_DEFAULT:
     case ZOO_INIT_VARIANCE_SCALING:
-        return 0.0F;
+        memset(x, 0, (size_t)n * sizeof *x);
+        shift = init->kind == ZOO_INIT_ONES ? 1 : init->kind == ZOO_INIT_CONSTANT ? init->value : 0;
+        break;
     }
-    return 0.0F;
+    for (int64_t i = 0; i < n; i++)
+        w[i] = (float)(shift + scale * x[i]);
 }
 
 struct init_job {
@@ -45,17 +58,17 @@ struct init_job {
     int tensor;
     uint64_t seed;
 };
-enum { INIT_BLOCK = 4096 };
-
 static void init_block(void *ctx, int64_t b, int thread)
 {
     const struct init_job *job = ctx;
     const struct memoryx *mx = job->mx;
     const struct memoryx_part *s = &mx->part[job->tensor];
     const struct model_tensor *t = &mx->net->model->tensor[job->tensor];
+    const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, (uint64_t)t->init_stream);
+    const int64_t i = b * INIT_BLOCK, left = s->n - i;
     (void)thread;
-    for (int64_t i = b * INIT_BLOCK; i < (b + 1) * INIT_BLOCK && i < s->n; i++)
-        s->w[i] = initial_value(&t->init, job->seed, t->init_stream, s->first + i, t->shape[1]);
+    initial_values(s->w + i, &t->init, job->seed, stream, s->first + i,
+                   left < INIT_BLOCK ? left : INIT_BLOCK, t->shape[1]);
 }
 
 void memoryx_init_tensor(struct memoryx *mx, int tensor)

@@ -90,6 +90,26 @@ TEST(rng, moments_and_bounds)
     T_NEAR(squares / N, 1, 0.03);
 }
 
+/* Also where a block of them ends, and far out on both sides. */
+TEST(rng, many_numbers_are_the_single_ones)
+{
+    enum { N = 3000, FIRST = 123457 };
+    static double uniform[N], normal[N], cut[N];
+    int far = 0;
+    wsc_rng_uniforms(uniform, 3, 4, FIRST, N);
+    wsc_rng_normals(normal, 3, 4, FIRST, N);
+    wsc_rng_truncated_normals(cut, 3, 4, FIRST, N, -2.5, 3);
+    for (int i = 0; i < N; i++) {
+        const uint64_t at = FIRST + (uint64_t)i;
+        const double one[3] = {wsc_rng_uniform(3, 4, at), wsc_rng_normal(3, 4, at),
+                               wsc_rng_truncated_normal(3, 4, at, -2.5, 3)};
+        const double of_many[3] = {uniform[i], normal[i], cut[i]};
+        far += normal[i] < -3 || normal[i] > 3;
+        CU_ASSERT(!memcmp(one, of_many, sizeof one));
+    }
+    CU_ASSERT(far > 0);
+}
+
 TEST(rng, streams_differ)
 {
     CU_ASSERT(wsc_rng_u64(1, wsc_rng_stream(WSC_RNG_INIT, 0), 5) !=
