@@ -56,9 +56,9 @@ double wsc_rng_truncated_normal(uint64_t seed, uint64_t stream, uint64_t i, doub
 /** Elements [first, first + n) of @p stream: @p out[j] has the bits of
  *  wsc_rng_uniform(seed, stream, first + j). */
 void wsc_rng_uniforms(double *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n);
-/** The same of wsc_rng_normal(), twice as fast as one by one. */
+/** Normal numbers, with the bits of wsc_rng_normal(), twice as fast as one by one. */
 void wsc_rng_normals(double *out, uint64_t seed, uint64_t stream, uint64_t first, int64_t n);
-/** The same of wsc_rng_truncated_normal(), five times as fast. */
+/** Truncated ones, with the bits of wsc_rng_truncated_normal(), five times as fast. */
 void wsc_rng_truncated_normals(double *out, uint64_t seed, uint64_t stream, uint64_t first,
                                int64_t n, double lo, double hi);
 #endif
