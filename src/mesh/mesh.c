@@ -99,7 +99,7 @@ enum wsc_err mesh_clear(struct mesh *m)
     m->share_rc = m->end_rc = WSC_OK;
     wsc_free(m->end_message);
     m->end_message = NULL;
-    m->batch = m->until = 0;
+    m->round = m->until = 0;
     m->stopped = false;
     m->n_ran = 0;
     m->linked = m->expired = m->together = false;

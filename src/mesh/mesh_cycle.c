@@ -129,7 +129,7 @@ static void take_visits(struct mesh_region *r, int64_t now, int64_t next,
     struct mesh_visit *end = list(b, r->visit, r->visit + n), *most = end + MESH_FETCH_AHEAD;
     for (int64_t i = 0; i < b->words; i++)
         b->routers[i] = b->pes[i] = 0;
-    if (next >= 0 && next < r->n_blocks && now + 1 < r->m->until) {
+    if (next >= 0 && next < r->n_blocks && now + 1 < r->until) {
         const struct block_visits after = visits_of(r, now + 1, next);
         end = list(&after, end, most);
     }
@@ -144,7 +144,7 @@ static bool fetches(const struct mesh_region *r, int64_t now, int n)
 {
     enum { IN_CACHE = 1024 };
     if (r->n_pes <= IN_CACHE) return false;
-    return now == r->m->batch || 2 * n < 1 << r->block_shift;
+    return now == r->batch || 2 * n < 1 << r->block_shift;
 }
 
 /* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
@@ -240,17 +240,21 @@ void mesh_block_cycle(struct mesh_region *r, int64_t now, int64_t block, int64_t
     atomic_store_explicit(&r->m->failing, true, memory_order_relaxed);
 }
 
-void mesh_region_look(struct mesh_region *r)
+bool mesh_region_batch(struct mesh_region *r)
 {
-    for (int side = 0; side < MESH_SIDES && r->m->n_regions > 1; side++)
-        mesh_take_mail(r, side, r->m->batch);
-    mesh_fire_timers(r);
-    mesh_flow_look(r);
+    const struct mesh *m = r->m;
+    const int64_t left = m->until - r->until;
+    r->batch = r->until;
+    if (left > 0) r->until += left < MESH_BATCH ? left : MESH_BATCH;
+    return left > 0;
 }
 
-int64_t mesh_first_stop(const struct mesh *m)
+void mesh_region_look(struct mesh_region *r)
 {
-    return m->together ? m->batch : m->until - 1;
+    for (int side = 0; side < MESH_SIDES && r->batch == r->m->round; side++)
+        mesh_take_mail(r, side, r->batch);
+    mesh_fire_timers(r);
+    mesh_flow_look(r);
 }
 
 void mesh_end_cycle(struct mesh *m, int64_t now)
@@ -298,10 +302,20 @@ static bool somebody_is_active(const struct mesh *m)
     return any;
 }
 
-/* The last cycle that regions run without another decision, from cycle @p next on. */
-static int64_t last_of_batch(const struct mesh *m, int64_t next)
+/* Batches that regions run without meeting, from cycle @p next on: more than one while nothing is
+ * to be decided between them, on a fabric so small that progress is soon told again. */
+static int64_t batches(const struct mesh *m, int64_t next)
 {
-    int64_t last = next + (m->watch ? 1 : MESH_BATCH) - 1;
+    enum { ROUTER_CYCLES = 1 << 22 };
+    const int64_t most = ROUTER_CYCLES / MESH_BATCH / m->n_pes, n = mesh_flow_pause(m, next);
+    if (m->n_own == 1 || m->border || most < 1) return 1;
+    return n < most ? n : most;
+}
+
+/* The last cycle that regions run without another decision, from cycle @p next on. */
+static int64_t last_of_round(const struct mesh *m, int64_t next)
+{
+    int64_t last = next + (m->watch ? 1 : MESH_BATCH * batches(m, next)) - 1;
     if (last >= m->config.max_cycles) last = m->config.max_cycles - 1;
     if (m->border && last > m->horizon) last = m->horizon;
     return mesh_snapshot_horizon(m, last);
@@ -310,13 +324,15 @@ static int64_t last_of_batch(const struct mesh *m, int64_t next)
 void mesh_begin_cycle(struct mesh *m, int64_t now)
 {
     m->expired = now >= m->config.max_cycles;
-    m->batch = now;
-    m->until = m->expired ? now : last_of_batch(m, now) + 1;
+    m->round = now;
+    m->until = m->expired ? now : last_of_round(m, now) + 1;
+    for (int i = 0; i < m->n_own; i++)
+        m->region[m->own + i].until = now;
 }
 
-/* The clocks of all regions, when they have run the batch; those of other processes are read, too.
+/* The clocks of all regions, when they have run the round; those of other processes are read, too.
  */
-static void end_batch(struct mesh *m)
+static void end_round(struct mesh *m)
 {
     for (int i = 0; i < m->n_regions; i++)
         m->region[i].now = m->until - 1;
@@ -394,7 +410,7 @@ static void tell_progress(struct mesh *m)
     enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
     const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
     const int64_t before = m->n_ran;
-    m->n_ran += m->until - m->batch;
+    m->n_ran += m->until - m->round;
     if (!m->config.progress || (before + every - 1) / every == (m->n_ran + every - 1) / every)
         return;
     m->config.progress(m->config.progress_ctx, m->region->now);
@@ -405,7 +421,7 @@ static void tell_progress(struct mesh *m)
 bool mesh_next_cycle(struct mesh *m)
 {
     int64_t next = INT64_MAX;
-    end_batch(m);
+    end_round(m);
     if (m->share_rc) return false;
     tell_progress(m);
     if (runs_ahead(m, &next)) {

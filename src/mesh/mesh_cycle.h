@@ -9,18 +9,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The next batch of the round; false: there is none. */
+bool mesh_region_batch(struct mesh_region *r);
 /* Before a batch: what there is to do.  Regions that may flow wait for each other after it. */
 void mesh_region_look(struct mesh_region *r);
 /* Block @p block in cycle @p now, its places in their order; block @p next, if there is one, runs
  * the cycle after it next. */
 void mesh_block_cycle(struct mesh_region *r, int64_t now, int64_t block, int64_t next);
-/* The first cycle of the batch after which all regions of this process meet: each one from this on,
- * with mesh_end_cycle() after it. */
-int64_t mesh_first_stop(const struct mesh *m);
 /* News for the other processes when the regions of this one have run cycle @p now. */
 void mesh_end_cycle(struct mesh *m, int64_t now);
-/* A batch of cycles from @p now on. */
+/* A round of batches from cycle @p now on. */
 void mesh_begin_cycle(struct mesh *m, int64_t now);
-/* After a batch: the next cycle in which something happens; false at the end. */
+/* After a round: the next cycle in which something happens; false at the end. */
 bool mesh_next_cycle(struct mesh *m);
 #endif

@@ -100,10 +100,10 @@ enum wsc_err mesh_flow_prepare(struct mesh *m)
 
 /* ---- before a batch -------------------------------------------------------------------------- */
 
-/* Is there enough to do that a search may be worth it?  */
-static bool is_busy(const struct mesh_region *r)
+/* Is there enough to do in cycle @p now that a search may be worth it?  */
+static bool is_busy(const struct mesh_region *r, int64_t now)
 {
-    const uint64_t *routers = mesh_active_in(r, r->m->batch).routers;
+    const uint64_t *routers = mesh_active_in(r, now).routers;
     int64_t n = 0;
     for (int64_t i = 0; i < r->n_words; i++)
         n += __builtin_popcountll(routers[i]);
@@ -150,10 +150,21 @@ static void list_after(struct mesh_flow *f)
 /* Searches in vain become rare. */
 static bool is_tried(struct mesh_flow *f)
 {
-    if (!is_busy(f->r) || f->skip-- > 0) return false;
+    if (!is_busy(f->r, f->first) || f->skip-- > 0) return false;
     f->missed = f->missed < LONGEST_SKIP ? 2 * f->missed + 1 : LONGEST_SKIP;
     f->skip = f->missed;
     return true;
+}
+
+int64_t mesh_flow_pause(const struct mesh *m, int64_t next)
+{
+    int64_t least = LONGEST_SKIP;
+    for (int i = 0; i < m->n_own; i++) {
+        const struct mesh_region *r = &m->region[m->own + i];
+        if (!is_busy(r, next)) return 1;
+        if (r->flow && r->flow->skip < least) least = r->flow->skip;
+    }
+    return least > 1 ? least : 1;
 }
 
 /* Places that other regions will not look at again may do anything. */
@@ -172,8 +183,9 @@ void mesh_flow_look(struct mesh_region *r)
     f->tried = f->crosses = f->joins = f->found = false;
     for (int side = 0; side < 2; side++)
         f->inbox[side].n = f->inbox[side].taken = 0;
-    if (m->until - m->batch != MESH_BATCH) return;
-    f->first = m->batch;
+    if (mesh_flow_rests(m)) f->skip--;
+    if (mesh_flow_rests(m) || r->until - r->batch != MESH_BATCH) return;
+    f->first = r->batch;
     f->tried = !r->rc && is_tried(f);
     if (f->tried) {
         take_lists(f, 0, r->n_words);
@@ -279,7 +291,7 @@ void mesh_flow_cycle(struct mesh_region *r, int64_t now, int64_t block)
 
 void mesh_flow_end(struct mesh_region *r)
 {
-    const int64_t last = r->m->until - 1;
+    const int64_t last = r->until - 1;
     if (!r->flows) return;
     r->flows = false;
     if (r->visited < last) r->visited = last;

@@ -6,10 +6,19 @@
 
 #include <wsc/err.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Before a run; watched runs and small regions have no flows. */
 enum wsc_err mesh_flow_prepare(struct mesh *m);
+/* For how many batches from cycle @p next on will no region look for streams, though all are busy?
+ * At least 1. */
+int64_t mesh_flow_pause(const struct mesh *m, int64_t next);
+/* Does none look in this round, so that regions need not meet in it? */
+static inline bool mesh_flow_rests(const struct mesh *m)
+{
+    return m->until - m->round > MESH_BATCH;
+}
 /* Before the batch of the region, and before another region runs it: which places may flow. */
 void mesh_flow_look(struct mesh_region *r);
 /* Between the meetings of mesh_flow_cross.h: finds streams, those over borders of regions, too. */

@@ -288,6 +288,7 @@ struct mesh_region {
     struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_MICRO_BLOCK places */
     struct mesh_channel *channel;
     int64_t now;
+    int64_t batch, until;             /* of the round it runs the cycles batch to until - 1 */
     struct mesh_active next, arrival; /* of the next cycle, of the end of a ramp that begins now */
     int64_t n_pes, step[5];           /* from a router to its neighbour */
     uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
@@ -344,7 +345,7 @@ struct mesh {
     int hop, ramp_up, ramp_down, setup_fabric;
     int64_t step[5]; /* from a router to its neighbour */
     int64_t n_pes, n_channels, queue_lines;
-    int64_t batch, until; /* regions run the cycles from batch to until - 1 by themselves */
+    int64_t round, until; /* regions run the cycles from round to until - 1 by themselves */
     bool linked, expired;
     bool flows; /* regions look for streams before a batch (mesh_flow.h) */
     enum mesh_flow_crossing crossing;

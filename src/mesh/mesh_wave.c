@@ -34,13 +34,13 @@ static bool is_beside(const struct mesh_region *r, enum mesh_side side, int64_t 
 }
 
 /* Have the blocks beyond the border run all cycles before @p cycle?  Other processes have, when
- * the exchange after that cycle is over: @p now is the one before it. */
+ * the exchange after that cycle is over: @p now is the one before it.  All have before a round. */
 static bool has_come_to(const struct mesh_region *r, enum mesh_side side, int64_t cycle,
                         int64_t now)
 {
     const struct mesh *m = r->m;
     const struct mesh_region *beyond = side == MESH_TO_NORTH ? r - 1 : r + 1;
-    if (cycle == m->batch) return true;
+    if (cycle == m->round) return true;
     if (beyond < m->region + m->own || beyond >= m->region + m->own + m->n_own) return cycle <= now;
     return beyond->wave.before[1 - side] >= cycle;
 }
@@ -52,7 +52,7 @@ static int64_t ran_beside(const struct mesh_region *r, enum mesh_side side)
     int64_t least = side == MESH_TO_NORTH ? ran[0] : ran[r->south];
     for (int64_t block = r->south + 1; side == MESH_TO_SOUTH && block < r->n_blocks; block++)
         if (ran[block] < least) least = ran[block];
-    return r->m->batch + least;
+    return r->batch + least;
 }
 
 /* For the region beyond: what blocks beside the border have run. */
@@ -75,8 +75,8 @@ static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64
     if (k && block && ran[block - 1] < k) return false;
     if (k && block + 1 < r->n_blocks && ran[block + 1] < k) return false;
     for (int side = 0; side < MESH_SIDES; side++) {
-        if (!is_beside(r, side, block) || has_come_to(r, side, r->m->batch + k, now)) continue;
-        *awaited = (struct mesh_awaited){side, r->m->batch + k};
+        if (!is_beside(r, side, block) || has_come_to(r, side, r->batch + k, now)) continue;
+        *awaited = (struct mesh_awaited){side, r->batch + k};
         return false;
     }
     return true;
@@ -85,8 +85,8 @@ static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64
 /* Runs a block for a cycle; @p onward: the step to the block that comes next, a cycle later. */
 static void run(struct mesh_region *r, int64_t k, int64_t block, int64_t onward)
 {
-    const int64_t now = r->m->batch + k;
-    for (int side = 0; side < MESH_SIDES && k; side++)
+    const int64_t now = r->batch + k;
+    for (int side = 0; side < MESH_SIDES && now > r->m->round; side++)
         if (is_beside(r, side, block)) mesh_take_mail(r, side, now);
     mesh_block_cycle(r, now, block, block + onward);
     r->wave.ran[block]++;
@@ -108,12 +108,12 @@ static int64_t first_of_diagonal(const struct mesh_region *r, int64_t d)
 }
 static int64_t end_of_diagonal(const struct mesh_region *r, int64_t d)
 {
-    const int64_t n = r->m->until - r->m->batch;
+    const int64_t n = r->until - r->batch;
     return d < n ? d + 1 : n;
 }
 static int64_t n_diagonals(const struct mesh_region *r)
 {
-    return r->n_blocks + r->m->until - r->m->batch - 1;
+    return r->n_blocks + r->until - r->batch - 1;
 }
 
 /* ---- from the borders, and from the far end -------------------------------------------------- */
@@ -133,7 +133,7 @@ static bool run_diagonal(struct mesh_region *r, enum mesh_side side, int64_t d, 
 /* Diagonals from a border, up to the last one that depends on it. */
 static bool run_from_border(struct mesh_region *r, enum mesh_side side, int64_t now)
 {
-    const int64_t depend = 2 * (r->m->until - r->m->batch) - 1, all = n_diagonals(r);
+    const int64_t depend = 2 * (r->until - r->batch) - 1, all = n_diagonals(r);
     const int64_t before = r->wave.diagonal[side];
     int64_t *d = &r->wave.diagonal[side];
     if (!has_border(r, side)) return false;
@@ -159,7 +159,7 @@ static void run_step(struct mesh_region *r, int64_t now)
 static bool have_all_run(const struct mesh_region *r, int64_t now)
 {
     for (int64_t block = 0; block < r->n_blocks; block++)
-        if (r->wave.ran[block] <= now - r->m->batch) return false;
+        if (r->wave.ran[block] <= now - r->batch) return false;
     return true;
 }
 
@@ -181,7 +181,7 @@ static bool go_on(struct mesh_region *r, int64_t now)
         r->wave.awaited[side].cycle = 0;
         ran |= run_from_border(r, side, now);
     }
-    if (r->wave.step >= n_diagonals(r)) return ran; /* none in a batch without a cycle */
+    if (r->wave.step == n_diagonals(r)) return ran;
     run_step(r, now);
     return true;
 }
@@ -195,7 +195,7 @@ bool mesh_wave_run(struct mesh_region *r, int64_t now)
                   "cycle %lld: blocks of one region wait for each other", (long long)now);
         return false;
     }
-    if (now + 1 == r->m->until) mesh_flow_end(r);
+    if (now + 1 == r->until) mesh_flow_end(r);
     return true;
 }
 

@@ -211,7 +211,7 @@ void mesh_take_mail(struct mesh_region *r, enum mesh_side side, int64_t now)
 enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at)
 {
     struct mesh_bucket *b = &r->wheel[(uint64_t)cycle % MESH_WHEEL];
-    if (cycle < r->m->until) {
+    if (cycle < r->until) {
         mesh_visit_pe(mesh_active_in(r, cycle), at);
         return WSC_OK;
     }
@@ -239,7 +239,7 @@ static void fire_timers(struct mesh_region *r, int64_t now)
 
 void mesh_fire_timers(struct mesh_region *r)
 {
-    for (int64_t now = r->m->batch; now < r->m->until && r->n_timers; now++)
+    for (int64_t now = r->batch; now < r->until && r->n_timers; now++)
         fire_timers(r, now);
 }
 

@@ -46,17 +46,25 @@ static enum wsc_err start(struct mesh *m, enum mesh_beginning how)
     return first_cycle(m, how);
 }
 
+/* A batch.  All of it is run: there is no other thread to wait for. */
+static void run_batch(struct mesh_region *r)
+{
+    struct mesh *m = r->m;
+    mesh_region_look(r);
+    mesh_wave_begin(r);
+    for (int64_t now = m->together ? r->batch : r->until - 1; now < r->until; now++) {
+        (void)mesh_wave_run(r, now);
+        mesh_end_cycle(m, now);
+    }
+}
+
 /* Run on the calling thread. */
 static enum wsc_err run_alone(struct mesh *m)
 {
     struct mesh_region *r = &m->region[m->own];
     do {
-        mesh_region_look(r);
-        mesh_wave_begin(r);
-        for (int64_t now = mesh_first_stop(m); now < m->until; now++) {
-            (void)mesh_wave_run(r, now); /* all of it: there is nobody to wait for */
-            mesh_end_cycle(m, now);
-        }
+        while (mesh_region_batch(r))
+            run_batch(r);
     } while (mesh_next_cycle(m));
     return r->rc;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regions on threads of the host.  All meet before a batch of cycles, to agree on what is to be
- * done, and after it; in between each waits for its neighbours alone (mesh_wave.c).  The result
- * does not depend on their number.  Called by run.c when a fabric has more than one region. */
+/* Regions on threads of the host.  All meet before a batch of cycles, to agree on streams that may
+ * flow over their borders, and after a round of batches; in between each waits for its neighbours
+ * alone (mesh_wave.c).  The result does not depend on their number.  Called by run.c when a fabric
+ * has more than one region. */
 #include "team.h"
 #include "mesh_cycle.h"
 #include "mesh_flow.h"
@@ -73,7 +74,7 @@ static void meet(struct mesh_team *t, void (*decide)(struct mesh *m))
     pass(t);
 }
 
-/* Wait for the others after cycle @p now.  The last to arrive after those of a batch decides on the
+/* Wait for the others after cycle @p now.  The last to arrive after those of a round decides on the
  * next one. */
 static void meet_after(struct mesh_team *t, int64_t now)
 {
@@ -93,7 +94,7 @@ static void look(struct mesh_team *t, struct mesh_region *r)
 {
     const struct mesh *m = t->m;
     mesh_region_look(r);
-    if (!m->flows) return;
+    if (!m->flows || mesh_flow_rests(m)) return;
     meet(t, mesh_flow_meet);
     if (m->crossing == MESH_CROSS_NONE) return;
     mesh_flow_verify(r);
@@ -110,18 +111,27 @@ static void run_until(struct mesh_team *t, struct mesh_region *r, int64_t now)
         mesh_wait_until(&t->wait, mesh_wave_goes_on, r);
 }
 
-/* What a thread does in each batch.  All meet after it; with other processes, after every cycle. */
+/* All meet after every cycle that is exchanged with other processes. */
+static void run_batch(struct mesh_team *t, struct mesh_region *r)
+{
+    look(t, r);
+    mesh_wave_begin(r);
+    for (int64_t now = r->batch; t->m->together && now + 1 < r->until; now++) {
+        run_until(t, r, now);
+        meet_after(t, now);
+    }
+    run_until(t, r, r->until - 1);
+}
+
+/* What a thread does in each round.  All meet after it. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
 {
     const struct mesh *m = t->m;
     do {
         const int64_t until = m->until;
-        look(t, r);
-        mesh_wave_begin(r);
-        for (int64_t now = mesh_first_stop(m); now < until; now++) {
-            run_until(t, r, now);
-            meet_after(t, now);
-        }
+        while (mesh_region_batch(r))
+            run_batch(t, r);
+        meet_after(t, until - 1);
     } while (!t->ended);
 }
 
