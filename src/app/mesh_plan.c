@@ -6,7 +6,7 @@
  *     time(n) = cycles PEs / (rate n) + cycles meeting,   n > 1
  *     memory  = PEs bytes(PE)
  *
- * The meeting of n threads or ranks after every cycle is an assumed constant. */
+ * The meeting of n ranks after every cycle is an assumed constant; threads meet more seldom. */
 #include "mesh_plan.h"
 
 #include <wsc/clock.h>

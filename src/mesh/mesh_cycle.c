@@ -303,7 +303,7 @@ static bool somebody_is_active(const struct mesh *m)
 }
 
 /* Batches that regions run without meeting, from cycle @p next on: more than one while nothing is
- * to be decided between them, on a fabric so small that progress is soon told again. */
+ * to be decided between them, on a fabric so small that progress is soon reported again. */
 static int64_t batches(const struct mesh *m, int64_t next)
 {
     enum { ROUTER_CYCLES = 1 << 22 };

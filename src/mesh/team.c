@@ -111,7 +111,7 @@ static void run_until(struct mesh_team *t, struct mesh_region *r, int64_t now)
         mesh_wait_until(&t->wait, mesh_wave_goes_on, r);
 }
 
-/* All meet after every cycle that is exchanged with other processes. */
+/* A batch.  What leads to other processes is exchanged after every cycle, when all meet. */
 static void run_batch(struct mesh_team *t, struct mesh_region *r)
 {
     look(t, r);
