@@ -7,9 +7,9 @@
 
 NAME is a row of train_models.py: gpt_384 (without --model), gpt2_small_64 or gpt2_small_1024.
 DIR/data/train holds the dataset of gpt_384; the tokens of other models are made here; everything
-else goes to DIR too.  First both programs take one step from the same weights; unless losses and
-gradient norms agree nothing is timed, and unless PyTorch has a BLAS that is made for speed nothing
-is compared (Debian: libopenblas0-openmp).  Then every case runs in rounds, the first one of all
+else goes to DIR too.  First both programs take one step from the same weights; a format in which
+losses and gradient norms differ is not timed, and unless PyTorch has a BLAS that is made for speed
+nothing is compared (Debian: libopenblas0-openmp).  The exit status is 1 when something differed.  Then every case runs in rounds, the first one of all
 cases, then the second one of all, until --rounds are done or --seconds are over; a line is printed
 for each.  A round is wsc, PyTorch, llm.c.  A run's rate is the median over its steps after the
 warm-up; what counts is the median over the rounds and the ratio within each.
@@ -407,6 +407,17 @@ def verify(bench, kinds):
     return results
 
 
+def worth_timing(bench, names, verification):
+    """The cases whose first steps agree; what differs is left out by name."""
+    for kind in sorted({CASES[name][0] for name in names}, reverse=True):
+        if not verification[kind]["valid"]:
+            print(f"{kind}: left out, since the first step differs", flush=True)
+    if bench.llmc and not verification["llmc"]["valid"]:
+        bench.llmc = None
+        print("llm.c: left out, since the first step differs", flush=True)
+    return [name for name in names if verification[CASES[name][0]]["valid"]]
+
+
 def main():
     args = arguments()
     bench, names = Bench(args), args.case
@@ -417,9 +428,8 @@ def main():
     except RunFailed as failure:
         sys.exit(str(failure))
     results["blas"] = bench.blas
-    if not results["valid"]:
-        names = []  # what differs is not worth timing
-    elif is_reference(bench.blas):
+    names = worth_timing(bench, names, results["verification"])
+    if is_reference(bench.blas):
         print(f"PyTorch multiplies with the reference BLAS ({bench.blas}): nothing is compared; "
               "install libopenblas0-openmp")
         names = []
