@@ -24,13 +24,15 @@
 
 /** What stays between forward and backward of a block; the rest is computed again.  x block input,
  *  q k v projections, a attention output, h input of the feed-forward half, p filter before the
- *  nonlinearity.  Norms and nonlinearities are always computed again. */
+ *  nonlinearity.  Norms and nonlinearities are always computed again.  With gates (diffusion
+ *  transformers) a block also keeps the branches before them, or computes them again. */
 enum cycles_keep {
     CYCLES_KEEP_ALL,          /**< x q k v a h p: no product twice */
     CYCLES_KEEP_NO_ATTENTION, /**< x q k v h p: attention twice */
     CYCLES_KEEP_PROJECTIONS,  /**< x q k v h: attention and first feed-forward product twice */
     CYCLES_KEEP_FILTER,       /**< x h p: projections and attention twice */
-    CYCLES_KEEP_INPUT,        /**< x: everything but the last product twice */
+    CYCLES_KEEP_INPUT,        /**< x: everything but the last product twice, with gates that too */
+    CYCLES_KEEP_BRANCH, /**< with gates alone, x and the last branch: all but the last product */
     CYCLES_N_KEEPS
 };
 
@@ -94,7 +96,8 @@ int64_t cycles_generate(const struct hw *hw, const struct model *model,
                         const struct cycles_tokens *tokens, int64_t n_texts,
                         const struct model_density *density);
 /** Fixed cost of starting stage number @p stage of @p model on a wafer of @p machine, in
- *  picoseconds: its own kernels and those of its low-rank adapters (docs/MODEL.md, "Plan"). */
+ *  picoseconds: its own kernels, those of its low-rank adapters and those of conditioned norms and
+ *  gates (docs/MODEL.md, "Plan"). */
 int64_t cycles_latency_ps(const struct hw_machine *machine, const struct model *model, int stage,
                           bool backward);
 /** Cycles from the start of a backward stage to its first finished gradient row; at most the

@@ -152,6 +152,9 @@ struct hw_machine {
         /** Kernels that each low-rank adapter of a stage starts beside them in the forward pass;
          *  backward_kernels times as many in the backward pass. */
         double adapter_kernels;
+        /** Kernels that each conditioned norm and each gate of a diffusion transformer starts,
+         * likewise. */
+        double condition_kernels;
         /** On the cycles of all kernels; 1: as the formulas say.  One of the constants that may be
          *  calibrated; 0.1 to 10. */
         double kernel_factor;
@@ -406,9 +409,11 @@ int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** Time from the edge of the wafer to its farthest PE, ps: one hop per column and row. */
 int64_t hw_drain_ps(const struct hw *hw);
 
-/** Fixed cost of starting a stage whose matrices have @p n_adapters low-rank adapters, in
- *  picoseconds: the latency of a kernel for each kernel of the pass (docs/MODEL.md, "Plan"). */
-int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, bool backward);
+/** Fixed cost of starting a stage whose matrices have @p n_adapters low-rank adapters and of whose
+ *  norms and gates @p n_conditions are conditioned, in picoseconds: the latency of a kernel for
+ * each kernel of the pass (docs/MODEL.md, "Plan"). */
+int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, int n_conditions,
+                            bool backward);
 /** Number of processing elements (PEs) of one wafer. */
 int64_t hw_n_pes(const struct hw *hw);
 /** SRAM of one PE that activations may use, bytes. */

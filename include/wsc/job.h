@@ -98,7 +98,7 @@ struct job_module {
     int64_t n_params;
 };
 /** Embedding, attention, router, feed-forward, norms of blocks, final norm and head. */
-enum { JOB_MODULES = 6 };
+enum { JOB_MODULES = 7 };
 /** Sparse tensors of one kind: the same matrix of all blocks and experts. */
 struct job_sparse {
     char name[128];     /**< with `*` for the numbers of blocks and experts */

@@ -105,6 +105,40 @@ enum model_tensor_kind {
     /** Norm of the encoder's output, (C), where a decoder follows. */
     MODEL_MEMORY_W,
     MODEL_MEMORY_B,
+    /* of a diffusion transformer; its norms have scales and shifts for a sequence instead of gains
+     * and biases */
+    /** Embedding of patches, (C, elements of a patch). */
+    MODEL_PATCH_W,
+    MODEL_PATCH_B,
+    MODEL_LABEL_W, /**< classes of images, (V, C) */
+    /** The layers of the time step, (C, frequencies) and (C, C).  They and the scales, shifts and
+     *  gates meet one row of each sequence: model_is_condition(). */
+    MODEL_TIME0_W,
+    MODEL_TIME0_B,
+    MODEL_TIME1_W,
+    MODEL_TIME1_B,
+    /** Scale and shift of the norm before attention, (C, C), and gate of attention's result. */
+    MODEL_SCALE1_W,
+    MODEL_SCALE1_B,
+    MODEL_SHIFT1_W,
+    MODEL_SHIFT1_B,
+    MODEL_GATE1_W,
+    MODEL_GATE1_B,
+    /** Scale, shift and gate of the feed-forward network, (C, C). */
+    MODEL_SCALE3_W,
+    MODEL_SCALE3_B,
+    MODEL_SHIFT3_W,
+    MODEL_SHIFT3_B,
+    MODEL_GATE3_W,
+    MODEL_GATE3_B,
+    /** Scale and shift of the norm before the output layer, (C, C). */
+    MODEL_SCALEF_W,
+    MODEL_SCALEF_B,
+    MODEL_SHIFTF_W,
+    MODEL_SHIFTF_B,
+    MODEL_NOISE_W, /**< output layer, (C, elements of a patch), as a transposed convolution has it
+                    */
+    MODEL_NOISE_B, /**< (channels) or, without the convolution, (elements of a patch) */
     /** Kinds without adapters. */
     MODEL_N_KINDS,
     /** Low-rank adapter of a matrix of kind k: A (r, in) has kind MODEL_ADAPTER_A + k, B (out, r)
@@ -120,6 +154,12 @@ static inline enum model_tensor_kind model_base_kind(enum model_tensor_kind kind
     return (enum model_tensor_kind)((int)kind % MODEL_N_KINDS);
 }
 
+/** True for tensors that meet one row of each sequence instead of its tokens: time step, scales,
+ *  shifts and gates of a diffusion transformer. */
+static inline bool model_is_condition(enum model_tensor_kind kind)
+{
+    return kind >= MODEL_TIME0_W && kind <= MODEL_SHIFTF_B;
+}
 /** True for embeddings, (rows, C), whose adapter is transposed: row i + s (B A)' of column i, with
  * A (r, rows) and B (C, r). */
 static inline bool model_is_table(enum model_tensor_kind kind)
@@ -160,7 +200,8 @@ struct model_tensor {
 
 /** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
 enum model_part {
-    MODEL_PART_EMBED,      /**< wte[token] + wpe[position], norm; encoders: token types */
+    MODEL_PART_EMBED,      /**< wte[token] + wpe[position], norm; encoders: token types; diffusion
+                                transformers: patches, time step and class */
     MODEL_PART_QKV,        /**< norm1, q, k, v projections, rotation and norms of q and k */
     MODEL_PART_ATTN,       /**< attention, output projection, norm1_post, residual */
     MODEL_PART_CROSS_QKV,  /**< norm, queries; keys and values of the encoder's output */
@@ -239,7 +280,8 @@ enum model_loss_kind {
     MODEL_SQUARED_ERROR, /**< of a sequence's only output and its target */
     MODEL_SPAN_ENTROPY,  /**< of the first and the last token of an answer, each under the softmax
                               of its output over the rows of the sequence */
-    MODEL_PREFERENCE     /**< of pairs of sequences, whose cross entropies are summed first */
+    MODEL_PREFERENCE,    /**< of pairs of sequences, whose cross entropies are summed first */
+    MODEL_NOISE_ERROR    /**< mean of the squared errors of all outputs of all rows */
 };
 /** Outputs of a head with MODEL_SPAN_ENTROPY: the two ends of an answer. */
 enum { MODEL_SPAN_ENDS = 2 };
@@ -252,12 +294,13 @@ enum { MODEL_MAX_HEADS = 2 };
 struct model_head {
     enum model_rows rows;
     int64_t tokens; /**< of a sequence that go through it, at most; for virtual time */
-    /** The layers before the output layer, in order. */
+    /** The layers before the output layer, in order; input_norm MODEL_SCALEF_W: a norm with scale
+     *  and shift for a sequence. */
     enum model_tensor_kind input_norm, dense, norm;
     enum zoo_nonlinearity function; /**< after `dense` */
     double dropout;                 /**< before the output layer, training */
     enum model_tensor_kind output;  /**< MODEL_LM_HEAD_W, or MODEL_WTE's table when tied */
-    int64_t outputs;                /**< classes, or the vocabulary */
+    int64_t outputs;                /**< classes, the vocabulary, or the elements of a patch */
     bool bias;                      /**< of the output layer */
     enum model_loss_kind loss;
     double weight;    /**< of its loss in the sum */
@@ -326,6 +369,9 @@ struct model {
     double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
     bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
     double memory_dropout;  /**< of the encoder's output, training */
+    /** Diffusion transformers: elements of a patch, 0: the model takes tokens; sines and cosines of
+     *  a time step; biases of the output layer. */
+    int64_t patch, frequencies, noise_biases;
     /** Heads, the one with most work first. */
     int n_heads;
     struct model_head head[MODEL_MAX_HEADS];

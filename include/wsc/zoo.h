@@ -64,7 +64,8 @@ enum zoo_samples {
     ZOO_SAMPLES_SEQ2SEQ,     /**< HDF5 of pairs of sequences, a dataset for each feature */
     ZOO_SAMPLES_SPANS,       /**< lines of tokens, of which spans are left out when they are read */
     ZOO_SAMPLES_TRANSLATION, /**< lines of tokens in two files, sources and targets */
-    ZOO_SAMPLES_PAIRS        /**< HDF5 of pairs, (n, 6, T), or six datasets (n, T) */
+    ZOO_SAMPLES_PAIRS,       /**< HDF5 of pairs, (n, 6, T), or six datasets (n, T) */
+    ZOO_SAMPLES_LATENTS      /**< latents of images with their classes, for virtual time alone */
 };
 /** Labels of ZOO_SAMPLES_ANSWERS, bits, and one more than the largest: the token is the first of
  * the answer, the last of it. */
@@ -101,6 +102,7 @@ struct zoo_input {
     bool micro_batch_given; /**< the file says it; the default otherwise */
     /** Loader processes of each input worker; CONF_NULL or 0: the worker itself. */
     int64_t num_workers;
+    int64_t num_classes; /**< of images, the default of the model's; CONF_NULL: not in the file */
     /** Permute the samples in every epoch. */
     bool shuffle;
     /** Seed of the permutation; the order is a function of it and the epoch. */
@@ -179,7 +181,8 @@ enum zoo_family {
     ZOO_GEMMA2,
     ZOO_BERT,
     ZOO_ESM2,
-    ZOO_T5 /**< T5 and the Transformer: one class of the Model Zoo */
+    ZOO_T5, /**< T5 and the Transformer: one class of the Model Zoo */
+    ZOO_DIT /**< diffusion transformers (Peebles and Xie 2023) */
 };
 /** Position embeddings.  FIXED: a table of sines (Vaswani et al. 2017); ROTARY: q and k are rotated
  *  (Su et al. 2021); ALIBI: a bias that falls with the distance (Press et al. 2022). The learned
@@ -215,8 +218,8 @@ enum zoo_qk_norm { ZOO_QK_NORM_NONE, ZOO_QK_LAYERNORM, ZOO_QK_BIASLESS_LAYERNORM
 enum zoo_fp16_type { ZOO_FP16, ZOO_BF16, ZOO_CB16 };
 /** Divisor of the summed loss: tokens that count, or sequences of the batch. */
 enum zoo_loss_scaling { ZOO_LOSS_NUM_TOKENS, ZOO_LOSS_BATCH_SIZE };
-/** Training objective.  Those of encoders, all but the first and the last, attend in both
- *  directions. */
+/** Training objective.  Those of encoders, all but the first and the last two, attend in both
+ *  directions, and so does diffusion. */
 enum zoo_objective {
     ZOO_CAUSAL_LM,      /**< the next token, at every position */
     ZOO_MASKED_LM,      /**< masked tokens, at max_predictions_per_seq positions (BERT), and whether
@@ -225,9 +228,10 @@ enum zoo_objective {
     ZOO_REGRESSION,     /**< a number per sequence, from its first token */
     ZOO_TOKEN_CLASSIFICATION, /**< one of num_labels classes per token */
     ZOO_SUMMARIZATION,        /**< whether a sentence belongs to the summary, at its first token */
-    ZOO_SPAN,    /**< the first and the last token of the answer to a question (SQuAD) */
-    ZOO_SEQ2SEQ, /**< the next token of a target sequence, by a decoder that attends to the output
-                      of an encoder of the source sequence */
+    ZOO_SPAN,      /**< the first and the last token of the answer to a question (SQuAD) */
+    ZOO_SEQ2SEQ,   /**< the next token of a target sequence, by a decoder that attends to the output
+                        of an encoder of the source sequence */
+    ZOO_DIFFUSION, /**< the noise in every patch of a latent, at a time step and for a class */
     ZOO_N_OBJECTIVES
 };
 /** Activation of the feed-forward network.  A gated one (Shazeer 2020) multiplies the first linear
@@ -264,6 +268,23 @@ enum zoo_router_map { ZOO_ROUTER_SOFTMAX, ZOO_ROUTER_SIGMOID, ZOO_ROUTER_SINKHOR
 enum zoo_attention_type { ZOO_SCALED_DOT_PRODUCT, ZOO_DOT_PRODUCT };
 /** Heads of keys and values: one for each head of queries, or num_kv_groups shared ones. */
 enum zoo_attention_module { ZOO_MULTIHEAD, ZOO_MULTIQUERY };
+
+/** What diffusion transformers have beside the keys of other models (Peebles and Xie 2023).  After
+ *  the checks all sizes are at least 1, and a patch divides the latent; of other models they are
+ *  what the file says. */
+struct zoo_diffusion {
+    /** Height and width of a latent and of a patch of it; 0, 0: not in the file. */
+    int64_t latent_size[2], patch_size[2];
+    int64_t latent_channels; /**< CONF_NULL: that of the section vae */
+    /** Sizes of the section vae, which count where the model says nothing. */
+    int64_t vae_latent_size[2], vae_latent_channels;
+    int64_t frequency_embedding_size;   /**< sines and cosines of a time step */
+    double label_dropout_rate;          /**< with one, a further class stands for none */
+    bool use_conv_patchified_embedding; /**< patches by a convolution, or cut first */
+    /** The output layer is a transposed convolution, with a bias for each channel instead of each
+     *  element of a patch. */
+    bool use_conv_transpose_unpatchify;
+};
 
 /** The section model.  Sizes are at least 1; flags are those of the keys. */
 struct zoo_model {
@@ -361,7 +382,7 @@ struct zoo_model {
     enum zoo_nonlinearity pooler_nonlinearity, mlm_nonlinearity; /**< or ZOO_SAME_FUNCTION */
     int64_t max_cls_tokens; /**< ZOO_SUMMARIZATION: most sentences; set from the input */
     int64_t num_segments;   /**< token types; CONF_NULL: 2, with disable_nsp none */
-    int64_t num_labels;     /**< classes of the classifiers */
+    int64_t num_labels;     /**< classes of the classifiers, of images of diffusion */
     double task_dropout;    /**< before a classifier; CONF_NULL is that of the residual branches */
     bool use_cls_bias;      /**< ZOO_SUMMARIZATION: bias of the classifier */
     bool include_padding_in_loss; /**< ZOO_TOKEN_CLASSIFICATION: padding has labels too */
@@ -393,6 +414,7 @@ struct zoo_model {
      *  encoder's. */
     double decoder_attention_logits_alpha;
     bool scale_decoder_qk_dot_by_d;
+    struct zoo_diffusion diffusion; /**< of diffusion transformers */
     double label_smoothing; /**< fraction of the uniform distribution in the labels, in training */
     struct zoo_patterns freeze;   /**< expressions that occur in the names of frozen tensors */
     struct zoo_loras lora_params; /**< adapters; all other tensors are frozen then */

@@ -43,6 +43,11 @@ static bool no_adapters(const struct cluster_use *u)
     return !u->params->model.lora_params.n;
 }
 
+static bool not_diffusion(const struct cluster_use *u)
+{
+    return u->params->model.objective != ZOO_DIFFUSION;
+}
+
 /* Loops remain in products with cached keys and in gradients of non-zeros. */
 static bool no_loops(const struct cluster_use *u)
 {
@@ -197,6 +202,7 @@ static const struct {
     {"wafer.sparse_gradient", dense, "no weights are sparse"},
     {"wafer.backward_kernels", no_training, "the mode does not train"},
     {"wafer.adapter_kernels", no_adapters, "no matrix has a low-rank adapter"},
+    {"wafer.condition_kernels", not_diffusion, "the model is no diffusion transformer"},
     {"stream.sparse_weight_bytes", dense, "no weights are sparse"},
     {"stream.sparse_gradient_bytes", dense, "no weights are sparse"},
     {"stream.mask_rate", fixed_masks, "no mask changes"},

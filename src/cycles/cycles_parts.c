@@ -7,6 +7,7 @@
 
 #include "cycles_adapter.h"
 #include "cycles_cached.h"
+#include "cycles_condition.h"
 #include "cycles_cross.h"
 #include "cycles_experts.h"
 #include "cycles_layout.h"
@@ -22,7 +23,10 @@ const struct cycles_keep_row cycles_keep_rows[CYCLES_N_KEEPS] = {
     [CYCLES_KEEP_NO_ATTENTION] = {.attention = true, .by_part = true},
     [CYCLES_KEEP_PROJECTIONS] = {.attention = true, .ffn0 = true},
     [CYCLES_KEEP_FILTER] = {.qkv = true, .attention = true},
-    [CYCLES_KEEP_INPUT] = {.qkv = true, .attention = true, .output = true, .ffn0 = true},
+    [CYCLES_KEEP_INPUT] =
+        {.qkv = true, .attention = true, .output = true, .ffn0 = true, .branch = true},
+    [CYCLES_KEEP_BRANCH] =
+        {.qkv = true, .attention = true, .output = true, .ffn0 = true, .gated = true},
 };
 
 double cycles_total(const struct cycles_breakdown *c)
@@ -135,15 +139,36 @@ static bool caps(const struct cycles_layout *l, const struct model_head *head)
     return head->outputs == l->model->V;
 }
 
+/** The loss of @p logits outputs a PE. */
+static double loss_of(const struct cycles_layout *h, const struct model_head *head, double logits)
+{
+    if (head->loss == MODEL_NOISE_ERROR) return cycles_noise_loss(h, logits);
+    return head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss(h, logits) : cycles_loss(h, logits);
+}
+
+/** Exponentials of outputs that come again, where the loss has any. */
+static double exponentials(const struct cycles_layout *h, const struct model_head *head,
+                           double logits)
+{
+    return head->loss == MODEL_NOISE_ERROR ? 0 : cycles_map(h, logits * h->t, h->exp);
+}
+
+/** Gradient of the loss. */
+static double loss_gradient_of(const struct cycles_layout *h, const struct model_head *head,
+                               double logits)
+{
+    if (head->loss == MODEL_NOISE_ERROR) return cycles_noise_loss_gradient(h, logits);
+    return head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(h, logits)
+                                            : cycles_loss_gradient(h, logits);
+}
+
 static void one_head_forward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
     const struct model_head *head = &l->model->head[i];
     const struct cycles_layout h = head_layout(l, i);
     const struct cycles_side out = cycles_side_of(l, head->outputs);
     c->products += cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, head->output));
-    c->elementwise +=
-        head_move(l, &h) +
-        (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss(&h, out.k) : cycles_loss(&h, out.k));
+    c->elementwise += head_move(l, &h) + loss_of(&h, head, out.k);
     if (caps(l, head)) c->elementwise += cycles_logit_cap(&h, out.k);
     if (head->bias) c->elementwise += cycles_bias(&h, out.k);
     c->elementwise += n_norms(head) * cycles_norm(&h);
@@ -202,7 +227,10 @@ static struct cycles_breakdown whole(struct cycles_breakdown c)
 
 static void embed_forward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
-    c->elementwise = embedding(l);
+    if (l->model->patch)
+        cycles_patches_forward(l, c);
+    else
+        c->elementwise = embedding(l);
 }
 
 /** q, k and v from one pass of their input. */
@@ -267,9 +295,8 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->products += cycles_product(&h, &out, h.hidden.n, density) +
                    (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
                    cycles_kind_gradient(&h, &h.hidden, &out, head->output);
-    c->elementwise += head_move(l, &h) + cycles_map(&h, out.k * h.t, h.exp) +
-                      (head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(&h, out.k)
-                                                        : cycles_loss_gradient(&h, out.k));
+    c->elementwise +=
+        head_move(l, &h) + exponentials(&h, head, out.k) + loss_gradient_of(&h, head, out.k);
     if (head->smoothing > 0) c->elementwise += cycles_even_labels_gradient(&h, out.k);
     if (caps(l, head))
         c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
@@ -333,6 +360,10 @@ static double qkv_weight_gradient(const struct cycles_layout *l, const struct cy
 static void embed_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct model *m = l->model;
+    if (m->patch) {
+        cycles_patches_backward(l, c);
+        return;
+    }
     c->elementwise = cycles_scatter(l, table_rows(l)) +
                      (m->zoo.embedding_layer_norm ? cycles_norm_gradient(l) : 0);
 }
@@ -374,6 +405,7 @@ static void ffn1_backward(const struct cycles_layout *l, struct cycles_breakdown
 
 static double embed_first(const struct cycles_layout *l)
 {
+    if (l->model->patch) return cycles_patches_first(l);
     return cycles_op(l->setup, l->hidden.k, l->mac);
 }
 
@@ -411,7 +443,7 @@ static double head_first(const struct cycles_layout *l)
     return head_move(l, &h) + n_norms(head) * cycles_norm(&h) +
            cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols,
                           cycles_density_of(l, head->output)) +
-           cycles_map(&h, head_chunk(&h, &out) * h.t, h.exp) +
+           exponentials(&h, head, head_chunk(&h, &out)) +
            cycles_first_rows(&h, &h.hidden, &out, cycles_gradient_density_of(l, head->output));
 }
 
@@ -442,6 +474,7 @@ struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum 
     struct cycles_breakdown c = {0};
     part_rows[part].forward(l, &c);
     cycles_adapters_forward(l, part, &c);
+    cycles_conditions_forward(l, part, &c);
     return whole(c);
 }
 
@@ -458,6 +491,8 @@ double cycles_part_again(const struct cycles_layout *l, enum model_part part, en
         c = cycles_part_forward(l, part);
     else if (attn && row->attention)
         c.attention = cycles_attention(&keys);
+    if (part == MODEL_PART_FFN1 && row->branch && l->model->patch) /* the gate needs its result */
+        c = cycles_part_forward(l, part);
     if (part == MODEL_PART_FFN0 && row->ffn0) {
         c = cycles_part_forward(l, part);
         saved = all_networks(l, activation); /* counted in the backward of the second product */
@@ -471,6 +506,7 @@ struct cycles_breakdown cycles_part_backward(const struct cycles_layout *l, enum
     struct cycles_breakdown c = {.recompute = cycles_part_again(l, part, keep)};
     part_rows[part].backward(l, &c);
     cycles_adapters_backward(l, part, &c);
+    cycles_conditions_backward(l, part, &c);
     return whole(c);
 }
 

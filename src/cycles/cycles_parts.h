@@ -7,6 +7,8 @@
 /** What backward of a block computes again, by what is kept. */
 struct cycles_keep_row {
     bool qkv, attention, output, ffn0;
+    bool branch;  /**< with gates: the last product too */
+    bool gated;   /**< a choice of models with gates alone */
     bool by_part; /**< needs no weights of another part: possible when parts stream one by one */
 };
 extern const struct cycles_keep_row cycles_keep_rows[CYCLES_N_KEEPS];

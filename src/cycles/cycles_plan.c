@@ -24,11 +24,20 @@ struct task {
     const struct model_density *densest; /**< NULL: dense */
 };
 
-/** What a block keeps per token, of x, q k v, a and h; and of the filter before the nonlinearity.
- */
+/** What a block keeps per token, of x, q k v, a and h; of the filter before the nonlinearity; and
+ *  of a diffusion transformer the branches before their gates, with a token's part of the scales,
+ *  shifts and gates of its sequence.  Where products are computed again, so are the branches. */
 struct kept {
-    double rest, filter;
+    double rest, filter, condition;
 };
+
+static double condition_values(const struct model *m, const struct cycles_keep_row *r,
+                               double hidden)
+{
+    enum { VECTORS = 6 };
+    const int branches = (r->output ? 0 : 1) + (r->branch ? 0 : 1);
+    return m->patch ? hidden * (branches + VECTORS / (double)m->T) : 0;
+}
 
 /** @p hidden, @p heads, @p filter: features of each kind. */
 static struct kept kept_values(const struct model *m, enum cycles_keep keep, double hidden,
@@ -40,7 +49,8 @@ static struct kept kept_values(const struct model *m, enum cycles_keep keep, dou
     const double projected = qkv * heads + cycles_normed_heads(m, heads);
     return (struct kept){.rest = (r->output ? 1 : 2) * hidden + (r->qkv ? 0 : projected) +
                                  (r->attention ? 0 : heads),
-                         .filter = r->ffn0 ? 0 : p};
+                         .filter = r->ffn0 ? 0 : p,
+                         .condition = condition_values(m, r, hidden)};
 }
 
 /** Values of a token of the decoder, and of the encoder in each of its layers, that attention
@@ -90,6 +100,10 @@ static double live_backward(const struct cycles_layout *l, enum cycles_keep keep
     /* A block computed again from its input also holds x, q k v, a for later. */
     double ffn = cycles_live_ffn(l) + (r->output ? l->hidden.k + qkv + l->heads.k : 0);
     double attention = cycles_live_attention(l);
+    if (l->model->patch) { /* the branch whose gate has a gradient */
+        ffn += resident && !r->branch ? 0 : l->hidden.k;
+        attention += resident && !r->output ? 0 : l->hidden.k;
+    }
     if (resident) {
         ffn -= l->hidden.k + floor(kept.filter / l->slices); /* h, or x when only x is kept */
         attention -= kept.rest - (r->output ? 0 : l->hidden.k);
@@ -130,7 +144,9 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
                           2 * l->hidden.k + l->heads.k * (1 + l->qkv));
     double live = training ? live_backward(l, keep, resident) : forward;
     b.work = l->t * (value * live + SUM_BYTES * cycles_sum_vectors(l));
-    b.kept = training ? l->t * value * (kept.rest + kept.filter) * (double)l->model->L : 0;
+    b.kept = training
+                 ? l->t * value * (kept.rest + kept.filter + kept.condition) * (double)l->model->L
+                 : 0;
     if (l->model->n_stacks > 1) add_stacks(&b, l, keep, training);
     return b;
 }
@@ -145,7 +161,7 @@ static double kept_per_sequence(const struct model *m, enum cycles_keep keep)
     const double tokens[MODEL_MAX_STACKS] = {(double)m->stack[0].T, (double)m->stack[1].T};
     const double value = (double)num_format_bytes(m->format);
     if (m->n_stacks > 1) return value * kept_of_stacks(m, tokens, &kept, &cross);
-    return (kept.rest + kept.filter) * (double)m->L * (double)m->T * value;
+    return (kept.rest + kept.filter + kept.condition) * (double)m->L * (double)m->T * value;
 }
 
 static int64_t clamp_int(double x)
@@ -331,6 +347,7 @@ static void search(const struct task *task, struct cycles_plan *best)
     const int max_lanes = task->lanes ? task->lanes : cols < MAX_LANES ? (int)cols : MAX_LANES;
     for (int keep = 0; keep < (task->training ? CYCLES_N_KEEPS : 1); keep++) {
         if (streams_parts(task->model) && !cycles_keep_rows[keep].by_part) continue;
+        if (cycles_keep_rows[keep].gated && !task->model->patch) continue;
         for (int lanes = least; lanes <= max_lanes; lanes++) {
             try_plan(task, lanes, (enum cycles_keep)keep, true, best);
             if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);
@@ -371,12 +388,12 @@ static double part_share(const struct model *m, enum model_part part, enum cycle
     const struct cycles_keep_row *r = &cycles_keep_rows[keep];
     const double C = (double)m->C, heads = (double)model_q_features(m);
     const struct kept kept = kept_values(m, keep, C, heads, (double)m->F);
-    const double all = kept.rest + kept.filter, h = r->output ? 0 : C;
+    const double all = kept.rest + kept.filter + kept.condition, h = r->output ? 0 : C;
     switch (part) {
     case MODEL_PART_QKV:
         return C / all;
     case MODEL_PART_ATTN:
-        return (kept.rest - C - h) / all;
+        return (kept.rest - C - h + kept.condition) / all;
     case MODEL_PART_FFN0:
         return h / all;
     case MODEL_PART_FFN1:

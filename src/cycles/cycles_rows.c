@@ -44,6 +44,7 @@ double cycles_bias_gradient(const struct cycles_layout *l, double features, doub
 struct normed {
     double k, gain, sums, cols;
     bool rms, bias;
+    bool plain; /* neither gain nor bias: scale and shift are of the sequence, cycles_condition.c */
 };
 
 /** The residual stream. */
@@ -54,7 +55,8 @@ static struct normed stream(const struct cycles_layout *l)
                            .sums = l->t,
                            .cols = l->cols,
                            .rms = l->model->zoo.norm_type == ZOO_RMSNORM,
-                           .bias = l->model->zoo.norm_type == ZOO_LAYERNORM};
+                           .bias = l->model->zoo.norm_type == ZOO_LAYERNORM,
+                           .plain = l->model->patch > 0};
 }
 
 /** Heads of queries, or @p share as many of keys; all have one gain. */
@@ -85,6 +87,7 @@ static double normalise(const struct cycles_layout *l, const struct normed *x)
 static double norm_again(const struct cycles_layout *l, const struct normed *x)
 {
     const double n = x->k * l->t, vectors = x->bias ? 2 : 1;
+    if (x->plain) return normalise(l, x);
     return cycles_vectors_in(l, vectors * x->gain) + normalise(l, x) + cycles_mul(l, n) +
            (x->bias ? cycles_add(l, n) : 0);
 }
@@ -140,6 +143,7 @@ double cycles_norm_again(const struct cycles_layout *l)
 
 double cycles_norm_gradient(const struct cycles_layout *l)
 {
+    if (l->model->patch) return cycles_norm_input_gradient(l) + cycles_norm_again(l);
     return cycles_vectors_in(l, l->hidden.k) + cycles_norm_input_gradient(l) +
            cycles_norm_vector_gradient(l) + cycles_norm_again(l);
 }
@@ -362,4 +366,19 @@ double cycles_scatter(const struct cycles_layout *l, double rows)
     const double k = l->hidden.k;
     return cycles_vectors_out(l, rows * k) +
            shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) + starts_in_turn(l);
+}
+
+/* ---- noise ----------------------------------------------------------------------------------- */
+
+double cycles_noise_loss(const struct cycles_layout *l, double features)
+{
+    const double n = features * l->t;
+    return cycles_add_tiles(l, n) + cycles_mul_tiles(l, n) + cycles_sum(l, n) +
+           cycles_row_sum(l, l->cols, 1) + cycles_row_sum(l, l->rows, 1);
+}
+
+/* Twice the difference over the number of elements: one factor, of the difference that was kept. */
+double cycles_noise_loss_gradient(const struct cycles_layout *l, double features)
+{
+    return cycles_mul(l, features * l->t);
 }

@@ -4,7 +4,9 @@
 #define WSC_CYCLES_ROWS_H
 #include <wsc/cycles_ops.h>
 
-/** Backward of a norm: gain in, gradients of input, gain and bias, its output again. */
+/** Backward of a norm: gain in, gradients of input, gain and bias, its output again.  Norms of
+ *  diffusion transformers have neither gain nor bias; their input's gradient is that of an output
+ *  that is scaled. */
 double cycles_norm_gradient(const struct cycles_layout *l);
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
@@ -21,4 +23,8 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
 double cycles_span_loss(const struct cycles_layout *l, double logits);
 /** Its gradient. */
 double cycles_span_loss_gradient(const struct cycles_layout *l, double logits);
+/** Mean of the squared errors of @p features outputs a PE of each token. */
+double cycles_noise_loss(const struct cycles_layout *l, double features);
+/** Its gradient. */
+double cycles_noise_loss_gradient(const struct cycles_layout *l, double features);
 #endif

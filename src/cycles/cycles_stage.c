@@ -54,10 +54,23 @@ static int adapters_of(const struct model *model, const struct model_stage *s)
     return n;
 }
 
+/* Modules of a stage that are conditioned: norms with scale and shift, and gates. */
+static int conditions_of(const struct model *model, const struct model_stage *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n_views; i++) {
+        const enum model_tensor_kind kind = model->tensor[s->view[i].tensor].kind;
+        n += kind == MODEL_SCALE1_W || kind == MODEL_GATE1_W || kind == MODEL_SCALE3_W ||
+             kind == MODEL_GATE3_W || kind == MODEL_SCALEF_W;
+    }
+    return n;
+}
+
 int64_t cycles_latency_ps(const struct hw_machine *machine, const struct model *model, int stage,
                           bool backward)
 {
-    return hw_stage_latency_ps(machine, adapters_of(model, stage_of(model, stage)), backward);
+    const struct model_stage *s = stage_of(model, stage);
+    return hw_stage_latency_ps(machine, adapters_of(model, s), conditions_of(model, s), backward);
 }
 
 int64_t cycles_generate(const struct hw *hw, const struct model *model,

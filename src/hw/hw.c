@@ -42,10 +42,12 @@ int64_t hw_drain_ps(const struct hw *hw)
     return hw_cycles_to_ps(hw, (w->pe_cols + w->pe_rows) * w->hop_cycles);
 }
 
-int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, bool backward)
+int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, int n_conditions,
+                            bool backward)
 {
     const struct hw_wafer *w = &machine->wafer;
-    const double forward = 1 + n_adapters * w->adapter_kernels;
+    const double forward =
+        1 + n_adapters * w->adapter_kernels + n_conditions * w->condition_kernels;
     return llround((double)w->stage_latency_ps * forward * (backward ? w->backward_kernels : 1));
 }
 

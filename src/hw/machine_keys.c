@@ -87,6 +87,9 @@ static const struct conf_key keys[] = {
      DOC("kernels of a stage of the backward pass, each with that cost")},
     {OPTIONAL("wafer.adapter_kernels", wafer.adapter_kernels, "2"), DOUBLE, RANGE(0, 16),
      DOC("kernels of each low-rank adapter of a stage of the forward pass, with that cost too")},
+    {OPTIONAL("wafer.condition_kernels", wafer.condition_kernels, "1"), DOUBLE, RANGE(0, 16),
+     DOC("kernels of each norm and each gate of a diffusion transformer that time step and class "
+         "condition, of a stage of the forward pass, with that cost too")},
     {OPTIONAL("wafer.kernel_factor", wafer.kernel_factor, "1"), DOUBLE, RANGE(0.1, 10),
      DOC("on the cycles of all kernels; 1 is what the formulas say")},
     {OPTIONAL("wafer.sum_accumulators", wafer.sum_accumulators, "2"), INT, RANGE(2, 64),

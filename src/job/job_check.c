@@ -134,8 +134,26 @@ static enum wsc_err check_recompute(const struct job *job)
         "--set cluster.stream.granularity=block");
 }
 
+/* Diffusion transformers have virtual time alone. */
+static enum wsc_err check_diffusion(const struct job *job)
+{
+    const struct zoo_params *p = job->params;
+    if (p->model.objective != ZOO_DIFFUSION) return WSC_OK;
+    if (job->values)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: model.name: no values of diffusion transformers are "
+                                      "computed in this release, their virtual time is",
+                                      p->file),
+                            "--numerics none");
+    if (p->runconfig.mode == ZOO_GENERATE)
+        return WSC_RAISE(WSC_CONFIG, "%s: model.name: diffusion transformers generate no text",
+                         p->file);
+    return WSC_OK;
+}
+
 enum wsc_err job_check(const struct job *job)
 {
+    TRY(check_diffusion(job));
     TRY(check_modes(job));
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");

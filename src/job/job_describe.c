@@ -17,11 +17,14 @@ static enum {
     ROUTER,
     FEED_FORWARD,
     NORMS,
+    CONDITIONING,
     HEAD
 } part_of(const struct model_tensor *t)
 {
     const enum model_tensor_kind kind = model_base_kind(t->kind);
     if (kind == MODEL_RELATIVE_W) return EMBEDDING;
+    if (kind >= MODEL_PATCH_W && kind <= MODEL_LABEL_W) return EMBEDDING;
+    if (model_is_condition(kind)) return CONDITIONING;
     if (t->layer < 0) return kind < MODEL_NORM1_W ? EMBEDDING : HEAD;
     if (kind >= MODEL_Q_W && kind <= MODEL_O_B) return ATTENTION;
     if (kind >= MODEL_CROSS_Q_W && kind <= MODEL_CROSS_O_B) return ATTENTION;
@@ -31,9 +34,9 @@ static enum {
 
 static void count_modules(struct job_description *d)
 {
-    static const char *const name[JOB_MODULES] = {"embedding",       "attention",
-                                                  "router",          "feed-forward",
-                                                  "norms of blocks", "final norm and head"};
+    static const char *const name[JOB_MODULES] = {
+        "embedding",    "attention",          "router", "feed-forward", "norms of blocks",
+        "conditioning", "final norm and head"};
     const struct model *m = d->model;
     for (int i = 0; i < JOB_MODULES; i++)
         d->module[i].name = name[i];

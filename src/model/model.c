@@ -47,6 +47,7 @@ static WSC_CHECKED enum wsc_err check_decoder_sizes(const struct zoo_model *m)
 /* Sizes of the model, and heads that divide the width of attention. */
 static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
 {
+    const struct zoo_diffusion *d = &m->diffusion;
     TRY(check_size("num_hidden_layers", m->num_hidden_layers, MAX_LAYERS));
     TRY(check_size("hidden_size", m->hidden_size, MAX_DIM));
     TRY(check_size("num_heads", m->num_heads, MAX_DIM));
@@ -54,6 +55,9 @@ static WSC_CHECKED enum wsc_err check_sizes(const struct zoo_model *m)
     TRY(check_size("vocab_size", m->vocab_size, MAX_DIM));
     TRY(check_size("max_position_embeddings", m->max_position_embeddings, MAX_DIM));
     if (m->objective == ZOO_SEQ2SEQ) TRY(check_decoder_sizes(m));
+    if (m->objective == ZOO_DIFFUSION)
+        TRY(check_size("patch_size", d->patch_size[0] * d->patch_size[1],
+                       MAX_DIM / d->latent_channels));
     const bool own = m->attention_inner_dim > 0;
     const int64_t width = own ? m->attention_inner_dim : m->hidden_size;
     const char *key = own ? "attention_inner_dim" : "hidden_size";
@@ -207,12 +211,23 @@ static void set_encoder(struct model *model, const struct zoo_model *m)
     model->pad_token = model->mask_token = -1;
     if (model->causal) return;
     model->norm_last = !m->norm_first;
+    if (m->objective == ZOO_DIFFUSION) return;
     model->token_types = m->num_segments > 0 ? m->num_segments : 0;
     model->pad_token = m->pad_token_id;
     model->padded_positions = m->mask_padding_in_positional_embed;
     if (model->padded_positions) stack->table_rows += m->pad_token_id + 1;
     if (m->token_dropout) model->mask_token = m->mask_token_id;
     stack->filter_dropout = m->dropout_rate;
+}
+
+/** Patches and time steps of a diffusion transformer. */
+static void set_diffusion(struct model *model, const struct zoo_model *m)
+{
+    const struct zoo_diffusion *d = &m->diffusion;
+    if (m->objective != ZOO_DIFFUSION) return;
+    model->patch = d->patch_size[0] * d->patch_size[1] * d->latent_channels;
+    model->frequencies = d->frequency_embedding_size;
+    model->noise_biases = d->use_conv_transpose_unpatchify ? d->latent_channels : model->patch;
 }
 
 /* The section as it is, without the lists that belong to the params: model_take_frozen() turns them
@@ -239,6 +254,7 @@ static void set_sizes(struct model *model, const struct zoo_params *params)
     model->nonlinearity =
         (enum zoo_nonlinearity)((int)m->nonlinearity - (model->gated ? ZOO_GATED : 0));
     set_seq2seq(model, m);
+    set_diffusion(model, m);
 }
 
 /* Factor of the scores of heads of width @p d.  muP of T5 divides queries and keys by the root of

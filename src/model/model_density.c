@@ -143,12 +143,14 @@ static double tokens_of(const struct model *m, const struct model_tensor *t)
 {
     const double T = (double)m->T, own = (double)m->stack[t->stack].T / T;
     if (t->n_dims != 2) return 0;
+    if (model_is_condition(t->kind)) return 1 / T; /* one row of a sequence */
     if (t->expert >= 0 && t->expert < m->experts)
         return (double)m->active_experts / (double)m->experts;
     if (t->kind == MODEL_CROSS_K_W || t->kind == MODEL_CROSS_V_W) return (double)m->stack[0].T / T;
     if (t->layer >= 0) return own;
     const bool table = (t->kind == MODEL_WTE && !is_output(m, t)) || t->kind == MODEL_WPE ||
-                       t->kind == MODEL_WTT || t->kind == MODEL_RELATIVE_W;
+                       t->kind == MODEL_WTT || t->kind == MODEL_RELATIVE_W ||
+                       t->kind == MODEL_LABEL_W;
     return table ? 0 : head_share(m, t->kind);
 }
 
@@ -166,6 +168,19 @@ static double flop_of_stacks(const struct model *model)
         pairs += (double)s->L * (double)s->T * keys;
     }
     return 6 * matrices + 12 * pairs * Q / T;
+}
+
+/* Matrices of a diffusion transformer that other models do not have, with the share of the tokens
+ * that meet them; the output layer is a head. */
+static double matrices_of_diffusion(const struct model *m)
+{
+    double sum = 0;
+    for (int i = 0; m->patch && i < m->n_tensors; i++) {
+        const struct model_tensor *t = &m->tensor[i];
+        if (model_is_condition(t->kind) || t->kind == MODEL_PATCH_W)
+            sum += tokens_of(m, t) * (double)t->n_elems;
+    }
+    return sum;
 }
 
 /* The A of an embedding's adapter. */
@@ -186,7 +201,8 @@ double model_flop_per_token(const struct model *model)
                 (double)model->T;
     }
     double ffn = ((double)model_ffn_features(model) + F) * C * (double)model_active_ffns(model);
-    double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head;
+    double matrices = L * (2 * C * (Q + KV) + ffn + (double)model->experts * C) + head +
+                      matrices_of_diffusion(model);
     for (int i = 0; i < model->n_tensors; i++)
         if (model->tensor[i].kind >= MODEL_N_KINDS && !model->tensor[i].reference &&
             !is_looked_up(&model->tensor[i]))

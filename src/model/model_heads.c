@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Heads by objective: which rows of a sequence they take, their layers, their loss.  A new head is
  * a row of the table below; sizes, functions and factors follow from the params.  Devlin et al.
- * 2019 for BERT's: masked tokens, and the class of a pair of sentences from the pooled first token.
+ * 2019 for BERT's: masked tokens, and the class of a pair of sentences from the pooled first token;
+ * Peebles and Xie 2023 for the noise in the patches of a latent.
  * model.c calls; src/host/host_head.c computes them, src/cycles/cycles_parts.c their time. */
 #include "model_heads.h"
 
 /** The kinds of heads. */
-enum role { NEXT_TOKEN, MASKED_TOKENS, POOLED, TOKENS, SENTENCES, ANSWER, N_ROLES };
+enum role { NEXT_TOKEN, MASKED_TOKENS, POOLED, TOKENS, SENTENCES, ANSWER, NOISE, N_ROLES };
 
 static const struct model_head shapes[N_ROLES] = {
     [NEXT_TOKEN] = {.rows = MODEL_ROWS_ALL, .input_norm = MODEL_NORMF_W, .output = MODEL_LM_HEAD_W},
@@ -25,6 +26,11 @@ static const struct model_head shapes[N_ROLES] = {
                 .outputs = MODEL_SPAN_ENDS,
                 .bias = true,
                 .loss = MODEL_SPAN_ENTROPY},
+    [NOISE] = {.rows = MODEL_ROWS_ALL,
+               .input_norm = MODEL_SCALEF_W,
+               .output = MODEL_NOISE_W,
+               .bias = true,
+               .loss = MODEL_NOISE_ERROR},
 };
 
 /** Heads of an objective, the one with most work first. */
@@ -40,6 +46,7 @@ static const struct {
     [ZOO_SUMMARIZATION] = {1, {SENTENCES}},
     [ZOO_SPAN] = {1, {ANSWER}},
     [ZOO_SEQ2SEQ] = {1, {NEXT_TOKEN}},
+    [ZOO_DIFFUSION] = {1, {NOISE}},
 };
 
 static enum zoo_nonlinearity function_or(enum zoo_nonlinearity given, const struct model *model)
@@ -94,6 +101,9 @@ static struct model_head head_of(enum role role, const struct model *model,
         h.tokens = m->max_cls_tokens < model->T ? m->max_cls_tokens : model->T;
         h.outputs = IN_OR_OUT;
         h.bias = m->use_cls_bias;
+        break;
+    case NOISE:
+        h.outputs = model->patch;
         break;
     case ANSWER:
     case N_ROLES:

@@ -41,6 +41,7 @@ double model_mup_seq2seq_init(const struct zoo_model *m, enum model_init_rule ru
     case MODEL_RULE_POOLER:
     case MODEL_RULE_CLASSIFIER:
     case MODEL_RULE_RELATIVE:
+    case MODEL_RULE_CONDITION:
         break;
     }
     return 1;
@@ -77,6 +78,7 @@ static struct group of_one_stack(const struct zoo_params *params, enum model_ini
     case MODEL_RULE_CLASSIFIER:
     case MODEL_RULE_RELATIVE:
     case MODEL_RULE_LM_HEAD:
+    case MODEL_RULE_CONDITION:
         break;
     }
     return (struct group){1, 1};
@@ -116,6 +118,7 @@ static struct group of_seq2seq(const struct zoo_params *params, enum model_init_
     case MODEL_RULE_DENSE:
     case MODEL_RULE_POOLER:
     case MODEL_RULE_CLASSIFIER:
+    case MODEL_RULE_CONDITION:
         break;
     }
     return (struct group){1, 1};

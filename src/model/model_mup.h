@@ -20,7 +20,8 @@ enum model_init_rule {
     MODEL_RULE_POOLER,
     MODEL_RULE_CLASSIFIER,
     MODEL_RULE_RELATIVE,
-    MODEL_RULE_LM_HEAD
+    MODEL_RULE_LM_HEAD,
+    MODEL_RULE_CONDITION /* weights of scales, shifts and gates, which start from 0 */
 };
 
 /** Ratios of the widths; 1 without muP by base sizes. */

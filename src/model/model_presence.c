@@ -16,15 +16,27 @@ static void set_embeddings(bool is[static MODEL_N_PRESENCES], const struct about
 {
     const struct model *model = a->model;
     const bool norm = model->zoo.embedding_layer_norm;
+    const bool learned = a->m->position_embedding_type == ZOO_POSITION_LEARNED;
     is[MODEL_ALWAYS] = true;
-    is[MODEL_IF_TOKENS] = !a->cross || !model->shared_tokens;
-    is[MODEL_IF_LEARNED] = a->m->position_embedding_type == ZOO_POSITION_LEARNED;
+    is[MODEL_IF_TOKENS] = !model->patch && (!a->cross || !model->shared_tokens);
+    is[MODEL_IF_LEARNED] = learned && !model->patch;
     is[MODEL_IF_RELATIVE] = model->buckets > 0 && !model->slopes;
     is[MODEL_IF_SLOPES] = model->slopes;
     is[MODEL_IF_TOKEN_TYPES] = model->token_types > 0;
     is[MODEL_IF_EMBED_NORM] = norm && a->causal;
     is[MODEL_IF_EMBED_NORM_BIAS] = norm && a->causal && a->norm_bias;
     is[MODEL_IF_ENCODER_EMBED_NORM] = norm && !a->causal;
+}
+
+/* What diffusion transformers have, and others have not. */
+static void set_diffusion(bool is[static MODEL_N_PRESENCES], const struct about *a)
+{
+    const bool on = a->model->patch > 0;
+    const bool transposed = a->m->diffusion.use_conv_transpose_unpatchify;
+    is[MODEL_IF_DIFFUSION] = on;
+    is[MODEL_IF_LEARNED_PATCHES] = on && a->m->position_embedding_type == ZOO_POSITION_LEARNED;
+    is[MODEL_IF_TRANSPOSED] = on && transposed;
+    is[MODEL_IF_NOT_TRANSPOSED] = on && !transposed;
 }
 
 static void set_heads(bool is[static MODEL_N_PRESENCES], const struct about *a)
@@ -40,11 +52,11 @@ static void set_heads(bool is[static MODEL_N_PRESENCES], const struct about *a)
     is[MODEL_IF_CLASS_BIAS] = classes && classes->bias;
 }
 
-/* Norms of blocks and of stacks. */
+/* Norms of blocks and of stacks; those of diffusion transformers have no tensors of their own. */
 static void set_norms(bool is[static MODEL_N_PRESENCES], const struct about *a)
 {
     const struct model *model = a->model;
-    const bool both = model->n_stacks > 1, first = !a->last, last = a->last;
+    const bool both = model->n_stacks > 1, last = a->last, first = !last && !model->patch;
     is[MODEL_IF_NORM_FIRST] = first;
     is[MODEL_IF_NORM_LAST] = last;
     is[MODEL_IF_NORM2_LAST] = last && !a->cross;
@@ -104,6 +116,7 @@ bool model_is_present(enum model_presence when, const struct model *model,
                             .last = model->norm_last};
     bool is[MODEL_N_PRESENCES] = {false};
     set_embeddings(is, &a);
+    set_diffusion(is, &a);
     set_heads(is, &a);
     set_norms(is, &a);
     set_norm_biases(is, &a);

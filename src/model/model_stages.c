@@ -9,29 +9,32 @@
 
 #include <stdio.h>
 
-enum { MAX_KINDS = 12, PARTS_PER_BLOCK = 6 };
+enum { MAX_KINDS = 18, MAX_LAST_KINDS = 4, PARTS_PER_BLOCK = 6 };
 
 /** What one part streams, in order: first the kinds that it has once, then those of each expert,
  *  then what follows them.  Kinds that a model lacks are left out. */
 struct part_row {
     const char *name;
     int n_kinds, n_ffn_kinds, n_last_kinds;
-    enum model_tensor_kind kind[MAX_KINDS], ffn_kind[MAX_KINDS], last_kind[2];
+    enum model_tensor_kind kind[MAX_KINDS], ffn_kind[MAX_KINDS], last_kind[MAX_LAST_KINDS];
 };
 
 static const struct part_row part_rows[MODEL_N_PARTS] = {
     [MODEL_PART_EMBED] = {.name = "embed",
-                          .n_kinds = 6,
+                          .n_kinds = 13,
                           .kind = {MODEL_WTE, MODEL_WPE, MODEL_WTT, MODEL_RELATIVE_W, MODEL_NORME_W,
-                                   MODEL_NORME_B}},
+                                   MODEL_NORME_B, MODEL_PATCH_W, MODEL_PATCH_B, MODEL_TIME0_W,
+                                   MODEL_TIME0_B, MODEL_TIME1_W, MODEL_TIME1_B, MODEL_LABEL_W}},
     [MODEL_PART_QKV] = {.name = "qkv",
-                        .n_kinds = 12,
-                        .kind = {MODEL_NORM1_W, MODEL_NORM1_B, MODEL_Q_W, MODEL_Q_B, MODEL_K_W,
+                        .n_kinds = 16,
+                        .kind = {MODEL_NORM1_W, MODEL_NORM1_B, MODEL_SCALE1_W, MODEL_SCALE1_B,
+                                 MODEL_SHIFT1_W, MODEL_SHIFT1_B, MODEL_Q_W, MODEL_Q_B, MODEL_K_W,
                                  MODEL_K_B, MODEL_V_W, MODEL_V_B, MODEL_Q_NORM_W, MODEL_Q_NORM_B,
                                  MODEL_K_NORM_W, MODEL_K_NORM_B}},
     [MODEL_PART_ATTN] = {.name = "attn",
-                         .n_kinds = 4,
-                         .kind = {MODEL_O_W, MODEL_O_B, MODEL_NORM1_POST_W, MODEL_NORM1_POST_B}},
+                         .n_kinds = 6,
+                         .kind = {MODEL_O_W, MODEL_O_B, MODEL_NORM1_POST_W, MODEL_NORM1_POST_B,
+                                  MODEL_GATE1_W, MODEL_GATE1_B}},
     [MODEL_PART_CROSS_QKV] = {.name = "cross_qkv",
                               .n_kinds = 8,
                               .kind = {MODEL_CROSS_NORM_W, MODEL_CROSS_NORM_B, MODEL_CROSS_Q_W,
@@ -45,21 +48,24 @@ static const struct part_row part_rows[MODEL_N_PARTS] = {
                            .n_kinds = 2,
                            .kind = {MODEL_MEMORY_W, MODEL_MEMORY_B}},
     [MODEL_PART_FFN0] = {.name = "ffn0",
-                         .n_kinds = 3,
-                         .kind = {MODEL_NORM3_W, MODEL_NORM3_B, MODEL_ROUTER_W},
+                         .n_kinds = 7,
+                         .kind = {MODEL_NORM3_W, MODEL_NORM3_B, MODEL_SCALE3_W, MODEL_SCALE3_B,
+                                  MODEL_SHIFT3_W, MODEL_SHIFT3_B, MODEL_ROUTER_W},
                          .n_ffn_kinds = 4,
                          .ffn_kind = {MODEL_FFN0_W, MODEL_FFN0_B, MODEL_GLU_W, MODEL_GLU_B}},
     [MODEL_PART_FFN1] = {.name = "ffn1",
                          .n_ffn_kinds = 2,
                          .ffn_kind = {MODEL_FFN1_W, MODEL_FFN1_B},
-                         .n_last_kinds = 2,
-                         .last_kind = {MODEL_NORM3_POST_W, MODEL_NORM3_POST_B}},
+                         .n_last_kinds = 4,
+                         .last_kind = {MODEL_NORM3_POST_W, MODEL_NORM3_POST_B, MODEL_GATE3_W,
+                                       MODEL_GATE3_B}},
     [MODEL_PART_HEAD] = {.name = "head",
-                         .n_kinds = 12,
+                         .n_kinds = 18,
                          .kind = {MODEL_NORMF_W, MODEL_NORMF_B, MODEL_DENSE_W, MODEL_DENSE_B,
                                   MODEL_DENSE_NORM_W, MODEL_DENSE_NORM_B, MODEL_POOL_W,
                                   MODEL_POOL_B, MODEL_CLASS_W, MODEL_CLASS_B, MODEL_LM_HEAD_W,
-                                  MODEL_LM_HEAD_B}},
+                                  MODEL_LM_HEAD_B, MODEL_SCALEF_W, MODEL_SCALEF_B, MODEL_SHIFTF_W,
+                                  MODEL_SHIFTF_B, MODEL_NOISE_W, MODEL_NOISE_B}},
 };
 
 /** Where the tensors of each kind are in a stack: index = first + (layer - first_layer) stride +

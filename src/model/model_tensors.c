@@ -22,8 +22,9 @@
 enum place { ONCE, IN_BLOCKS, IN_FFNS };
 
 /** One kind of tensor.  `shape` is one or two of the letters of <wsc/model.h>, A query features, G
- *  key features, D those of a head, E experts, S token types, P rows of
- *  the position table, K classes, R buckets of relative positions, 1 one. */
+ *  key features, D those of a head, E experts, S token types, P rows of the position table, K
+ *  classes, R buckets of relative positions, U elements of a patch, W frequencies of a time step, N
+ *  biases of the output layer of noise, 1 one. */
 struct row {
     const char *name, *alias; /**< after "model." or "model.<stack>.layers.N." or the name of
                                   its feed-forward network, see ffn_name() */
@@ -54,6 +55,22 @@ static const struct row rows[] = {
     {"embedding_ln_f.weight", "", "C", MODEL_NORME_W, ONCE, MODEL_RULE_ONES, MODEL_IF_EMBED_NORM},
     {"embedding_ln_f.bias", "", "C", MODEL_NORME_B, ONCE, MODEL_RULE_ZEROS,
      MODEL_IF_EMBED_NORM_BIAS},
+    {"patch_embedding_layer.position_embeddings.weight", "", "PC", MODEL_WPE, ONCE,
+     MODEL_RULE_EMBEDDING, MODEL_IF_LEARNED_PATCHES},
+    {"patch_embedding_layer.linear_proj.weight", "", "CU", MODEL_PATCH_W, ONCE, MODEL_RULE_DENSE,
+     MODEL_IF_DIFFUSION},
+    {"patch_embedding_layer.linear_proj.bias", "", "C", MODEL_PATCH_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
+    {"timestep_embedding_layer.ffn.ffn.0.linear_layer.weight", "", "CW", MODEL_TIME0_W, ONCE,
+     MODEL_RULE_EMBEDDING, MODEL_IF_DIFFUSION},
+    {"timestep_embedding_layer.ffn.ffn.0.linear_layer.bias", "", "C", MODEL_TIME0_B, ONCE,
+     MODEL_RULE_ZEROS, MODEL_IF_DIFFUSION},
+    {"timestep_embedding_layer.ffn.ffn.1.linear_layer.weight", "", "CC", MODEL_TIME1_W, ONCE,
+     MODEL_RULE_EMBEDDING, MODEL_IF_DIFFUSION},
+    {"timestep_embedding_layer.ffn.ffn.1.linear_layer.bias", "", "C", MODEL_TIME1_B, ONCE,
+     MODEL_RULE_ZEROS, MODEL_IF_DIFFUSION},
+    {"label_embedding_layer.weight", "", "VC", MODEL_LABEL_W, ONCE, MODEL_RULE_EMBEDDING,
+     MODEL_IF_DIFFUSION},
     {"transformer_decoder.norm.weight", "ln_f.weight", "C", MODEL_NORMF_W, ONCE, MODEL_RULE_ONES,
      MODEL_IF_CAUSAL},
     {"transformer_decoder.norm.bias", "ln_f.bias", "C", MODEL_NORMF_B, ONCE, MODEL_RULE_ZEROS,
@@ -136,6 +153,28 @@ static const struct row rows[] = {
      MODEL_IF_SANDWICH},
     {"norm3_post.bias", "", "C", MODEL_NORM3_POST_B, IN_BLOCKS, MODEL_RULE_ZEROS,
      MODEL_IF_SANDWICH_BIAS},
+    {"norm1.scale_linear.1.weight", "", "CC", MODEL_SCALE1_W, IN_BLOCKS, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"norm1.scale_linear.1.bias", "", "C", MODEL_SCALE1_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
+    {"norm1.shift_linear.1.weight", "", "CC", MODEL_SHIFT1_W, IN_BLOCKS, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"norm1.shift_linear.1.bias", "", "C", MODEL_SHIFT1_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
+    {"norm3.scale_linear.1.weight", "", "CC", MODEL_SCALE3_W, IN_BLOCKS, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"norm3.scale_linear.1.bias", "", "C", MODEL_SCALE3_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
+    {"norm3.shift_linear.1.weight", "", "CC", MODEL_SHIFT3_W, IN_BLOCKS, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"norm3.shift_linear.1.bias", "", "C", MODEL_SHIFT3_B, IN_BLOCKS, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
+    {"gate_msa.1.weight", "", "CC", MODEL_GATE1_W, IN_BLOCKS, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"gate_msa.1.bias", "", "C", MODEL_GATE1_B, IN_BLOCKS, MODEL_RULE_ZEROS, MODEL_IF_DIFFUSION},
+    {"gate_mlp.1.weight", "", "CC", MODEL_GATE3_W, IN_BLOCKS, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"gate_mlp.1.bias", "", "C", MODEL_GATE3_B, IN_BLOCKS, MODEL_RULE_ZEROS, MODEL_IF_DIFFUSION},
     {"ffn.gate.weight", "", "EC", MODEL_ROUTER_W, IN_BLOCKS, MODEL_RULE_ROUTER, MODEL_IF_ROUTED},
     {"0.linear_layer.weight", "", "FC", MODEL_FFN0_W, IN_FFNS, MODEL_RULE_FFN, MODEL_ALWAYS},
     {"0.linear_layer.bias", "", "F", MODEL_FFN0_B, IN_FFNS, MODEL_RULE_ZEROS, MODEL_IF_FFN_BIAS},
@@ -159,6 +198,22 @@ static const struct row rows[] = {
      MODEL_IF_POOLED},
     {"classifier.weight", "", "KC", MODEL_CLASS_W, ONCE, MODEL_RULE_CLASSIFIER, MODEL_IF_CLASSES},
     {"classifier.bias", "", "K", MODEL_CLASS_B, ONCE, MODEL_RULE_ZEROS, MODEL_IF_CLASS_BIAS},
+    {"noise_head.conv_transpose.weight", "", "CU", MODEL_NOISE_W, ONCE, MODEL_RULE_CONDITION,
+     MODEL_IF_TRANSPOSED},
+    {"noise_head.conv_transpose.bias", "", "N", MODEL_NOISE_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_TRANSPOSED},
+    {"noise_head.linear.weight", "", "UC", MODEL_NOISE_W, ONCE, MODEL_RULE_CONDITION,
+     MODEL_IF_NOT_TRANSPOSED},
+    {"noise_head.linear.bias", "", "N", MODEL_NOISE_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_NOT_TRANSPOSED},
+    {"final_norm.scale_linear.1.weight", "", "CC", MODEL_SCALEF_W, ONCE, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"final_norm.scale_linear.1.bias", "", "C", MODEL_SCALEF_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
+    {"final_norm.shift_linear.1.weight", "", "CC", MODEL_SHIFTF_W, ONCE, MODEL_RULE_CONDITION,
+     MODEL_IF_DIFFUSION},
+    {"final_norm.shift_linear.1.bias", "", "C", MODEL_SHIFTF_B, ONCE, MODEL_RULE_ZEROS,
+     MODEL_IF_DIFFUSION},
     {"lm_head.weight", "", "VC", MODEL_LM_HEAD_W, ONCE, MODEL_RULE_LM_HEAD, MODEL_IF_UNTIED},
     {"lm_head.bias", "", "V", MODEL_LM_HEAD_B, ONCE, MODEL_RULE_ZEROS, MODEL_IF_HEAD_BIAS},
 };
@@ -198,6 +253,12 @@ static int64_t size_of_letter(const struct model *model, const struct model_stac
         return model->experts;
     case 'S':
         return model->token_types;
+    case 'U':
+        return model->patch;
+    case 'W':
+        return model->frequencies;
+    case 'N':
+        return model->noise_biases;
     case 'K':
         return classes ? classes->outputs : 1;
     default:
@@ -295,6 +356,7 @@ static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_mode
         return glorot(1);
     case MODEL_RULE_EMBEDDING:
         return uniform ? cut_normal(1) : init;
+    case MODEL_RULE_CONDITION:
     case MODEL_RULE_LM_HEAD:
     case MODEL_RULE_ROUTER:
     case MODEL_RULE_DENSE:
@@ -307,6 +369,17 @@ static struct zoo_init seq2seq_init(const struct row *row, const struct zoo_mode
     return init;
 }
 
+/* The Model Zoo's class of diffusion transformers: Glorot's deviations, normal ones of embeddings,
+ * and zeros of all that scales, shifts and gates, so that a block begins as the identity. */
+static struct zoo_init diffusion_init(const struct row *row, const struct zoo_model *m)
+{
+    if (row->rule == MODEL_RULE_CONDITION) return (struct zoo_init){.kind = ZOO_INIT_ZEROS};
+    if (row->kind == MODEL_WPE) return cut_normal(m->initializer_range);
+    if (row->rule == MODEL_RULE_EMBEDDING)
+        return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
+    return glorot(1);
+}
+
 /* The initial distribution of a row's tensor: the params' initializer of its group, else the
  * family's default, scaled by muP. */
 static struct zoo_init resolve_init(const struct row *row, const struct zoo_model *m, bool decoder)
@@ -316,6 +389,7 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     const struct model_mup mup = model_mup_of(m);
     if (m->objective == ZOO_SEQ2SEQ && decays(row))
         return scaled(seq2seq_init(row, m), model_mup_seq2seq_init(m, row->rule, decoder));
+    if (m->objective == ZOO_DIFFUSION && decays(row)) return diffusion_init(row, m);
     switch (row->rule) {
     case MODEL_RULE_RELATIVE:
         return glorot(1);
@@ -344,6 +418,7 @@ static struct zoo_init resolve_init(const struct row *row, const struct zoo_mode
     case MODEL_RULE_LM_HEAD:
         if (m->objective != ZOO_CAUSAL_LM) return standard;
         return (struct zoo_init){.kind = ZOO_INIT_NORMAL, .std = m->initializer_range};
+    case MODEL_RULE_CONDITION:
     case MODEL_RULE_ZEROS:
         break;
     }
@@ -477,15 +552,16 @@ static void set_alias(struct model_tensor *t, const struct row *row, const struc
 static void set_names(struct model_tensor *t, const struct row *row, const struct model *model)
 {
     const bool both = model->n_stacks > 1;
-    const char *stack =
-        model->stack[t->stack].causal ? "transformer_decoder" : "transformer_encoder";
+    const bool encoder = !model->causal && !model->patch;
+    const char *stack = model->stack[t->stack].causal || model->patch ? "transformer_decoder"
+                                                                      : "transformer_encoder";
     const char *prefix = "", *name = row->name, *head = protein_head(row, model);
     char ffn[48] = "";
     int n;
     const int layer = t->layer - (int)model->stack[t->stack].first;
     if (both) stack = t->stack ? "decoder" : "encoder";
     if (both) name = seq2seq_name(row, t->stack > 0, &prefix);
-    if (!model->causal) name = encoder_name(row, model, &prefix);
+    if (encoder) name = encoder_name(row, model, &prefix);
     if (row->place == IN_FFNS) ffn_name(ffn, model, t->expert);
     if (t->layer >= 0)
         n = snprintf(t->name, sizeof t->name, "model.%s%s.layers.%d.%s%s", prefix, stack, layer,

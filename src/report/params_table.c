@@ -90,6 +90,20 @@ static void print_feed_forward(const struct zoo_model *m)
     (void)printf("\n");
 }
 
+/* Latents, patches and classes of a diffusion transformer. */
+static void print_latents(const struct job_description *r)
+{
+    const struct zoo_diffusion *d = &r->params->model.diffusion;
+    line("latents");
+    (void)printf("%lld x %lld of %lld channels, %lld patches of %lld x %lld\n",
+                 (long long)d->latent_size[0], (long long)d->latent_size[1],
+                 (long long)d->latent_channels, (long long)r->model->T, (long long)d->patch_size[0],
+                 (long long)d->patch_size[1]);
+    line("conditioning");
+    (void)printf("%lld classes, %lld frequencies of a time step; scales, shifts and gates\n",
+                 (long long)r->params->model.num_labels, (long long)r->model->frequencies);
+}
+
 static void print_model(const struct job_description *r)
 {
     const struct zoo_model *m = &r->params->model;
@@ -105,6 +119,10 @@ static void print_model(const struct job_description *r)
     }
     print_attention(r);
     print_feed_forward(m);
+    if (m->objective == ZOO_DIFFUSION) {
+        print_latents(r);
+        return;
+    }
     line("tokens");
     (void)printf("%lld in the vocabulary, %s output layer; %lld in a sequence\n",
                  (long long)r->model->V, m->share_embedding_weights ? "tied" : "untied",

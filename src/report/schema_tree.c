@@ -58,9 +58,11 @@ static void add_alternative(struct out_json *j, const char *name)
 }
 
 /* A required key of @p section: by its name or an old one; that of a model also within
- * `policy_model`, whose keys a file of preference optimization has instead. */
+ * `policy_model`, whose keys a file of preference optimization has instead, and not beside
+ * `patch_size` or `vae`: diffusion transformers have no vocabulary. */
 static void require_key(struct out_json *j, const char *path, const char *section)
 {
+    static const char *const instead[] = {"policy_model", "patch_size", "vae"};
     const char *old;
     out_json_open(j, NULL);
     out_json_open_list(j, "anyOf");
@@ -69,7 +71,8 @@ static void require_key(struct out_json *j, const char *path, const char *sectio
         const char *new = zoo_renames_new(i), *name = below(old, section);
         if (new &&name && !strcmp(new, path)) add_alternative(j, name);
     }
-    if (!strcmp(section, "model")) add_alternative(j, "policy_model");
+    for (size_t i = 0; !strcmp(section, "model") && i < sizeof instead / sizeof *instead; i++)
+        add_alternative(j, instead[i]);
     out_json_close_list(j);
     out_json_close(j);
 }

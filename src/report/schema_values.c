@@ -570,6 +570,17 @@ static void add_tagged(struct out_json *j)
     end_items(j);
 }
 
+/* Height and width. */
+static void add_size(struct out_json *j)
+{
+    begin_items(j, 2, 2);
+    out_json_open(j, NULL);
+    out_json_str(j, "type", "integer");
+    out_json_int(j, "minimum", 1);
+    out_json_close(j);
+    end_items(j);
+}
+
 /* By the words with which a row describes its form. */
 static const struct {
     const char *form;
@@ -585,6 +596,7 @@ static const struct {
     {"family of the Model Zoo", add_family},
     {"number, scheduler, or list of schedulers in sequence", add_schedule},
     {"list of two numbers", add_pair},
+    {"list of height and width", add_size},
     {"number, Adafactor: list of two", add_number_or_pair},
     {"number or dynamic", add_loss_scale},
     {"text with commas, or list", add_states},

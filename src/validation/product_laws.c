@@ -81,7 +81,7 @@ static enum wsc_err stream_seconds(struct validation_product *r, const struct hw
     TRY(override_machine(&m, r->set));
     const double ps_per_s = 1e12;
     const double each = stream_cycles(r, &m) / (double)m.wafer.clock_hz +
-                        (double)hw_stage_latency_ps(&m, 0, false) / ps_per_s;
+                        (double)hw_stage_latency_ps(&m, 0, 0, false) / ps_per_s;
     r->predicted = r->floor_s + r->count * each;
     return WSC_OK;
 }

@@ -29,6 +29,7 @@ static const struct processor processors[] = {
     {"T5DynamicDataProcessor", ZOO_SAMPLES_SPANS, ZOO_SEQ2SEQ},
     {"TransformerDynamicDataProcessor", ZOO_SAMPLES_TRANSLATION, ZOO_SEQ2SEQ},
     {"DpoHDF5DataProcessor", ZOO_SAMPLES_PAIRS, ZOO_CAUSAL_LM},
+    {"DiffusionLatentImageNet1KProcessor", ZOO_SAMPLES_LATENTS, ZOO_DIFFUSION},
 };
 enum { N_PROCESSORS = sizeof processors / sizeof *processors };
 
@@ -60,7 +61,14 @@ void zoo_processor_check(struct conf_parse *p, struct zoo_input *in, const char 
         return;
     }
     in->samples = row->samples;
-    if (row->objective == ZOO_SEQ2SEQ && objective != ZOO_SEQ2SEQ)
+    if (row->objective == ZOO_DIFFUSION && objective != ZOO_DIFFUSION)
+        conf_diag_error(p->diag, pos, path, "%s makes latents of images; hint: model.name dit",
+                        row->name);
+    else if (row->objective != ZOO_DIFFUSION && objective == ZOO_DIFFUSION)
+        conf_diag_error(p->diag, pos, path,
+                        "%s makes no latents of images; hint: DiffusionLatentImageNet1KProcessor",
+                        row->name);
+    else if (row->objective == ZOO_SEQ2SEQ && objective != ZOO_SEQ2SEQ)
         conf_diag_error(p->diag, pos, path,
                         "%s makes data for an encoder and a decoder; hint: model.name t5",
                         row->name);

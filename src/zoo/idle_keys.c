@@ -95,14 +95,30 @@ static bool not_seq2seq(const struct zoo_params *p)
     return p->model.objective != ZOO_SEQ2SEQ;
 }
 
-static bool no_encoder(const struct zoo_params *p)
+static bool diffuses(const struct zoo_params *p)
 {
-    return p->model.objective == ZOO_CAUSAL_LM;
+    return p->model.objective == ZOO_DIFFUSION;
 }
 
+static bool not_diffusion(const struct zoo_params *p)
+{
+    return !diffuses(p);
+}
+
+static bool encodes_no_text(const struct zoo_params *p)
+{
+    return decodes(p) || diffuses(p);
+}
+
+static bool no_encoder(const struct zoo_params *p)
+{
+    return p->model.objective == ZOO_CAUSAL_LM || diffuses(p);
+}
+
+/* The Model Zoo calls the blocks of diffusion transformers a decoder. */
 static bool no_decoder(const struct zoo_params *p)
 {
-    return !decodes(p);
+    return !decodes(p) && !diffuses(p);
 }
 
 static bool no_lm_head(const struct zoo_params *p)
@@ -177,12 +193,12 @@ static bool no_pooler(const struct zoo_params *p)
 static bool no_labels(const struct zoo_params *p)
 {
     const enum zoo_objective o = p->model.objective;
-    return o != ZOO_CLASSIFICATION && o != ZOO_TOKEN_CLASSIFICATION;
+    return o != ZOO_CLASSIFICATION && o != ZOO_TOKEN_CLASSIFICATION && o != ZOO_DIFFUSION;
 }
 
 static bool no_task_dropout(const struct zoo_params *p)
 {
-    return no_labels(p) && p->model.objective != ZOO_REGRESSION;
+    return diffuses(p) || (no_labels(p) && p->model.objective != ZOO_REGRESSION);
 }
 
 static bool not_summarization(const struct zoo_params *p)
@@ -318,6 +334,12 @@ static bool mean_over_pairs(const struct zoo_params *p)
     return p->model.dpo.on;
 }
 
+/* Over pairs, or over the elements of latents. */
+static bool mean_in_any_case(const struct zoo_params *p)
+{
+    return mean_over_pairs(p) || diffuses(p);
+}
+
 static bool pairs_without_dropout(const struct zoo_params *p)
 {
     return p->model.dpo.on && p->model.dpo.disable_dropout;
@@ -334,6 +356,10 @@ struct condition {
     const char *why;
     const char *off; /* the value that asks for nothing, which does not warn */
 };
+
+/* Reasons of several rows. */
+static const char no_latents[] = "objective is not diffusion",
+                  images_have_no_tokens[] = "diffusion transformers have no tokens of a vocabulary";
 
 /* Keys that nothing depends on while `idle` holds: a warning where the file has one, and the dump
  * leaves them out. */
@@ -392,11 +418,12 @@ static const struct condition conditions[] = {
     {"model.task_dropout", no_task_dropout, "objective has no classifier with dropout", NULL},
     {"model.use_cls_bias", not_summarization, "objective is not summarization", NULL},
     {"model.include_padding_in_loss", not_tokens, "objective is not token_classification", NULL},
-    {"model.num_segments", decodes, "the model is no encoder", NULL},
-    {"model.pad_token_id", decodes, "the model is no encoder", NULL},
-    {"model.mask_padding_in_positional_embed", decodes, "the model is no encoder", NULL},
-    {"model.use_final_layer_norm", decodes, "the model is no encoder", NULL},
-    {"model.token_dropout", decodes, "the model is no encoder", NULL},
+    {"model.num_segments", encodes_no_text, "the model is no encoder of texts", NULL},
+    {"model.pad_token_id", encodes_no_text, "the model is no encoder of texts", NULL},
+    {"model.mask_padding_in_positional_embed", encodes_no_text, "the model is no encoder of texts",
+     NULL},
+    {"model.use_final_layer_norm", encodes_no_text, "the model is no encoder of texts", NULL},
+    {"model.token_dropout", encodes_no_text, "the model is no encoder of texts", NULL},
     {"model.mask_token_id", no_token_dropout, "token_dropout is off", NULL},
 #define OF_SEQ2SEQ(key)                                                                            \
     {                                                                                              \
@@ -419,6 +446,25 @@ static const struct condition conditions[] = {
     OF_SEQ2SEQ("mup_base_d_kv"),
     OF_SEQ2SEQ("decoder_attention_logits_alpha"),
 #undef OF_SEQ2SEQ
+    {"model.latent_size", not_diffusion, no_latents, NULL},
+    {"model.latent_channels", not_diffusion, no_latents, NULL},
+    {"model.patch_size", not_diffusion, no_latents, NULL},
+    {"model.frequency_embedding_size", not_diffusion, no_latents, NULL},
+    {"model.label_dropout_rate", not_diffusion, no_latents, NULL},
+    {"model.use_conv_patchified_embedding", not_diffusion, no_latents, NULL},
+    {"model.use_conv_transpose_unpatchify", not_diffusion, no_latents, NULL},
+    {"model.norm_first", not_diffusion, no_latents, NULL},
+    {"model.vae.*", not_diffusion, no_latents, NULL},
+    {"train_input.num_classes", not_diffusion, no_latents, NULL},
+    {"eval_input.num_classes", not_diffusion, no_latents, NULL},
+    {"model.vocab_size", diffuses, images_have_no_tokens, NULL},
+    {"model.max_position_embeddings", diffuses, "a sequence has the patches of a latent", NULL},
+    {"train_input.max_sequence_length", diffuses, "a sequence has the patches of a latent", NULL},
+    {"eval_input.max_sequence_length", diffuses, "a sequence has the patches of a latent", NULL},
+    {"model.share_embedding_weights", diffuses, images_have_no_tokens, NULL},
+    {"model.use_bias_in_output", diffuses, "the output layer has a bias", NULL},
+    {"model.output_logits_scale", diffuses, images_have_no_tokens, "1"},
+    {"model.embeddings_scale", diffuses, images_have_no_tokens, "1"},
     {"model.scale_qk_dot_by_d", no_factor_of_scores, "attention_type is dot_product", NULL},
     {"model.scale_decoder_qk_dot_by_d", no_factor_of_decoder,
      "objective is not seq2seq with scaled_dot_product", NULL},
@@ -473,8 +519,10 @@ static const struct condition conditions[] = {
      "the family has no parallel blocks; hint: write dropout_rate", NULL},
     {"model.dpo.label_smoothing", no_sigmoid_of_pairs, "loss_type is not sigmoid", "0"},
     {"model.dpo.*", no_pairs, "no preference optimization", NULL},
-    {"model.loss_scaling", mean_over_pairs, "the loss of model.dpo is the mean over pairs", NULL},
-    {"model.loss_weight", mean_over_pairs, "the loss of model.dpo is the mean over pairs", NULL},
+    {"model.loss_scaling", mean_in_any_case, "the loss of model.dpo and of diffusion is a mean",
+     NULL},
+    {"model.loss_weight", mean_in_any_case, "the loss of model.dpo and of diffusion is a mean",
+     NULL},
     {"model.label_smoothing", mean_over_pairs,
      "the loss of model.dpo is that of pairs; hint: model.dpo.label_smoothing", "0"},
     {"model.embedding_dropout_rate", pairs_without_dropout, "model.dpo.disable_dropout", "0"},

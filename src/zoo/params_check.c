@@ -515,10 +515,12 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
                             positions, (long long)params->model.max_position_embeddings);
 }
 
-/* What encoders need beside the keys of decoders. */
+/* What encoders of texts need beside the keys of decoders. */
 static void check_encoder(struct conf_parse *p, struct zoo_model *m)
 {
-    if (m->objective == ZOO_CAUSAL_LM || m->objective == ZOO_SEQ2SEQ) return;
+    if (m->objective == ZOO_CAUSAL_LM || m->objective == ZOO_SEQ2SEQ ||
+        m->objective == ZOO_DIFFUSION)
+        return;
     const int64_t without_nsp =
         m->disable_nsp || (m->name == ZOO_ESM2 && m->objective != ZOO_MASKED_LM) ? 0 : 2;
     check_masked_loss(p, m);
@@ -703,6 +705,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
                                                                : params->eval_input.max_cls_tokens;
     check_sinks(p, params);
     check_seq2seq(p, params);
+    zoo_diffusion_check(p, params);
     check_buckets(p, &params->model);
     set_positions(p, params);
     check_length(p, params);

@@ -4,6 +4,7 @@
  * trace_hash, reduction_leaf, lanes).  Where a row has a field, the path is its name in struct
  * zoo_params. The macros below are abbreviations of the members of struct conf_key; both inputs
  * share one list of rows (INPUT).  Adding a key: one row here and one member there. */
+#include "diffusion_keys.h"
 #include "params_values.h"
 
 #include <wsc/hw.h>
@@ -117,6 +118,7 @@
      .form = "list of rising whole numbers",                                                       \
      DOC("boundaries of lengths: a batch has sequences between the same two")},                    \
     {KEY(#in ".dynamic_mlm_scale"), ONLY(OFF), DOC("write model.mlm_loss_scaling")},               \
+    ZOO_DIFFUSION_INPUT(in),                                                                       \
     {KEY(#in ".prefetch_factor"), NO_EFFECT, DOC("batches that a loader reads ahead")},            \
     {KEY(#in ".persistent_workers"), NO_EFFECT, DOC("keep loader processes between epochs")},      \
     {KEY(#in ".use_worker_cache"), NO_EFFECT, DOC("copy the data to the workers' disks first")},   \
@@ -152,10 +154,10 @@ static const struct conf_key keys[] = {
                  {"classification", ZOO_CLASSIFICATION}, {"regression", ZOO_REGRESSION},
                  {"token_classification", ZOO_TOKEN_CLASSIFICATION},
                  {"summarization", ZOO_SUMMARIZATION}, {"span", ZOO_SPAN},
-                 {"seq2seq", ZOO_SEQ2SEQ}),
-     DOC("what is trained; the first is of decoders, seq2seq of an encoder and a decoder, the "
-         "others of encoders; the Model Zoo's files say it by their "
-         "data loader")},
+                 {"seq2seq", ZOO_SEQ2SEQ}, {"diffusion", ZOO_DIFFUSION}),
+     DOC("what is trained; the first is of decoders, seq2seq of an encoder and a decoder, diffusion "
+         "of diffusion transformers, the others of encoders; the Model Zoo's files say it by "
+         "their data loader")},
     {FIELD(model.max_predictions_per_seq), INT, DEFAULT("=train_input.max_predictions_per_seq"),
      RANGE(1, 1 << 20),
      DOC("masked_lm: positions of a sequence that the head computes")},
@@ -182,7 +184,8 @@ static const struct conf_key keys[] = {
     {FIELD(model.num_segments), INT, NULLABLE, DEFAULT("null"), RANGE(0, 1024),
      DOC("encoders: token types; null: 2, with disable_nsp none")},
     {FIELD(model.num_labels), INT, DEFAULT("2"), RANGE(1, 1 << 20),
-     DOC("classes of classification and token_classification")},
+     DOC("classes of classification and token_classification; of images of diffusion, where the "
+         "default is train_input.num_classes, else 1000")},
     {KEY("model.problem_type"), ONLY({"null", 0}, {"single_label_classification", 0},
      {"regression", 0}), DOC("regression: the same as objective regression")},
     {KEY("model.freeze_pretrained_model"), ONLY(OFF),
@@ -236,6 +239,7 @@ static const struct conf_key keys[] = {
     {FIELD(model.initializer_factor), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("seq2seq: factor of the initial deviations")},
     {KEY("model.tie_encoder_decoder"), ONLY(OFF), DOC("one set of blocks for both")},
+    ZOO_DIFFUSION_KEYS,
     {KEY("model.use_cache"), ONLY(OFF), DOC("keys and values of earlier calls")},
     {FIELD(model.decoder_start_token_id), INT, NULLABLE, DEFAULT("0"), RANGE(0, 1 << 22),
      DOC("seq2seq: first token of every target in generation; samples have their own")},

@@ -1,6 +1,6 @@
 /** What happens to params before and after their keys are read by the table, in the order in which
  *  zoo_params.c calls it: policy_model.c, renames.c, refused_models.c, zoo_families.c,
- *  zoo_optimizers.c, params_check.c, idle_keys.c. */
+ *  zoo_optimizers.c, params_check.c with diffusion_values.c, idle_keys.c. */
 #ifndef WSC_ZOO_PARAMS_PASSES_H
 #define WSC_ZOO_PARAMS_PASSES_H
 #include <wsc/zoo.h>
@@ -34,6 +34,9 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *optimizer);
 bool zoo_input_has_buckets(const struct zoo_input *in);
 /** False for the key @p path when nothing depends on it, given the other keys of @p params. */
 bool zoo_key_acts(const struct zoo_params *params, const char *path);
+/** Set what the sizes of latents and patches and the classes of a diffusion transformer decide, and
+ *  report what does not go with one; nothing for other models. */
+void zoo_diffusion_check(struct conf_parse *p, struct zoo_params *params);
 /** Warn about the keys of the file that nothing depends on, given the others. */
 void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params);
 /** Check keys against each other and set the defaults that depend on other keys; errors and

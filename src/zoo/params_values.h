@@ -1,6 +1,6 @@
 /** Readers and writers that the rows of params_keys.c name: keys whose values have a form of their
  *  own.  Implemented in params_values.c, params_input.c, initializers.c, zoo_families.c,
- *  zoo_schedules.c, sparsity_values.c, optimizer_values.c and rope_values.c. */
+ *  zoo_schedules.c, sparsity_values.c, optimizer_values.c, rope_values.c and diffusion_values.c. */
 #ifndef WSC_ZOO_PARAMS_VALUES_H
 #define WSC_ZOO_PARAMS_VALUES_H
 #include <wsc/zoo.h>
@@ -84,6 +84,9 @@ void zoo_tuning_fini(struct zoo_model *model);
 void zoo_sparsities_fini(struct zoo_sparsities *list);
 void zoo_read_factors(struct conf_parse *p, const struct conf_key *key,
                       const struct conf_node *node, void *field);
+void zoo_read_size(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
+                   void *field);
+void zoo_write_size(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_write_factors(struct wsc_text *out, const void *field, const struct conf_layout *at);
 void zoo_write_loss_scale(struct wsc_text *out, const void *field, const struct conf_layout *at);
 #endif

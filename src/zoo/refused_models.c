@@ -10,7 +10,7 @@
 #include <strings.h>
 
 /* What the file turns out to be; `kinds` has its message and hint. */
-enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, DIFFUSION, LATENT, PROTEINS, GENES, LAYERS };
+enum kind { FC_MNIST, CLASSIFIER, RETRIEVAL, PICTURES, LATENT, PROTEINS, GENES, LAYERS };
 
 static const struct {
     const char *what, *hint;
@@ -18,7 +18,6 @@ static const struct {
              [CLASSIFIER] = {"a file of a classifier of images", ""},
              [RETRIEVAL] = {"a file of DPR, two encoders that are trained together", ""},
              [PICTURES] = {"a file of a model of pictures and texts", ""},
-             [DIFFUSION] = {"a file of a diffusion transformer", ""},
              [LATENT] = {"a file with multi-head latent attention",
                          "; hint: multiquery_attention with num_kv_groups"},
              [GENES] = {"a file whose loader reads genomes as codons",
@@ -36,13 +35,11 @@ static const struct {
              {"model.hidden_sizes", NULL, FC_MNIST},
              {"model.activation_fn", NULL, FC_MNIST},
              {"model.image_size", NULL, CLASSIFIER},
-             {"model.name", "dit", DIFFUSION},
              {"model.attention_module", "multilatent_attention", LATENT},
              {"train_input.data_processor", "Genomic", GENES},
              {"model.q_encoder", NULL, RETRIEVAL},
              {"model.image_model", NULL, PICTURES},
              {"model.image_model_list", NULL, PICTURES},
-             {"model.vae", NULL, DIFFUSION},
              {"train_input.seq_length", NULL, LAYERS}};
 
 /* True when the value begins with @p value, whatever its case: versions add endings. */

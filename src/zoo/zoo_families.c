@@ -53,6 +53,15 @@ struct family {
                                            {"model.scale_output_logits_by_d", "false"},            \
                                            {"model.position_embedding_type", "relative"}}
 
+/* The Model Zoo's class of diffusion transformers.  It has no vocabulary and as many positions as a
+ * latent has patches, which diffusion_values.c sets. */
+#define CLASS_OF_DIT                                                                               \
+    .objective = ZOO_DIFFUSION, .norm_first = true,                                                \
+    .fallback = {{"model.vocab_size", "1"},                                                        \
+                 {"model.dropout_rate", "0"},                                                      \
+                 {"model.attention_dropout_rate", "0"},                                            \
+                 {"model.embedding_dropout_rate", "0.1"}}
+
 /* Defaults of the Model Zoo's classes of fine-tuning that differ from those of pre-training. */
 static const struct {
     enum zoo_objective objective;
@@ -99,6 +108,7 @@ static const struct family families[] = {
      CLASS_OF_BERT},
     {.name = "t5", .family = ZOO_T5, CLASS_OF_T5},
     {.name = "transformer", .family = ZOO_T5, CLASS_OF_T5},
+    {.name = "dit", .family = ZOO_DIT, CLASS_OF_DIT},
 };
 enum { N_FAMILIES = sizeof families / sizeof *families };
 
@@ -154,6 +164,7 @@ static enum zoo_family inferred(struct conf_parse *p, const struct zoo_params *p
     const bool said = p->given[conf_keys_find(p->table, "model.objective")] != NULL;
     const enum zoo_objective objective = said ? params->model.objective : objective_of_data(params);
     if (objective == ZOO_SEQ2SEQ) return ZOO_T5;
+    if (objective == ZOO_DIFFUSION) return ZOO_DIT;
     if (objective != ZOO_CAUSAL_LM) return params->model.token_dropout ? ZOO_ESM2 : ZOO_BERT;
     for (int i = 0; i < 2; i++) {
         const struct conf_node *node = p->given[conf_keys_find(p->table, of_gptj[i])];
@@ -179,15 +190,21 @@ static bool classifies_proteins(const struct conf_parse *p, const struct family 
     return given && family->family == ZOO_ESM2 && m->objective == ZOO_MASKED_LM;
 }
 
-/* What an encoder, or one with a decoder, is trained for: what the file says, else its name, else
- * its data loader. */
+/* True of objectives that one class of the Model Zoo has, and no other objective with it. */
+static bool is_of_class(enum zoo_objective objective)
+{
+    return objective == ZOO_SEQ2SEQ || objective == ZOO_DIFFUSION;
+}
+
+/* What a model other than a decoder is trained for: what the file says, else its name, else its
+ * data loader. */
 static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
                               const struct family *family)
 {
     const int row = conf_keys_find(p->table, "model.objective");
     const struct conf_node *type = p->given[conf_keys_find(p->table, "model.problem_type")];
     struct zoo_model *m = &params->model;
-    if ((family->encoder || family->objective == ZOO_SEQ2SEQ) && !p->seen[row]) {
+    if ((family->encoder || is_of_class(family->objective)) && !p->seen[row]) {
         p->seen[row] = true;
         m->objective = family->objective;
         if (m->objective == ZOO_CAUSAL_LM) m->objective = objective_of_data(params);
@@ -201,26 +218,31 @@ static void resolve_objective(struct conf_parse *p, struct zoo_params *params,
 
 static bool trains_for(const struct family *family, enum zoo_objective objective)
 {
-    if (family->objective == ZOO_SEQ2SEQ || objective == ZOO_SEQ2SEQ)
+    if (is_of_class(family->objective) || is_of_class(objective))
         return family->objective == objective;
     return family->encoder == (objective != ZOO_CAUSAL_LM);
 }
 
-/* Families are encoders, decoders, or both. */
+/* Families are encoders, decoders, both, or diffusion transformers. */
 static void check_objective(struct conf_parse *p, const struct zoo_model *model,
                             const struct family *family)
 {
-    const bool both = family->objective == ZOO_SEQ2SEQ;
+    enum { DECODER, ENCODER, BOTH, DIFFUSION };
+    static const struct {
+        const char *what, *objectives;
+    } kinds[] = {[DECODER] = {"a decoder", "causal_lm"},
+                 [ENCODER] = {"an encoder", "masked_lm, classification, regression, "
+                                            "token_classification, summarization, span"},
+                 [BOTH] = {"an encoder and a decoder", "seq2seq"},
+                 [DIFFUSION] = {"a diffusion transformer", "diffusion"}};
+    const int kind = family->objective == ZOO_SEQ2SEQ     ? BOTH
+                     : family->objective == ZOO_DIFFUSION ? DIFFUSION
+                     : family->encoder                    ? ENCODER
+                                                          : DECODER;
     const struct conf_node *node = p->given[conf_keys_find(p->table, "model.objective")];
     if (trains_for(family, model->objective) || !node) return;
     conf_diag_error(p->diag, node->pos, "model.objective", "%s is %s; supported: %s", family->name,
-                    both              ? "an encoder and a decoder"
-                    : family->encoder ? "an encoder"
-                                      : "a decoder",
-                    both              ? "seq2seq"
-                    : family->encoder ? "masked_lm, classification, regression, "
-                                        "token_classification, summarization, span"
-                                      : "causal_lm");
+                    kinds[kind].what, kinds[kind].objectives);
 }
 
 /* The row with the spelling of the file, which may say more than the family. */

@@ -88,7 +88,7 @@ static void form_gradient(struct form *f, int stage, int64_t begin)
 {
     const struct hw_memoryx *mx = &f->cluster->memoryx;
     int64_t rows = cycles_first_gradient(&f->hw, f->model, f->plan, stage, f->n_samples, NULL);
-    int64_t first = begin + hw_stage_latency_ps(f->cluster, 0, true) + cycles_ps(f, rows);
+    int64_t first = begin + hw_stage_latency_ps(f->cluster, 0, 0, true) + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
     f->up_free = most(f->now, most(first, f->up_free) + duration(bytes, rate_up(f)));
@@ -107,7 +107,7 @@ static void form_transfer(struct form *f, int stage, bool backward)
     const int64_t cycles =
         cycles_stage(&f->hw, f->model, f->plan, stage, backward, f->n_samples, NULL);
     const int64_t spill = cycles_spill_bytes(f->model, f->plan, stage, f->n_samples);
-    const int64_t start = hw_stage_latency_ps(f->cluster, 0, backward);
+    const int64_t start = hw_stage_latency_ps(f->cluster, 0, 0, backward);
     f->now = begin + start + cycles_ps(f, cycles);
     f->now = most(f->now, f->down_free + mx->link_latency_ps + hw_drain_ps(&f->hw));
     f->now = most(f->now, begin + start + duration(bytes, wafer->io_rate_bytes_per_s) +

@@ -293,7 +293,7 @@ TEST(cycles, computing_again_costs_what_it_says)
     struct rig r;
     rig_open(&r, case_13b, HW_STREAM_BLOCK);
     int64_t n = 64, all = 0, last = 0;
-    for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
+    for (int keep = 0; keep < CYCLES_KEEP_BRANCH; keep++) {
         struct cycles_plan p = {.lanes = 1, .keep = (enum cycles_keep)keep};
         struct cycles_breakdown c = cycles_stage_breakdown(&r.hw, r.model, &p, 1, true, n, NULL);
         int64_t now = cycles_stage(&r.hw, r.model, &p, 1, true, n, NULL);

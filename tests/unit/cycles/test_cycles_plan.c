@@ -62,7 +62,7 @@ TEST(plan, bytes_of_a_pe_by_hand)
     static const double expect[CYCLES_N_KEEPS][3] = {
         [CYCLES_KEEP_ALL] = {50, 32, 38},         [CYCLES_KEEP_NO_ATTENTION] = {50, 32, 34},
         [CYCLES_KEEP_PROJECTIONS] = {50, 46, 20}, [CYCLES_KEEP_FILTER] = {50, 36, 22},
-        [CYCLES_KEEP_INPUT] = {70, 66, 4},
+        [CYCLES_KEEP_INPUT] = {70, 66, 4},        [CYCLES_KEEP_BRANCH] = {70, 66, 4},
     };
     struct rig r;
     struct cycles_layout l;

@@ -1,0 +1,24 @@
+/** Cycles of what a diffusion transformer has beside the products of a block: the embedding of
+ *  patches, time step and class, and the conditioning of norms and branches.  cycles_parts.c adds
+ *  them to its parts.  docs/MODEL.md, "Diffusion transformers". */
+#ifndef WSC_CYCLES_CONDITION_H
+#define WSC_CYCLES_CONDITION_H
+#include <wsc/cycles_ops.h>
+
+/** Noise on the latents, embedding of their patches, of the time step and of the class. */
+void cycles_patches_forward(const struct cycles_layout *l, struct cycles_breakdown *c);
+/** Gradients of these embeddings; that of the latents is not wanted. */
+void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakdown *c);
+/** Until the first row of their gradients leaves. */
+double cycles_patches_first(const struct cycles_layout *l);
+
+/** Add to @p c what conditions @p part in the forward pass: products of one row for each sequence,
+ *  their vectors on the rows of the sequence's tokens, and scale and shift of a norm's output or
+ *  the gate of a branch.  Nothing for other models. */
+void cycles_conditions_forward(const struct cycles_layout *l, enum model_part part,
+                               struct cycles_breakdown *c);
+/** Add to @p c what conditions @p part in the backward pass: gradients of what is scaled or gated,
+ * sums over the tokens of a sequence, and both gradients of the products. */
+void cycles_conditions_backward(const struct cycles_layout *l, enum model_part part,
+                                struct cycles_breakdown *c);
+#endif
