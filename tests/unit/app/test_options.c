@@ -192,8 +192,9 @@ static bool is_taken_for(const char *command, const char *word, const char *name
     while (c->name && strcmp(c->name, command) != 0)
         c++;
     (void)snprintf(written, sizeof written, "%s", word);
-    (void)app_parse(&call, c, app_options, 2, argv); /* others may be missing */
+    const enum wsc_err rc = app_parse(&call, c, app_options, 2, argv);
     const bool taken = app_given(&call, name);
+    CU_ASSERT(!rc || rc == WSC_USAGE); /* others may be missing */
     app_call_fini(&call);
     return taken;
 }
