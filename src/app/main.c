@@ -154,13 +154,12 @@ static enum wsc_err start(struct app_call *call, struct comm **comm, enum wsc_er
 /* Parse the options, start the ranks, run, end MPI. */
 static enum wsc_err run_command(const struct app_command *command, int argc, char **argv)
 {
-    struct app_call call = {.command = command, .table = app_options};
+    struct app_call call = {.command = command, .commands = app_commands, .table = app_options};
     struct comm *comm = NULL;
     const bool stops = command->stops || command->ranks == APP_RANKS_ALL;
     enum wsc_err rc = stops ? wsc_stop_start() : WSC_OK;
     if (!rc) rc = out_progress_check();
-    if (!rc) rc = app_parse(&call, command, app_options, argc, argv);
-    call.commands = app_commands;
+    if (!rc) rc = app_parse(&call, app_commands, command, app_options, argc, argv);
     if (!rc && call.help) {
         rc = print_help(&call);
     } else {

@@ -345,12 +345,55 @@ static int list_beginnings(const struct app_call *call, const char *word, char *
     return n;
 }
 
+/* The option most like @p wanted, at most two letters and half of it away; @return how many
+ * letters.  Empty: there is none. */
+static int nearest_option(const struct app_call *call, const char *wanted, char best[64])
+{
+    const struct app_option *o = NULL;
+    const int half = (int)(strlen(wanted) - strspn(wanted, "-")) / 2;
+    int distance = half < 2 ? half + 1 : 3;
+    *best = '\0';
+    while ((o = app_next_option(call->table, call->command, o))) {
+        char name[64];
+        const int d = o->name ? wsc_units_distance(wanted, label(o, name)) : distance;
+        if (d >= distance) continue;
+        distance = d;
+        (void)snprintf(best, 64, "%s", name);
+    }
+    return distance;
+}
+
+/* The commands that have the option. */
+static void list_commands(const struct app_call *call, const char *wanted, char *text, size_t size)
+{
+    *text = '\0';
+    for (const struct app_command *c = call->commands; c->name; c++) {
+        const struct app_option *o = NULL;
+        char name[64] = "";
+        while ((o = app_next_option(call->table, c, o)) &&
+               (!o->name || strcmp(label(o, name), wanted) != 0))
+            ;
+        const size_t used = strlen(text);
+        if (o) (void)snprintf(text + used, size - used, "%s%s", used ? ", " : "", c->name);
+    }
+}
+
+static enum wsc_err unknown_option(const struct app_call *call, const char *word,
+                                   const char *wanted, const char *best)
+{
+    char commands[256];
+    enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: no such option", word);
+    if (*best) return wsc_err_hint(rc, "did you mean %s?", best);
+    list_commands(call, wanted, commands, sizeof commands);
+    if (*commands)
+        return wsc_err_hint(rc, "%s has none; %s: %s", call->command->name, wanted, commands);
+    return wsc_err_hint(rc, "wsc %s --help lists the options", call->command->name);
+}
+
 /* The error of getopt_long(): unknown, without its value, or ambiguous. */
 static enum wsc_err bad_option(const struct app_call *call, const char *word, bool no_value)
 {
-    char best[64] = "", wanted[64], all[256];
-    int distance = 3;
-    const struct app_option *o = NULL;
+    char best[64], wanted[64], all[256];
     if (no_value) {
         enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: a value is missing", word);
         return wsc_err_hint(rc, "wsc %s --help lists the options", call->command->name);
@@ -359,18 +402,9 @@ static enum wsc_err bad_option(const struct app_call *call, const char *word, bo
     if (list_beginnings(call, wanted, all, sizeof all) > 1)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: several options begin so", wanted), "%s",
                             all);
-    while ((o = app_next_option(call->table, call->command, o))) {
-        char name[64];
-        const int d = o->name ? wsc_units_distance(wanted, label(o, name)) : distance;
-        if (d >= distance) continue;
-        distance = d;
-        (void)snprintf(best, sizeof best, "%s", name);
-    }
-    if (strchr(word, '=') && *best && !distance)
+    if (!nearest_option(call, wanted, best) && strchr(word, '=') && *best)
         return WSC_RAISE(WSC_USAGE, "%s: takes no value", best);
-    enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: no such option", word);
-    if (*best) return wsc_err_hint(rc, "did you mean %s?", best);
-    return wsc_err_hint(rc, "wsc %s --help lists the options", call->command->name);
+    return unknown_option(call, word, wanted, best);
 }
 
 /* An argument that follows no option goes to the row that takes such. */
@@ -574,10 +608,11 @@ static enum wsc_err take_presets(struct app_call *call)
     return WSC_OK;
 }
 
-enum wsc_err app_parse(struct app_call *call, const struct app_command *command,
-                       const struct app_option *table, int argc, char **argv)
+enum wsc_err app_parse(struct app_call *call, const struct app_command *commands,
+                       const struct app_command *command, const struct app_option *table, int argc,
+                       char **argv)
 {
-    *call = (struct app_call){.command = command, .table = table};
+    *call = (struct app_call){.command = command, .commands = commands, .table = table};
     call->request = wsc_alloc(WSC_MEM_APP, 1, command->request_bytes);
     if (!call->request) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "request");
     TRY(take_presets(call));

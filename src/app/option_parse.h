@@ -7,9 +7,12 @@
 #include "option.h"
 
 /** Fill @p call from @p argv, of which argv[0] is the command's name: defaults, then the command
- *  line, then the checks of option against option.  app_call_fini() it, also after an error. */
-enum wsc_err app_parse(struct app_call *call, const struct app_command *command,
-                       const struct app_option *table, int argc, char **argv) WSC_CHECKED;
+ *  line, then the checks of option against option.  @p command is one of @p commands, which are
+ *  ended by one without a name; errors name those that have an option which it lacks.
+ *  app_call_fini() the call, also after an error. */
+enum wsc_err app_parse(struct app_call *call, const struct app_command *commands,
+                       const struct app_command *command, const struct app_option *table, int argc,
+                       char **argv) WSC_CHECKED;
 void app_call_fini(struct app_call *call);
 /** True when the option @p name of the call was given; its row must exist. */
 bool app_given(const struct app_call *call, const char *name);

@@ -1,1 +1,1 @@
-run --params configs/params/tiny.yaml --model_dir "$TMP/m" --frobnicate
+run --param_file configs/params/tiny.yaml

@@ -98,7 +98,7 @@ static void check_defaults(const struct app_command *c)
 {
     char word[] = "wsc", help[] = "--help", *argv[] = {word, help, NULL};
     struct app_call call;
-    T_OK(app_parse(&call, c, app_options, 2, argv));
+    T_OK(app_parse(&call, app_commands, c, app_options, 2, argv));
     CU_ASSERT(call.help);
     app_call_fini(&call);
 }
@@ -192,7 +192,7 @@ static bool is_taken_for(const char *command, const char *word, const char *name
     while (c->name && strcmp(c->name, command) != 0)
         c++;
     (void)snprintf(written, sizeof written, "%s", word);
-    const enum wsc_err rc = app_parse(&call, c, app_options, 2, argv);
+    const enum wsc_err rc = app_parse(&call, app_commands, c, app_options, 2, argv);
     const bool taken = app_given(&call, name);
     CU_ASSERT(!rc || rc == WSC_USAGE); /* others may be missing */
     app_call_fini(&call);
@@ -243,11 +243,14 @@ static const struct app_option dummy_table[] = {
      .max = 1000000, .preset = "2kB", .needs = "real=0.5"},
     {ON_OTHER, "other", APP_FLAG, .help = "of another command", AT(flag)},
     {0}};
-static const struct app_command dummy_command = {.name = "dummy",
-                                                 .bit = ON_DUMMY,
-                                                 .usage = "dummy WHAT",
-                                                 .examples = "  wsc dummy x\n",
-                                                 .request_bytes = sizeof(struct dummy)};
+static const struct app_command dummy_commands[] = {{.name = "dummy",
+                                                     .bit = ON_DUMMY,
+                                                     .usage = "dummy WHAT",
+                                                     .examples = "  wsc dummy x\n",
+                                                     .request_bytes = sizeof(struct dummy)},
+                                                    {.name = "second", .bit = ON_OTHER},
+                                                    {.name = "third", .bit = ON_OTHER},
+                                                    {.name = NULL}};
 
 /* Parse "dummy" and the words of @p line. */
 static enum wsc_err parse(struct app_call *call, char *line)
@@ -260,7 +263,7 @@ static enum wsc_err parse(struct app_call *call, char *line)
         *at++ = '\0';
         if (*at) argv[argc++] = at;
     }
-    return app_parse(call, &dummy_command, dummy_table, argc, argv);
+    return app_parse(call, dummy_commands, dummy_commands, dummy_table, argc, argv);
 }
 
 TEST(app_options, a_row_is_parsed_into_the_request)
@@ -314,7 +317,12 @@ TEST(app_options, a_row_makes_its_errors)
         {"", "WHAT is missing; hint: wsc dummy --help"},
         {"x y", "y: unexpected argument; hint: wsc dummy --help"},
         {"x --numbr 3", "--numbr: no such option; hint: did you mean --number?"},
-        {"x --other", "--other: no such option; hint: wsc dummy --help lists the options"},
+        {"x --other", "--other: no such option; hint: dummy has none; --other: second, third"},
+        {"x --flock", "--flock: no such option; hint: wsc dummy --help lists the options"},
+        {"x --real2", "--real2: no such option; hint: did you mean --real?"},
+        {"x --wort", "--wort: no such option; hint: did you mean --word?"},
+        {"x --ist", "--ist: no such option; hint: did you mean --list?"},
+        {"x --six", "--six: no such option; hint: wsc dummy --help lists the options"},
         {"x --flag=3", "--flag: takes no value"},
         {"x --n 3", "--n: several options begin so; hint: --number, --names"},
         {"x --number", "--number: a value is missing; hint: wsc dummy --help lists the options"},
@@ -349,7 +357,7 @@ TEST(app_options, a_row_makes_its_errors)
 TEST(app_options, a_row_makes_its_help)
 {
     char *text = NULL;
-    T_OK(app_help(&dummy_command, dummy_table, &text));
+    T_OK(app_help(dummy_commands, dummy_table, &text));
     T_STR(text, "usage: wsc dummy WHAT\n\n"
                 "  WHAT                what\n"
                 "  --flag              a flag\n"
