@@ -28,6 +28,13 @@ static const struct {
                   {MODEL_PART_HEAD, MODEL_SCALEF_W, 2}};
 enum { N_CONDITIONS = sizeof conditions / sizeof *conditions };
 
+bool cycles_begins_condition(enum model_tensor_kind kind)
+{
+    for (int i = 0; i < N_CONDITIONS; i++)
+        if (conditions[i].first == kind) return true;
+    return false;
+}
+
 /* The matrices of @p part; 0 where nothing conditions it. */
 static int matrices_of(const struct cycles_layout *l, enum model_part part,
                        enum model_tensor_kind kind[2])

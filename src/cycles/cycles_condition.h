@@ -12,6 +12,9 @@ void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakd
 /** Until the first row of their gradients leaves. */
 double cycles_patches_first(const struct cycles_layout *l);
 
+/** Is a tensor of this kind the first matrix of a module that is conditioned: a norm with scale and
+ *  shift, or a gate? */
+bool cycles_begins_condition(enum model_tensor_kind kind);
 /** Add to @p c what conditions @p part in the forward pass: products of one row for each sequence,
  *  their vectors on the rows of the sequence's tokens, and scale and shift of a norm's output or
  *  the gate of a branch.  Nothing for other models. */

@@ -4,6 +4,7 @@
  * the wafer (cycles_layout.c) and adds up the stage's parts (cycles_parts.c). */
 #include <wsc/cycles.h>
 
+#include "cycles_condition.h"
 #include "cycles_layout.h"
 #include "cycles_parts.h"
 
@@ -59,9 +60,7 @@ static int conditions_of(const struct model *model, const struct model_stage *s)
 {
     int n = 0;
     for (int i = 0; i < s->n_views; i++) {
-        const enum model_tensor_kind kind = model->tensor[s->view[i].tensor].kind;
-        n += kind == MODEL_SCALE1_W || kind == MODEL_GATE1_W || kind == MODEL_SCALE3_W ||
-             kind == MODEL_GATE3_W || kind == MODEL_SCALEF_W;
+        n += cycles_begins_condition(model->tensor[s->view[i].tensor].kind);
     }
     return n;
 }
