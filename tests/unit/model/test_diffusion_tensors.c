@@ -50,7 +50,7 @@ TEST(diffusion, counts_are_the_published_ones)
         struct model *m = make(C, size[i].L, size[i].heads, HW_STREAM_BLOCK);
         T_EQ(m->n_params, expected(C, size[i].L));
         const int64_t output = C * PATCH + CHANNELS;
-        const int64_t theirs = m->n_params + PATCHES * C - output + layer(C, 2 * PATCH);
+        const int64_t theirs = m->n_params + PATCHES * C - output + layer(C, (int64_t)2 * PATCH);
         T_NEAR(round((double)theirs / 1e6), (double)size[i].millions, 0.5);
         if (size[i].exact) T_EQ(theirs, size[i].exact);
         T_EQ(m->n_trained, m->n_params);
@@ -92,7 +92,8 @@ TEST(diffusion, names_and_shapes_are_those_of_the_model_zoo)
     for (size_t i = 0; i < sizeof tensor / sizeof *tensor; i++) {
         const struct model_tensor *t = named(m, tensor[i].name);
         if (!t) (void)fprintf(stderr, "no tensor %s\n", tensor[i].name);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+        CU_ASSERT_PTR_NOT_NULL(t);
+        if (!t) continue;
         T_EQ(t->shape[0], tensor[i].rows);
         T_EQ(t->shape[1], tensor[i].cols);
     }
