@@ -49,7 +49,7 @@ TEST(diffusion_steps, starts_of_kernels_are_part_of_a_step)
     const struct small_result with = run(diffusion, 1, &n), without = run(none, 1, &n);
     const struct small_result stands = run(encoder, 1, &n);
     const int64_t each = 1130000000; /* ps, wafer.stage_latency */
-    const int64_t starts = (2 * 4 + 1) * 3 * each;
+    const int64_t n_starts = (2 * 4 + 1) * (int64_t)3, starts = n_starts * each;
     const int64_t longer = with.batch[STEPS - 1].end.ps - without.batch[STEPS - 1].end.ps;
     CU_ASSERT(longer > starts * STEPS * 9 / 10 && longer <= starts * STEPS);
     CU_ASSERT(without.batch[STEPS - 1].end.ps > stands.batch[STEPS - 1].end.ps);
