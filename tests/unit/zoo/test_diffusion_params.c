@@ -123,10 +123,13 @@ TEST(diffusion_params, the_dump_reads_back)
 
 TEST(diffusion_params, keys_without_effect_are_named)
 {
-    struct zoo_params p =
-        parsed(INPUT("") MODEL(", name: dit, max_position_embeddings: 77, vocab_size: 9") OPTIM);
+    struct zoo_params p = parsed(INPUT("") MODEL(", name: dit, max_position_embeddings: 77, "
+                                                 "vocab_size: 9, num_segments: 3, "
+                                                 "task_dropout: 0.25") OPTIM);
     T_TRUE(warns(&p, "model.max_position_embeddings: without effect"));
     T_TRUE(warns(&p, "model.vocab_size: without effect"));
+    T_TRUE(warns(&p, "model.num_segments: without effect"));
+    T_TRUE(warns(&p, "model.task_dropout: without effect"));
     T_EQ(p.model.max_position_embeddings, 4);
     zoo_params_fini(&p);
     p = parsed("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
