@@ -281,8 +281,8 @@ static void plot_ratios(const struct validation_reproduced *r, struct wsc_text *
     wsc_text_add(plot,
                  "unset logscale\nset format y '%%g'\nset boxwidth 0.5\nunset xlabel\n"
                  "set ylabel 'predicted / published speed'\nset lmargin 11\nset rmargin 28\n"
-                 "set bmargin 10\nset yrange [*<0.7:1.3<*]\nset xrange [0.4:%d.6]\n"
-                 "set origin X0,Y0\nset size W,H\nset xtics rotate by 30 right (",
+                 "set bmargin 13\nset yrange [*<0.7:1.3<*]\nset xrange [0.4:%d.6]\n"
+                 "set origin X0,Y0\nset size W,H\nset xtics rotate by 60 right (",
                  r->n_rows);
     for (int i = 0; i < r->n_rows; i++) {
         wsc_text_add(plot, "%s", i ? ", " : "");
