@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Rules that no compiler checks and that need no object files: banned functions, sizes of files,
-# SPDX lines.
+# SPDX lines, tolerances of tests.
 status=0
 
 # A banned function is one that stands before "(" and is not part of a longer name or a comment.
@@ -23,4 +23,7 @@ for f in $sources; do
     lines=$(wc -l <"$f")
     [ "$lines" -le 800 ] || { echo "$f: $lines lines, 800 is the limit"; status=1; }
 done
+# Tolerances are relative but where 0 is expected.
+found=$(grep -nE 'T_NEAR\(.*, (0\.[2-9]|[1-9])[0-9.]*\);' -r tests --include='*.c' | grep -vE ', 0, [0-9.]+\);' || true)
+[ -z "$found" ] || { printf '%s\n' "$found" | sed 's|$| -- tolerances of T_NEAR are relative: this one passes almost anything|'; status=1; }
 exit $status

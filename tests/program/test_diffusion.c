@@ -45,7 +45,7 @@ TEST(diffusion, virtual_time_is_the_same_on_any_ranks)
 
 TEST(diffusion, evaluation_sweep_and_plan)
 {
-    char dir[160];
+    char dir[160], count[3][64];
     struct spawn_result r;
     (void)snprintf(dir, sizeof dir, "%s", job_path("dit_sweep"));
     CU_ASSERT(
@@ -53,7 +53,15 @@ TEST(diffusion, evaluation_sweep_and_plan)
     CU_ASSERT(spawn_ok("\"$WSC\" scale " SMALL "--num_csx 1,2 --out %s/scale", dir));
     spawn_run(&r, "\"$WSC\" run " SMALL "--compile_only --json");
     T_EQ(r.status, 0);
-    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "\"conditioning\": "));
+    /* By width C = 64, 3 blocks: patches and classes; six matrices a block, two of the last norm
+     * and those of the time step, all with a bias; the output layer. */
+    const int c = 64, square = c * c + c;
+    (void)snprintf(count[0], sizeof count[0], "\"embedding\": %d,", c * 16 + c + 1001 * c);
+    (void)snprintf(count[1], sizeof count[1], "\"conditioning\": %d,",
+                   (3 * 6 + 2 + 1) * square + c * 256 + c);
+    (void)snprintf(count[2], sizeof count[2], "\"final norm and head\": %d}", c * 16 + 4);
+    for (int i = 0; i < 3; i++)
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.out, count[i]));
     spawn_free(&r);
     spawn_run(&r, "\"$WSC\" run " SMALL "--compile_only");
     T_EQ(r.status, 0);

@@ -70,6 +70,9 @@ TEST(diffusion_params, defaults_of_the_class)
     T_EQ(p.model.position_embedding_type, ZOO_POSITION_LEARNED);
     T_TRUE(p.model.diffusion.use_conv_transpose_unpatchify);
     zoo_params_fini(&p);
+    p = parsed(INPUT("") "model: {name: dit, patch_size: [1, 1]}\n" OPTIM);
+    T_EQ(p.model.max_position_embeddings, 1024);
+    zoo_params_fini(&p);
 }
 
 /* As the Model Zoo writes it from release 2.3 on. */

@@ -246,6 +246,7 @@ TEST(zoo_params, a_key_without_effect_beside_the_others_warns)
          "name: bert, num_segments: 3"},
         {"task_dropout: 0.25", "", "model.task_dropout: without effect",
          "name: bert/classifier, num_classes: 3, task_dropout: 0.25"},
+        {"name: bert/token_classifier, num_classes: 3", "", NULL, NULL},
         {"output_logits_alpha: 2", "", "model.output_logits_alpha: without effect: muP",
          "output_logits_alpha: 2, mup_base_hidden_size: 16, mup_base_filter_size: 16"},
         {"attention_sink_tokens: 4", "", "model.attention_sink_tokens: without effect",
