@@ -1,6 +1,7 @@
 /** Unit tests on CUnit: TEST(suite, name) defines a case and registers it; nothing else to edit.
  *
  *  T_NEAR and T_EQ print both values when they differ, which CUnit's own macros do not.
+ *  T_NEAR passes where |a - b| <= tol (1 + |b|): relative for large b, absolute where b is 0.
  */
 #ifndef WSC_TEST_H
 #define WSC_TEST_H
