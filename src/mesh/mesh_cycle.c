@@ -307,8 +307,9 @@ static bool somebody_is_active(const struct mesh *m)
 static int64_t batches(const struct mesh *m, int64_t next)
 {
     enum { ROUTER_CYCLES = 1 << 22 };
-    const int64_t most = ROUTER_CYCLES / MESH_BATCH / m->n_pes, n = mesh_flow_pause(m, next);
+    const int64_t most = ROUTER_CYCLES / MESH_BATCH / m->n_pes;
     if (m->n_own == 1 || m->border || most < 1) return 1;
+    const int64_t n = mesh_flow_pause(m, next);
     return n < most ? n : most;
 }
 
