@@ -3,13 +3,13 @@
 """Training over a slow network: time of a step beside the longer of computing and moving.
 
     network.py --wsc PROGRAM [--wsc ANOTHER] --dir DIR [--rates 0.5,1,2,5,10] [--delays 0]
-               [--rounds 3] [--steps 9] [--batch 8] [--wafers 1] [--threads 1] [--ddp]
+               [--rounds 3] [--steps 9] [--batch 8] [--shards 1] [--wafers 1] [--threads 1] [--ddp]
                [--option OPTION_OF_WSC_RUN ...] [--seconds 3600] [--out DIR/network.json]
 
 Hosts are network namespaces of this machine (hosts.py), whose links have one of --rates in Gbit/s in
 both directions (0: no limit) and one of --delays in milliseconds per direction, so that a message
-and its answer take twice as long.  The first host has a MemoryX shard, the others a wafer each; the
-SwarmX node of several wafers, at most four, is on the host of the first one.
+and its answer take twice as long.  The first --shards hosts have a MemoryX shard each, the others a
+wafer each; the SwarmX node of several wafers, at most four, is on the host of the first one.
 
 In every round, one after the other, and for each rate and delay:
   computing  a step of one wafer with its share in one process on --threads threads: kernels and
@@ -18,9 +18,9 @@ In every round, one after the other, and for each rate and delay:
   forward    of which the forward pass, as a batch of an evaluation of the same wafer takes it
   moving     the bytes of a step through a bare TCP connection on the same ports: the weights of the
              forward pass, then the rest, both directions at once, since no gradient can leave
-             before the last weights have come; bytes come from the counters of the ports.  Of
-             several wafers those of the busiest host, in and out at once, half of them in each
-             phase
+             before the last weights have come; bytes come from the counters of the ports, of one
+             wafer those of its host, of several those of the busiest host, in and out at once, half
+             of them in each phase
   answer     the time in which a byte and the one that answers it cross the same ports, milliseconds
   step       a step of the run over the hosts, of each program: median after the warm-up
   DDP        with --ddp a step of PyTorch's DistributedDataParallel over gloo (ddp.py) on the same
@@ -139,8 +139,8 @@ class Bench(runs.Runs):
         self.values = runs.Values("network")
         self.budget = runs.Budget(args.seconds)
         self.first_loss = None
-        self.result = {"processors": runs.processors()[0], "links": hosts.form, "wafers": args.wafers,
-                       "threads": args.threads, "batch": args.batch, "rows": []}
+        self.result = {"processors": runs.processors()[0], "links": hosts.form,
+                       "shards": args.shards, "wafers": args.wafers, "threads": args.threads, "batch": args.batch, "rows": []}
 
     def environment(self):
         return runs.environment(self.args.threads, GLIBC_TUNABLES=runs.LARGE_BLOCKS)
@@ -149,7 +149,7 @@ class Bench(runs.Runs):
         return self.args.batch // self.args.wafers
 
     def training(self, wsc, wafers, batch, number=0):
-        settings = {"cluster.memoryx.shards": 1, "reduction_leaf": min(4, self.share()),
+        settings = {"cluster.memoryx.shards": self.args.shards, "reduction_leaf": min(4, self.share()),
                     "train_input.batch_size": batch}
         command, model_dir = self.command(wsc, wafers, settings, number)
         return command + self.args.option, model_dir
@@ -197,7 +197,8 @@ class Bench(runs.Runs):
         wafers = self.args.wafers
         command, model_dir = self.training(wsc, wafers, self.args.batch)
         # The SwarmX node is a second rank on the host of the first wafer.
-        ranks_of = [1 + (i == 1 and wafers > 1) for i in range(wafers + 1)]
+        ranks_of = [1 + (i == self.args.shards and wafers > 1)
+                    for i in range(self.args.shards + wafers)]
         self.wait_for([self.on_hosts(self.hosts, ranks_of) + command + self.options(steps)],
                       self.environment())
         rows = self.metrics(model_dir)
@@ -239,9 +240,9 @@ class Bench(runs.Runs):
         return said[0]
 
     def move(self, sent):
-        """Seconds to move weights and gradients that the first host, which has the weights,
-        exchanges with the wafer; of several wafers, what the busiest host does."""
-        out, into = sent[0] if self.args.wafers == 1 else max(sent, key=max)
+        """Seconds to move weights and gradients that the shards exchange with the wafer; of several
+        wafers, what the busiest host does."""
+        out, into = reversed(sent[-1]) if self.args.wafers == 1 else max(sent, key=max)
         forward = min(out, into)  # fp32: as many bytes of weights as of gradients
         phases = ((forward, 0), (out - forward, into))
         if self.args.wafers > 1:
@@ -338,6 +339,7 @@ def main():
     runs.add_options(parser, steps=9)
     parser.add_argument("--rates", default="0.5,1,2,5,10", type=numbers, help="Gbit/s; 0: no limit")
     parser.add_argument("--delays", default="0", type=numbers, help="ms per direction")
+    parser.add_argument("--shards", type=int, default=1, help="of MemoryX, a host each")
     parser.add_argument("--wafers", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1, help="of every rank of the program")
     parser.add_argument("--option", action="append", default=[], help="one more option of wsc run")
@@ -346,6 +348,8 @@ def main():
     args = runs.arguments(parser)
     if not 1 <= args.wafers <= 4 or args.batch % args.wafers:
         parser.error("--wafers: at most 4, and --batch divides by them")
+    if args.shards < 1:
+        parser.error("--shards: at least 1")
     if min(args.rates + args.delays) < 0:
         parser.error("--rates, --delays: 0 or more")
     network_hosts.own_network("network")
@@ -353,7 +357,7 @@ def main():
     if reason:
         print(f"network: no DDP beside it: {reason}", flush=True)
         args.ddp = False
-    hosts = network_hosts.Hosts(args.dir, args.wafers + 1,
+    hosts = network_hosts.Hosts(args.dir, args.shards + args.wafers,
                                 runs.link_delay_of(args.wsc[0]) if any(args.delays) else None)
     try:
         bench = Bench(args, hosts)

@@ -17,7 +17,7 @@
  *      struct stream_walk walk = stream_walk_of_step(model, pass, step);
  *      while (stream_walk_next(&walk)) {
  *          TRY(stream_recv_weights(ports, &walk.at, &msg));
- *          TRY(stream_send_weights(ports, &msg));
+ *          TRY(stream_pass_weights(ports, &walk.at, &msg));
  *      }
  *
  *  Functions that receive block the fiber of the role; those that send may block it, see
@@ -415,9 +415,10 @@ struct stream_ports {
     struct stream_net *net; /**< borrowed */
     /** Number of the role. */
     int role;
-    struct stream_side up;   /**< towards MemoryX: parents */
-    struct stream_side down; /**< towards the wafers: children */
-    struct comm_link *ready; /**< shards: from the taking program to the sending one */
+    struct stream_parts *parts; /**< owned; NULL: it has one parent, or none here */
+    struct stream_side up;      /**< towards MemoryX: parents */
+    struct stream_side down;    /**< towards the wafers: children */
+    struct comm_link *ready;    /**< shards: from the taking program to the sending one */
     /** Between shards: shard 0 has one pair per other shard, the others one pair. */
     struct comm_link *peer_out[STREAM_MAX_FANOUT], *peer_in[STREAM_MAX_FANOUT];
     int n_peers;
@@ -571,12 +572,21 @@ static inline WSC_CHECKED enum wsc_err stream_recv(const struct stream_ports *po
 }
 
 /** Receive the weights of transfer @p at from every parent as one vector; parts of several shards
- *  are put together.  @p msg->payload is NULL without values, and after an error. */
+ *  are put together.  @p msg->payload, whose bytes may still be coming, is NULL without values, and
+ *  after an error. */
 enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg) WSC_CHECKED;
+/** Wait until bytes [first, end) of the weights of transfer @p at are there, and with them all that
+ *  are used before them; they came with stream_recv_weights(). */
+enum wsc_err stream_wait_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct comm_buf *weights, int64_t first, int64_t end) WSC_CHECKED;
 /** Send the weights of transfer @p at to every child, which share the payload; takes its reference.
  */
 enum wsc_err stream_send_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct stream_msg *msg) WSC_CHECKED;
+/** Send the weights that came with stream_recv_weights() on to every child, each byte when it is
+ *  there; takes the payload's reference. */
+enum wsc_err stream_pass_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg) WSC_CHECKED;
 /** Grant every parent the transfer @p index of step @p step, which is being consumed from @p time
  *  on; a signal, which never blocks. */
@@ -591,6 +601,17 @@ enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, 
 enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struct stream_at *at,
                                    struct vtime_span ready, struct comm_buf *take_sums,
                                    int n_sums) WSC_CHECKED;
+/** Send messages of gradients that are not there yet, otherwise as stream_send_gradients(): the
+ *  caller writes *@p sums (its reference), @p n_sums vectors, from the last element on, and says
+ *  with stream_fill_gradients() how far it is.  Of stages without masks.  *@p sums is the caller's
+ *  after an error too. */
+enum wsc_err stream_open_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   struct vtime_span ready, int n_sums,
+                                   struct comm_buf **sums) WSC_CHECKED;
+/** The last @p n_final elements of @p n_sums vectors in @p sums are final, at least as many as the
+ *  last time: they leave. */
+enum wsc_err stream_fill_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   struct comm_buf *sums, int n_sums, int64_t n_final) WSC_CHECKED;
 /** Send the loss sums of the micro-batch at @p at, which are there at @p ready, to every parent;
  *  NULL without values. */
 enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct stream_at *at,

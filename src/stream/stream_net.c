@@ -4,6 +4,7 @@
  * one from the taking program to the sending one.  Every rank opens the same links in the same
  * order (comm_link_open).  cluster makes the net, and forms it again after a fault. */
 #include "stream_ledger.h"
+#include "stream_parts.h"
 #include "stream_topology.h"
 
 #include <wsc/check.h>
@@ -36,13 +37,11 @@ static int64_t rate_of(const struct stream_net *net, const struct edge *j, enum 
     return left > 0 ? left : 1;
 }
 
-/* SwarmX nodes pass on what has come of a message, and wafers compute with it; the root puts parts
- * of several shards together first. */
+/* SwarmX nodes pass on what has come of a message, and wafers compute with it; shards add whole
+ * gradients. */
 static bool is_early(const struct stream_net *net, const struct edge *j, enum link_of_edge link)
 {
-    const int n_shards = net->topology->n_shards;
-    if (link == DATA) return j->parent >= n_shards;
-    return link == WEIGHTS && (n_shards == 1 || j->parent >= n_shards);
+    return link == WEIGHTS || (link == DATA && j->parent >= net->topology->n_shards);
 }
 
 /* The rate and latency of the edge; upwards only where the reduction takes time. */
@@ -97,7 +96,8 @@ static enum wsc_err open_edge(struct stream_net *net, const struct edge *j)
     down->carried[j->n_down] = up->carried[j->n_up] = carried_by(net, j);
     down->n = j->n_down + 1;
     up->n = j->n_up + 1;
-    return WSC_OK;
+    const bool has_parts = up->n > 1 && comm_is_local(net->comm, j->child);
+    return has_parts ? stream_parts_create(&net->ports[j->child]) : WSC_OK;
 }
 
 static enum wsc_err tune_edge(struct stream_net *net, const struct edge *j)
@@ -239,6 +239,8 @@ enum wsc_err stream_net_create(struct stream_net **out, struct comm *comm, const
 void stream_net_destroy(struct stream_net **net)
 {
     if (!*net) return;
+    for (int role = 0; (*net)->ports && role < (*net)->topology->n_roles; role++)
+        stream_parts_destroy((*net)->comm, &(*net)->ports[role].parts);
     stream_topology_destroy(&(*net)->topology);
     stream_ledger_destroy(&(*net)->ledger);
     wsc_free((*net)->ports);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How tensors are cut over MemoryX shards: in whole blocks of STREAM_BLOCK_ELEMS elements, tensor
- * by tensor; a shard's part of a stage is the row of its parts of the stage's tensors.  What
- * travels on the emulated links is striped evenly instead, as on the real machine.  Called by
- * stream_transfer.c and memoryx. */
+ * by tensor; a shard's part of a stage is the row of its parts of the stage's tensors.  So a range
+ * of the whole vector is a range of each shard's part.  What travels on the emulated links is
+ * striped evenly instead, as on the real machine.  Called by stream_parts.c, stream_transfer.c and
+ * memoryx. */
 #include "stream_striping.h"
 
 #include "stream_even.h"
@@ -18,68 +19,104 @@ void stream_part(int64_t n_elems, int m, int n_shards, int64_t *first, int64_t *
     *n = (end < n_elems ? end : n_elems) - *first;
 }
 
-int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards)
+/* Elements of a view as it travels: of gradients, none of a frozen tensor. */
+static int64_t elems_of_view(const struct model *model, const struct model_stage *st, int v,
+                             bool gradients)
+{
+    const struct model_tensor *t = &model->tensor[st->view[v].tensor];
+    return gradients ? model_gradient_elems(t, NULL) : t->n_elems;
+}
+
+/* A run: elements [from, end) of the whole vector, which begin at element `at` of a shard's part.
+ */
+struct run {
+    int64_t from, end, at;
+};
+
+/* The run of view @p v, which begins at *@p offset of the whole and whose part begins at *@p done
+ * of the shard's, cut to what is before element @p end; both positions move to its end. */
+static struct run run_of_view(int64_t n_elems, struct stream_part_of of, int64_t end,
+                              int64_t *offset, int64_t *done)
+{
+    int64_t first, n;
+    stream_part(n_elems, of.m, of.n_shards, &first, &n);
+    struct run r = {*offset + first, *offset + first + n, *done};
+    *offset += n_elems;
+    *done += n;
+    if (r.end > end) r.end = end > r.from ? end : r.from;
+    return r;
+}
+
+int64_t stream_part_before(const struct model *model, int stage, struct stream_part_of of,
+                           bool gradients, int64_t end)
 {
     const struct model_stage *st = &model->stage[stage];
-    int64_t total = 0, first, n;
-    for (int v = 0; v < st->n_views; v++) {
-        stream_part(model->tensor[st->view[v].tensor].n_elems, m, n_shards, &first, &n);
-        total += n;
+    int64_t offset = 0, done = 0, before = 0;
+    for (int v = 0; v < st->n_views && offset < end; v++) {
+        const struct run r =
+            run_of_view(elems_of_view(model, st, v, gradients), of, end, &offset, &done);
+        before += r.end - r.from;
     }
-    return total;
+    return before;
+}
+
+int64_t stream_stage_part_elems(const struct model *model, int stage, int m, int n_shards)
+{
+    return stream_part_before(model, stage, (struct stream_part_of){m, n_shards}, false, INT64_MAX);
 }
 
 int64_t stream_stage_part_grads(const struct model *model, int stage, int m, int n_shards)
 {
-    const struct model_stage *st = &model->stage[stage];
-    int64_t total = 0, first, n;
-    for (int v = 0; v < st->n_views; v++) {
-        stream_part(model_gradient_elems(&model->tensor[st->view[v].tensor], NULL), m, n_shards,
-                    &first, &n);
-        total += n;
-    }
-    return total;
+    return stream_part_before(model, stage, (struct stream_part_of){m, n_shards}, true, INT64_MAX);
 }
 
-/* A copy between a whole stage vector and the part of a shard; of gradients: without those of
- * frozen tensors. */
+/* A copy between a whole stage vector and the part of a shard. */
 struct part_copy {
     char *whole, *part;
     int64_t elem_bytes;
+    struct stream_range range; /* of the whole vector */
     bool to_whole, gradients;
 };
 
-static void copy_part(const struct model *model, int stage, int m, int n_shards,
+static void copy_part(const struct model *model, int stage, struct stream_part_of of,
                       const struct part_copy *c)
 {
     const struct model_stage *st = &model->stage[stage];
-    int64_t done = 0, offset = 0, first, n;
-    for (int v = 0; v < st->n_views; v++) {
-        const struct model_tensor *t = &model->tensor[st->view[v].tensor];
-        const int64_t n_elems = c->gradients ? model_gradient_elems(t, NULL) : t->n_elems;
-        stream_part(n_elems, m, n_shards, &first, &n);
-        char *whole = c->whole + (offset + first) * c->elem_bytes;
-        char *part = c->part + done * c->elem_bytes;
-        size_t bytes = (size_t)(n * c->elem_bytes);
-        if (bytes) memcpy(c->to_whole ? whole : part, c->to_whole ? part : whole, bytes);
-        done += n;
-        offset += n_elems;
+    int64_t done = 0, offset = 0;
+    for (int v = 0; v < st->n_views && offset < c->range.end; v++) {
+        const struct run r = run_of_view(elems_of_view(model, st, v, c->gradients), of,
+                                         c->range.end, &offset, &done);
+        const int64_t skipped = c->range.first > r.from ? c->range.first - r.from : 0;
+        if (r.from + skipped >= r.end) continue;
+        char *whole = c->whole + (r.from + skipped) * c->elem_bytes;
+        char *part = c->part + (r.at + skipped) * c->elem_bytes;
+        memcpy(c->to_whole ? whole : part, c->to_whole ? part : whole,
+               (size_t)((r.end - r.from - skipped) * c->elem_bytes));
     }
 }
 
-void stream_part_scatter(const struct model *model, int stage, int m, int n_shards,
-                         const void *part, void *stage_vector, int64_t elem_bytes)
+void stream_part_scatter(const struct model *model, int stage, struct stream_part_of of,
+                         struct stream_range range, int64_t elem_bytes, const void *part,
+                         void *whole)
 {
     /* The cast only drops const: to_whole reads the part. */
-    struct part_copy c = {stage_vector, (char *)(uintptr_t)part, elem_bytes, true, false};
-    copy_part(model, stage, m, n_shards, &c);
+    const struct part_copy c = {.whole = whole,
+                                .part = (char *)(uintptr_t)part,
+                                .elem_bytes = elem_bytes,
+                                .range = range,
+                                .to_whole = true};
+    copy_part(model, stage, of, &c);
 }
 
-void stream_part_gather(const struct model *model, int stage, int m, int n_shards,
-                        const float *gradients, float *part)
+void stream_part_gather(const struct model *model, int stage, struct stream_part_of of,
+                        struct stream_range range, const float *whole, float *part)
 {
-    struct part_copy c = {(char *)(uintptr_t)gradients, (char *)part, sizeof *part, false, true};
-    copy_part(model, stage, m, n_shards, &c);
+    const struct part_copy c = {.whole = (char *)(uintptr_t)whole,
+                                .part = (char *)part,
+                                .elem_bytes = sizeof *part,
+                                .range = range,
+                                .gradients = true};
+    copy_part(model, stage, of, &c);
 }
 
 int64_t stream_per_shard(int64_t amount, int n_shards)

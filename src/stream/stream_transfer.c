@@ -2,33 +2,16 @@
 /* What the roles send each other in a step: weights down, credits and gradients up.
  *
  * Whoever is below the MemoryX shards, the root of the tree or a lone wafer, has all of them as
- * parents: it puts the parts of a weight vector together, and cuts gradients into parts again.
- * Everybody else has one parent and passes whole vectors on.  Called by the step of each role. */
-#include "stream_packed.h"
-#include "stream_striping.h"
+ * parents: it puts the parts of a weight vector together, and cuts gradients into parts again
+ * (stream_parts.c).  Everybody else has one parent and passes whole vectors on.  Called by the step
+ * of each role. */
+#include "stream_parts.h"
 
 #include <wsc/check.h>
 
 #include <string.h>
 
 /* ---- weights --------------------------------------------------------------------------------- */
-
-/* Put shard @p m's part into the whole vector, which the first part creates. */
-static enum wsc_err put_part(const struct stream_ports *ports, int stage, int m,
-                             struct comm_buf **take_part, struct comm_buf **whole)
-{
-    const struct model *model = ports->net->model;
-    const int64_t elem_bytes = num_format_bytes(model->format);
-    enum wsc_err rc = WSC_OK;
-    if (!*take_part) return WSC_OK;
-    if (!*whole)
-        rc = comm_buf_create(ports->net->comm, whole, model->stage[stage].n_elems * elem_bytes);
-    if (!rc)
-        stream_part_scatter(model, stage, m, ports->up.n, comm_buf_data(*take_part),
-                            comm_buf_data(*whole), elem_bytes);
-    comm_buf_unref(take_part);
-    return rc;
-}
 
 /* What is true of all shards: the latest of their times. */
 static void join_fields(struct stream_weights *all, const struct stream_weights *part)
@@ -40,49 +23,60 @@ static void join_fields(struct stream_weights *all, const struct stream_weights 
     all->ready = vtime_max(all->ready, part->ready);
 }
 
-/* Receive what follows shard 0's part.  Parts of a packed stage are put together when all are
- * there: only then is it known where they lie; @p held (one for each shard) keeps them. */
+/* Receive what follows shard 0's part, which @p msg has; @p part: all parts that there are. */
 static enum wsc_err recv_other_parts(const struct stream_ports *ports, const struct stream_at *at,
-                                     struct stream_msg *msg, struct comm_buf **held,
-                                     struct comm_buf **whole)
+                                     struct stream_msg *msg, struct comm_buf **part)
 {
     struct vtime_span span[STREAM_MAX_FANOUT]; /* of the parents that there are */
-    const bool packed = msg->payload && stream_is_packed(ports->net->model, at->stage);
     span[0] = msg->span;
-    held[0] = packed ? msg->payload : NULL;
-    if (packed) msg->payload = NULL;
-    TRY(put_part(ports, at->stage, 0, &msg->payload, whole));
+    part[0] = msg->payload;
+    msg->payload = NULL;
     for (int m = 1; m < ports->up.n; m++) {
-        struct stream_msg part;
+        struct stream_msg other;
         TRY(stream_recv(ports, ports->up.weights[m], STREAM_MSG_WEIGHTS, at->step, at->index,
-                        &part));
-        held[m] = packed ? part.payload : NULL;
-        if (packed) part.payload = NULL;
-        TRY(put_part(ports, at->stage, m, &part.payload, whole));
-        span[m] = part.span;
-        join_fields(&msg->field.weights, &part.field.weights);
+                        &other));
+        part[m] = other.payload;
+        span[m] = other.span;
+        join_fields(&msg->field.weights, &other.field.weights);
     }
     msg->span = vtime_span_latest(comm_recorder(ports->net->comm), span, ports->up.n);
-    if (!packed) return WSC_OK;
-    return stream_packed_join(ports->net->comm, ports->net->model, at->stage, held, ports->up.n,
-                              whole);
+    /* Stripes are rounded up, the whole is not. */
+    msg->bytes = stream_amounts(ports->net, at->stage, at->updates)->weight_bytes;
+    return WSC_OK;
 }
 
 enum wsc_err stream_recv_weights(const struct stream_ports *ports, const struct stream_at *at,
                                  struct stream_msg *msg)
 {
-    struct comm_buf *held[STREAM_MAX_FANOUT] = {NULL}, *whole = NULL;
+    struct comm_buf *part[STREAM_MAX_FANOUT] = {NULL};
     msg->payload = NULL;
     TRY(stream_recv(ports, ports->up.weights[0], STREAM_MSG_WEIGHTS, at->step, at->index, msg));
     if (ports->up.n == 1) return WSC_OK;
-    const enum wsc_err rc = recv_other_parts(ports, at, msg, held, &whole);
+    enum wsc_err rc = recv_other_parts(ports, at, msg, part);
+    if (!rc && part[0]) return stream_parts_join(ports, at, part, &msg->payload);
     for (int m = 0; m < ports->up.n; m++)
-        comm_buf_unref(&held[m]);
-    if (rc) comm_buf_unref(&whole);
-    /* Stripes are rounded up, the whole is not. */
-    msg->bytes = stream_amounts(ports->net, at->stage, at->updates)->weight_bytes;
-    msg->payload = whole;
+        comm_buf_unref(&part[m]);
     return rc;
+}
+
+enum wsc_err stream_wait_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct comm_buf *weights, int64_t first, int64_t end)
+{
+    const int64_t elem_bytes = num_format_bytes(ports->net->model->format);
+    if (ports->up.n == 1)
+        comm_buf_wait(ports->up.weights[0], weights, first, end);
+    else if (!comm_buf_is_there(weights))
+        return stream_parts_join_until(
+            ports, at, (at->backward ? comm_buf_bytes(weights) - first : end) / elem_bytes);
+    return WSC_OK;
+}
+
+enum wsc_err stream_pass_weights(const struct stream_ports *ports, const struct stream_at *at,
+                                 struct stream_msg *msg)
+{
+    TRY(stream_send_weights(ports, at, msg));
+    if (ports->up.n == 1) return WSC_OK;
+    return stream_parts_join_until(ports, at, ports->net->model->stage[at->stage].n_elems);
 }
 
 /* Elements of the stage that a sender has: a shard its part, others all. */
@@ -150,27 +144,6 @@ enum wsc_err stream_recv_credit(const struct stream_ports *ports, int64_t step, 
 
 /* ---- upwards --------------------------------------------------------------------------------- */
 
-/* Shard @p m's part of a list of whole vectors; NULL of none. */
-static enum wsc_err cut_part(const struct stream_ports *ports, int stage, int m,
-                             struct comm_buf *whole, int n_sums, struct comm_buf **part)
-{
-    const struct model *model = ports->net->model;
-    const int n_shards = ports->up.n;
-    const int64_t n_elems = model->stage[stage].n_grads;
-    *part = NULL;
-    if (!whole) return WSC_OK;
-    if (stream_is_packed(model, stage))
-        return stream_packed_cut(ports->net->comm, model, stage,
-                                 (struct stream_part_of){m, n_shards}, whole, n_sums, part);
-    const int64_t n_part = stream_stage_part_grads(model, stage, m, n_shards);
-    TRY(comm_buf_create(ports->net->comm, part, n_sums * n_part * (int64_t)sizeof(float)));
-    for (int i = 0; i < n_sums; i++)
-        stream_part_gather(model, stage, m, n_shards,
-                           (const float *)comm_buf_data(whole) + i * n_elems,
-                           (float *)comm_buf_data(*part) + i * n_part);
-    return WSC_OK;
-}
-
 static void count_gradients(const struct stream_ports *ports, int stage, int parent,
                             const struct comm_buf *payload, int n_sums)
 {
@@ -182,31 +155,69 @@ static void count_gradients(const struct stream_ports *ports, int stage, int par
         n_sums * elems_of(ports, stage, parent, ports->up.n) * (int64_t)sizeof(float);
 }
 
+static struct stream_msg gradients_msg(const struct stream_ports *ports, const struct stream_at *at,
+                                       struct vtime_span ready)
+{
+    const int64_t bytes = stream_amounts(ports->net, at->stage, at->updates)->grad_bytes;
+    return (struct stream_msg){.kind = STREAM_MSG_GRADIENTS,
+                               .step = at->step,
+                               .index = at->index,
+                               .span = ready,
+                               .bytes = stream_per_shard(bytes, ports->up.n)};
+}
+
+/* To parent @p m; takes the payload's reference. */
+static enum wsc_err send_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   int m, struct stream_msg *msg, int n_sums)
+{
+    if (msg->payload && comm_buf_is_there(msg->payload)) comm_buf_set_order(msg->payload, true);
+    count_gradients(ports, at->stage, m, msg->payload, n_sums);
+    return stream_send(ports->up.data[m], msg);
+}
+
 enum wsc_err stream_send_gradients(const struct stream_ports *ports, const struct stream_at *at,
                                    struct vtime_span ready, struct comm_buf *take_sums, int n_sums)
 {
-    const int n = ports->up.n;
-    const int64_t bytes = stream_amounts(ports->net, at->stage, at->updates)->grad_bytes;
-    struct stream_msg msg = {.kind = STREAM_MSG_GRADIENTS,
-                             .step = at->step,
-                             .index = at->index,
-                             .span = ready,
-                             .bytes = stream_per_shard(bytes, n),
-                             .payload = take_sums};
+    struct stream_msg msg = gradients_msg(ports, at, ready);
     enum wsc_err rc = WSC_OK;
-    if (n == 1) {
-        if (take_sums && comm_buf_is_there(take_sums)) comm_buf_set_order(take_sums, true);
-        count_gradients(ports, at->stage, 0, take_sums, n_sums);
-        return stream_send(ports->up.data[0], &msg);
+    if (ports->up.n == 1) {
+        msg.payload = take_sums;
+        return send_gradients(ports, at, 0, &msg, n_sums);
     }
-    for (int m = 0; m < n && !rc; m++) {
-        rc = cut_part(ports, at->stage, m, take_sums, n_sums, &msg.payload);
-        if (rc) break;
-        count_gradients(ports, at->stage, m, msg.payload, n_sums);
-        rc = stream_send(ports->up.data[m], &msg);
+    for (int m = 0; m < ports->up.n && !rc; m++) {
+        rc = stream_parts_cut(ports, at->stage, m, take_sums, n_sums, &msg.payload);
+        if (!rc) rc = send_gradients(ports, at, m, &msg, n_sums);
     }
     comm_buf_unref(&take_sums);
     return rc;
+}
+
+enum wsc_err stream_open_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   struct vtime_span ready, int n_sums, struct comm_buf **sums)
+{
+    const int n = ports->up.n;
+    const int64_t n_elems = n_sums * ports->net->model->stage[at->stage].n_grads;
+    struct comm_buf *part[STREAM_MAX_FANOUT] = {NULL};
+    struct stream_msg msg = gradients_msg(ports, at, ready);
+    TRY(comm_buf_create_open(ports->net->comm, sums, n_elems * (int64_t)sizeof(float), true));
+    part[0] = n == 1 ? comm_buf_ref(*sums) : NULL;
+    enum wsc_err rc = n == 1 ? WSC_OK : stream_parts_open(ports, at->stage, n_sums, part);
+    for (int m = 0; m < n && !rc; m++) {
+        msg.payload = part[m];
+        part[m] = NULL;
+        rc = send_gradients(ports, at, m, &msg, n_sums);
+    }
+    for (int m = 0; m < n; m++)
+        comm_buf_unref(&part[m]);
+    return rc;
+}
+
+enum wsc_err stream_fill_gradients(const struct stream_ports *ports, const struct stream_at *at,
+                                   struct comm_buf *sums, int n_sums, int64_t n_final)
+{
+    TRY(comm_buf_fill(sums, n_final * (int64_t)sizeof(float)));
+    if (ports->up.n == 1) return WSC_OK;
+    return stream_parts_cut_until(ports, at->stage, n_sums, comm_buf_data(sums), n_final);
 }
 
 enum wsc_err stream_send_losses(const struct stream_ports *ports, const struct stream_at *at,

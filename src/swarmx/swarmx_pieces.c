@@ -40,12 +40,11 @@ struct passage {
     struct plan plan;
 };
 
-/* True when gradients are added while they arrive: values, dense, one parent, and links that hand
- * messages over early. */
+/* True when gradients are added while they arrive: values, dense, and links that hand messages over
+ * early. */
 static bool adds_pieces(const struct swarmx *sx, const struct stream_at *at)
 {
-    return sx->pass->values && sx->ports->up.n == 1 &&
-           !stream_is_packed(sx->net->model, at->stage) &&
+    return sx->pass->values && !stream_is_packed(sx->net->model, at->stage) &&
            comm_link_is_early(sx->ports->down.data[0]);
 }
 
@@ -122,7 +121,8 @@ static void wait_for_children(const struct passage *x, int i, int64_t first, int
 }
 
 /* Elements [first, end) of the vector of result @p i, which then may leave. */
-static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int64_t end)
+static enum wsc_err add_piece(const struct passage *x, const struct stream_at *at, int i,
+                              int64_t first, int64_t end)
 {
     const struct plan *p = &x->plan;
     const int64_t done = p->result.n * x->n_elems - (i * x->n_elems + first);
@@ -133,15 +133,15 @@ static enum wsc_err add_piece(const struct passage *x, int i, int64_t first, int
             num_add(element(x, p->step[k].into, first), element(x, p->step[k].from, first),
                     end - first);
     memcpy(out, element(x, p->slot_of[i], first), (size_t)(end - first) * sizeof *out);
-    return comm_buf_fill(x->out, done * (int64_t)sizeof(float));
+    return stream_fill_gradients(x->sx->ports, at, x->out, p->result.n, done);
 }
 
 /* From the last element on, as gradients come. */
-static enum wsc_err add_all(const struct passage *x)
+static enum wsc_err add_all(const struct passage *x, const struct stream_at *at)
 {
     for (int i = x->plan.result.n - 1; i >= 0; i--)
         for (int64_t end = x->n_elems; end > 0; end -= PIECE_ELEMS)
-            TRY(add_piece(x, i, end > PIECE_ELEMS ? end - PIECE_ELEMS : 0, end));
+            TRY(add_piece(x, at, i, end > PIECE_ELEMS ? end - PIECE_ELEMS : 0, end));
     return WSC_OK;
 }
 
@@ -169,12 +169,9 @@ static enum wsc_err pass_through(struct passage *x, const struct stream_at *at)
     struct vtime_span child[STREAM_MAX_FANOUT] = {0};
     TRY(take_headers(x, at, child));
     TRY(make_plan(x, at));
-    const int n_sums = x->plan.result.n;
-    TRY(comm_buf_create_open(net->comm, &x->out, n_sums * x->n_elems * (int64_t)sizeof(float),
-                             true));
-    TRY(stream_send_gradients(x->sx->ports, at, swarmx_reduce_span(x->sx, child, bytes),
-                              comm_buf_ref(x->out), n_sums));
-    return add_all(x);
+    TRY(stream_open_gradients(x->sx->ports, at, swarmx_reduce_span(x->sx, child, bytes),
+                              x->plan.result.n, &x->out));
+    return add_all(x, at);
 }
 
 static enum wsc_err reduce_pieces(struct swarmx *sx, const struct stream_at *at)

@@ -20,7 +20,7 @@ static enum wsc_err broadcast(struct swarmx *sx, const struct stream_at *at)
     weights.span = swarmx_stored(sx, weights.span);
     weights.span = vtime_span_after(comm_recorder(sx->net->comm), weights.span,
                                     sx->net->hw->cluster->swarmx.latency_ps, VTIME_LATENCY);
-    return stream_send_weights(sx->ports, at, &weights);
+    return stream_pass_weights(sx->ports, at, &weights);
 }
 
 static enum wsc_err step_down(struct swarmx *sx, int64_t step)

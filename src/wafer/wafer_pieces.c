@@ -33,26 +33,30 @@ static enum wsc_err run_backward(void *arg)
     return WSC_OK;
 }
 
-/* Gradients leave in pieces to the one parent that a wafer has below nodes and below one shard. */
+/* True when gradients leave in pieces to any parent; a wafer below several shards has several. */
 static bool sends_pieces(const struct wafer *w, const struct stream_at *at)
 {
-    return at->backward && w->ports->up.n == 1 && comm_link_sends_pieces(w->ports->up.data[0]);
+    bool any = false;
+    for (int m = 0; m < w->ports->up.n; m++)
+        any |= comm_link_sends_pieces(w->ports->up.data[m]);
+    return at->backward && any;
 }
 
-void wafer_pieces_choose(const struct wafer *w, const struct stream_at *at, struct wafer_stage *s)
+enum wsc_err wafer_pieces_choose(const struct wafer *w, const struct stream_at *at,
+                                 struct wafer_stage *s)
 {
     struct comm_buf *weights = s->weights.payload;
-    if (!weights) return;
+    if (!weights) return WSC_OK;
     const bool coming = !comm_buf_is_there(weights);
-    s->in_pieces = (coming || sends_pieces(w, at)) && w->micro.n_own && w->ports->up.n == 1 &&
+    s->in_pieces = (coming || sends_pieces(w, at)) && w->micro.n_own &&
                    kernels_has_parts(w->values) && !stream_is_packed(w->net->model, at->stage);
-    if (coming && !s->in_pieces)
-        comm_buf_wait(w->ports->up.weights[0], weights, 0, comm_buf_bytes(weights));
+    if (!coming || s->in_pieces) return WSC_OK;
+    return stream_wait_weights(w->ports, at, weights, 0, comm_buf_bytes(weights));
 }
 
 /* Until the weights that part @p part reads are there. */
-static void wait_for_part(const struct wafer *w, const struct stream_at *at,
-                          const struct wafer_stage *s, int part)
+static enum wsc_err wait_for_part(const struct wafer *w, const struct stream_at *at,
+                                  const struct wafer_stage *s, int part)
 {
     const struct model *model = w->net->model;
     const struct model_stage *plan = &model->stage[at->stage];
@@ -60,8 +64,8 @@ static void wait_for_part(const struct wafer *w, const struct stream_at *at,
     const int view = plan->first_view[at->backward ? first : part + 1];
     const int64_t elems = view < plan->n_views ? plan->view[view].offset : plan->n_elems;
     const int64_t bytes = elems * num_format_bytes(model->format);
-    comm_buf_wait(w->ports->up.weights[0], s->weights.payload, at->backward ? bytes : 0,
-                  at->backward ? comm_buf_bytes(s->weights.payload) : bytes);
+    return stream_wait_weights(w->ports, at, s->weights.payload, at->backward ? bytes : 0,
+                               at->backward ? comm_buf_bytes(s->weights.payload) : bytes);
 }
 
 enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
@@ -72,7 +76,7 @@ enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
         .values = w->values, .weights = comm_buf_data(s->weights.payload), .stage = at->stage};
     s->ready = wafer_clock_end(w, at, &s->weights, &counted);
     for (; p.part < w->net->model->stage[at->stage].n_parts; p.part++) {
-        wait_for_part(w, at, s, p.part);
+        TRY(wait_for_part(w, at, s, p.part));
         if (!p.part) comm_compute_turn(w->net->comm);
         TRY(comm_compute(w->net->comm, run_forward, &p));
         comm_yield(w->net->comm);
@@ -84,19 +88,18 @@ enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
 static enum wsc_err open_gradients(struct wafer *w, const struct stream_at *at,
                                    struct wafer_stage *s)
 {
-    const int64_t n_elems = w->net->model->stage[at->stage].n_grads;
-    TRY(comm_buf_create_open(w->net->comm, &s->sums, s->n_sums * n_elems * (int64_t)sizeof(float),
-                             true));
-    TRY(stream_send_gradients(w->ports, at, s->ready, comm_buf_ref(s->sums), s->n_sums));
+    TRY(stream_open_gradients(w->ports, at, s->ready, s->n_sums, &s->sums));
     wafer_clock_leave(w);
     return WSC_OK;
 }
 
 /* What is final at the end of the last vector, or with the first part all of them. */
-static enum wsc_err let_leave(const struct wafer *w, const struct wafer_stage *s, int part)
+static enum wsc_err let_leave(const struct wafer *w, const struct stream_at *at,
+                              const struct wafer_stage *s, int part)
 {
-    const int64_t final = kernels_final_gradients(w->values) * (int64_t)sizeof(float);
-    return comm_buf_fill(s->sums, part ? final : comm_buf_bytes(s->sums));
+    const int64_t all = comm_buf_bytes(s->sums) / (int64_t)sizeof(float);
+    return stream_fill_gradients(w->ports, at, s->sums, s->n_sums,
+                                 part ? kernels_final_gradients(w->values) : all);
 }
 
 enum wsc_err wafer_pieces_backward(struct wafer *w, const struct stream_at *at,
@@ -108,14 +111,14 @@ enum wsc_err wafer_pieces_backward(struct wafer *w, const struct stream_at *at,
                      .stage = at->stage,
                      .part = w->net->model->stage[at->stage].n_parts - 1};
     s->ready = wafer_clock_end(w, at, &s->weights, &counted);
-    wait_for_part(w, at, s, p.part);
+    TRY(wait_for_part(w, at, s, p.part));
     comm_compute_turn(w->net->comm);
     TRY(open_gradients(w, at, s));
     p.grads = comm_buf_data(s->sums);
     for (; p.part >= 0; p.part--) {
-        wait_for_part(w, at, s, p.part);
+        TRY(wait_for_part(w, at, s, p.part));
         TRY(comm_compute(w->net->comm, run_backward, &p));
-        TRY(let_leave(w, s, p.part));
+        TRY(let_leave(w, at, s, p.part));
         comm_yield(w->net->comm);
     }
     return WSC_OK;

@@ -7,7 +7,8 @@
 
 /* Decide whether the stage @p s, whose weights are at least on their way, is computed part by part;
  * waits for all of its weights if not. */
-void wafer_pieces_choose(const struct wafer *w, const struct stream_at *at, struct wafer_stage *s);
+enum wsc_err wafer_pieces_choose(const struct wafer *w, const struct stream_at *at,
+                                 struct wafer_stage *s);
 /* The stage's forward pass; its time is in @p s. */
 enum wsc_err wafer_pieces_forward(struct wafer *w, const struct stream_at *at,
                                   struct wafer_stage *s);

@@ -29,7 +29,7 @@ enum wsc_err wafer_recv_weights(struct wafer *w, const struct stream_at *at, str
     w->recorder = comm_recorder(w->net->comm);
     s->begin = wafer_clock_begin(w, at, weights);
     enum wsc_err rc = stream_send_credit(w->ports, at->step, at->index, s->begin);
-    wafer_pieces_choose(w, at, s);
+    if (!rc) rc = wafer_pieces_choose(w, at, s);
     if (!rc) rc = open_weights(w, at->stage, s);
     if (rc) comm_buf_unref(&s->weights.payload);
     if (weights->payload && w->pass->mode == STREAM_TRAIN)

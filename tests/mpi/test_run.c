@@ -223,26 +223,27 @@ TEST(run_mpi, chunks_change_nothing)
     }
 }
 
-/* Bytes that travelled for @p n_wafers with the setting @p keep. */
-static int64_t sent_with(int n_wafers, const char *keep)
+/* Bytes that travelled for @p n_wafers with the settings @p keep and @p n_shards. */
+static int64_t sent_with(int n_wafers, const char *keep, const char *n_shards)
 {
-    const struct shape s = {n_wafers, keep, fanouts[1], shards[0]};
+    const struct shape s = {n_wafers, keep, fanouts[1], n_shards};
     CU_ASSERT_FATAL(test_agree(shape_is_exact(&s, data_dir())));
     return sent_bytes;
 }
 
 /* Weights that a receiver keeps do not travel again in a step, and nothing else changes: with room
- * for none, for some of the stages and for all, with and without a SwarmX node between. */
+ * for none, for some of the stages and for all, with and without a SwarmX node between, whole or
+ * put together from the parts of several shards. */
 TEST(run_mpi, kept_weights_travel_once)
 {
     static const char *const keep[] = {"cluster.stream.keep=0 B", "cluster.stream.keep=40 KiB",
                                        "cluster.stream.keep=16 MiB"};
     enum { N_KEEP = 3, MOST_WAFERS = 3 };
     (void)setenv("WSC_AHEAD", "1", 1);
-    for (int n_wafers = 1; n_wafers <= MOST_WAFERS; n_wafers += 2) {
+    for (int k = 0; k < 4; k++) {
         int64_t sent[N_KEEP];
         for (int i = 0; i < N_KEEP; i++)
-            sent[i] = sent_with(n_wafers, keep[i]);
+            sent[i] = sent_with(k < 2 ? 1 : MOST_WAFERS, keep[i], shards[k % 2]);
         CU_ASSERT(!sent[0] || (sent[1] < sent[0] && sent[2] < sent[1]));
         CU_ASSERT(!sent[0] || (double)sent[2] < 0.8 * (double)sent[0]);
         if (sent[0] && (sent[2] * 10 > sent[0] * 8 || sent[1] >= sent[0]))
@@ -265,7 +266,12 @@ TEST(run_mpi, pieces_through_nodes_change_nothing)
         {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even", "cluster.memoryx.shards=1"},
         {1, "cluster.stream.chunk=1 KiB", "cluster.stream.keep=0 B", "cluster.memoryx.shards=1"},
         {3, "cluster.stream.chunk=500 B", "cluster.stream.keep=0 B", "cluster.memoryx.shards=1"},
-        {4, "cluster.stream.chunk=1 KiB", "train_input.batch_size=7", "cluster.memoryx.shards=1"}};
+        {4, "cluster.stream.chunk=1 KiB", "train_input.batch_size=7", "cluster.memoryx.shards=1"},
+        {1, "cluster.stream.chunk=1 KiB", "cluster.stream.keep=0 B", "cluster.memoryx.shards=3"},
+        {1, "cluster.stream.granularity=matrix", "reduction_leaf=1", "cluster.memoryx.shards=2"},
+        {3, "cluster.stream.chunk=500 B", "cluster.stream.keep=0 B", "cluster.memoryx.shards=2"},
+        {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even", "cluster.memoryx.shards=5"},
+        {2, "sparsity=0.5", "train_input.micro_batch_size=1", "cluster.memoryx.shards=3"}};
     (void)setenv("WSC_AHEAD", "1", 1);
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
         CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], data_dir())));
