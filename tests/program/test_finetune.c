@@ -40,14 +40,16 @@ static void check_bits(const char *tuning, const char *more)
     } ways[] = {{"", "--num_csx 3 --set train_input.micro_batch_size=1"},
                 {"OMP_NUM_THREADS=2", "--num_csx 2 --set cluster.memoryx.shards=3 --set "
                                       "cluster.stream.granularity=matrix"},
-                {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"}};
+                {"mpirun --quiet -n 2", "--num_csx 2 --set cluster.memoryx.shards=2"},
+                {"WSC_AHEAD=1 mpirun --quiet -n 4",
+                 "--num_csx 1 --set cluster.memoryx.shards=3 --set cluster.stream.chunk=1KiB"}};
     struct job_metrics one = {0}, other = {0};
     char options[600], dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("tuned"));
     (void)snprintf(options, sizeof options, "%s%s", tuning, more);
     CU_ASSERT_FATAL(train("", dir, options) && job_read(dir, &one));
     T_EQ(one.n, STEPS);
-    for (int i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         (void)snprintf(options, sizeof options, "%s%s%s", tuning, more, ways[i].options);
         (void)snprintf(dir, sizeof dir, "%s", job_path("tuned"));
         CU_ASSERT_FATAL(train(ways[i].before, dir, options) && job_read(dir, &other));
