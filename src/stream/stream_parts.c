@@ -207,7 +207,8 @@ enum wsc_err stream_parts_cut_until(const struct stream_ports *ports, int stage,
     struct stream_parts *p = ports->parts;
     const int64_t n_grads = ports->net->model->stage[stage].n_grads, n_all = n_sums * n_grads;
     if (!p->gradients[0]) return WSC_OK; /* all have left */
-    while (p->n_cut < n_final) { /* within one vector at a time */
+    while (p->n_cut < n_final) {
+        /* Within one vector at a time. */
         const int64_t end = n_all - p->n_cut, i = (end - 1) / n_grads;
         const int64_t wanted = n_all - n_final, first = wanted > i * n_grads ? wanted : i * n_grads;
         for (int m = 0; m < ports->up.n; m++)
