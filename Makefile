@@ -127,16 +127,16 @@ $(call obj,src/out/out_file.c): CPPFLAGS += \
   -DWSC_REVISION='"$(revision)"' -DWSC_REVISION_DATE='"$(revision_date)"'
 $(call obj,src/out/out_file.c): $(BUILD)/revision
 $(BUILD)/revision: FORCE
-	@mkdir -p $(@D); echo '$(revision) $(revision_date)' > $@.new; \
-	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@mkdir -p $(@D); echo '$(revision) $(revision_date)' > $@.$$$$; \
+	cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@
 
 # What the vector code is built for, which wsc doctor compares with the processor.
 $(call obj,src/app/doctor_host.c): CPPFLAGS += -DWSC_ARCH='"$(ARCH)"'
 
 # Objects depend on the flags too: a changed flag rebuilds, an unchanged one does not.
 $(BUILD)/flags: FORCE
-	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH) $(HDF5) $(products)' > $@.new; \
-	cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	@mkdir -p $(@D); echo '$(CC) $(CPPFLAGS) $(CFLAGS) $(ARCH) $(HDF5) $(products)' > $@.$$$$; \
+	cmp -s $@.$$$$ $@ && rm $@.$$$$ || mv $@.$$$$ $@
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d $(BUILD)/obj/*/*/*/*.d)
 
 ## library: the C interface <libwsc.h> as build/shared/libwsc.so.1, for C and Python
@@ -152,6 +152,7 @@ test: deps
 ## check: the same without installing  (T=text picks tests, NPS="1 2" rank counts)
 check: all
 	$(Q)sh tests/run.sh "$(MAKE)"
+test-programs: $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/program
 check-unit: $(BUILD)/tests/unit
 	$(Q)$(SAN.$(VARIANT)) $< $(T)
 check-mpi: $(BUILD)/tests/mpi
@@ -275,7 +276,7 @@ clean:
 help:
 	@sed -n 's/^## *\([a-z-]*\): /  \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
 FORCE:
-.PHONY: all config dist deb test check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
+.PHONY: all config dist deb test test-programs check check-unit check-mpi check-program test-faults test-hosts fuzz asan tsan valgrind analyze cov golden-update lint format compdb run deps library check-library check-browser check-packaging site check-site \
         bench bench-cluster benches simulation-cost docs install uninstall clean help FORCE
 .SECONDARY:
 .DELETE_ON_ERROR:

@@ -68,6 +68,41 @@ TEST(suites, the_last_line_adds_up_what_ran_and_names_what_did_not)
     }
 }
 
+/* Stands for make: a target of the two that run at the same time waits for the other one. */
+static const char stub_of_lanes[] =
+    "#!/bin/sh\n"
+    "wait_for() { i=0; until [ -e $D/$1 ]; do i=$((i+1)); [ $i -lt 300 ] || exit 1; sleep 0.1; "
+    "done; }\n"
+    "echo >$D/$1\n"
+    "case $1 in\n"
+    "check-program) wait_for check-packaging; echo program: 3 passed, $PROGRAM failed ;;\n"
+    "check-unit) wait_for check-program; echo unit: 2 passed, $UNIT failed ;;\n"
+    "test-hosts) echo skipped: slurm: no munged ;;\n"
+    "esac";
+
+TEST(suites, tests_of_the_program_run_beside_the_others)
+{
+    static const struct {
+        const char *failed, *last;
+    } how[] = {{"UNIT=0 PROGRAM=0", "\nskipped: slurm: no munged\n5 passed, 0 failed\n"},
+               {"UNIT=1 PROGRAM=0", "\nskipped: slurm: no munged\n5 passed, 1 failed\n"},
+               {"UNIT=0 PROGRAM=2", "\nskipped: slurm: no munged\n5 passed, 2 failed\n"}};
+    for (int i = 0; i < (int)(sizeof how / sizeof *how); i++) {
+        struct spawn_result r;
+        const char *dir = job_path("lanes");
+        spawn_run(&r,
+                  "mkdir -p %s/bin && cd %s && echo 'echo 2' >bin/nproc && echo '%s' >bin/make && "
+                  "chmod +x bin/* && cd - && D=%s %s PATH=%s/bin:$PATH sh tests/run.sh; s=$?; "
+                  "rm -rf %s; exit $s",
+                  dir, dir, stub_of_lanes, dir, how[i].failed, dir, dir);
+        const size_t n = strlen(how[i].last), all = strlen(r.out);
+        T_EQ(r.status, i > 0);
+        CU_ASSERT(all > n && !strcmp(r.out + all - n, how[i].last));
+        CU_ASSERT(strstr(r.out, "== test-hosts") > strstr(r.out, "program: 3 passed"));
+        spawn_free(&r);
+    }
+}
+
 /* A suite of two cases; it is skipped until its programs are installed where $NEEDS names it. */
 static const char stub_of_suite[] = "s=$(basename $0 .sh)\n"
                                     "case \" $NEEDS \" in *\" $s \"*) [ -e installed ] || { echo "
