@@ -169,6 +169,9 @@ check-packaging: $(BUILD)/bin/wsc
 	$(Q)sh tests/packaging.sh $<
 check-program: $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC=$(BUILD)/bin/wsc $(SAN.$(VARIANT)) $< $(T)
+# A part of its suites: check-program-2of4
+check-program-%: $(BUILD)/tests/program $(BUILD)/bin/wsc
+	$(Q)WSC=$(BUILD)/bin/wsc WSC_TEST_PART=$* $(SAN.$(VARIANT)) $< $(T)
 ## test-faults: kills, stops and damage many times over, with a table at the end; a few are in `test`
 test-faults: $(BUILD)/tests/unit $(BUILD)/tests/program $(BUILD)/bin/wsc
 	$(Q)WSC_FAULTS=50 $(BUILD)/tests/unit damage

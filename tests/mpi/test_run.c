@@ -271,7 +271,7 @@ TEST(run_mpi, pieces_through_nodes_change_nothing)
         {1, "cluster.stream.granularity=matrix", "reduction_leaf=1", "cluster.memoryx.shards=2"},
         {3, "cluster.stream.chunk=500 B", "cluster.stream.keep=0 B", "cluster.memoryx.shards=2"},
         {5, "cluster.stream.chunk=1 KiB", "cluster.stream.shares=even", "cluster.memoryx.shards=5"},
-        {2, "sparsity=0.5", "train_input.micro_batch_size=1", "cluster.memoryx.shards=3"}};
+        {2, "sparsity=0.5", "cluster.stream.chunk=200 B", "cluster.memoryx.shards=3"}};
     (void)setenv("WSC_AHEAD", "1", 1);
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
         CU_ASSERT_FATAL(test_agree(shape_is_exact(&shape[i], data_dir())));

@@ -75,12 +75,12 @@ static const char stub_of_lanes[] =
     "done; }\n"
     "echo >$D/$1\n"
     "case $1 in\n"
-    "check-program) wait_for check-packaging; echo program: 3 passed, $PROGRAM failed ;;\n"
-    "check-unit) wait_for check-program; echo unit: 2 passed, $UNIT failed ;;\n"
+    "check-program-1of4) wait_for check-packaging; echo program: 3 passed, $PROGRAM failed ;;\n"
+    "check-unit) wait_for check-program-1of4; echo unit: 2 passed, $UNIT failed ;;\n"
     "test-hosts) echo skipped: slurm: no munged ;;\n"
     "esac";
 
-TEST(suites, tests_of_the_program_run_beside_the_others)
+TEST(suites, two_targets_run_at_the_same_time)
 {
     static const struct {
         const char *failed, *last;
