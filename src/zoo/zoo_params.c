@@ -82,8 +82,8 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
 
 /* Keys and sections that a job may refuse although the file is right: src/job/job_check.c. */
 static const char *const late_key[ZOO_LATE_KEYS] = {
-    "model.name",      "model.objective", "model.dpo", "model.moe",
-    "model.recompute", "reduction_leaf",  "eval_input"};
+    "model.name",      "model.objective", "model.dpo",  "model.moe",
+    "model.recompute", "reduction_leaf",  "eval_input", "runconfig.mode"};
 
 static void keep_places(struct zoo_params *out, const struct conf_doc *doc, struct conf_diag *d)
 {
