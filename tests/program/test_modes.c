@@ -286,6 +286,15 @@ TEST(modes, ranks_counts_the_roles)
     }
 }
 
+TEST(modes, ranks_knows_the_size_of_an_installation)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" ranks --num_csx 17 --cluster configs/cluster/andromeda.yaml");
+    T_EQ(r.status, 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "num_csx: 17, but Andromeda has 16 systems"));
+    spawn_free(&r);
+}
+
 TEST(modes, help_of_every_command_shows_an_example)
 {
     static const char *const command[] = {"",        "run",   "scale",    "data",
