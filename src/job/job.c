@@ -203,6 +203,19 @@ static enum wsc_err check_restores(const struct job_state *s)
     return WSC_OK;
 }
 
+/* Faults that a run which does not train never meets. */
+static void warn_of_faults(const struct job_state *s)
+{
+    const struct hw_machine *machine = s->job->cluster;
+    for (int i = 0; i < machine->faults.n && comm_rank(s->comm) == 0; i++) {
+        const struct hw_fault *f = &machine->faults.item[i];
+        if (f->from > 1 || f->kind == HW_FAULT_LOST_SHARD)
+            WSC_WARNING("fault %s: without effect: a run that does not train has the faults of "
+                        "step 1 alone, and restores no shard",
+                        f->text);
+    }
+}
+
 /* A run that trains meets its faults; any other one those of the first step. */
 static enum wsc_err plan_faults(struct job_state *s)
 {
@@ -210,6 +223,7 @@ static enum wsc_err plan_faults(struct job_state *s)
     TRY(cluster_faults_plan(s->cluster, trains(s) ? s->run.last_step : 1, -1));
     hw_faults_go_on(s->cluster->faults, s->at.reached_step);
     if (trains(s)) return check_restores(s);
+    warn_of_faults(s);
     TRY(cluster_faults_enter(s->cluster, 0, &change));
     return change.replan ? plan(s) : WSC_OK;
 }
