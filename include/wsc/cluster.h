@@ -82,6 +82,14 @@ enum wsc_err cluster_check_systems(const struct zoo_params *params,
 enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,
                             bool values, const struct memoryx_hooks *hooks) WSC_CHECKED;
+/** The cluster of cluster_create() without its roles, which take the memory of weights: enough for
+ *  plans, and to see which roles are on this rank.  Errors and the rest as of cluster_create(). */
+enum wsc_err cluster_create_empty(struct cluster **out, struct comm *comm,
+                                  const struct zoo_params *params, const struct hw_machine *cluster,
+                                  bool values, const struct memoryx_hooks *hooks) WSC_CHECKED;
+/** Create the roles of this rank in a cluster of cluster_create_empty(), before the first pass.
+ *  Not collective.  WSC_NOMEM. */
+enum wsc_err cluster_create_roles(struct cluster *c) WSC_CHECKED;
 /** Release everything and null the pointer; NULL inside allowed.  Not collective; not during a
  *  pass. */
 void cluster_destroy(struct cluster **cluster);

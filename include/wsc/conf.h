@@ -131,6 +131,9 @@ enum wsc_err conf_diag_finish(struct conf_diag *d) WSC_CHECKED;
 void conf_diag_origin(struct conf_diag *d, const char *key, const char *user);
 /** The user's name of @p key: in @p out, or @p key itself when it has no other. */
 const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH]);
+/** Place and the user's name of @p key as messages begin with them, "file:line:col: key", for a
+ *  check after the parse; owned by the caller, NULL without memory. */
+char *conf_diag_place(const struct conf_diag *d, struct conf_pos pos, const char *key);
 /** A text for a message: cut to CONF_QUOTE_BYTES with "..." at the end, control characters replaced
  *  by `?`.  Returns @p out. */
 const char *conf_quote(const char *text, char out[CONF_QUOTE_BYTES]);

@@ -133,7 +133,8 @@ void memoryx_rewind(struct memoryx *memoryx, struct vtime end);
 struct memoryx_load {
     /** Model tensors. */
     bool weights;
-    bool optimizer; /**< its state, and virtual time */
+    bool optimizer; /**< its state */
+    bool times;     /**< virtual time */
     bool schedule;  /**< where the schedules of learning rate and weight decay are */
     bool scaler;    /**< the dynamic loss scale */
     bool masks;     /**< the counter of masks; masks themselves come with weights */

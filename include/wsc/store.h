@@ -153,6 +153,8 @@ enum wsc_err store_create(struct store_file **out, const char *path,
 /** Open for reading.  A file that says it is ours or cstorch's must be complete and of a version we
  *  know; a plain HDF5 file with tensors at its root is accepted.  Not collective. */
 enum wsc_err store_open(struct store_file **out, const char *path) WSC_CHECKED;
+/** The path that the file was opened or created with, for messages; borrowed. */
+const char *store_path(const struct store_file *f);
 /** Check that every element was written exactly once, mark complete, flush to disk, rename to the
  *  final name (group rank 0), sync the folder.  Collective, all succeed or all fail; a rank whose
  *  store_write failed calls it like the others.  The file is closed whatever happens; on failure

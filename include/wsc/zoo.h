@@ -643,6 +643,9 @@ struct zoo_runconfig {
     int64_t profile_start_step, profile_end_step;
 };
 
+/** Number of the keys of zoo_params_place(). */
+enum { ZOO_LATE_KEYS = 8 };
+
 /** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. Equal on every
  *  rank, and constant once parsed; copies that differ in numbers may be shallow (the original owns
  *  texts). */
@@ -663,6 +666,8 @@ struct zoo_params {
     struct conf_warning *warning; /**< owned array */
     int n_warnings;               /**< length of `warning` */
     char *file;                   /**< name for messages; owned */
+    char *place[ZOO_LATE_KEYS];   /**< of zoo_params_place(); owned, NULL: the params were not read
+                                       from a file */
 };
 
 /* ---- reading and writing --------------------------------------------------------------------- */
@@ -683,6 +688,10 @@ enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_C
  * is owned by the caller.  WSC_NOMEM. */
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,
                              char **text) WSC_CHECKED;
+/** "file:line:col: key" of @p key where the file, or `--set`, has it, else "file: key": how the
+ *  message of a check after the parse begins.  @p key is one of late_key in src/zoo/zoo_params.c.
+ *  Borrowed from @p params. */
+const char *zoo_params_place(const struct zoo_params *params, const char *key);
 /** True when a learned router has Sinkhorn's normalisation, for the choice or for the weights. */
 bool zoo_moe_has_sinkhorn(const struct zoo_moe *moe);
 /** True when a learned router weighs experts by another function of its logits than it chooses

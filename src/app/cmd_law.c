@@ -155,6 +155,8 @@ static enum wsc_err check_use(const struct app_law *o)
         WSC_WARNING("--tokens: has no effect without --sizes or --predict");
     if (!o->predict && o->num_csx > 1)
         WSC_WARNING("--num_csx: has no effect without --sizes or --predict");
+    if (!o->predict && o->config.cluster_path)
+        WSC_WARNING("--cluster: has no effect without --sizes or --predict");
     return app_refuse_params_sets(&o->config);
 }
 

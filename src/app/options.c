@@ -262,7 +262,7 @@ const struct app_option app_options[] = {
      .needs = "!compile_only !dump_params !print_placement",
      .help = "check the params and print what they mean"},
     {APP_ON_RUN, "compile_only", APP_FLAG, NULL, DRY_RUNS, AT(run, compile_only),
-     .needs = "!dump_params !print_placement",
+     .needs = "!dump_params !print_placement !numerics=mesh",
      .help = "print the plan of the emulated machine and its speed as well"},
     {APP_ON_RUN, "dump_params", APP_FLAG, NULL, DRY_RUNS, AT(run, dump_params),
      .needs = "!print_placement", .help = "print the params as they are understood, as YAML"},

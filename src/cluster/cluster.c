@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The emulated cluster: what a machine needs to have, and its creation.
  *
- * cluster_create() builds model, topology, links and the roles whose rank this is, and refuses what
- * does not fit: more systems than the machine has, more parameters than MemoryX holds, more memory
- * than this host has.  What runs on it: cluster_pass.c; what happens between passes when parts
- * fail: cluster_faults.c.  Called by job, scaling, timeline and validation. */
+ * cluster_create() builds model, topology and links, then the roles whose rank this is, and refuses
+ * what does not fit: more systems than the machine has, more parameters than MemoryX holds, more
+ * memory than this host has.  What runs on it: cluster_pass.c; what happens between passes when
+ * parts fail: cluster_faults.c.  Called by job, scaling, timeline and validation. */
 #include <wsc/cluster.h>
 
 #include "cluster_record.h"
@@ -101,9 +101,14 @@ static enum wsc_err check_host_memory(const struct cluster *c)
 }
 
 /* Only the roles of this rank; those of other ranks stay NULL and are reached over comm. */
-static enum wsc_err create_roles(struct cluster *c, const struct memoryx_config *config)
+enum wsc_err cluster_create_roles(struct cluster *c)
 {
     const struct stream_topology *t = c->machine;
+    const struct memoryx_config config = {
+        c->params,
+        c->values,
+        cluster_seed(c->params),
+        {cluster_on_batch, cluster_on_texts, cluster_on_scores, c}};
     TRY_NEW(c->memoryx, WSC_MEM_RUN, t->n_shards);
     TRY_NEW(c->swarmx, WSC_MEM_RUN, t->n_nodes + 1);
     TRY_NEW(c->wafer, WSC_MEM_RUN, t->n_wafers);
@@ -112,7 +117,7 @@ static enum wsc_err create_roles(struct cluster *c, const struct memoryx_config 
         int i;
         enum stream_kind kind = stream_kind_of_role(t, role, &i);
         if (!comm_is_local(c->comm, role)) continue;
-        if (kind == STREAM_MEMORYX) TRY(memoryx_create(&c->memoryx[i], c->net, i, config));
+        if (kind == STREAM_MEMORYX) TRY(memoryx_create(&c->memoryx[i], c->net, i, &config));
         if (kind == STREAM_SWARMX) TRY(swarmx_create(&c->swarmx[i], c->net, i));
         if (kind == STREAM_WAFER)
             TRY(wafer_create(&c->wafer[i], c->net, cluster_prices_of(c, i), i));
@@ -150,11 +155,9 @@ void cluster_destroy(struct cluster **cluster)
 
 /* The topology of the whole machine is kept beside the one in use (net), which shrinks when parts
  * are lost. */
-static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
-                          const struct memoryx_hooks *hooks)
+static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster)
 {
     const struct zoo_params *params = c->params;
-    const uint64_t seed = cluster_seed(params);
     struct stream_topology *whole = NULL;
     TRY(model_create(&c->model, params, cluster->stream.granularity));
     TRY(cluster_check_systems(params, cluster));
@@ -162,12 +165,8 @@ static enum wsc_err build(struct cluster *c, const struct hw_machine *cluster,
     TRY(make_topology(&c->machine, params, cluster, params->runconfig.num_csx));
     TRY(cluster_faults_plan(c, 0, -1));
     TRY(stream_topology_create_without(&whole, c->machine, NULL, NULL));
-    TRY(stream_net_create(&c->net, c->comm, &c->hw, c->model, whole, seed));
-    if (c->values) TRY(check_host_memory(c));
-    c->hooks = *hooks;
-    const struct memoryx_config config = {
-        params, c->values, seed, {cluster_on_batch, cluster_on_texts, cluster_on_scores, c}};
-    return create_roles(c, &config);
+    TRY(stream_net_create(&c->net, c->comm, &c->hw, c->model, whole, cluster_seed(params)));
+    return c->values ? check_host_memory(c) : WSC_OK;
 }
 
 /* Servers of a system, and processes of its input workers, that the params ask for. */
@@ -182,9 +181,9 @@ static void apply_servers(struct hw_machine *out, const struct zoo_params *param
     if (rc->num_act_servers > 0) out->activation.servers = rc->num_act_servers;
 }
 
-enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
-                            const struct zoo_params *params, const struct hw_machine *cluster,
-                            bool values, const struct memoryx_hooks *hooks)
+enum wsc_err cluster_create_empty(struct cluster **out, struct comm *comm,
+                                  const struct zoo_params *params, const struct hw_machine *cluster,
+                                  bool values, const struct memoryx_hooks *hooks)
 {
     struct cluster *c;
     *out = NULL;
@@ -196,8 +195,19 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
     c->hw.n_csx = params->runconfig.num_csx;
     c->params = params;
     c->values = values;
-    const enum wsc_err rc = build(c, cluster, hooks);
+    c->hooks = *hooks;
+    const enum wsc_err rc = build(c, cluster);
     if (rc) cluster_destroy(&c);
     *out = c;
+    return rc;
+}
+
+enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
+                            const struct zoo_params *params, const struct hw_machine *cluster,
+                            bool values, const struct memoryx_hooks *hooks)
+{
+    TRY(cluster_create_empty(out, comm, params, cluster, values, hooks));
+    const enum wsc_err rc = cluster_create_roles(*out);
+    if (rc) cluster_destroy(out);
     return rc;
 }

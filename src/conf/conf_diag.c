@@ -86,6 +86,16 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
     return snprintf(out, size, "--set %s: %s%s", path, name, colon);
 }
 
+char *conf_diag_place(const struct conf_diag *d, struct conf_pos pos, const char *key)
+{
+    static const char end[] = ": ";
+    char text[LINE_BYTES];
+    (void)place(d, pos, key, text, sizeof text);
+    const size_t n = strlen(text), cut = sizeof end - 1;
+    if (n >= cut && !strcmp(text + n - cut, end)) text[n - cut] = '\0';
+    return wsc_strdup(WSC_MEM_CONF, text);
+}
+
 /* One line of a report, owned by the caller: the position, then the message. */
 __attribute__((format(printf, 4, 0))) static char *
 line_text(struct conf_diag *d, struct conf_pos pos, const char *key, const char *fmt, va_list ap)

@@ -51,7 +51,7 @@ static bool evaluates(const struct job_state *s)
 static bool has_local_wafer(const struct cluster *c)
 {
     for (int i = 0; i < c->machine->n_machine_wafers; i++)
-        if (c->wafer[i]) return true;
+        if (comm_is_local(c->comm, stream_role_of_wafer(c->machine, i))) return true;
     return false;
 }
 
@@ -123,18 +123,20 @@ static enum wsc_err plan(struct job_state *s)
     return WSC_OK;
 }
 
-/* What a rank does alone; the caller lets all ranks agree on how it went. */
+/* What a rank does alone; the caller lets all ranks agree on how it went.  The roles come last:
+ * what is missing is reported before the memory of weights is asked for. */
 static enum wsc_err set_up_local(struct job_state *s)
 {
     const struct job *job = s->job;
     const struct memoryx_hooks hooks = {job_on_batch, job_on_texts, job_on_scores, s};
     TRY(job_check(job));
-    TRY(cluster_create(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
+    TRY(cluster_create_empty(&s->cluster, s->comm, job->params, job->cluster, job->values, &hooks));
     job_choose_threads(s);
     TRY(plan(s));
     TRY(open_outputs(s));
     if (job->requests) TRY(job_scoring_create(s));
-    return open_data(s);
+    TRY(open_data(s));
+    return cluster_create_roles(s->cluster);
 }
 
 /* The last step of this run: that of the run which it continues, or num_steps from here, but
@@ -201,6 +203,19 @@ static enum wsc_err check_restores(const struct job_state *s)
     return WSC_OK;
 }
 
+/* Faults that a run which does not train never meets. */
+static void warn_of_faults(const struct job_state *s)
+{
+    const struct hw_machine *machine = s->job->cluster;
+    for (int i = 0; i < machine->faults.n && comm_rank(s->comm) == 0; i++) {
+        const struct hw_fault *f = &machine->faults.item[i];
+        if (f->from > 1 || f->kind == HW_FAULT_LOST_SHARD)
+            WSC_WARNING("fault %s: without effect: a run that does not train has the faults of "
+                        "step 1 alone, and restores no shard",
+                        f->text);
+    }
+}
+
 /* A run that trains meets its faults; any other one those of the first step. */
 static enum wsc_err plan_faults(struct job_state *s)
 {
@@ -208,6 +223,7 @@ static enum wsc_err plan_faults(struct job_state *s)
     TRY(cluster_faults_plan(s->cluster, trains(s) ? s->run.last_step : 1, -1));
     hw_faults_go_on(s->cluster->faults, s->at.reached_step);
     if (trains(s)) return check_restores(s);
+    warn_of_faults(s);
     TRY(cluster_faults_enter(s->cluster, 0, &change));
     return change.replan ? plan(s) : WSC_OK;
 }

@@ -13,9 +13,9 @@
 static enum wsc_err check_mesh(const struct zoo_params *p)
 {
     if (p->model.dpo.on)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: model.dpo: --numerics mesh has no losses of pairs", p->file),
-            "--numerics host");
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: --numerics mesh has no losses of pairs",
+                                      zoo_params_place(p, "model.dpo")),
+                            "--numerics host");
     if (p->model.recompute) WSC_WARNING("model.recompute: without effect on the mesh");
     return WSC_OK;
 }
@@ -50,16 +50,14 @@ static enum wsc_err check_requests(const struct job *job)
     if (p->runconfig.mode != ZOO_EVAL)
         return WSC_RAISE(WSC_USAGE, "--requests: --mode eval scores requests, not another mode");
     if (p->model.objective != ZOO_CAUSAL_LM)
-        return WSC_RAISE(WSC_CONFIG, "%s: model.objective: --requests needs a decoder", p->file);
+        return WSC_RAISE(WSC_CONFIG, "%s: --requests needs a decoder",
+                         zoo_params_place(p, "model.objective"));
     if (p->eval_input.use_vsl || p->eval_input.sink_tokens)
-        return WSC_RAISE(WSC_CONFIG,
-                         "%s: eval_input: --requests has no packed texts and no sink tokens",
-                         p->file);
+        return WSC_RAISE(WSC_CONFIG, "%s: --requests has no packed texts and no sink tokens",
+                         zoo_params_place(p, "eval_input"));
     if (p->reduction_leaf != 1)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "%s: reduction_leaf: --requests needs scores of "
-                                      "single samples",
-                                      p->file),
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: --requests needs scores of single samples",
+                                      zoo_params_place(p, "reduction_leaf")),
                             "--set reduction_leaf=1");
     if (!job->values)
         return WSC_RAISE(WSC_USAGE, "--requests: --numerics none computes no likelihoods");
@@ -81,19 +79,20 @@ static enum wsc_err check_modes(const struct job *job)
     if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (zoo_moe_has_sinkhorn(&p->model.moe) && (job->requests || mode == ZOO_GENERATE))
-        return WSC_RAISE(WSC_CONFIG,
-                         "%s: model.moe: sinkhorn normalises over whole sequences: such models "
-                         "generate no text and score no --requests",
-                         p->file);
+        return WSC_RAISE(
+            WSC_CONFIG,
+            "%s: sinkhorn normalises over whole sequences: such models generate no text "
+            "and score no --requests",
+            zoo_params_place(p, "model.moe"));
     if (job->requests) TRY(check_requests(job));
     if (mode != ZOO_GENERATE) return WSC_OK;
     if (p->model.objective != ZOO_CAUSAL_LM && p->model.objective != ZOO_SEQ2SEQ)
-        return WSC_RAISE(WSC_CONFIG,
-                         "%s: model.objective: encoders without a decoder generate no text",
-                         p->file);
+        return WSC_RAISE(WSC_CONFIG, "%s: encoders without a decoder generate no text",
+                         zoo_params_place(p, "model.objective"));
     if (p->model.dpo.on)
         return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: model.dpo: pairs of sequences generate no text", p->file),
+            WSC_RAISE(WSC_CONFIG, "%s: pairs of sequences generate no text",
+                      zoo_params_place(p, "model.dpo")),
             "the params without model.dpo read its checkpoints and take the policy");
     if (!job->n_prompts)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--mode generate needs a text to continue"),
@@ -127,11 +126,10 @@ static enum wsc_err check_recompute(const struct job *job)
 {
     const struct zoo_params *p = job->params;
     if (!p->model.recompute || job->cluster->stream.granularity == HW_STREAM_BLOCK) return WSC_OK;
-    return wsc_err_hint(
-        WSC_RAISE(WSC_CONFIG,
-                  "%s: model.recompute needs whole blocks, and stream.granularity is matrix",
-                  p->file),
-        "--set cluster.stream.granularity=block");
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: needs whole blocks, and stream.granularity is matrix",
+                                  zoo_params_place(p, "model.recompute")),
+                        "--set cluster.stream.granularity=block");
 }
 
 /* Diffusion transformers have virtual time alone. */
@@ -141,13 +139,13 @@ static enum wsc_err check_diffusion(const struct job *job)
     if (p->model.objective != ZOO_DIFFUSION) return WSC_OK;
     if (job->values)
         return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                      "%s: model.name: no values of diffusion transformers are "
-                                      "computed in this release, their virtual time is",
-                                      p->file),
+                                      "%s: no values of diffusion transformers are computed in "
+                                      "this release, their virtual time is",
+                                      zoo_params_place(p, "model.name")),
                             "--numerics none");
     if (p->runconfig.mode == ZOO_GENERATE)
-        return WSC_RAISE(WSC_CONFIG, "%s: model.name: diffusion transformers generate no text",
-                         p->file);
+        return WSC_RAISE(WSC_CONFIG, "%s: diffusion transformers generate no text",
+                         zoo_params_place(p, "model.name"));
     return WSC_OK;
 }
 

@@ -179,13 +179,13 @@ static enum wsc_err read_count(const struct job_state *s, struct store_file *fil
 }
 
 /* A file of weights has nothing else that could be asked for. */
-static enum wsc_err check_states(bool is_run, const char *states)
+static enum wsc_err check_states(const struct store_file *file, bool is_run, const char *states)
 {
     if (is_run || asks_for(states, "model")) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                  "checkpoint: it holds weights alone, and "
+                                  "%s: it holds weights alone, and "
                                   "runconfig.load_checkpoint_states asks for \"%s\"",
-                                  states),
+                                  store_path(file), states),
                         "--set runconfig.load_checkpoint_states=model");
 }
 
@@ -206,19 +206,23 @@ static void report_dropped_masks(const struct job_state *s, const struct store_f
                  n);
 }
 
-/* What @p states, NULL for all, asks for; a file that is not of a run has weights alone. */
+/* What @p states, NULL for all, asks for; a file that is not of a run has weights alone, and a run
+ * that does not train updates none: another optimizer's file will do. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const bool is_run = store_has(file, "global_step");
+    const bool trains = rc->mode == ZOO_TRAIN || rc->mode == ZOO_TRAIN_AND_EVAL;
+    const bool resumes = is_run && asks_for(states, "optimizer");
     struct memoryx_load what = {.weights = asks_for(states, "model"),
-                                .optimizer = is_run && asks_for(states, "optimizer"),
-                                .schedule = is_run && asks_for(states, "lr_scheduler"),
-                                .scaler = is_run && asks_for(states, "grad_scaler"),
+                                .optimizer = resumes && trains,
+                                .times = resumes,
+                                .schedule = is_run && trains && asks_for(states, "lr_scheduler"),
+                                .scaler = is_run && trains && asks_for(states, "grad_scaler"),
                                 .masks = is_run && asks_for(states, "sparsity"),
                                 .strict = !rc->disable_strict_checkpoint_loading};
     int64_t samples = s->at.samples, eval_due = 0;
-    TRY(check_states(is_run, states));
+    TRY(check_states(file, is_run, states));
     if (is_run) TRY(read_count(s, file, COUNT_STEP, 0, &what.step));
     if (is_run) TRY(read_count(s, file, COUNT_SAMPLES, s->at.samples, &samples));
     const struct memoryx_config config = {.params = s->job->params};
@@ -227,7 +231,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
     for (int m = 0; m < s->cluster->net->topology->n_shards; m++)
         if (s->cluster->memoryx[m]) TRY(memoryx_load(s->cluster->memoryx[m], file, &what));
     if (what.weights) report_dropped_masks(s, file);
-    if (what.weights) TRY(job_history_check(s, file, what.optimizer));
+    if (what.weights) TRY(job_history_check(s, file, resumes));
     if (is_run && asks_for(states, "global_step")) {
         s->at.step = what.step;
         TRY(read_count(s, file, COUNT_REACHED_STEP, what.step - 1, &s->at.reached_step));

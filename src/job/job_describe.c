@@ -104,6 +104,10 @@ static enum wsc_err count_sparse(struct job_description *d)
 static enum wsc_err plan(struct job_description *d, const struct job *job)
 {
     const struct memoryx_hooks hooks = {0};
+    if (job->params->runconfig.mode == ZOO_GENERATE)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: plans are of training and evaluation",
+                                      zoo_params_place(job->params, "runconfig.mode")),
+                            "--numerics none gives the time of a generation");
     TRY(comm_create(&d->comm, false));
     TRY(cluster_create(&d->cluster, d->comm, job->params, job->cluster, false, &hooks));
     d->model = d->cluster->model;

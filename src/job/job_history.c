@@ -59,6 +59,7 @@ static const struct {
     {"train_input.use_vsl:", MEANS_OTHER_TRAINING},
     {"train_input.buckets:", MEANS_OTHER_TRAINING},
     {"reduction_leaf:", MEANS_OTHER_TRAINING},
+    {"optimizer.optimizer_type:", MEANS_OTHER_TRAINING},
 };
 
 static enum meaning meaning_of(const char *line)

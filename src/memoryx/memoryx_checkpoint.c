@@ -65,11 +65,11 @@ static void fold_times(int64_t *rows, int64_t n_rows, int64_t n)
 }
 
 /* A time before the start, or where virtual time ends, is none that a run got to. */
-static enum wsc_err check_times(const int64_t *ps, int64_t n)
+static enum wsc_err check_times(const struct store_file *file, const int64_t *ps, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         if (ps[i] < 0 || ps[i] == VTIME_END)
-            return WSC_RAISE(WSC_FORMAT, "checkpoint: wsc.virtual_time_ps holds %lld ps",
+            return WSC_RAISE(WSC_FORMAT, "%s: wsc.virtual_time_ps holds %lld ps", store_path(file),
                              (long long)ps[i]);
     return WSC_OK;
 }
@@ -83,7 +83,7 @@ static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
     if (n_dims != 2 || shape[1] != n || shape[0] < 1 || shape[0] > HW_MAX_SHARDS) return WSC_OK;
     TRY_NEW(rows, WSC_MEM_MEMORYX, shape[0] * n);
     enum wsc_err rc = store_read(file, "wsc.virtual_time_ps", STORE_I64, 0, shape[0] * n, rows);
-    if (!rc) rc = check_times(rows, shape[0] * n);
+    if (!rc) rc = check_times(file, rows, shape[0] * n);
     if (!rc) {
         const bool same = shape[0] == mx->n_shards;
         if (!same) fold_times(rows, shape[0], n);
@@ -189,7 +189,7 @@ static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
     if (what->schedule) mx->schedule = what->step;
     TRY(store_read_counters(file, list, n));
     if (mx->scaler.scale > 0 && mx->scaler.scale < INFINITY) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "checkpoint: a loss scale of %g", mx->scaler.scale);
+    return WSC_RAISE(WSC_FORMAT, "%s: a loss scale of %g", store_path(file), mx->scaler.scale);
 }
 
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file)
@@ -256,7 +256,7 @@ static enum wsc_err load_weights(struct memoryx *mx, struct store_file *file, in
     if (!store_find_tensor(file, &t, name)) {
         if (!strict) memoryx_init_tensor(mx, i);
         if (!strict) return WSC_OK;
-        enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", t.name);
+        enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s: %s is missing", store_path(file), t.name);
         return wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true keeps the "
                                 "initial values of missing tensors");
     }
@@ -280,7 +280,7 @@ static enum wsc_err load_states(struct memoryx *mx, struct store_file *file, int
         const bool by_element = s.extent == MEMORYX_ELEMENTS;
         state_name(name, label, s.name);
         if (!store_has(file, name))
-            return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: %s is missing", name),
+            return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: %s is missing", store_path(file), name),
                                 "--set runconfig.load_checkpoint_states=model takes the weights "
                                 "alone");
         TRY(store_check_shape(file, name, &shape));
@@ -313,7 +313,8 @@ static enum wsc_err check_known(const struct model *model, struct store_file *fi
         tensor[i] = tensor_of(&model->tensor[i]);
     enum wsc_err rc = store_count_unknown(file, tensor, model->n_tensors, &first, &n);
     if (!rc && n) {
-        rc = WSC_RAISE(WSC_FORMAT, "checkpoint: the params have no tensor named %s", first);
+        rc = WSC_RAISE(WSC_FORMAT, "%s: the params have no tensor named %s", store_path(file),
+                       first);
         (void)wsc_err_hint(rc, "--set runconfig.disable_strict_checkpoint_loading=true ignores it");
     }
     wsc_free(tensor);
@@ -334,5 +335,5 @@ enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
     if (what->optimizer) TRY(load_optimizer(memoryx, file));
     TRY(load_counters(memoryx, file, what));
     if (what->masks) TRY(memoryx_load_mask_step(memoryx, file));
-    return what->optimizer ? load_times(memoryx, file) : WSC_OK;
+    return what->times ? load_times(memoryx, file) : WSC_OK;
 }

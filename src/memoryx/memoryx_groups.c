@@ -188,12 +188,12 @@ static bool parameter_key(const struct store_file *file, int group, int place, c
     return store_has(file, key);
 }
 
-static enum wsc_err other_sizes(int group)
+static enum wsc_err other_sizes(const struct store_file *file, int group)
 {
     return wsc_err_hint(
         WSC_RAISE(WSC_FORMAT,
-                  "checkpoint: optimizer.param_groups.%d has other parameters than the params give",
-                  group),
+                  "%s: optimizer.param_groups.%d has other parameters than the params give",
+                  store_path(file), group),
         "--set runconfig.load_checkpoint_states=model takes the weights alone");
 }
 
@@ -203,10 +203,10 @@ static enum wsc_err read_group(struct store_file *file, const struct groups *g, 
 {
     char key[NAME_BYTES];
     for (int place = 0; parameter_key(file, group, place, key); place++, (*k)++) {
-        if (*k == g->n || g->group[*k] != group) return other_sizes(group);
+        if (*k == g->n || g->group[*k] != group) return other_sizes(file, group);
         TRY(store_read_i64(file, key, 0, INT64_MAX, &label[g->order[*k]]));
     }
-    return *k < g->n && g->group[*k] == group ? other_sizes(group) : WSC_OK;
+    return *k < g->n && g->group[*k] == group ? other_sizes(file, group) : WSC_OK;
 }
 
 static enum wsc_err read_labels(struct store_file *file, const struct groups *g, int64_t *label)
@@ -215,7 +215,7 @@ static enum wsc_err read_labels(struct store_file *file, const struct groups *g,
     char key[NAME_BYTES];
     for (; parameter_key(file, group, 0, key); group++)
         TRY(read_group(file, g, group, &k, label));
-    return k == g->n ? WSC_OK : other_sizes(group);
+    return k == g->n ? WSC_OK : other_sizes(file, group);
 }
 
 enum wsc_err memoryx_read_labels(struct store_file *file, const struct model *model, int64_t *label)

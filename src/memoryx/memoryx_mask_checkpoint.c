@@ -53,8 +53,8 @@ enum wsc_err memoryx_load_mask_step(struct memoryx *mx, struct store_file *file)
         if (!store_has(file, name)) continue;
         TRY(store_read_i64(file, name, 0, STORE_LAST_STEP, &other));
         if (step >= 0 && other != step)
-            return WSC_RAISE(WSC_FORMAT, "checkpoint: %s is %lld, another counter of masks %lld",
-                             name, (long long)other, (long long)step);
+            return WSC_RAISE(WSC_FORMAT, "%s: %s is %lld, another counter of masks %lld",
+                             store_path(file), name, (long long)other, (long long)step);
         step = other;
     }
     if (step >= 0) mx->mask_step = step;
@@ -184,7 +184,7 @@ enum wsc_err memoryx_load_mask(struct memoryx *mx, struct store_file *file, int 
     }
     s->mask_due = true;
     if (!strict) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "checkpoint: it has no mask of %s", t.name),
+    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: it has no mask of %s", store_path(file), t.name),
                         "--set runconfig.disable_strict_checkpoint_loading=true makes new masks "
                         "by init_method");
 }

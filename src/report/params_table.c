@@ -160,17 +160,25 @@ static enum wsc_err print_value(const char *name, const struct zoo_params *p, co
     return WSC_OK;
 }
 
+/* A run makes num_steps steps and ends at max_steps, whichever comes first. */
+static void print_steps(const struct zoo_runconfig *r)
+{
+    line("steps");
+    if (steps_of(r) == CONF_NULL)
+        (void)printf("not given\n");
+    else if (r->num_steps == CONF_NULL || r->max_steps == CONF_NULL)
+        (void)printf("%lld\n", (long long)steps_of(r));
+    else
+        (void)printf("%lld, at most up to step %lld\n", (long long)r->num_steps,
+                     (long long)r->max_steps);
+}
+
 /* Batches, steps, precision, optimizer and schedule. */
 static enum wsc_err print_training(const struct zoo_params *p)
 {
-    const int64_t steps = steps_of(&p->runconfig);
     print_batch("batch", &p->train_input);
     print_batch("evaluation", &p->eval_input);
-    line("steps");
-    if (steps == CONF_NULL)
-        (void)printf("not given\n");
-    else
-        (void)printf("%lld\n", (long long)steps);
+    print_steps(&p->runconfig);
     line("precision");
     (void)printf("%s, precision_opt_level %lld\n", precision_of(&p->model),
                  (long long)p->runconfig.precision_opt_level);

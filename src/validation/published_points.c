@@ -3,6 +3,7 @@
  * model,num_csx,tokens_per_s,source, where samples_per_s or speedup may stand for the third. */
 #include "validation_impl.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 #include <wsc/units.h>
 
@@ -44,6 +45,8 @@ static WSC_CHECKED enum wsc_err check_head(struct out_csv *r, int *unit_of_file)
             "samples_per_s or speedup");
     }
     r->n_columns = r->n_fields;
+    for (int i = N_NEEDED; i < r->n_fields; i++)
+        WSC_WARNING("%s:%d:%d: column %.40s is ignored", PLACE_OF(r, i), r->field[i]);
     return WSC_OK;
 }
 

@@ -170,6 +170,18 @@ static struct conf_node *open_flags(struct conf_doc *doc, struct conf_diag *d,
     return map;
 }
 
+/* Entries of a list may have one name, which keys of a map may not. */
+static void warn_of_twice(struct conf_diag *d, const struct conf_node *map,
+                          const struct conf_entry *entry, const char *section)
+{
+    const int i = conf_node_index(map, entry->key);
+    char path[2 * CONF_MAX_PATH];
+    if (i < 0) return;
+    (void)snprintf(path, sizeof path, "%s.%s", section, entry->key);
+    conf_diag_warn(d, entry->key_pos, path, "given twice, first on line %d; the last one counts",
+                   map->entry[i].key_pos.line);
+}
+
 /* One callback or logger into the map: by the table's spelling of its name, flags as nested maps.
  */
 static void add_named(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
@@ -182,6 +194,7 @@ static void add_named(struct conf_doc *doc, struct conf_diag *d, struct conf_nod
     if (!strcmp(name, e->key)) entry.key = e->key;
     if (entry.key && strstr(entry.key, "Flags") && e->value->kind == CONF_NODE_MAP)
         entry.value = open_flags(doc, d, e->value);
+    if (entry.key) warn_of_twice(d, map, &entry, section);
     if (!entry.key || !entry.value || !conf_doc_put(doc, map, &entry)) d->no_memory = true;
 }
 

@@ -7,6 +7,7 @@
 #include "params_values.h"
 #include "trainer.h"
 
+#include <wsc/check.h>
 #include <wsc/hw.h>
 #include <wsc/mem.h>
 
@@ -79,6 +80,30 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
     return true;
 }
 
+/* Keys and sections that a job may refuse although the file is right: src/job/job_check.c. */
+static const char *const late_key[ZOO_LATE_KEYS] = {
+    "model.name",      "model.objective", "model.dpo",  "model.moe",
+    "model.recompute", "reduction_leaf",  "eval_input", "runconfig.mode"};
+
+static void keep_places(struct zoo_params *out, const struct conf_doc *doc, struct conf_diag *d)
+{
+    for (int i = 0; i < ZOO_LATE_KEYS; i++) {
+        const struct conf_node *node = conf_node_at(doc->root, late_key[i]);
+        const struct conf_pos pos = node ? node->pos : (struct conf_pos){0};
+        out->place[i] = conf_diag_place(d, pos, late_key[i]);
+        d->no_memory = d->no_memory || !out->place[i];
+    }
+}
+
+const char *zoo_params_place(const struct zoo_params *params, const char *key)
+{
+    int i = 0;
+    while (i < ZOO_LATE_KEYS && strcmp(late_key[i], key) != 0)
+        i++;
+    WSC_CHECK(i < ZOO_LATE_KEYS, "%s is no late key", key);
+    return params->place[i] ? params->place[i] : late_key[i];
+}
+
 /* True when the file has the key. */
 static bool was_given(const struct conf_parse *p, const char *path)
 {
@@ -114,6 +139,7 @@ static void read_tree(struct zoo_params *out, struct conf_doc *doc, struct conf_
     out->eval_input.micro_batch_given = was_given(&p, "eval_input.micro_batch_size");
     zoo_params_check(&p, doc->root, out);
     zoo_params_warn_no_effect(&p);
+    keep_places(out, doc, d);
 }
 
 enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
@@ -158,6 +184,8 @@ void zoo_params_fini(struct zoo_params *params)
     for (int i = 0; i < params->n_warnings; i++)
         wsc_free(params->warning[i].text);
     wsc_free(params->warning);
+    for (int i = 0; i < ZOO_LATE_KEYS; i++)
+        wsc_free(params->place[i]);
     wsc_free(params->file);
     memset(params, 0, sizeof *params);
 }

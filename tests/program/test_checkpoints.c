@@ -157,6 +157,29 @@ TEST(checkpoints, another_model_of_the_same_shapes_is_refused)
     spawn_free(&r);
 }
 
+/* A training continues without the moments and says so; an evaluation needs none. */
+TEST(checkpoints, another_optimizer_warns_and_an_evaluation_needs_none)
+{
+    struct job_metrics straight;
+    struct spawn_result r;
+    const char *from = trained(&straight), *dir = job_path("plain");
+    spawn_run(&r,
+              "%s --num_steps 1 --checkpoint_path %s/checkpoint_8.mdl --model_dir %s "
+              "--set optimizer.optimizer_type=SGD",
+              job_tiny(), from, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.err, "optimizer.optimizer_type: \"SGD\"; the checkpoint is of a run with "
+                            "\"AdamW\"") != NULL);
+    spawn_free(&r);
+    spawn_run(&r, "%s --num_steps 1 --model_dir %s", job_tiny(), dir);
+    T_EQ(r.status, 1);
+    CU_ASSERT(strstr(r.err, "/checkpoint_9.mdl: optimizer.state.0.exp_avg is missing") != NULL);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("%s --mode eval --model_dir %s", job_tiny(), dir));
+    CU_ASSERT(spawn_ok("%s --mode generate --prompt a --max_new_tokens 2 --model_dir %s",
+                       job_tiny(), dir));
+}
+
 /* Eight steps, then four from their weights alone in the same folder, then on to six: the third
  * start resumes from the second training and not from the longer first one. */
 TEST(checkpoints, a_new_training_in_the_same_folder_is_one_training)
@@ -203,6 +226,7 @@ static void check_strict(int layers, const char *why)
                    job_tiny(), trained(&straight), layers, job_path("depth"));
     spawn_run(&r, "%s", command);
     CU_ASSERT(r.status != 0 && strstr(r.err, why) != NULL);
+    CU_ASSERT(strstr(r.err, "/checkpoint_8.mdl: ") != NULL);
     CU_ASSERT(strstr(r.err, "runconfig.disable_strict_checkpoint_loading=true") != NULL);
     spawn_free(&r);
     CU_ASSERT(spawn_ok("%s --set runconfig.disable_strict_checkpoint_loading=true", command));

@@ -242,3 +242,17 @@ TEST(data, data_that_do_not_repeat_end_the_run_with_a_hint)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "the data end after 20 samples, and repeat is false"));
     spawn_free(&r);
 }
+
+/* Weights that need more memory than there is are not asked for when there is nothing to train on.
+ */
+TEST(data, missing_data_are_told_before_weights_are_made)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "ulimit -v 1000000; %s --set model.hidden_size=4096 --set model.filter_size=16384 "
+              "--set train_input.data_dir=/nowhere --model_dir %s",
+              job_tiny(), job_path("no_data"));
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "data_dir /nowhere: cannot be listed"));
+    spawn_free(&r);
+}

@@ -104,6 +104,18 @@ TEST(law, errors_name_their_place)
     }
 }
 
+TEST(law, a_machine_that_predicts_nothing_warns)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s "
+              "--cluster configs/cluster/cs3.yaml",
+              job_path("machine"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--cluster: has no effect without --sizes or --predict"));
+    spawn_free(&r);
+}
+
 TEST(law, two_points_support_no_law)
 {
     const char *dir = job_path("two");

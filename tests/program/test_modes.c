@@ -217,6 +217,27 @@ TEST(modes, constants_that_nothing_reads_warn_by_name)
     spawn_free(&r);
 }
 
+/* An evaluation and a generation meet the faults of the first step alone. */
+TEST(modes, faults_that_a_run_without_training_does_not_meet_warn)
+{
+    static const char *const mode[] = {"eval", "generate --prompt a --max_new_tokens 2"};
+    for (int i = 0; i < 2; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --numerics none --num_csx 2 --model_dir %s --mode %s "
+                  "--set eval_input.batch_size=2 --fault straggler:wafer=0,factor=2 "
+                  "--fault slow_link:wafer=0,factor=2,from=2 --fault lost_shard:shard=0",
+                  job_tiny(), job_path("unmet"), mode[i]);
+        T_EQ(r.status, 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fault slow_link:wafer=0,factor=2,from=2: without"));
+        CU_ASSERT_PTR_NOT_NULL(strstr(r.err,
+                                      "fault lost_shard:shard=0: without effect: a run that does "
+                                      "not train"));
+        CU_ASSERT_PTR_NULL(strstr(r.err, "straggler"));
+        spawn_free(&r);
+    }
+}
+
 TEST(modes, every_role_has_a_rank_in_the_placement)
 {
     struct spawn_result r;
@@ -284,6 +305,15 @@ TEST(modes, ranks_counts_the_roles)
         T_EQ(strtol(r.out, NULL, 10), n_ranks[i][1]);
         spawn_free(&r);
     }
+}
+
+TEST(modes, ranks_knows_the_size_of_an_installation)
+{
+    struct spawn_result r;
+    spawn_run(&r, "\"$WSC\" ranks --num_csx 17 --cluster configs/cluster/andromeda.yaml");
+    T_EQ(r.status, 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "num_csx: 17, but Andromeda has 16 systems"));
+    spawn_free(&r);
 }
 
 TEST(modes, help_of_every_command_shows_an_example)

@@ -176,9 +176,10 @@ TEST(scale, points_of_a_model_that_is_not_swept_are_named)
     struct spawn_result r;
     char dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("pointed"));
-    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && printf 'model,num_csx,tokens_per_s,source\\n"
-                             "tiny,1,100,mine\\ntinny,1,100,yours\\n' > %s/points.csv",
-                             dir, dir));
+    CU_ASSERT_FATAL(
+        spawn_ok("mkdir -p %s && printf 'model,num_csx,tokens_per_s,source,global_batch\\n"
+                 "tiny,1,100,mine,8\\ntinny,1,100,yours,8\\n' > %s/points.csv",
+                 dir, dir));
     spawn_run(&r,
               "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 1,2 "
               "--points %s/points.csv --out %s",
@@ -186,6 +187,7 @@ TEST(scale, points_of_a_model_that_is_not_swept_are_named)
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "yours is left out: model tinny is not swept"));
     CU_ASSERT_PTR_NULL(strstr(r.err, "mine is left out"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "points.csv:1:35: column global_batch is ignored\n"));
     spawn_free(&r);
 }
 

@@ -566,6 +566,29 @@ static void check_shipped(const struct shipped *file)
 }
 
 /* Parameter counts of Cerebras-GPT as published; 175B and 1T are published as rounded. */
+/* What a check after the parse refuses is named as the parse names it. */
+TEST(zoo_params, keys_keep_their_places)
+{
+    struct zoo_params p;
+    T_OK(parse(&p, INPUT "model:\n    vocab_size: 256\n    recompute: true\n" OPTIM));
+    T_STR(zoo_params_place(&p, "model.recompute"), "t.yaml:4:16: model.recompute");
+    T_STR(zoo_params_place(&p, "model.name"), "t.yaml: model.name");
+    zoo_params_fini(&p);
+    T_OK(parse_set(&p, INPUT MODEL OPTIM, "model.recompute=true"));
+    T_STR(zoo_params_place(&p, "model.recompute"), "--set model.recompute");
+    zoo_params_fini(&p);
+    T_OK(parse(&p, "trainer:\n"
+                   "  init:\n"
+                   "    model: {name: gpt2, vocab_size: 256}\n"
+                   "    optimizer: {AdamW: {}}\n"
+                   "    schedulers: [{ConstantLR: {learning_rate: 0.1}}]\n"
+                   "  fit:\n"
+                   "    train_dataloader: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d,"
+                   " batch_size: 8}\n"));
+    T_STR(zoo_params_place(&p, "model.name"), "t.yaml:3:19: trainer.init.model.name");
+    zoo_params_fini(&p);
+}
+
 TEST(zoo_params, shipped_files_have_the_published_sizes)
 {
     static const struct shipped files[] = {{"gpt3_111m", 111050496, 0, 120},

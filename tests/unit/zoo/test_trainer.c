@@ -174,6 +174,29 @@ TEST(zoo_trainer, short_forms)
 }
 
 /* Names that end in WD schedule the weight decay, the others the learning rate. */
+/* A list may name a callback twice, which loses what the first one asks for. */
+TEST(zoo_trainer, a_callback_that_stands_twice_warns)
+{
+    struct zoo_params p;
+    T_OK(parse_text(&p,
+                    "trainer:\n"
+                    "  init:\n"
+                    "    model: {name: gpt2, vocab_size: 256}\n"
+                    "    optimizer: {AdamW: {}}\n"
+                    "    schedulers: [{ConstantLR: {learning_rate: 0.1}}]\n"
+                    "    callbacks:\n"
+                    "    - KeepNCheckpoints: {n: 3}\n"
+                    "    - keepncheckpoints: {n: 4}\n"
+                    "  fit:\n"
+                    "    train_dataloader: {data_processor: GptHDF5MapDataProcessor, data_dir: ./d,"
+                    " batch_size: 8}\n",
+                    NULL));
+    T_EQ(p.runconfig.max_checkpoints, 4);
+    CU_ASSERT(warns(&p, "t.yaml:8:7: trainer.init.callbacks.KeepNCheckpoints: given twice, first "
+                        "on line 7; the last one counts"));
+    zoo_params_fini(&p);
+}
+
 TEST(zoo_trainer, schedulers_of_the_weight_decay)
 {
     struct zoo_params p;

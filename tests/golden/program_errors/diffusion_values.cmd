@@ -1,0 +1,1 @@
+run --params configs/params/dit_2b.yaml --num_steps 1
