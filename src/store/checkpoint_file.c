@@ -70,12 +70,12 @@ static void release(struct store_file **file)
     *file = NULL;
 }
 
-/* A file that was not committed is abandoned and removed by the first rank. */
 const char *store_path(const struct store_file *f)
 {
     return f->path;
 }
 
+/* A file that was not committed is abandoned and removed by the first rank. */
 void store_close(struct store_file **file)
 {
     struct store_file *f = *file;
