@@ -298,16 +298,28 @@ enum wsc_err store_count_unknown(const struct store_file *f, const struct store_
 
 /* ---- folders of checkpoints ------------------------------------------------------------------ */
 
-/** Path of the newest `checkpoint_<step>.mdl`, or `checkpoint_<step>_<YYYYmmdd_HHMMSS>.mdl` as a
- *  trainer writes where that name was taken, by step and stamp, in @p dir with a step below @p
- * below (INT64_MAX: of all) and its step; *path NULL when none or when there is no such folder.
- * Left-over `.tmp` files are ignored.  Owned by the caller. */
-enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *step) WSC_CHECKED;
+/** What stands for the step in the name of a checkpoint. */
+#define STORE_STEP "{step}"
+/** A folder of checkpoints, and their name: one STORE_STEP in it.  Borrowed texts. */
+struct store_folder {
+    const char *dir, *name;
+};
+/** Path of the checkpoint of step @p step, which need not be there; owned by the caller.
+ *  WSC_NOMEM. */
+enum wsc_err store_step_path(const struct store_folder *folder, int64_t step,
+                             char **path) WSC_CHECKED;
+/** Path of the newest checkpoint, with a step or with `<step>_<YYYYmmdd_HHMMSS>` as a trainer
+ * writes where that name was taken, by step and stamp, with a step below @p below (INT64_MAX: of
+ * all) and its step; *path NULL when none or when there is no such folder.  Left-over `.tmp` files
+ * are ignored.  Owned by the caller. */
+enum wsc_err store_newest(const struct store_folder *folder, int64_t below, char **path,
+                          int64_t *step) WSC_CHECKED;
 /** Remove left-over `.tmp` files of an earlier crash, and of the checkpoints up to @p newest all
  * but the last @p keep (keep <= 0: all stay).  When some would go, the checkpoint of step @p newest
  * is read back first (store_check), and none goes when it fails.  Files of later steps are left
  *  alone.  Not while a checkpoint is being written. */
-enum wsc_err store_prune(const char *dir, int64_t newest, int64_t keep) WSC_CHECKED;
+enum wsc_err store_prune(const struct store_folder *folder, int64_t newest,
+                         int64_t keep) WSC_CHECKED;
 /** Claim the folder @p dir for this process until store_release() or its end, however it ends;
  *  fails when another process has it.  *@p claim is -1 on file systems without locks. */
 enum wsc_err store_claim(const char *dir, int *claim) WSC_CHECKED;

@@ -609,6 +609,7 @@ enum zoo_new_rows { ZOO_NEW_ROWS_NONE, ZOO_NEW_ROWS_INITIAL, ZOO_NEW_ROWS_MEAN }
 struct zoo_runconfig {
     enum zoo_mode mode;
     char *model_dir, *checkpoint_path; /**< NULL checkpoint_path = none; owned */
+    char *checkpoint_name;             /**< with one "{step}"; owned */
     /** Systems, 1 to 4096. */
     int64_t num_csx;
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of

@@ -93,7 +93,8 @@ static enum wsc_err open_outputs(struct job_state *s)
     enum wsc_err err = path ? wsc_log_open(path) : WSC_NOMEM;
     wsc_free(path);
     TRY(err);
-    return store_prune(rc->model_dir, 0, 0);
+    const struct store_folder folder = job_folder(s);
+    return store_prune(&folder, 0, 0);
 }
 
 /* How it lies on the mesh, where values come from there; whether it fits is tried before the first

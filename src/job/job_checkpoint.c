@@ -100,18 +100,12 @@ static enum wsc_err write_checkpoint(struct job_state *s, const char *path)
     return rc ? rc : committed;
 }
 
-/* checkpoint_<step>.mdl in model_dir; owned by the caller, NULL without memory. */
-static char *path_of_step(const struct job_state *s, int64_t step)
-{
-    return wsc_asprintf(WSC_MEM_RUN, "%s/checkpoint_%lld.mdl", s->job->params->runconfig.model_dir,
-                        (long long)step);
-}
-
 enum wsc_err job_save(struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
-    char *path = path_of_step(s, s->at.step);
-    enum wsc_err err = path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "name");
+    const struct store_folder folder = job_folder(s);
+    char *path = NULL;
+    enum wsc_err err = store_step_path(&folder, s->at.step, &path);
     out_progress(s->at.step - s->run.first_step, "saving a checkpoint");
     WSC_INFO("Saving checkpoint at step %lld", (long long)s->at.step);
     if (!err && s->checkpoint.in_group) err = write_checkpoint(s, path);
@@ -121,7 +115,7 @@ enum wsc_err job_save(struct job_state *s)
     TRY(err);
     s->checkpoint.saved_step = s->at.step;
     if (comm_rank(s->comm)) return WSC_OK;
-    return store_prune(rc->model_dir, s->at.step, rc->max_checkpoints);
+    return store_prune(&folder, s->at.step, rc->max_checkpoints);
 }
 
 /* ---- gradients ------------------------------------------------------------------------------- */
@@ -256,13 +250,13 @@ static enum wsc_err load_path(struct job_state *s, const char *path, const char 
 
 /* The newest checkpoint that can be trusted.  One that fails its own checks is passed over with a
  * warning; when all fail the run ends, as starting again would hide that steps were lost. */
-static enum wsc_err newest_good(const char *dir, char **path)
+static enum wsc_err newest_good(const struct store_folder *folder, char **path)
 {
     enum wsc_err rc = WSC_OK;
     int64_t step = INT64_MAX;
     int n_bad = 0;
     for (;; n_bad++) {
-        TRY(store_newest(dir, step, path, &step));
+        TRY(store_newest(folder, step, path, &step));
         if (!*path) break;
         rc = store_check(*path);
         if (rc != WSC_FORMAT && rc != WSC_IO) break;
@@ -273,7 +267,7 @@ static enum wsc_err newest_good(const char *dir, char **path)
     if (*path && n_bad && !rc) WSC_WARNING("resuming from %s instead", *path);
     if (*path || !n_bad) return rc;
     return wsc_err_hint(
-        WSC_RAISE(WSC_FORMAT, "%s: none of its %d checkpoint(s) can be read", dir, n_bad),
+        WSC_RAISE(WSC_FORMAT, "%s: none of its %d checkpoint(s) can be read", folder->dir, n_bad),
         "warnings say why; move them away to begin from step 0");
 }
 
@@ -313,7 +307,8 @@ static enum wsc_err look_for_path(const struct job_state *s, char **path, bool *
     if (automatic)
         WSC_INFO("Checkpoint autoloading is enabled. Looking for latest checkpoint in %s",
                  rc->model_dir);
-    if (automatic || s->job->run_id) TRY(newest_good(rc->model_dir, path));
+    const struct store_folder folder = job_folder(s);
+    if (automatic || s->job->run_id) TRY(newest_good(&folder, path));
     if (automatic && *path) WSC_INFO("Found latest checkpoint at \"%s\".", *path);
     if (automatic && !*path) TRY(none_found(rc));
     TRY(is_of_this_run(s, *path, same));
@@ -368,7 +363,12 @@ enum wsc_err job_restore_again(struct job_state *s, int64_t step)
     s->at.samples = s->run.first_samples + (step - s->run.first_step) * s->train.batch.batch_size;
     s->at.step = step;
     if (!s->job->values) return WSC_OK;
-    char *path = own ? path_of_step(s, step) : wsc_strdup(WSC_MEM_RUN, s->checkpoint.start_path);
+    const struct store_folder folder = job_folder(s);
+    char *path = NULL;
+    if (own)
+        TRY(store_step_path(&folder, step, &path));
+    else
+        path = wsc_strdup(WSC_MEM_RUN, s->checkpoint.start_path);
     enum wsc_err err = path ? store_check(path) : WSC_NOMEM;
     if (!err) err = load_path(s, path, own ? NULL : rc->load_checkpoint_states, false);
     err = agree(s, err);

@@ -226,17 +226,17 @@ static enum wsc_err move_to(const char *path, const char *folder)
 
 /* Move every checkpoint of a step above @p last into a folder, which is made when there is one to
  * move.  *@p n: how many were moved. */
-static enum wsc_err move_later(const char *dir, int64_t last, char **folder, int *n)
+static enum wsc_err move_later(const struct store_folder *from, int64_t last, char **folder, int *n)
 {
     for (*n = 0;; (*n)++) {
         char *path = NULL;
         int64_t step = 0;
-        TRY(store_newest(dir, INT64_MAX, &path, &step));
+        TRY(store_newest(from, INT64_MAX, &path, &step));
         if (!path || step <= last) {
             wsc_free(path);
             return WSC_OK;
         }
-        enum wsc_err rc = *folder ? WSC_OK : make_folder(dir, folder);
+        enum wsc_err rc = *folder ? WSC_OK : make_folder(from->dir, folder);
         if (!rc) rc = move_to(path, *folder);
         wsc_free(path);
         if (rc) return rc;
@@ -273,7 +273,8 @@ enum wsc_err job_set_aside(const struct job_state *s)
     int n = 0;
     const bool goes_on =
         s->checkpoint.start_path && s->at.step && lies_in(s->checkpoint.start_path, rc->model_dir);
-    enum wsc_err err = move_later(rc->model_dir, goes_on ? s->at.step : -1, &folder, &n);
+    const struct store_folder from = job_folder(s);
+    enum wsc_err err = move_later(&from, goes_on ? s->at.step : -1, &folder, &n);
     if (!err && n) err = keep_metrics(rc->model_dir, folder);
     if (!err && n)
         WSC_WARNING("%d checkpoint(s) in %s that this training does not resume from were moved to "

@@ -11,6 +11,7 @@
 
 #include <wsc/job.h>
 #include <wsc/out.h>
+#include <wsc/store.h>
 
 /* Sums over the batches of one evaluation. */
 struct job_eval_sums {
@@ -122,4 +123,11 @@ struct job_state {
     struct job_log log;
     struct job_result result;
 };
+
+/* Where the job writes its checkpoints, and looks for one to resume from. */
+static inline struct store_folder job_folder(const struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    return (struct store_folder){rc->model_dir, rc->checkpoint_name};
+}
 #endif

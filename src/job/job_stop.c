@@ -6,6 +6,7 @@
 
 #include <wsc/clock.h>
 #include <wsc/log.h>
+#include <wsc/mem.h>
 #include <wsc/stop.h>
 
 #include <string.h>
@@ -58,6 +59,10 @@ enum wsc_err job_stop_here(struct job_state *s)
         WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",
                   strsignal(s->stop.signal), (long long)s->at.step, (long long)s->run.last_step);
     if (!saves) return wsc_err_hint(rc, "no checkpoint was written, as runconfig asks for none");
-    return wsc_err_hint(rc, "started again, it resumes from %s/checkpoint_%lld.mdl",
-                        params->model_dir, (long long)s->at.step);
+    const struct store_folder folder = job_folder(s);
+    char *path = NULL;
+    TRY(store_step_path(&folder, s->at.step, &path));
+    rc = wsc_err_hint(rc, "started again, it resumes from %s", path);
+    wsc_free(path);
+    return rc;
 }

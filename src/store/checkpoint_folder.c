@@ -16,9 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CHECKPOINT_SUFFIX ".mdl"
-
-/* `checkpoint_<step>` or, where a trainer found that name taken, `checkpoint_<step>_<stamp>`. */
+/* The step in a name or, where a trainer found that name taken, `<step>_<stamp>`. */
 struct step_file {
     int64_t step;
     char stamp[17]; /* "_20240131_235959" or "" */
@@ -32,17 +30,32 @@ static bool is_stamp(const char *text)
     return true;
 }
 
-/* Is @p name a checkpoint with @p suffix?  One spelling per step, so no leading zeros. */
-static bool parse_name(const char *name, const char *suffix, struct step_file *file)
+/* What stands before the step in names of checkpoints, and after it. */
+struct name_form {
+    int n_before;
+    const char *before, *after;
+};
+
+static struct name_form form_of(const struct store_folder *folder)
 {
-    static const char prefix[] = "checkpoint_";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
-    const char *digits = name + sizeof prefix - 1;
+    const char *step = strstr(folder->name, STORE_STEP);
+    return (struct name_form){(int)(step - folder->name), folder->name,
+                              step + sizeof STORE_STEP - 1};
+}
+
+/* Is @p name a checkpoint, with @p suffix after it?  One spelling per step, so no leading zeros.
+ */
+static bool parse_name(const char *name, const struct name_form *form, const char *suffix,
+                       struct step_file *file)
+{
+    if (strncmp(name, form->before, (size_t)form->n_before) != 0) return false;
+    const char *digits = name + form->n_before;
     size_t n = strspn(digits, "0123456789");
     if (!n || n > STORE_STEP_DIGITS || (n > 1 && *digits == '0')) return false;
     const char *rest = digits + n;
-    const size_t stamp = is_stamp(rest) ? sizeof file->stamp - 1 : 0;
-    if (strcmp(rest + stamp, suffix) != 0) return false;
+    const size_t stamp = is_stamp(rest) ? sizeof file->stamp - 1 : 0, after = strlen(form->after);
+    if (strncmp(rest + stamp, form->after, after) != 0 || strcmp(rest + stamp + after, suffix) != 0)
+        return false;
     file->step = strtoll(digits, NULL, 10);
     (void)snprintf(file->stamp, sizeof file->stamp, "%.*s", (int)stamp, rest);
     return true;
@@ -69,47 +82,57 @@ static enum wsc_err steps_add(struct steps *s, const struct step_file *file)
     return WSC_OK;
 }
 
-static enum wsc_err steps_list(const char *dir, const char *suffix, struct steps *s)
+static enum wsc_err steps_list(const struct store_folder *folder, const char *suffix,
+                               struct steps *s)
 {
-    DIR *d = opendir(dir);
+    const struct name_form form = form_of(folder);
+    DIR *d = opendir(folder->dir);
     if (!d && (errno == ENOENT)) return WSC_OK;
-    if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", dir, strerror(errno));
+    if (!d) return WSC_RAISE(WSC_IO, "%s: cannot be listed: %s", folder->dir, strerror(errno));
     enum wsc_err rc = WSC_OK;
     for (struct dirent *e = readdir(d); e && !rc; e = readdir(d)) {
         struct step_file file;
-        if (parse_name(e->d_name, suffix, &file)) rc = steps_add(s, &file);
+        if (parse_name(e->d_name, &form, suffix, &file)) rc = steps_add(s, &file);
     }
     (void)closedir(d);
     return rc;
 }
 
-static enum wsc_err checkpoint_path(const char *dir, const struct step_file *file,
+static enum wsc_err checkpoint_path(const struct store_folder *folder, const struct step_file *file,
                                     const char *suffix, char **path)
 {
-    *path = wsc_asprintf(WSC_MEM_STORE, "%s/checkpoint_%lld%s%s", dir, (long long)file->step,
-                         file->stamp, suffix);
+    const struct name_form form = form_of(folder);
+    *path = wsc_asprintf(WSC_MEM_STORE, "%s/%.*s%lld%s%s%s", folder->dir, form.n_before,
+                         form.before, (long long)file->step, file->stamp, form.after, suffix);
     return *path ? WSC_OK : wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "checkpoint path");
 }
 
-enum wsc_err store_newest(const char *dir, int64_t below, char **path, int64_t *step)
+enum wsc_err store_step_path(const struct store_folder *folder, int64_t step, char **path)
+{
+    return checkpoint_path(folder, &(struct step_file){.step = step}, "", path);
+}
+
+enum wsc_err store_newest(const struct store_folder *folder, int64_t below, char **path,
+                          int64_t *step)
 {
     struct steps s = {0};
     *path = NULL;
-    enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
+    enum wsc_err rc = steps_list(folder, "", &s);
     while (s.n && s.file[s.n - 1].step >= below)
         s.n--;
     if (!rc && s.n) {
         *step = s.file[s.n - 1].step;
-        rc = checkpoint_path(dir, &s.file[s.n - 1], CHECKPOINT_SUFFIX, path);
+        rc = checkpoint_path(folder, &s.file[s.n - 1], "", path);
     }
     wsc_free(s.file);
     return rc;
 }
 
-static enum wsc_err remove_step(const char *dir, const struct step_file *file, const char *suffix)
+static enum wsc_err remove_step(const struct store_folder *folder, const struct step_file *file,
+                                const char *suffix)
 {
     char *path = NULL;
-    TRY(checkpoint_path(dir, file, suffix, &path));
+    TRY(checkpoint_path(folder, file, suffix, &path));
     enum wsc_err rc = WSC_OK;
     if (unlink(path) && errno != ENOENT)
         rc = WSC_RAISE(WSC_IO, "%s: cannot be removed: %s", path, strerror(errno));
@@ -117,44 +140,43 @@ static enum wsc_err remove_step(const char *dir, const struct step_file *file, c
     return rc;
 }
 
-static enum wsc_err remove_left_over(const char *dir)
+static enum wsc_err remove_left_over(const struct store_folder *folder)
 {
-    static const char suffix[] = CHECKPOINT_SUFFIX STORE_TMP_SUFFIX;
     struct steps s = {0};
-    enum wsc_err rc = steps_list(dir, suffix, &s);
+    enum wsc_err rc = steps_list(folder, STORE_TMP_SUFFIX, &s);
     for (int i = 0; i < s.n && !rc; i++)
-        rc = remove_step(dir, &s.file[i], suffix);
+        rc = remove_step(folder, &s.file[i], STORE_TMP_SUFFIX);
     wsc_free(s.file);
     return rc;
 }
 
 /* A newer one is worth an older one only when it can be read back. */
-static enum wsc_err check_step(const char *dir, int64_t step)
+static enum wsc_err check_step(const struct store_folder *folder, int64_t step)
 {
     char *path = NULL;
-    TRY(checkpoint_path(dir, &(struct step_file){.step = step}, CHECKPOINT_SUFFIX, &path));
+    TRY(store_step_path(folder, step, &path));
     enum wsc_err rc = store_check(path);
     wsc_free(path);
     return rc;
 }
 
-static enum wsc_err remove_old(const char *dir, int64_t newest, int64_t keep)
+static enum wsc_err remove_old(const struct store_folder *folder, int64_t newest, int64_t keep)
 {
     struct steps s = {0};
-    enum wsc_err rc = steps_list(dir, CHECKPOINT_SUFFIX, &s);
+    enum wsc_err rc = steps_list(folder, "", &s);
     while (s.n && s.file[s.n - 1].step > newest)
         s.n--;
-    if (!rc && s.n > keep) rc = check_step(dir, newest);
+    if (!rc && s.n > keep) rc = check_step(folder, newest);
     for (int i = 0; s.file && i < s.n - keep && !rc; i++)
-        rc = remove_step(dir, &s.file[i], CHECKPOINT_SUFFIX);
+        rc = remove_step(folder, &s.file[i], "");
     wsc_free(s.file);
     return rc;
 }
 
-enum wsc_err store_prune(const char *dir, int64_t newest, int64_t keep)
+enum wsc_err store_prune(const struct store_folder *folder, int64_t newest, int64_t keep)
 {
-    TRY(remove_left_over(dir));
-    return keep > 0 ? remove_old(dir, newest, keep) : WSC_OK;
+    TRY(remove_left_over(folder));
+    return keep > 0 ? remove_old(folder, newest, keep) : WSC_OK;
 }
 
 /* ---- one writer per folder ------------------------------------------------------------------- */

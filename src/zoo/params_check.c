@@ -40,6 +40,24 @@ static void check_sections(struct conf_parse *p, const struct conf_node *root, e
     }
 }
 
+/* A name of checkpoints has its step once, and nothing that makes it another folder's or that of a
+ * file which is still written. */
+static void check_checkpoint_name(struct conf_parse *p, const char *name)
+{
+    static const char path[] = "runconfig.checkpoint_name", step[] = "{step}";
+    enum { MOST_BYTES = 200 };
+    const char *at = strstr(name, step);
+    const char *rest = at ? at + sizeof step - 1 : name;
+    const size_t before = at ? (size_t)(at - name) : 0, n = strlen(name);
+    if (!at || strcspn(name, "{}") < before || rest[strcspn(rest, "{}")])
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "expected one %s in it and no other braces, as in checkpoint_%s.mdl", step,
+                        step);
+    else if (strchr(name, '/') || n > MOST_BYTES || (n > 4 && !strcmp(name + n - 4, ".tmp")))
+        conf_diag_error(p->diag, where(p, path, NULL), path,
+                        "expected a file name of at most %d bytes without / and .tmp", MOST_BYTES);
+}
+
 /* Batches by length are those of loaders that have them, whole ones alone. */
 static void check_buckets_of(struct conf_parse *p, struct zoo_input *in, const char *section)
 {
@@ -717,6 +735,8 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     set_ranges(&params->eval_input, &params->model);
     if (params->optimizer.optimizer_type) zoo_optimizer_check(p, &params->optimizer);
     check_precision(p, &params->runconfig);
+    if (params->runconfig.checkpoint_name)
+        check_checkpoint_name(p, params->runconfig.checkpoint_name);
     check_selective(p, params);
     check_clipping(p, &params->optimizer);
     zoo_groups_check(p, &params->optimizer.groups);

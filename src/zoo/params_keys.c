@@ -634,6 +634,8 @@ static const struct conf_key keys[] = {
      DOC("steps between checkpoints; 0: none")},
     {FIELD(runconfig.max_checkpoints), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_STEPS),
      DOC("keep the newest; null: all")},
+    {FIELD(runconfig.checkpoint_name), STRING, DEFAULT("checkpoint_{step}.mdl"),
+     DOC("file name of a checkpoint, with {step} where its step stands")},
     {FIELD(runconfig.save_initial_checkpoint), BOOL, DEFAULT("false"),
      DOC("a checkpoint of step 0")},
     {FIELD(runconfig.autoload_last_checkpoint), BOOL, DEFAULT("true"),

@@ -103,6 +103,7 @@ static const struct conf_key keys[] = {
         "runconfig.disable_strict_checkpoint_loading"),
     ROW("init.checkpoint.new_vocabulary", "runconfig.new_vocabulary"),
     ROW("init.checkpoint.save_initial_checkpoint", "runconfig.save_initial_checkpoint"),
+    ROW("init.checkpoint.checkpoint_name", "runconfig.checkpoint_name"),
     NONE("init.checkpoint.strict_version", "versions of the real cluster"),
     ROW("init.logging.log_steps", "runconfig.log_steps"),
     ROW("init.logging.log_level", "runconfig.logging"),

@@ -180,6 +180,7 @@ void zoo_params_fini(struct zoo_params *params)
     zoo_groups_fini(&params->optimizer.groups);
     wsc_free(params->runconfig.model_dir);
     wsc_free(params->runconfig.checkpoint_path);
+    wsc_free(params->runconfig.checkpoint_name);
     wsc_free(params->runconfig.load_checkpoint_states);
     for (int i = 0; i < params->n_warnings; i++)
         wsc_free(params->warning[i].text);

@@ -53,6 +53,27 @@ TEST(checkpoints, the_initial_one_is_where_the_run_began)
     }
 }
 
+/* Written, kept and resumed from under a name of the user's own; others are nobody's. */
+TEST(checkpoints, names_may_be_chosen)
+{
+#define NAMED                                                                                      \
+    "%s --num_steps %d --set runconfig.checkpoint_steps=2 --set runconfig.max_checkpoints=2 "
+#define NAME "--set 'runconfig.checkpoint_name=gpt.{step}.h5' --model_dir %s"
+    struct job_metrics straight, m;
+    (void)trained(&straight);
+    const char *dir = job_path("named");
+    CU_ASSERT_FATAL(spawn_ok(NAMED NAME, job_tiny(), 6, dir));
+    CU_ASSERT(spawn_ok("test \"$(cd %s && ls *.h5 *.mdl 2>/dev/null | xargs)\" = 'gpt.4.h5 "
+                       "gpt.6.h5'",
+                       dir));
+    CU_ASSERT_FATAL(spawn_ok(NAMED NAME, job_tiny(), 2, dir));
+    CU_ASSERT_FATAL(job_read(dir, &m) && m.n == 8);
+    T_STR(m.step[7].hash, straight.step[7].hash);
+    CU_ASSERT(spawn_ok("test -s %s/gpt.8.h5 && test ! -e %s/gpt.4.h5", dir, dir));
+#undef NAME
+#undef NAMED
+}
+
 TEST(checkpoints, without_the_key_there_is_no_initial_one)
 {
     const char *dir = job_path("none");

@@ -442,15 +442,23 @@ static void touch(const char *name)
     (void)fclose(f);
 }
 
+/* With the standard name; until the next call. */
+static const struct store_folder *folder(const char *dir)
+{
+    static struct store_folder f;
+    f = (struct store_folder){dir, "checkpoint_{step}.mdl"};
+    return &f;
+}
+
 TEST(checkpoint, newest_is_by_number_and_strict)
 {
     char *path = NULL;
     int64_t step = -1;
     const char *dir = path_of("folder");
-    T_OK(store_newest("/nonexistent/folder", INT64_MAX, &path, &step));
+    T_OK(store_newest(folder("/nonexistent/folder"), INT64_MAX, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     CU_ASSERT_EQUAL_FATAL(mkdir(dir, 0777), 0);
-    T_OK(store_newest(dir, INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(dir), INT64_MAX, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     static const char *const names[] = {
         "checkpoint_0.mdl",    "checkpoint_9.mdl",       "checkpoint_100.mdl",
@@ -462,14 +470,14 @@ TEST(checkpoint, newest_is_by_number_and_strict)
         (void)snprintf(name, sizeof name, "folder/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(path_of("folder"), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(path_of("folder")), INT64_MAX, &path, &step));
     T_EQ(step, 100);
     T_STR(path, path_of("folder/checkpoint_100.mdl"));
     wsc_free(path);
-    T_OK(store_newest(path_of("folder"), 100, &path, &step));
+    T_OK(store_newest(folder(path_of("folder")), 100, &path, &step));
     T_EQ(step, 9);
     wsc_free(path);
-    T_OK(store_newest(path_of("folder"), 0, &path, &step));
+    T_OK(store_newest(folder(path_of("folder")), 0, &path, &step));
     CU_ASSERT_PTR_NULL(path);
 }
 
@@ -490,13 +498,44 @@ TEST(checkpoint, newest_is_by_step_and_then_by_stamp)
         (void)snprintf(name, sizeof name, "stamps/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(path_of("stamps"), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(path_of("stamps")), INT64_MAX, &path, &step));
     T_EQ(step, 7);
     T_STR(path, path_of("stamps/checkpoint_7_20240201_000000.mdl"));
     wsc_free(path);
-    T_OK(store_newest(path_of("stamps"), 7, &path, &step));
+    T_OK(store_newest(folder(path_of("stamps")), 7, &path, &step));
     T_STR(path, path_of("stamps/checkpoint_6_20250101_000000.mdl"));
     wsc_free(path);
+}
+
+/* Only what the name says is a checkpoint: what stands around the step, and nothing more. */
+TEST(checkpoint, names_may_be_chosen)
+{
+    static const char *const names[] = {"named/5.final.h5",      "named/40.final.h5",
+                                        "named/600.final",       "named/700.final.h5.tmp",
+                                        "named/a800.final.h5",   "named/9_20240131_235959.final.h5",
+                                        "named/checkpoint_9.mdl"};
+    char *path = NULL;
+    int64_t step = -1;
+    CU_ASSERT_EQUAL_FATAL(mkdir(path_of("named"), 0777), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        touch(names[i]);
+    const char *dir = wsc_strdup(WSC_MEM_TEST, path_of("named"));
+    const struct store_folder bare = {dir, "{step}.final.h5"}, long_one = {dir, "a{step}"};
+    T_OK(store_newest(&bare, INT64_MAX, &path, &step));
+    T_EQ(step, 40);
+    T_STR(path, path_of("named/40.final.h5"));
+    wsc_free(path);
+    T_OK(store_newest(&bare, 40, &path, &step));
+    T_STR(path, path_of("named/9_20240131_235959.final.h5"));
+    wsc_free(path);
+    T_OK(store_newest(&long_one, INT64_MAX, &path, &step));
+    CU_ASSERT_PTR_NULL(path);
+    T_OK(store_step_path(&long_one, 12, &path));
+    T_STR(path, path_of("named/a12"));
+    wsc_free(path);
+    T_OK(store_prune(&bare, 40, 0));
+    CU_ASSERT(!exists(path_of("named/700.final.h5.tmp")) && exists(path_of("named/600.final")));
+    wsc_free((void *)(uintptr_t)dir);
 }
 
 static bool is_there(int step)
@@ -518,14 +557,14 @@ TEST(checkpoint, prune_keeps_the_newest)
     }
     touch("prune/checkpoint_201.mdl.tmp");
     touch("prune/other.mdl.tmp");
-    T_OK(store_prune(path_of("prune"), 200, 0));
+    T_OK(store_prune(folder(path_of("prune")), 200, 0));
     CU_ASSERT(is_there(1) && !exists(path_of("prune/checkpoint_201.mdl.tmp")));
     CU_ASSERT(exists(path_of("prune/other.mdl.tmp")));
     /* checkpoint_200.mdl is empty: nothing is charged to it. */
-    CU_ASSERT_EQUAL(store_prune(path_of("prune"), 200, 2), WSC_FORMAT);
+    CU_ASSERT_EQUAL(store_prune(folder(path_of("prune")), 200, 2), WSC_FORMAT);
     CU_ASSERT(is_there(1) && is_there(4) && is_there(30));
     T_OK(write_small(path_of("prune/checkpoint_200.mdl"), 1));
-    T_OK(store_prune(path_of("prune"), 200, 2));
+    T_OK(store_prune(folder(path_of("prune")), 200, 2));
     CU_ASSERT(!is_there(1) && !is_there(4) && is_there(30) && is_there(200) && is_there(900));
 }
 
