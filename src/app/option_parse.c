@@ -539,10 +539,11 @@ static enum wsc_err check_needs(const struct app_call *call, const struct app_op
         write_condition(&c, other);
         if (c.not )
             return WSC_RAISE(WSC_USAGE, "%s: cannot be combined with %s", label(o, name), other);
-        return wsc_err_hint(
-            WSC_RAISE(WSC_USAGE, "%s: has no effect without %s", label(o, name), other), "%s%s%s",
-            other, c.row->type != APP_FLAG && !c.value[0] ? " " : "",
-            c.row->type != APP_FLAG && !c.value[0] && c.row->arg ? c.row->arg : "");
+        const enum wsc_err rc =
+            WSC_RAISE(WSC_USAGE, "%s: has no effect without %s", label(o, name), other);
+        if (!c.row->name) return wsc_err_hint(rc, "%s: %s", other, c.row->help);
+        const char *arg = c.row->type != APP_FLAG && !c.value[0] ? c.row->arg : NULL;
+        return wsc_err_hint(rc, "%s%s%s", other, arg ? " " : "", arg ? arg : "");
     }
     return WSC_OK;
 }

@@ -1,0 +1,1 @@
+params --diff configs/params/tiny.yaml
