@@ -92,7 +92,8 @@ static bool is_fed(const struct mesh_flow *f, int64_t at, const struct mesh_chan
     const int d = mesh_direction((int)rx), back = mesh_opposite[d];
     if (!d) return t && t->out != MESH_NONE && mesh_flow_up(r, at, t->out) == ch;
     const int32_t from = ch->to[d - 1];
-    return from >= 0 && may_move(f, at, d, ch->colour) && r->channel[from].tx >> back & 1U;
+    return from >= 0 && may_move(f, at, d, ch->colour) &&
+           (uint32_t)r->channel[from].tx >> back & 1U;
 }
 
 /* Do all outputs take a wavelet in each cycle? */

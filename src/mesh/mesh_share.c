@@ -449,7 +449,7 @@ static enum wsc_err move_threads(struct mesh *m, int i, bool own, struct mesh_th
 {
     for (int64_t at = 0; at < m->n_pes; at++) {
         struct mesh_pe *pe = &m->pe[at];
-        if (mesh_is_own(pe) != own || !(pe->threads >> i & 1U)) continue;
+        if (mesh_is_own(pe) != own || !((uint32_t)pe->threads >> i & 1U)) continue;
         if (!own) TRY(mesh_thread_make(pe->region, pe, i));
         struct mesh_thread *t = mesh_thread_of(pe->region, pe, i);
         if (own)
