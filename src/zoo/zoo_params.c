@@ -97,11 +97,10 @@ static void keep_places(struct zoo_params *out, const struct conf_doc *doc, stru
 
 const char *zoo_params_place(const struct zoo_params *params, const char *key)
 {
-    int i = 0;
-    while (i < ZOO_LATE_KEYS && strcmp(late_key[i], key) != 0)
-        i++;
-    WSC_CHECK(i < ZOO_LATE_KEYS, "%s is no late key", key);
-    return params->place[i] ? params->place[i] : late_key[i];
+    for (int i = 0; i < ZOO_LATE_KEYS; i++)
+        if (!strcmp(late_key[i], key)) return params->place[i] ? params->place[i] : late_key[i];
+    WSC_CHECK(false, "%s is no late key", key);
+    return key;
 }
 
 /* True when the file has the key. */
