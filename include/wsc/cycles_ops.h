@@ -160,6 +160,10 @@ double cycles_norm_again(const struct cycles_layout *l);
 double cycles_norm_input_gradient(const struct cycles_layout *l);
 /** Gradients of a norm's gain and bias. */
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
+/** Backward of a norm: gain in, gradients of input, gain and bias, its output again.  Norms of
+ *  diffusion transformers have neither gain nor bias; their input's gradient is that of an output
+ *  that is scaled. */
+double cycles_norm_gradient(const struct cycles_layout *l);
 /** Norm of all heads of queries, or on the mesh of as many heads of keys. */
 double cycles_head_norm(const struct cycles_layout *l);
 /** Gradient of its input. */

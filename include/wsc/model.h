@@ -470,6 +470,17 @@ static inline int64_t model_token_limit(const struct model *m)
 {
     return m->n_stacks > 1 && m->stack[1].V > m->stack[0].V ? m->stack[1].V : m->stack[0].V;
 }
+/** Row of the learned position table for a token @p id at @p position of its text. */
+static inline int64_t model_position_row(const struct model *m, int64_t id, int64_t position)
+{
+    if (!m->padded_positions) return position;
+    return id == m->pad_token ? m->pad_token : m->pad_token + 1 + position;
+}
+/** Token dropout of ESM-2 (Lin et al. 2022): what the rows of the token table are scaled by in a
+ *  sample of @p T tokens, those of masks aside, which are 0.  By the share of masks among the
+ * tokens that are no padding (@p attends; NULL: all) against that of all training. */
+float model_token_scale(const struct model *m, const int32_t *ids, const int32_t *attends,
+                        int64_t T);
 /** The head whose output layer is @p output, NULL when there is none. */
 static inline const struct model_head *model_head_of(const struct model *m,
                                                      enum model_tensor_kind output)

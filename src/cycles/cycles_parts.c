@@ -39,13 +39,15 @@ static double table_rows(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double words = (double)(m->n_stacks > 1 ? m->stack[l->stack].V : m->V);
-    return words + (m->zoo.position_embedding_type == ZOO_POSITION_LEARNED ? l->tokens : 0);
+    const double types = (double)m->token_types;
+    return words + types + (m->zoo.position_embedding_type == ZOO_POSITION_LEARNED ? l->tokens : 0);
 }
 
 static double embedding(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
-    const double tables = m->zoo.position_embedding_type == ZOO_POSITION_LEARNED ? 2 : 1;
+    const int tables =
+        1 + (m->zoo.position_embedding_type == ZOO_POSITION_LEARNED) + (m->token_types > 0);
     double sum = cycles_gather(l, table_rows(l));
     if (l->seqs > 1) sum += (tables - 1) * l->t * cycles_op(l->setup, l->hidden.k, l->mac);
     return sum + (m->zoo.embedding_layer_norm ? cycles_norm(l) : 0);

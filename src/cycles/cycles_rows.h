@@ -4,10 +4,6 @@
 #define WSC_CYCLES_ROWS_H
 #include <wsc/cycles_ops.h>
 
-/** Backward of a norm: gain in, gradients of input, gain and bias, its output again.  Norms of
- *  diffusion transformers have neither gain nor bias; their input's gradient is that of an output
- *  that is scaled. */
-double cycles_norm_gradient(const struct cycles_layout *l);
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
 double cycles_head_norms_gradient(const struct cycles_layout *l);

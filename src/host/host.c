@@ -175,20 +175,13 @@ static void check_sequences(const struct host *k)
     }
 }
 
-/* Token dropout of ESM-2 (Lin et al. 2022): the share of masks in the sample against that of all
- * training, 15 % of which 80 % are masks. */
 static void scale_tokens(struct host *k)
 {
-    const double kept = 1 - 0.15 * 0.8;
+    const struct data_batch *b = k->batch;
     const int64_t T = k->T;
-    for (int64_t s = 0; k->token_scale && s < k->n_samples; s++) {
-        int64_t n = 0, n_masks = 0;
-        for (int64_t i = s * T; i < s * T + T; i++) {
-            n += k->batch->attends ? k->batch->attends[i] : 1;
-            n_masks += k->batch->input_ids[i] == k->model->mask_token;
-        }
-        k->token_scale[s] = n_masks < n ? (float)(kept / (1 - (double)n_masks / (double)n)) : 0;
-    }
+    for (int64_t s = 0; k->token_scale && s < k->n_samples; s++)
+        k->token_scale[s] = model_token_scale(k->model, b->input_ids + s * T,
+                                              b->attends ? b->attends + s * T : NULL, T);
 }
 
 /* Ids, positions and labels index tables, so a batch out of range is stopped here. */

@@ -22,10 +22,7 @@ static inline int64_t host_position(const struct host *k, int64_t row)
 /** Row of the learned position table for row @p row of the share. */
 static inline int64_t host_table_row(const struct host *k, int64_t row)
 {
-    const struct model *m = k->model;
-    if (!m->padded_positions) return host_position(k, row);
-    if (k->batch->input_ids[row] == m->pad_token) return m->pad_token;
-    return m->pad_token + 1 + host_position(k, row);
+    return model_position_row(k->model, k->batch->input_ids[row], host_position(k, row));
 }
 /** Factor of the token table's row in the embedding of row @p row of the share: 1 but for token
  *  dropout (Lin et al. 2022, ESM-2), where the masks are 0. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Dropout as a function of seed, step, place and element (wsc_rng), so that it does not depend on
  * who computes it: the rates and the random streams of its places.  Values on the host and on the
- * mesh take both from here. */
+ * mesh take both from here, and the scale
+ * of token dropout. */
 #include <wsc/model.h>
 #include <wsc/rng.h>
 
@@ -78,4 +79,17 @@ uint64_t model_dropout_stream(const struct model_dropout *d, int64_t sample)
     const int bits = LAYER_BITS + (d->of_adapter ? KIND_BITS : PLACE_BITS);
     return wsc_rng_stream(d->of_adapter ? WSC_RNG_ADAPTER : WSC_RNG_DROPOUT,
                           (uint64_t)sample << bits | d->number);
+}
+
+/* 15 % of the tokens of a training are masked, 80 % of these by a mask. */
+float model_token_scale(const struct model *m, const int32_t *ids, const int32_t *attends,
+                        int64_t T)
+{
+    const double kept = 1 - 0.15 * 0.8;
+    int64_t n = 0, n_masks = 0;
+    for (int64_t t = 0; t < T; t++) {
+        n += attends ? attends[t] : 1;
+        n_masks += ids[t] == m->mask_token;
+    }
+    return n_masks < n ? (float)(kept / (1 - (double)n_masks / (double)n)) : 0;
 }

@@ -251,6 +251,7 @@ static enum wsc_err look_up(struct programs_model *k, const struct programs_tabl
 {
     const int64_t rows = k->rows[kind], r = k->model->adapter[kind].r;
     struct programs_table a = *t;
+    a.factor = NULL; /* of the table alone */
     float *columns;
     a.x = *low;
     a.scale = t->scale * (float)scale_of(k, kind);
@@ -299,6 +300,7 @@ static enum wsc_err table_gradient(struct programs_model *k, const struct progra
                                    enum model_tensor_kind kind)
 {
     struct programs_table a = *t;
+    a.factor = NULL; /* of the table alone */
     a.x = k->adapters.dlow[kind];
     a.scale = 1;
     a.lane_step = k->rows[kind] * k->model->adapter[kind].r;

@@ -53,12 +53,27 @@ const struct programs_tile *programs_normed(struct programs_model *k)
     return k->model->norm3 ? &k->xn : &programs_layer_of(k, k->l)->normed;
 }
 
+const struct programs_tile *programs_attention_input(struct programs_model *k)
+{
+    return k->model->norm_last ? programs_x(k, k->l) : programs_normed(k);
+}
+
+const struct programs_tile *programs_ffn_input(struct programs_model *k)
+{
+    return k->model->norm_last ? &programs_layer_of(k, k->l)->mid : programs_normed(k);
+}
+
 /* ---- branches -------------------------------------------------------------------------------- */
 
 const struct programs_branch programs_attention_branch = {0, MODEL_O_W, MODEL_O_B,
                                                           MODEL_NORM1_POST_W, MODEL_DROP_ATTN};
 const struct programs_branch programs_ffn_branch = {1, MODEL_FFN1_W, MODEL_FFN1_B,
                                                     MODEL_NORM3_POST_W, MODEL_DROP_FFN};
+
+bool programs_norms_after(const struct model *m)
+{
+    return m->zoo.norm_first_sandwich || m->norm_last;
+}
 
 static struct programs_stage_norm norm_after(struct programs_model *k,
                                              const struct programs_branch *b)
@@ -72,7 +87,7 @@ const struct programs_tile *programs_branch_output(struct programs_model *k,
                                                    const struct programs_branch *b,
                                                    const struct programs_tile *to)
 {
-    return k->model->zoo.norm_first_sandwich ? norm_after(k, b).x : to;
+    return programs_norms_after(k->model) ? norm_after(k, b).x : to;
 }
 
 enum wsc_err programs_end_branch(struct programs_model *k, const struct programs_branch *b,
@@ -82,6 +97,10 @@ enum wsc_err programs_end_branch(struct programs_model *k, const struct programs
     const struct programs_stage_norm norm = norm_after(k, b);
     const struct programs_tile *out = programs_branch_output(k, b, to);
     TRY(programs_drop(k, b->place, out, out, false));
+    if (k->model->norm_last) {
+        TRY(programs_add_to(k, out, residual));
+        return programs_stage_norm(k, &norm, to);
+    }
     if (k->model->zoo.norm_first_sandwich) TRY(programs_stage_norm(k, &norm, to));
     return programs_add_to(k, to, residual);
 }
@@ -91,7 +110,7 @@ enum wsc_err programs_add_branch(struct programs_model *k, const struct programs
                                  const struct programs_tile *residual)
 {
     const struct programs_tile *out = programs_branch_output(k, b, to);
-    const bool plain = !k->model->zoo.norm_first_sandwich && !programs_drops(k, b->place);
+    const bool plain = !programs_norms_after(k->model) && !programs_drops(k, b->place);
     TRY(programs_adapted_linear(k, b->weight, in, out));
     TRY(programs_stage_bias(k, b->bias, out, plain ? residual : NULL));
     return plain ? WSC_OK : programs_end_branch(k, b, to, residual);
@@ -101,14 +120,14 @@ enum wsc_err programs_branch_gradient(struct programs_model *k, const struct pro
                                       const struct programs_tile **dy)
 {
     const struct programs_stage_norm norm = norm_after(k, b);
-    const struct programs_tile *through = programs_drops(k, b->place) ? &k->dbranch : NULL;
-    *dy = through ? through : k->model->zoo.norm_first_sandwich ? &k->dside : &k->dres;
-    if (!k->model->zoo.norm_first_sandwich)
-        return programs_drop(k, b->place, &k->dbranch, &k->dres, true);
-    TRY(programs_on_hidden(k, MESH_FMOVS, &k->dxn, programs_tile_view(&k->dres), none));
-    TRY(programs_clear(k, &k->dside));
-    TRY(programs_stage_norm_backward(k, &norm, &k->dside));
-    return programs_drop(k, b->place, &k->dbranch, &k->dside, true);
+    const struct programs_tile *from = k->model->zoo.norm_first_sandwich ? &k->dside : &k->dres;
+    *dy = programs_drops(k, b->place) ? &k->dbranch : from;
+    if (programs_norms_after(k->model)) {
+        TRY(programs_on_hidden(k, MESH_FMOVS, &k->dxn, programs_tile_view(&k->dres), none));
+        TRY(programs_clear(k, from));
+        TRY(programs_stage_norm_backward(k, &norm, from));
+    }
+    return programs_drop(k, b->place, &k->dbranch, from, true);
 }
 
 enum wsc_err programs_branch_weights(struct programs_model *k, const struct programs_branch *b,
@@ -163,7 +182,8 @@ enum wsc_err programs_activate_filter(struct programs_model *k)
     programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY,
                           cycles_nonlinearity(l, l->filter.k) +
                               (gated ? cycles_residual(l, k->filter.slots) : 0));
-    return programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY);
+    TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY));
+    return programs_drop(k, MODEL_DROP_FILTER, &k->act, &k->act, false);
 }
 
 /* In place, since the steps of a map read an element before they write it.  With a gate g and a
@@ -180,6 +200,7 @@ enum wsc_err programs_activate_filter_backward(struct programs_model *k)
                                dpre = programs_tile_view(&k->dpre);
     const struct cycles_layout *l = programs_stage_layout(k, false);
     struct programs_script s = programs_stage_script(k, &k->filter);
+    TRY(programs_drop(k, MODEL_DROP_FILTER, &k->dpre, &k->dpre, true));
     if (gated) {
         programs_op(&s, tile, MESH_FMULS, programs_tile_view(&k->dgate), dpre, pre);
         programs_activate_backward(&k->grid, &s, f, &k->dgate, in, &k->dgate);
@@ -194,12 +215,14 @@ enum wsc_err programs_activate_filter_backward(struct programs_model *k)
     programs_stage_expect(k, PROGRAMS_ROW_NONLINEARITY_BACKWARD,
                           2 * cycles_nonlinearity(l, l->filter.k) +
                               (gated ? 3 * cycles_residual(l, k->filter.slots) : 0));
-    return programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY_BACKWARD);
+    TRY(programs_stage_run(k, &s, PROGRAMS_ROW_NONLINEARITY_BACKWARD));
+    return programs_drop(k, MODEL_DROP_FILTER, &k->act, &k->act, false);
 }
 
 enum wsc_err programs_ffn_norm_backward(struct programs_model *k)
 {
     const struct programs_stage_norm norm = programs_norm3(k);
+    if (k->model->norm_last) return programs_add_to(k, &k->dres, &k->dxn);
     if (!k->model->norm3) return WSC_OK;
     if (!k->model->zoo.parallel_block) return programs_stage_norm_backward(k, &norm, &k->dres);
     TRY(programs_clear(k, &k->dside));

@@ -21,8 +21,13 @@ enum wsc_err programs_clear(struct programs_model *k, const struct programs_tile
 struct programs_stage_norm programs_norm1(struct programs_model *k);
 /** That before the feed-forward network; in a parallel block it takes what attention does. */
 struct programs_stage_norm programs_norm3(struct programs_model *k);
-/** What the feed-forward network takes: norm1's output is kept where it is that. */
+/** The output of the last norm: that before attention is kept where the feed-forward network takes
+ *  it too. */
 const struct programs_tile *programs_normed(struct programs_model *k);
+/** What attention and the feed-forward network take: programs_normed(), or with norm_last, where
+ *  no norm is before them, the residual stream itself. */
+const struct programs_tile *programs_attention_input(struct programs_model *k);
+const struct programs_tile *programs_ffn_input(struct programs_model *k);
 
 /** Attention or feed-forward network, as what is added to the residual stream. */
 struct programs_branch {
@@ -31,20 +36,24 @@ struct programs_branch {
     enum model_drop_place place;
 };
 extern const struct programs_branch programs_attention_branch, programs_ffn_branch;
-/** Where the result of a branch goes: to @p to, or in sandwich blocks to what a norm takes. */
+/** Norms after a branch: of its result in sandwich blocks, of the sum with norm_last. */
+bool programs_norms_after(const struct model *m);
+/** Where the result of a branch goes: to @p to, or to what the norm after it takes. */
 const struct programs_tile *programs_branch_output(struct programs_model *k,
                                                    const struct programs_branch *b,
                                                    const struct programs_tile *to);
-/** to = residual + programs_branch_output() after dropout, in sandwich blocks after the norm. */
+/** to = residual + programs_branch_output() after dropout, in sandwich blocks after the norm; with
+ *  norm_last the norm of this sum. */
 enum wsc_err programs_end_branch(struct programs_model *k, const struct programs_branch *b,
                                  const struct programs_tile *to,
                                  const struct programs_tile *residual);
-/** to = residual + the linear layer of @p in after dropout, in sandwich blocks after a norm. */
+/** to = residual + the linear layer of @p in, with what programs_end_branch() does. */
 enum wsc_err programs_add_branch(struct programs_model *k, const struct programs_branch *b,
                                  const struct programs_tile *in, const struct programs_tile *to,
                                  const struct programs_tile *residual);
 /** *@p dy: the gradient of the branch's result, that of the sum, in sandwich blocks through the
- * norm, and through dropout. */
+ * norm, and through dropout.  With norm_last the gradient in dres passes the norm first, and is
+ * that of the sum then. */
 enum wsc_err programs_branch_gradient(struct programs_model *k, const struct programs_branch *b,
                                       const struct programs_tile **dy);
 /** Gradients of the weights of the linear layer whose input was @p in. */
@@ -60,11 +69,12 @@ enum wsc_err programs_filter_back(struct programs_model *k, const struct program
 /** Gradients of their weights and biases. */
 enum wsc_err programs_filter_gradients(struct programs_model *k, const struct programs_tile *x);
 /** act = nonlinearity of the kept filter, times the filter where a gate goes through the
- *  nonlinearity; the backward pass computes it again for the weight gradient. */
+ *  nonlinearity, after dropout; the backward pass computes it again for the weight gradient. */
 enum wsc_err programs_activate_filter(struct programs_model *k);
 /** From dact in dpre, in place; act again. */
 enum wsc_err programs_activate_filter_backward(struct programs_model *k);
-/** From dxn through the norm into the residual stream's gradient; in a parallel block attention
- *  still takes that as the gradient of its own branch, so the result waits in dside. */
+/** From dxn through the norm, where one is before the network, into the residual stream's gradient;
+ *  in a parallel block attention still takes that as the gradient of its own branch, so the result
+ *  waits in dside. */
 enum wsc_err programs_ffn_norm_backward(struct programs_model *k);
 #endif

@@ -20,6 +20,7 @@
 struct entry {
     int32_t row;   /* of the table */
     int32_t token; /* slot on the PE */
+    float scale;
 };
 struct embed {
     const struct programs_grid *g;
@@ -61,12 +62,15 @@ static enum wsc_err sort_tokens(struct embed *e)
         const int tokens = programs_tokens(g, row), before = t->first_sample * tokens;
         const int n = programs_samples(g, row, t->first_sample, t->n_samples) * tokens;
         struct entry *at = e->entry + e->first[row];
+        int wanted = 0;
         for (int i = 0; i < n; i++) {
             const int64_t token = programs_token_at(g, row, before + i);
-            at[i] = (struct entry){t->row_of_token[token], before + i};
+            const float scale = t->factor ? t->scale * t->factor[token] : t->scale;
+            if (t->row_of_token[token] < 0) continue;
+            at[wanted++] = (struct entry){t->row_of_token[token], before + i, scale};
         }
-        qsort(at, (size_t)n, sizeof *at, by_row);
-        e->first[row + 1] = e->first[row] + n;
+        qsort(at, (size_t)wanted, sizeof *at, by_row);
+        e->first[row + 1] = e->first[row] + wanted;
     }
     return WSC_OK;
 }
@@ -103,24 +107,25 @@ static bool is_shared(const struct embed *e, int row, int taken)
     return token && next && next->row == token->row;
 }
 
-static struct mesh_dsd scale_of(const struct embed *e)
+static struct mesh_dsd scale_of(const struct embed *e, const struct entry *token)
 {
-    return programs_scalar(e->g, e->half, e->t->scale);
+    return programs_scalar(e->g, e->half, token->scale);
 }
 
 /* A row that one token wants goes straight to it. */
-static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, struct mesh_dsd x,
-                             int count)
+static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, const struct entry *token,
+                             struct mesh_dsd x, int count)
 {
     const struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SCALARS, count);
     return e->t->add ? mesh_do(pe, programs_code(e->half, MESH_FADDS), x, in, x)
-                     : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, in, scale_of(e));
+                     : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, in, scale_of(e, token));
 }
 
 /* What goes straight to its token is not scaled when it is added. */
 static bool goes_to_token(const struct embed *e, int row, int taken)
 {
-    return !is_shared(e, row, taken) && !(e->t->add && e->t->scale != 1);
+    const struct entry *token = next_entry(e, row, taken);
+    return !is_shared(e, row, taken) && !(e->t->add && token->scale != 1);
 }
 
 /* One token, or the rows after the last one. */
@@ -142,14 +147,14 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     g->sub[at] = until + 1;
     g->item[at]++;
     if (straight) {
-        TRY(take_row(pe, e, x, count));
+        TRY(take_row(pe, e, token, x, count));
         return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     }
     if (first)
         TRY(mesh_do(pe, programs_code(e->half, MESH_FMOVS), row,
                     mesh_in(PROGRAMS_COLOUR_SCALARS, count), (struct mesh_dsd){0}));
-    TRY(e->t->add ? mesh_mac(pe, e->half ? MESH_FMACH : MESH_FMACS, x, x, row, scale_of(e))
-                  : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, row, scale_of(e)));
+    TRY(e->t->add ? mesh_mac(pe, e->half ? MESH_FMACH : MESH_FMACS, x, x, row, scale_of(e, token))
+                  : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, row, scale_of(e, token)));
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
@@ -215,7 +220,7 @@ static bool goes_straight(const struct embed *e, int row, int taken)
 {
     const struct entry *token = next_entry(e, row, taken);
     const struct entry *before = taken ? next_entry(e, row, taken - 1) : NULL;
-    return e->t->scale == 1 && !is_shared(e, row, taken) && (!before || before->row != token->row);
+    return token->scale == 1 && !is_shared(e, row, taken) && (!before || before->row != token->row);
 }
 
 /* Tokens of one row of the table are added up, some at a time, then the row passes. */
@@ -250,8 +255,8 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
         return mesh_activate(pe, PROGRAMS_TASK_MAIN);
     }
     TRY(same || e->half ? mesh_mac(pe, programs_code(e->half, MESH_FMACS), sum,
-                                   same ? sum : mesh_float(0), dx, scale_of(e))
-                        : mesh_do(pe, MESH_FMULS, sum, dx, scale_of(e)));
+                                   same ? sum : mesh_float(0), dx, scale_of(e, token))
+                        : mesh_do(pe, MESH_FMULS, sum, dx, scale_of(e, token)));
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 

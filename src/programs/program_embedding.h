@@ -13,8 +13,10 @@
 struct programs_table {
     struct programs_tile x;
     int64_t rows;
-    const int32_t *row_of_token; /**< (samples of the micro-batch, T) */
+    const int32_t
+        *row_of_token; /**< (samples of the micro-batch, T); negative: none, of a gradient */
     float scale;
+    const float *factor;         /**< (samples, T) of the scale for each token; NULL: 1 */
     bool add;                    /**< to x; otherwise x is written */
     int first_sample, n_samples; /**< of each lane */
     int64_t lane_step;           /**< from the gradient of a lane to that of the next one */

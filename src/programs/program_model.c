@@ -8,7 +8,7 @@
 #include "program_choice.h"
 #include "program_distance.h"
 #include "program_grid.h"
-#include "program_loss.h"
+#include "program_head.h"
 #include "program_parts.h"
 #include "program_router.h"
 #include "program_scores.h"
@@ -49,7 +49,7 @@ static enum wsc_err make_features(struct programs_model *k)
     TRY(make_head(k));
     TRY(programs_features_init(&k->filter, (int)m->F, w));
     if (m->experts) TRY(programs_features_init(&k->experts.f, (int)m->experts, w));
-    return programs_features_init(&k->vocab, (int)m->V, w);
+    return programs_heads_features(k);
 }
 
 /* What norms by heads take, and their statistics. */
@@ -65,7 +65,7 @@ static enum wsc_err reserve_raw(struct programs_model *k, struct programs_layer 
     return WSC_OK;
 }
 
-/* What gated networks, parallel and sandwich blocks and soft caps add to a layer. */
+/* What gated networks, parallel blocks, norms after a branch and soft caps add to a layer. */
 static enum wsc_err reserve_features(struct programs_model *k, struct programs_layer *l)
 {
     struct programs_grid *g = &k->grid;
@@ -77,7 +77,7 @@ static enum wsc_err reserve_features(struct programs_model *k, struct programs_l
     if (!m->norm3) TRY(programs_reserve_tile(g, &l->normed, &k->hidden, "the output of a norm"));
     if (m->zoo.attention_logit_softcapping > 0)
         TRY(programs_reserve_words(g, scores, PROGRAMS_BANK_SCORES, "capped scores", &l->capped));
-    for (int i = 0; i < 2 && m->zoo.norm_first_sandwich; i++) {
+    for (int i = 0; i < 2 && programs_norms_after(m); i++) {
         TRY(programs_reserve_tile(g, &l->branch[i], &k->hidden, "a branch before its norm"));
         TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                    "statistics of a norm", &l->stats_post[i]));
@@ -124,7 +124,7 @@ static enum wsc_err reserve_once(struct programs_model *k)
     if (m->buckets) TRY(programs_reserve_distances(k));
     TRY(programs_reserve_adapters(k));
     if (m->zoo.final_logit_softcapping > 0)
-        TRY(programs_reserve_sums(g, &k->capped, &k->vocab, "capped logits"));
+        TRY(programs_reserve_sums(g, &k->capped, &k->output[0].f, "capped logits"));
     if (!m->rotary_dim) return WSC_OK;
     TRY(programs_reserve_tile(g, &k->cosine, &k->heads, "cosines of positions"));
     return programs_reserve_tile(g, &k->sine, &k->heads, "sines of positions");
@@ -134,17 +134,17 @@ static enum wsc_err reserve_once(struct programs_model *k)
 static enum wsc_err reserve_common(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
-    const int slots = larger(larger(larger(k->hidden.slots, k->vocab.slots), k->experts.f.slots),
+    const int outputs = programs_heads_slots(k);
+    const int slots = larger(larger(larger(k->hidden.slots, outputs), k->experts.f.slots),
                              larger(k->heads.slots, k->filter.slots));
     const int64_t heads = (int64_t)k->heads.heads_per_pe * g->tokens;
     const int sums = model_norms_heads(k->model) ? k->heads.heads_per_pe : 1;
     if (k->model->experts) TRY(programs_reserve_experts(k));
     TRY(programs_reserve_tile(g, &k->xn, &k->hidden, "the output of a norm"));
     TRY(programs_reserve_filter(k, &k->act, "the activated filter"));
-    TRY(programs_reserve_sums(g, &k->logits, &k->vocab, "logits"));
     k->tmp = (struct programs_tile){.f = &k->hidden, .half = g->half};
     TRY(reserve_once(k));
-    const int scratch = larger(larger(k->hidden.slots, k->vocab.slots),
+    const int scratch = larger(larger(k->hidden.slots, outputs),
                                larger(k->heads.slots, programs_adapted_filter(k)));
     TRY(programs_reserve_words(g, (int64_t)scratch * g->pitch, PROGRAMS_BANK_TILES,
                                "a tile of scratch", &k->tmp.address));
@@ -152,14 +152,9 @@ static enum wsc_err reserve_common(struct programs_model *k)
     for (int i = 0; i < PROGRAMS_VECTORS; i++)
         TRY(programs_reserve_words(g, slots, PROGRAMS_BANK_TILES, "a vector of features",
                                    &k->vector[i]));
-    TRY(programs_reserve_words(g, k->vocab.slots, PROGRAMS_BANK_TILES, "numbers of features",
-                               &k->number));
-    TRY(programs_reserve_words(g, 2 * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
-                               "statistics of a norm", &k->stats_last));
     TRY(programs_reserve_words(g, 2 * (int64_t)sums * g->pitch, PROGRAMS_BANK_TOKENS,
                                "sums of a norm", &k->sums));
-    TRY(programs_reserve_words(g, PROGRAMS_LOSS_ROWS * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
-                               "the loss", &k->loss_rows));
+    TRY(programs_reserve_heads(k));
     return programs_reserve_words(g, 2 * heads, PROGRAMS_BANK_TILES, "sums of attention",
                                   &k->head_tokens);
 }
@@ -169,8 +164,6 @@ static enum wsc_err reserve_backward(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
     TRY(programs_reserve_tile(g, &k->last, &k->hidden, "the residual stream"));
-    k->dlogits = k->logits;
-    k->dlogits.half = g->half;
     TRY(programs_reserve_tile(g, &k->dres, &k->hidden, "the gradient of the residual stream"));
     TRY(programs_reserve_tile(g, &k->dxn, &k->hidden, "the gradient of a norm's output"));
     TRY(programs_reserve_filter(k, &k->dpre, "the gradient of the filter"));
@@ -221,7 +214,8 @@ static int64_t longest_stage(const struct model *m)
 static enum wsc_err allocate_heads(struct programs_model *k)
 {
     const struct model *m = k->model;
-    k->table_scale = m->zoo.embedding_layer_norm ? 1 : (float)m->zoo.embeddings_scale;
+    k->table_scale =
+        m->zoo.embedding_layer_norm && !m->scale_first ? 1 : (float)m->zoo.embeddings_scale;
     k->n_shared = (int64_t)k->heads.n * larger(larger((int)m->C, 3), programs_most_rank(k));
     if (m->kv_heads < m->H || model_norms_heads(m))
         TRY_NEW(k->shared, WSC_MEM_KERNELS, k->grid.lanes * k->n_shared);
@@ -238,6 +232,10 @@ static enum wsc_err allocate_host(struct programs_model *k)
 {
     const int64_t tokens = k->max_samples * k->model->T;
     TRY_NEW(k->position, WSC_MEM_KERNELS, tokens);
+    TRY_NEW(k->position_row, WSC_MEM_KERNELS, tokens);
+    TRY_NEW(k->trained_row, WSC_MEM_KERNELS, tokens);
+    if (k->model->mask_token >= 0) TRY_NEW(k->token_factor, WSC_MEM_KERNELS, tokens);
+    TRY(programs_heads_allocate(k));
     TRY_NEW(k->nats, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->best, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
@@ -272,7 +270,8 @@ static enum wsc_err create(struct programs_model *k)
     if (k->training) TRY(reserve_backward(k));
     for (int64_t l = 0; l < (k->training ? k->model->L : 1); l++)
         TRY(reserve_layer(k, &k->layer[l]));
-    TRY(write_numbers(&k->grid, &k->vocab, k->number));
+    for (int i = 0; i < k->model->n_heads; i++)
+        TRY(write_numbers(&k->grid, &k->output[i].f, k->output[i].number));
     if (k->model->experts) TRY(write_numbers(&k->grid, &k->experts.f, k->experts.number));
     return allocate_host(k);
 }
@@ -359,7 +358,8 @@ enum wsc_err programs_model_create(struct programs_model **out, const struct hw 
                                                 .max_samples = (int)room->samples,
                                                 .lanes = room->lanes,
                                                 .leaf_samples = (int)room->leaf_samples,
-                                                .format = model->format};
+                                                .format = model->format,
+                                                .both_ways = !model->causal};
     enum wsc_err rc = programs_grid_init(&k->grid, &config);
     if (!rc) rc = create(k);
     if (rc) {
@@ -382,14 +382,15 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->heads);
     programs_features_fini(&k->head);
     programs_features_fini(&k->filter);
-    programs_features_fini(&k->vocab);
+    programs_heads_fini(k);
     programs_experts_fini(k);
     programs_distances_fini(k);
     programs_squares_fini(k);
     programs_adapters_fini(k);
-    void *const owned[] = {k->layer,      k->position, k->nats,          k->best,
-                           k->loss,       k->wanted,   k->wanted_logits, k->all_logits,
-                           k->leaf_grads, k->slope,    k->shared,        k->wide};
+    void *const owned[] = {k->layer, k->position,   k->position_row,  k->trained_row,
+                           k->nats,  k->best,       k->loss,          k->wanted,
+                           k->slope, k->shared,     k->wanted_logits, k->all_logits,
+                           k->wide,  k->leaf_grads, k->token_factor};
     for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
         wsc_free(owned[i]);
     wsc_free(k);
@@ -411,6 +412,34 @@ static void begin_layouts(struct programs_model *k)
     lay(k, &k->leaf_layout, k->grid.leaf_samples);
 }
 
+/* Token dropout scales the tokens of a sample, and masks become 0. */
+static void begin_factors(struct programs_model *k)
+{
+    const struct data_batch *b = k->batch;
+    for (int64_t first = 0; k->token_factor && first < b->n * b->T; first += b->T) {
+        const int32_t *ids = b->input_ids + first;
+        const float scale =
+            model_token_scale(k->model, ids, b->attends ? b->attends + first : NULL, b->T);
+        for (int64_t t = 0; t < b->T; t++)
+            k->token_factor[first + t] = ids[t] == k->model->mask_token ? 0 : scale;
+    }
+}
+
+/* Positions, and rows of the tables: padding and masks have no gradient in that of the tokens. */
+static void begin_tables(struct programs_model *k)
+{
+    const struct data_batch *b = k->batch;
+    begin_factors(k);
+    for (int64_t i = 0; i < b->n * b->T; i++) {
+        const int32_t id = b->input_ids[i];
+        const bool trains =
+            id != k->model->pad_token && !(k->token_factor && id == k->model->mask_token);
+        k->position[i] = b->position_ids ? b->position_ids[i] : (int32_t)(i % b->T);
+        k->position_row[i] = (int32_t)model_position_row(k->model, id, k->position[i]);
+        k->trained_row[i] = trains ? id : -1;
+    }
+}
+
 void programs_model_begin(struct programs_model *k, const struct data_share *share,
                           const struct data_batch *batch)
 {
@@ -424,9 +453,9 @@ void programs_model_begin(struct programs_model *k, const struct data_share *sha
     k->batch = batch;
     k->n_leaves = (int)(share->end_leaf - share->first_leaf);
     k->any_wanted = false;
-    for (int64_t i = 0; i < batch->n * batch->T; i++)
-        k->position[i] = batch->position_ids ? batch->position_ids[i] : (int32_t)(i % batch->T);
+    begin_tables(k);
     begin_layouts(k);
+    programs_heads_begin(k);
     programs_experts_begin(k);
     programs_squares_begin(k);
 }
@@ -473,26 +502,6 @@ static void leave_stage(struct programs_model *k)
     k->masks = k->given = NULL;
 }
 
-/* Losses of each leaf, token by token in their order, in double precision. */
-static void sum_losses(struct programs_model *k)
-{
-    const int64_t T = k->model->T;
-    for (int leaf = 0; leaf < k->n_leaves; leaf++) {
-        struct model_loss sum = {0};
-        const int first = leaf * k->grid.leaf_samples, rest = k->grid.all_samples - first;
-        const int n = rest < k->grid.leaf_samples ? rest : k->grid.leaf_samples;
-        for (int64_t i = first * T; i < (first + n) * T; i++) {
-            if (!k->batch->mask[i]) continue;
-            sum.loss_sum += (double)k->nats[i];
-            sum.n_tokens++;
-            sum.n_correct += k->best[i] == k->batch->labels[i];
-        }
-        sum.nats = sum.loss_sum;
-        if (k->training) sum.loss_sum += programs_balance_loss(k, first, n);
-        k->loss[leaf] = sum;
-    }
-}
-
 /* An error of a part of a stage, with what becomes of a step that a signal has ended. */
 static enum wsc_err explained(enum wsc_err rc)
 {
@@ -506,10 +515,8 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
 {
     const struct model_stage *s = &k->model->stage[stage];
     enter_stage(k, stage, weights);
-    for (int i = 0; i < s->n_parts; i++) {
+    for (int i = 0; i < s->n_parts; i++)
         TRY(explained(programs_forward_part(k, s->part[i])));
-        if (s->part[i] == MODEL_PART_HEAD) sum_losses(k);
-    }
     leave_stage(k);
     *cycles = k->cycles;
     return WSC_OK;

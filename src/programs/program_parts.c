@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The parts of a stage (embedding, q k v, attention, feed-forward, head) on the mesh, forward and
- * backward, of every decoder family: which operations run on which tiles.  The operations are in
- * program_stage.c, positions and windows in program_positions.c, mixtures of experts in
- * program_experts.c. */
+ * backward, of decoders and encoders: which operations run on which tiles.  The operations are in
+ * program_stage.c, heads in program_head.c, positions and windows in program_positions.c, mixtures
+ * of experts in program_experts.c. */
 #include "program_parts.h"
 #include "program_adapter.h"
 #include "program_branch.h"
@@ -10,30 +10,37 @@
 #include "program_embedding.h"
 #include "program_experts.h"
 #include "program_grid.h"
-#include "program_loss.h"
+#include "program_head.h"
 #include "program_positions.h"
 #include "program_softmax.h"
 #include "program_stage.h"
 #include "program_stage_dropout.h"
 #include "program_vector_ops.h"
 
-#include <wsc/num_math.h>
-
-static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
-
 /* ---- embedding ------------------------------------------------------------------------------- */
 
-static const enum model_tensor_kind tables[2] = {MODEL_WTE, MODEL_WPE};
+/* Tables of tokens, positions and, of encoders, types of tokens. */
+enum { TABLES = 3 };
+static const enum model_tensor_kind tables[TABLES] = {MODEL_WTE, MODEL_WPE, MODEL_WTT};
 
 static struct programs_table table_of(const struct programs_model *k, int i,
                                       const struct programs_tile *x)
 {
+    const int32_t *const row[TABLES] = {k->batch->input_ids, k->position_row,
+                                        k->batch->token_types};
     return (struct programs_table){.x = *x,
                                    .rows = k->rows[tables[i]],
-                                   .row_of_token = i ? k->position : k->batch->input_ids,
+                                   .row_of_token = row[i],
                                    .scale = k->table_scale,
+                                   .factor = tables[i] == MODEL_WTE ? k->token_factor : NULL,
                                    .add = i,
                                    .n_samples = k->grid.n_samples};
+}
+
+/* Does the stage have the table, and the batch rows of it? */
+static bool has_table(const struct programs_model *k, int i)
+{
+    return k->offset[tables[i]] >= 0 && (tables[i] != MODEL_WTT || k->batch->token_types);
 }
 
 static struct programs_stage_norm norm_of_embeddings(const struct programs_model *k)
@@ -41,27 +48,33 @@ static struct programs_stage_norm norm_of_embeddings(const struct programs_model
     return (struct programs_stage_norm){MODEL_NORME_W, &k->raw, k->stats_embed};
 }
 
+/* The scale of the embeddings that comes after their norm; 1: that of the tables came before it. */
+static double scale_after_norm(const struct programs_model *k)
+{
+    return k->model->scale_first ? 1 : k->model->zoo.embeddings_scale;
+}
+
 /* The norm of the embeddings, then their scale. */
 static enum wsc_err norm_embeddings(struct programs_model *k)
 {
     const struct programs_tile *x = programs_x(k, 0);
     const struct programs_stage_norm norm = norm_of_embeddings(k);
-    const double scale = k->model->zoo.embeddings_scale;
+    const double scale = scale_after_norm(k);
     TRY(programs_stage_norm(k, &norm, x));
     if (scale >= 1 && scale <= 1) return WSC_OK;
     return programs_on_hidden(k, MESH_FMULS, x, programs_tile_view(x),
                               programs_number((float)scale));
 }
 
-/* The rows of the token table, then those of the position table are added. */
+/* The rows of the token table, then those of the other tables are added. */
 static enum wsc_err embed(struct programs_model *k)
 {
     const struct programs_tile *x = k->model->zoo.embedding_layer_norm ? &k->raw : programs_x(k, 0);
     TRY(programs_write_angles(k));
     TRY(programs_take_distances(k));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TABLES; i++) {
         const struct programs_table t = table_of(k, i, x);
-        if (k->offset[tables[i]] < 0) continue;
+        if (!has_table(k, i)) continue;
         TRY(programs_run_table_gather(&k->grid, &t, k->weight[tables[i]]));
         programs_stage_book(k, PROGRAMS_ROW_EMBEDDING, k->grid.stats.cycles);
         TRY(programs_adapt_table(k, &t, tables[i]));
@@ -78,7 +91,7 @@ static enum wsc_err embed(struct programs_model *k)
 static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 {
     const struct programs_stage_norm norm = norm_of_embeddings(k);
-    const struct programs_view scale = programs_number((float)k->model->zoo.embeddings_scale);
+    const struct programs_view scale = programs_number((float)scale_after_norm(k));
     TRY(programs_on_hidden(k, MESH_FMULS, &k->dxn, programs_tile_view(&k->dres), scale));
     TRY(programs_clear(k, &k->dres));
     return programs_stage_norm_backward(k, &norm, &k->dres);
@@ -89,6 +102,7 @@ static enum wsc_err table_gradient(struct programs_model *k, int i)
 {
     for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
         struct programs_table t = table_of(k, i, &k->dres);
+        if (tables[i] == MODEL_WTE) t.row_of_token = k->trained_row;
         programs_turn_samples(k, turn, &t.first_sample, &t.n_samples);
         t.lane_step = k->n_elems;
         TRY(programs_run_table_scatter(&k->grid, &t, programs_stage_gradient(k, tables[i], turn)));
@@ -103,17 +117,18 @@ static enum wsc_err embed_backward(struct programs_model *k)
     bool any = false;
     TRY(programs_drop(k, MODEL_DROP_EMBED, &k->dres, &k->dres, true));
     if (k->model->zoo.embedding_layer_norm) TRY(norm_embeddings_backward(k));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TABLES; i++) {
         const struct programs_table t = table_of(k, i, &k->dres);
-        if (k->offset[tables[i]] < 0) continue;
+        if (!has_table(k, i)) continue;
         if (k->trains[tables[i]]) TRY(table_gradient(k, i));
         any = any || k->trains[tables[i]];
         TRY(programs_adapted_table_gradients(k, &t, tables[i]));
     }
+    const double sums =
+        cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL).elementwise -
+        (k->model->zoo.embedding_layer_norm ? cycles_norm_gradient(&k->leaf_layout) : 0);
     for (int turn = 0; turn < programs_leaf_turns(k) && any; turn++)
-        programs_stage_expect(
-            k, PROGRAMS_ROW_EMBEDDING_BACKWARD,
-            cycles_part_backward(&k->leaf_layout, MODEL_PART_EMBED, CYCLES_KEEP_ALL).elementwise);
+        programs_stage_expect(k, PROGRAMS_ROW_EMBEDDING_BACKWARD, sums);
     return programs_give_distances(k);
 }
 
@@ -140,8 +155,8 @@ static enum wsc_err qkv(struct programs_model *k)
     const bool norms = model_norms_heads(k->model);
     const struct programs_tile *const out[3] = {norms ? &layer->raw[0] : &layer->q,
                                                 norms ? &layer->raw[1] : &layer->k, &layer->v};
-    TRY(programs_stage_norm(k, &norm, programs_normed(k)));
-    TRY(programs_adapted_linears(k, qkv_weight, 3, programs_normed(k), out));
+    if (!k->model->norm_last) TRY(programs_stage_norm(k, &norm, programs_normed(k)));
+    TRY(programs_adapted_linears(k, qkv_weight, 3, programs_attention_input(k), out));
     for (int i = 0; i < 3; i++)
         TRY(programs_stage_bias(k, qkv_bias[i], out[i], NULL));
     for (int i = 0; i < 2 && k->model->rotary_dim; i++)
@@ -172,11 +187,13 @@ static enum wsc_err qkv_backward(struct programs_model *k)
 {
     const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};
     const struct programs_stage_norm norm = programs_norm1(k);
+    const bool last = k->model->norm_last;
     TRY(qkv_input_gradient(k));
-    if (k->model->norm3) TRY(programs_stage_norm_again(k, &norm, &k->xn));
+    if (k->model->norm3 && !last) TRY(programs_stage_norm_again(k, &norm, &k->xn));
     for (int i = 0; i < 3; i++)
-        TRY(programs_adapted_gradient(k, qkv_weight[i], dy[i], programs_normed(k)));
+        TRY(programs_adapted_gradient(k, qkv_weight[i], dy[i], programs_attention_input(k)));
     TRY(programs_stage_bias_gradients(k, qkv_bias, dy, 3));
+    if (last) return programs_add_to(k, &k->dres, &k->dxn);
     TRY(programs_stage_norm_backward(k, &norm, &k->dres));
     return k->model->zoo.parallel_block && k->model->norm3 ? programs_add_to(k, &k->dres, &k->dside)
                                                            : WSC_OK;
@@ -256,8 +273,8 @@ static enum wsc_err attend_backward(struct programs_model *k)
 static enum wsc_err ffn0(struct programs_model *k)
 {
     const struct programs_stage_norm norm = programs_norm3(k);
-    if (k->model->norm3) TRY(programs_stage_norm(k, &norm, &k->xn));
-    return k->model->experts ? programs_experts_ffn0(k) : programs_filter(k, programs_normed(k));
+    if (k->model->norm3 && !k->model->norm_last) TRY(programs_stage_norm(k, &norm, &k->xn));
+    return k->model->experts ? programs_experts_ffn0(k) : programs_filter(k, programs_ffn_input(k));
 }
 
 static enum wsc_err ffn0_backward(struct programs_model *k)
@@ -265,9 +282,9 @@ static enum wsc_err ffn0_backward(struct programs_model *k)
     const struct programs_stage_norm norm = programs_norm3(k);
     const struct programs_tile *dx = k->model->norm3 ? &k->dxn : &k->dside;
     if (!k->model->experts) TRY(programs_filter_back(k, dx));
-    if (k->model->norm3) TRY(programs_stage_norm_again(k, &norm, &k->xn));
+    if (k->model->norm3 && !k->model->norm_last) TRY(programs_stage_norm_again(k, &norm, &k->xn));
     TRY(k->model->experts ? programs_experts_ffn0_backward(k, dx)
-                          : programs_filter_gradients(k, programs_normed(k)));
+                          : programs_filter_gradients(k, programs_ffn_input(k)));
     return programs_ffn_norm_backward(k);
 }
 
@@ -291,117 +308,17 @@ static enum wsc_err ffn1_backward(struct programs_model *k)
     return programs_branch_weights(k, &programs_ffn_branch, dy, &k->act);
 }
 
-/* ---- head ------------------------------------------------------------------------------------ */
-
-/* A tied head uses the token table. */
-static enum model_tensor_kind head_weight(const struct programs_model *k)
-{
-    return k->offset[MODEL_LM_HEAD_W] < 0 ? MODEL_WTE : MODEL_LM_HEAD_W;
-}
-
-static struct programs_loss loss_of(const struct programs_model *k)
-{
-    return (struct programs_loss){.logits = k->logits,
-                                  .number = k->number,
-                                  .tokens = k->loss_rows,
-                                  .labels = k->batch->labels,
-                                  .mask = k->batch->mask,
-                                  .scale = (float)k->model->logits_scale,
-                                  .cap = (float)k->model->zoo.final_logit_softcapping,
-                                  .even = k->training ? (float)k->model->head[0].smoothing : 0,
-                                  .capped = &k->capped,
-                                  .tmp = &k->wide_tmp};
-}
-
-/* The host looks at the logits that it wants, after their scale and their soft cap. */
-static enum wsc_err copy_wanted(struct programs_model *k)
-{
-    const int64_t V = k->model->V;
-    const float scale = (float)k->model->logits_scale,
-                cap = (float)k->model->zoo.final_logit_softcapping;
-    if (!k->any_wanted) return WSC_OK;
-    TRY(programs_tile_out(&k->grid, &k->logits, k->all_logits));
-    for (int i = 0; i < k->grid.all_samples; i++) {
-        for (int64_t v = 0; v < V; v++) {
-            const float x = k->all_logits[(i * k->model->T + k->wanted[i]) * V + v] * scale;
-            k->wanted_logits[i * V + v] = cap > 0 ? cap * num_tanh(x / cap) : x;
-        }
-    }
-    return WSC_OK;
-}
-
-static struct programs_stage_norm norm_last(struct programs_model *k)
-{
-    return (struct programs_stage_norm){MODEL_NORMF_W, programs_x(k, k->model->L), k->stats_last};
-}
-
-/* Norm, logits, loss; the tile of logits then holds exp(logit - maximum) for the gradient. */
-static enum wsc_err head(struct programs_model *k)
-{
-    const struct programs_loss loss = loss_of(k);
-    const struct programs_losses out = {k->nats, k->best};
-    const struct programs_stage_norm norm = norm_last(k);
-    TRY(programs_stage_norm(k, &norm, &k->xn));
-    TRY(programs_adapted_linear(k, head_weight(k), &k->xn, &k->logits));
-    TRY(programs_stage_bias(k, MODEL_LM_HEAD_B, &k->logits, NULL));
-    TRY(copy_wanted(k));
-    TRY(programs_run_loss(&k->grid, &loss, &out));
-    programs_stage_book(k, PROGRAMS_ROW_LOSS, k->grid.stats.cycles);
-    programs_stage_expect(k, PROGRAMS_ROW_LOSS,
-                          cycles_loss(&k->layout, k->vocab.slots) +
-                              cycles_logit_cap(&k->layout, k->vocab.slots));
-    return WSC_OK;
-}
-
-/* The gradient of the logits as operands of products: rounded where these have 16 bits. */
-static enum wsc_err round_dlogits(struct programs_model *k)
-{
-    struct programs_script s = programs_stage_script(k, &k->vocab);
-    if (!k->dlogits.half) return WSC_OK;
-    programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMOVS, programs_tile_view(&k->dlogits),
-                programs_tile_view(&k->logits), none);
-    k->row[PROGRAMS_ROW_LOSS_BACKWARD].analytical += cycles_round(&k->layout, k->vocab.slots);
-    return programs_stage_run(k, &s, PROGRAMS_ROW_LOSS_BACKWARD);
-}
-
-/* Gradients have the factor of loss scaling from here on. */
-static enum wsc_err loss_backward(struct programs_model *k)
-{
-    struct programs_loss loss = loss_of(k);
-    loss.scale = (float)(k->model->logits_scale * k->gradient_scale);
-    TRY(programs_run_loss_backward(&k->grid, &loss));
-    programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
-    programs_stage_expect(
-        k, PROGRAMS_ROW_LOSS_BACKWARD,
-        cycles_loss_gradient(&k->layout, k->vocab.slots) +
-            (loss.even > 0 ? cycles_even_labels_gradient(&k->layout, k->vocab.slots) : 0) +
-            cycles_logit_cap_gradient(&k->layout, k->vocab.slots));
-    return round_dlogits(k);
-}
-
-/* The backward pass begins here, so the gradient of the residual stream is set to 0 first. */
-static enum wsc_err head_backward(struct programs_model *k)
-{
-    static const enum model_tensor_kind bias[1] = {MODEL_LM_HEAD_B};
-    const struct programs_tile *const dy[1] = {&k->dlogits};
-    const struct programs_stage_norm norm = norm_last(k);
-    TRY(loss_backward(k));
-    TRY(programs_clear(k, &k->dres));
-    TRY(programs_adapted_linear_back(k, head_weight(k), &k->dlogits, &k->dxn));
-    TRY(programs_stage_norm_again(k, &norm, &k->xn));
-    TRY(programs_adapted_gradient(k, head_weight(k), &k->dlogits, &k->xn));
-    TRY(programs_stage_bias_gradients(k, bias, dy, 1));
-    return programs_stage_norm_backward(k, &norm, &k->dres);
-}
-
 /* The parts of a model, in one row each. */
 static const struct {
     enum wsc_err (*forward)(struct programs_model *k);
     enum wsc_err (*backward)(struct programs_model *k);
 } parts[] = {
-    [MODEL_PART_EMBED] = {embed, embed_backward},  [MODEL_PART_QKV] = {qkv, qkv_backward},
-    [MODEL_PART_ATTN] = {attend, attend_backward}, [MODEL_PART_FFN0] = {ffn0, ffn0_backward},
-    [MODEL_PART_FFN1] = {ffn1, ffn1_backward},     [MODEL_PART_HEAD] = {head, head_backward},
+    [MODEL_PART_EMBED] = {embed, embed_backward},
+    [MODEL_PART_QKV] = {qkv, qkv_backward},
+    [MODEL_PART_ATTN] = {attend, attend_backward},
+    [MODEL_PART_FFN0] = {ffn0, ffn0_backward},
+    [MODEL_PART_FFN1] = {ffn1, ffn1_backward},
+    [MODEL_PART_HEAD] = {programs_heads, programs_heads_backward},
 };
 
 enum wsc_err programs_forward_part(struct programs_model *k, enum model_part part)

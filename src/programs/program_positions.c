@@ -85,20 +85,33 @@ enum wsc_err programs_add_sines(struct programs_model *k, const struct programs_
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
+/* From token @p first on; rows that the batch does not have stay away. */
+static const int32_t *from(const int32_t *row, int64_t first)
+{
+    return row ? row + first : NULL;
+}
+
+/* Keys are hidden as in src/host/host_attention.c: of packed texts in both directions the first
+ * token of a text is as far before a key as the position of the key says, and padding sees itself
+ * alone. */
 struct programs_shaping programs_shaping_of(const struct programs_model *k, int sample)
 {
     const struct model *m = k->model;
     const int64_t words = programs_score_words(&k->grid, &k->heads);
     const int capped = programs_layer_of((struct programs_model *)(uintptr_t)k, k->l)->capped;
-    const int32_t *span = k->batch->attention_span;
-    const int64_t first = programs_sample_at(&k->grid, 0, sample);
-    return (struct programs_shaping){.rounded = m->softmax_16,
-                                     .cap = (float)m->zoo.attention_logit_softcapping,
-                                     .capped = capped + 4 * sample * (int)words,
-                                     .slope = k->slope,
-                                     .learned = programs_by_distance_of(k, sample),
-                                     .window = model_window(m, k->l),
-                                     .sinks = m->sink_tokens,
-                                     .span = span ? span + first * m->T : NULL,
-                                     .span_step = k->grid.leaf_samples * m->T};
+    const struct data_batch *b = k->batch;
+    const int64_t first = programs_sample_at(&k->grid, 0, sample) * m->T;
+    const bool packed = b->attention_span != NULL, both_ways = k->grid.both_ways;
+    return (struct programs_shaping){
+        .rounded = m->softmax_16,
+        .cap = (float)m->zoo.attention_logit_softcapping,
+        .capped = capped + 4 * sample * (int)words,
+        .slope = k->slope,
+        .learned = programs_by_distance_of(k, sample),
+        .window = model_window(m, k->l),
+        .sinks = m->sink_tokens,
+        .span = from(b->attention_span, first),
+        .before = both_ways && packed ? from(b->position_ids, first) : NULL,
+        .attends = both_ways && !packed ? from(b->attends, first) : NULL,
+        .lane_step = k->grid.leaf_samples * m->T};
 }

@@ -36,15 +36,15 @@ int programs_keys_at(const struct programs_grid *g, const struct programs_featur
     return rest <= 0 ? 0 : (int)(rest < per ? rest : per);
 }
 
-int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int lane,
-                         int key)
+void programs_key_seen(const struct programs_grid *g, const struct programs_shaping *s, int lane,
+                       int key, int64_t *first, int64_t *end)
 {
-    const int32_t *const span = s->span ? s->span + lane * s->span_step : NULL;
-    const int64_t token = g->key_token[key];
+    const int64_t token = g->key_token[key], at = lane * s->lane_step + token;
     int64_t after = g->T;
     if (s->window && token >= s->sinks) after = s->window;
-    if (span && span[token] < after) after = span[token];
-    return token + after + 1;
+    if (s->span && s->span[at] < after) after = s->span[at];
+    *first = s->before ? token - s->before[at] : 0;
+    *end = s->attends && !s->attends[at] ? 0 : token + after + 1;
 }
 
 /* Keys whose scores the PE sends: position 0 its own and, as they come, those of the others. */

@@ -47,13 +47,15 @@ struct programs_shaping {
     const float *slope; /**< of each head (ALiBi); NULL: none, or one that trains */
     struct programs_by_distance learned;
     int64_t window, sinks; /**< a key is seen by so many queries after it, unless it is a sink */
-    const int32_t *span;   /**< (T) as the window, for each key, of samples of several texts */
-    int64_t span_step;     /**< from a lane's span to that of the next one */
+    /** (T) each, or NULL: as the window, for each key, of samples of several texts; both ways, so
+     *  many queries before a key see it too; 0 for a key that nobody sees. */
+    const int32_t *span, *before, *attends;
+    int64_t lane_step; /**< from those of a lane to those of the next one */
 };
-/** First token after key number @p key of the sample on lane @p lane that does not see it; T or
- *  more: none. */
-int64_t programs_key_end(const struct programs_grid *g, const struct programs_shaping *s, int lane,
-                         int key);
+/** Tokens of the sample on lane @p lane that see key number @p key are those from *@p first on and
+ *  before *@p end, which may lie outside of the sample. */
+void programs_key_seen(const struct programs_grid *g, const struct programs_shaping *s, int lane,
+                       int key, int64_t *first, int64_t *end);
 /** Queries on row @p y that see key number @p key; with windows also those after the last one. */
 static inline int programs_queries(const struct programs_grid *g, int y, int key)
 {

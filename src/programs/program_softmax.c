@@ -98,8 +98,9 @@ static struct programs_script score_script(const struct probabilities *p)
 }
 
 /* Scores scaled, capped, raised by the position of the key times the slope of the head or by the
- * weight of the distance, hidden beyond windows.  ALiBi lowers a score by the distance from query
- * to key: what depends on the query alone is the same for all its keys, and no softmax sees it. */
+ * weight of the distance, hidden beyond windows, texts and padding.  ALiBi lowers a score by the
+ * distance from query to key: what depends on the query alone is the same for all its keys, and no
+ * softmax sees it. */
 static void shape_scores(const struct programs_grid *g, struct programs_script *s,
                          const struct probabilities *p)
 {
@@ -116,8 +117,11 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
     if (how->learned.kind == PROGRAMS_RELATIVE)
         programs_op(s, shape, MESH_FADDS, scores, scores,
                     programs_view(PROGRAMS_VIEW_DISTANCES, how->learned.weights));
-    if (how->window || how->span)
+    if (how->window || how->span || how->attends)
         programs_op(s, PROGRAMS_SHAPE_HIDDEN, MESH_FMOVS, scores, programs_number(-INFINITY), none);
+    if (how->before)
+        programs_op(s, PROGRAMS_SHAPE_HIDDEN_BEFORE, MESH_FMOVS, scores, programs_number(-INFINITY),
+                    none);
 }
 
 /* The gradient @p d of a capped score is that of what was added to it: of the weight of its

@@ -116,12 +116,27 @@ struct programs_layer {
     int stats_heads[2];             /* of these: two vectors of tokens for each head of a PE */
     struct programs_tile gate;      /* of a gated network: what its nonlinearity takes */
     struct programs_tile normed;    /* norm1's output where the feed-forward network shares it */
-    struct programs_tile branch[2]; /* attention, feed-forward network before norms after them */
+    struct programs_tile branch[2]; /* attention, feed-forward network before norms after them, or
+                                       with norm_last the sums */
     int scores;                     /* address, of all samples */
     int capped;                     /* their tanh, with soft caps */
     int stats1, stats3;             /* of its norms: 2 vectors of tokens each */
     int stats_post[2];              /* of the norms after the branches */
     struct programs_choice choice;
+};
+
+/** A head: its outputs, and the layers before them that it has. */
+struct programs_head {
+    struct programs_features f;   /* its outputs on the columns */
+    struct programs_tile logits;  /* of 32 bits; after the loss exp(logit - maximum) */
+    struct programs_tile dlogits; /* the gradient of the logits, in their place */
+    struct programs_tile pre;     /* a layer before the outputs, before its nonlinearity */
+    struct programs_tile act;     /* after it; or without it what is taken, after dropout */
+    int number;                   /* address: minus the numbers of the outputs */
+    int rows;                     /* address: PROGRAMS_LOSS_ROWS vectors of tokens */
+    int stats_input, stats;       /* addresses: of the norms before and after that layer */
+    const int32_t *labels, *mask; /* (samples, T): of the tokens that it takes */
+    int32_t *own;                 /* owned: both, where it takes first tokens; else NULL */
 };
 
 struct programs_model {
@@ -132,14 +147,12 @@ struct programs_model {
     double asked_s; /* when it was first seen that the run is to stop; 0: it is not */
     bool training;
     double gradient_scale; /* of all gradients */
-    struct programs_features hidden, heads, filter, vocab;
+    struct programs_features hidden, heads, filter;
     struct programs_features head; /**< of a norm by heads: one of the heads of each PE */
     struct programs_layer *layer;  /* owned */
     struct programs_tile last;     /* residual stream at the head */
-    int stats_last;
     struct programs_tile wide_tmp; /* tmp as 32-bit numbers */
-    struct programs_tile dlogits;  /* the gradient of the logits, in their place */
-    struct programs_tile dres, xn, dxn, act, dpre, dgate, logits, dq, dk, dv, dctx, tmp;
+    struct programs_tile dres, xn, dxn, act, dpre, dgate, dq, dk, dv, dctx, tmp;
     struct programs_tile dside;        /* a second gradient of hidden features */
     struct programs_tile dbranch;      /* that of a branch before its dropout */
     struct programs_tile raw;          /* embeddings before their norm */
@@ -151,13 +164,17 @@ struct programs_model {
     float *slope;      /* owned, of each head; NULL without ALiBi */
     float *shared;    /* owned: gradients of keys for each head, where heads share them, by lanes */
     int64_t n_shared; /* of a lane */
-    int vector[PROGRAMS_VECTORS], sums, number, loss_rows, head_tokens, dscores;
+    int vector[PROGRAMS_VECTORS], sums, head_tokens, dscores;
     int dropped; /* address: probabilities of a sample after dropout */
     /* the micro-batch */
     struct data_share share;
     const struct data_batch *batch;    /* borrowed */
     int n_leaves, max_samples;         /* of the micro-batch, of any */
     int32_t *position;                 /* owned, (samples, T) */
+    int32_t *position_row;             /* owned, (samples, T): of the table of positions */
+    int32_t *trained_row;              /* owned, (samples, T): whose row of the token table gets a
+                                          gradient, or -1 */
+    float *token_factor;               /* owned, (samples, T); NULL without token dropout */
     float *nats;                       /* owned, (samples, T) */
     int32_t *best;                     /* owned, (samples, T) */
     struct model_loss *loss;           /* owned */
@@ -167,6 +184,7 @@ struct programs_model {
     struct programs_experts experts;
     struct programs_distances distances;
     struct programs_adapters adapters;
+    struct programs_head output[MODEL_MAX_HEADS];
     /* the stage at hand */
     const struct model_stage *stage;
     const float *elements; /* of its vector */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family, with heads of an
- * even width where these turn.  Everything else is refused by the name of its key before anything
- * is reserved. */
+/* Which models the programs of the mesh compute: decoders of every family and encoders, with heads
+ * of an even width where these turn.  Everything else is refused by the name of its key before
+ * anything is reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>
@@ -10,20 +10,29 @@
 enum { PROGRAMS_MOST_CHOSEN = 16 };
 _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
+/* The losses of its heads are cross entropies of tokens or sequences. */
+static bool has_cross_entropies(const struct model *m)
+{
+    for (int i = 0; i < m->n_heads; i++)
+        if (m->head[i].loss != MODEL_CROSS_ENTROPY) return false;
+    return true;
+}
+
 enum wsc_err programs_model_check(const struct model *m)
 {
     const struct {
         bool has;
         const char *key;
     } features[] = {
-        {!m->causal || m->n_stacks > 1 || m->norm_last || m->token_types > 0, "objective"},
+        {m->n_stacks > 1 || m->patch || !has_cross_entropies(m), "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "model.%s: --numerics mesh computes decoders with at "
+                                          "model.%s: --numerics mesh computes decoders, and "
+                                          "encoders with losses of tokens and classes, with at "
                                           "most %d networks a token, and turns positions of "
                                           "heads of an even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),

@@ -48,16 +48,23 @@ static struct extent scores_extent(const struct programs_grid *g, const struct p
     return e;
 }
 
-/* Queries of scores_extent() that the window or the text of the key does not reach. */
+/* Queries of scores_extent() after the last one that sees the key, or with @p before those before
+ * the first one. */
 static struct extent hidden_extent(const struct programs_grid *g, const struct programs_script *s,
-                                   const struct mesh_pe *pe)
+                                   const struct mesh_pe *pe, bool before)
 {
     struct extent e = scores_extent(g, s, pe);
+    int64_t first, end;
     if (!e.rows) return e;
-    const int64_t end = programs_key_end(g, s->shaping, programs_lane(pe), e.key);
+    programs_key_seen(g, s->shaping, programs_lane(pe), e.key, &first, &end);
     const int last = e.first + e.cols, y = mesh_y(pe);
-    const int first = end < g->T ? programs_slot_from(g, y, (int)end) : last;
-    if (first > e.first) e.first = first;
+    if (before) {
+        const int seen = first > 0 ? programs_slot_from(g, y, (int)first) : 0;
+        e.cols = seen > e.first ? seen - e.first : 0;
+        return e;
+    }
+    const int from = end < g->T ? programs_slot_from(g, y, (int)end) : last;
+    if (from > e.first) e.first = from;
     e.cols = last - e.first;
     return e;
 }
@@ -114,7 +121,8 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
         e = scores_extent(g, s, pe);
         break;
     case PROGRAMS_SHAPE_HIDDEN:
-        e = hidden_extent(g, s, pe);
+    case PROGRAMS_SHAPE_HIDDEN_BEFORE:
+        e = hidden_extent(g, s, pe, step->shape == PROGRAMS_SHAPE_HIDDEN_BEFORE);
         break;
     }
     return e;
@@ -258,7 +266,8 @@ static int score_rows(const struct programs_grid *g, const struct programs_scrip
 static bool is_of_scores(const struct programs_step *step)
 {
     return !step->call &&
-           (step->shape == PROGRAMS_SHAPE_SCORES || step->shape == PROGRAMS_SHAPE_HIDDEN);
+           (step->shape == PROGRAMS_SHAPE_SCORES || step->shape == PROGRAMS_SHAPE_HIDDEN ||
+            step->shape == PROGRAMS_SHAPE_HIDDEN_BEFORE);
 }
 
 /* Steps on rows of scores that follow each other are done row by row together. */

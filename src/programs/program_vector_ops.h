@@ -36,15 +36,17 @@ struct programs_view {
     int pitch; /**< TILE: elements between slots; 0: the grid's */
 };
 enum programs_shape {
-    PROGRAMS_SHAPE_TILE,        /**< the slots of script.features x tokens of the samples */
-    PROGRAMS_SHAPE_PAIRS,       /**< half of the slots */
-    PROGRAMS_SHAPE_HEADS,       /**< heads of the PE x slots of a head x tokens of the samples */
-    PROGRAMS_SHAPE_SAMPLES,     /**< slots x samples x tokens of each, all samples of the lane */
-    PROGRAMS_SHAPE_TOKENS,      /**< one row of tokens */
-    PROGRAMS_SHAPE_OF_HEADS,    /**< a row of tokens for each head of the PE */
-    PROGRAMS_SHAPE_FEATURES,    /**< one value per slot */
-    PROGRAMS_SHAPE_SCORES,      /**< each of the PE's rows of scores, from its first query on */
-    PROGRAMS_SHAPE_HIDDEN,      /**< of each row of scores the queries that do not see its key */
+    PROGRAMS_SHAPE_TILE,     /**< the slots of script.features x tokens of the samples */
+    PROGRAMS_SHAPE_PAIRS,    /**< half of the slots */
+    PROGRAMS_SHAPE_HEADS,    /**< heads of the PE x slots of a head x tokens of the samples */
+    PROGRAMS_SHAPE_SAMPLES,  /**< slots x samples x tokens of each, all samples of the lane */
+    PROGRAMS_SHAPE_TOKENS,   /**< one row of tokens */
+    PROGRAMS_SHAPE_OF_HEADS, /**< a row of tokens for each head of the PE */
+    PROGRAMS_SHAPE_FEATURES, /**< one value per slot */
+    PROGRAMS_SHAPE_SCORES,   /**< each of the PE's rows of scores, from its first query on */
+    /** Queries of each row of scores that do not see its key: after those that do, before. */
+    PROGRAMS_SHAPE_HIDDEN,
+    PROGRAMS_SHAPE_HIDDEN_BEFORE,
     PROGRAMS_SHAPE_HEAD_TOKENS, /**< heads of the PE x tokens of the sequence */
     PROGRAMS_SHAPE_WORDS        /**< as many words as the step says */
 };

@@ -295,7 +295,9 @@ struct data_batch fixture_slice(const struct fixture *f, int64_t first, int64_t 
                                .mask = f->batch.mask + at,
                                .attention_span = from(f->batch.attention_span, at),
                                .position_ids = from(f->batch.position_ids, at),
-                               .attends = from(f->batch.attends, at)};
+                               .attends = from(f->batch.attends, at),
+                               .token_types = from(f->batch.token_types, at),
+                               .targets = f->batch.targets ? f->batch.targets + first : NULL};
 }
 
 int64_t fixture_n_leaves(const struct fixture *f, int64_t leaf_samples)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../src/programs/program_state.h"
-#include "../host/host_fixture.h"
+#include "program_fixture.h"
 
 #include "../../support/test.h"
 #include "../model/model_case.h"
@@ -17,129 +17,6 @@
 /* A training step whose every kernel runs on the mesh, against the same step on the host: other
  * code, other orders of summation, the same numbers up to rounding. */
 
-/* T_OK with less nesting: it stands in loops here. */
-static void ok(enum wsc_err rc)
-{
-    T_OK(rc);
-}
-
-static float *new_floats(int64_t n)
-{
-    float *x = wsc_alloc(WSC_MEM_TEST, (size_t)n, sizeof *x);
-    WSC_CHECK(x, "no memory for a test");
-    for (int64_t i = 0; i < n; i++)
-        x[i] = NAN; /* every element must be written */
-    return x;
-}
-
-struct fabric {
-    int w, h, hop, lanes;
-};
-
-/* A mask of every matrix of a stage: each @p every th element, or NULL for none. */
-static struct model_weights *new_masks(const struct model *m, int stage, int every)
-{
-    const struct model_stage *s = &m->stage[stage];
-    struct model_weights *w = wsc_alloc(WSC_MEM_TEST, (size_t)s->n_views, sizeof *w);
-    WSC_CHECK(w, "no memory for a test");
-    for (int i = 0; i < s->n_views; i++) {
-        const struct model_tensor *t = &m->tensor[s->view[i].tensor];
-        const bool matrix = t->kind == MODEL_Q_W || t->kind == MODEL_K_W || t->kind == MODEL_O_W ||
-                            t->kind == MODEL_FFN0_W || t->kind == MODEL_FFN1_W;
-        w[i] = (struct model_weights){.n_kept = t->n_elems};
-        if (!every || !matrix) continue;
-        uint64_t *bits = wsc_alloc(WSC_MEM_TEST, (size_t)(t->n_elems / 64 + 1), sizeof *bits);
-        WSC_CHECK(bits, "no memory for a test");
-        w[i].n_kept = 0;
-        for (int64_t e = 0; e < t->n_elems; e += every, w[i].n_kept++)
-            bits[e / 64] |= UINT64_C(1) << e % 64;
-        w[i].bits = bits;
-    }
-    return w;
-}
-
-static void free_masks(const struct model *m, int stage, struct model_weights *w)
-{
-    for (int i = 0; i < m->stage[stage].n_views; i++)
-        wsc_free((void *)(uintptr_t)w[i].bits);
-    wsc_free(w);
-}
-
-/* Zeros outside the masks, in a vector of the stage in @p format. */
-static void apply_masks(const struct model *m, int stage, const struct model_weights *w,
-                        enum num_format format, void *x)
-{
-    const size_t bytes = (size_t)num_format_bytes(format);
-    for (int i = 0; i < m->stage[stage].n_views; i++) {
-        const struct model_view *v = &m->stage[stage].view[i];
-        for (int64_t e = 0; w[i].bits && e < m->tensor[v->tensor].n_elems; e++)
-            if (!(w[i].bits[e / 64] >> e % 64 & 1))
-                memset((char *)x + (size_t)(v->offset + e) * bytes, 0, bytes);
-    }
-}
-
-struct masked {
-    int every;    /* of 0: no masks */
-    bool shown;   /* to the programs */
-    bool dense;   /* gradients of zeros are wanted too */
-    double scale; /* of gradients; 0: 1 */
-};
-
-/* As fixture_step, on the mesh; *cycles of all stages. */
-static void mesh_step(const struct fixture *f, const struct fixture_run *run,
-                      const struct fabric *fabric, const struct masked *masked,
-                      struct fixture_result *out, int64_t *cycles)
-{
-    const struct model *m = &f->model;
-    struct hw_machine cluster = model_case_cs2();
-    const struct hw hw = {.cluster = &cluster};
-    int64_t first = run->first_leaf * run->leaf_samples, end = run->end_leaf * run->leaf_samples;
-    int64_t one, to_gradient;
-    if (end > f->batch.n) end = f->batch.n;
-    struct data_batch batch = fixture_slice(f, first, end - first);
-    struct data_share share = {.first_leaf = run->first_leaf,
-                               .end_leaf = run->end_leaf,
-                               .n_leaves = fixture_n_leaves(f, run->leaf_samples),
-                               .leaf_samples = run->leaf_samples,
-                               .batch_size = f->batch.n};
-    struct programs_model *k;
-    cluster.wafer.pe_cols = fabric->w;
-    cluster.wafer.pe_rows = fabric->h;
-    cluster.wafer.hop_cycles = fabric->hop;
-    *cycles = 0;
-    const struct programs_room room = {
-        .samples = batch.n + 1, .leaf_samples = run->leaf_samples, .lanes = fabric->lanes};
-    ok(programs_model_create(&k, &hw, m, &room, true));
-    if (masked->scale > 0) programs_model_scale_gradients(k, masked->scale);
-    programs_model_begin(k, &share, &batch);
-    num_nodes_of_range(&out->nodes, run->first_leaf, run->end_leaf, share.n_leaves);
-    for (int s = 0; s < m->n_stages; s++) {
-        struct model_weights *w = new_masks(m, s, masked->every);
-        apply_masks(m, s, w, m->format, f->stage_weights[s]);
-        programs_model_mask(k, masked->shown ? w : NULL);
-        ok(programs_model_forward(k, s, f->stage_weights[s], &one));
-        *cycles += one;
-        free_masks(m, s, w);
-    }
-    out->n_leaves = run->end_leaf - run->first_leaf;
-    memcpy(out->loss, programs_model_losses(k), (size_t)out->n_leaves * sizeof out->loss[0]);
-    for (int s = m->n_stages - 1; s >= 0; s--) {
-        out->grads[s] = new_floats(out->nodes.n * m->stage[s].n_elems);
-        struct model_weights *w = new_masks(m, s, masked->every);
-        for (int i = 0; i < m->stage[s].n_views; i++)
-            w[i].dense_gradient = masked->dense;
-        programs_model_mask(k, masked->shown ? w : NULL);
-        ok(programs_model_backward(k, s, f->stage_weights[s], out->grads[s], &one, &to_gradient));
-        for (int i = 0; i < out->nodes.n; i++)
-            apply_masks(m, s, w, NUM_FP32, out->grads[s] + i * m->stage[s].n_elems);
-        free_masks(m, s, w);
-        CU_ASSERT(to_gradient > 0 && to_gradient <= one);
-        *cycles += one;
-    }
-    programs_model_destroy(&k);
-    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
-}
-
 /* Gradients that were scaled by a power of two. */
 static void unscale(const struct fixture *f, struct fixture_result *r, double scale)
 {
@@ -147,75 +24,12 @@ static void unscale(const struct fixture *f, struct fixture_result *r, double sc
         num_scale(r->grads[s], (float)(1 / scale), r->nodes.n * f->stage[s].n_elems);
 }
 
-static double largest(const float *x, int64_t n)
-{
-    double most = 0;
-    for (int64_t j = 0; j < n; j++)
-        most = fmax(most, fabs((double)x[j]));
-    return most;
-}
-
-/* What an error of the gradient of tensor @p i is measured by: its largest element, or @p least
- * where that is larger, since a gradient may be 0.  That of the keys' biases is 0, as they move all
- * scores of a query alike; it is what rounding leaves of terms that are as large as those of the
- * keys' matrix, or of the gain of the keys' norm, which stands before it. */
-static double scale_of(const struct fixture *f, const struct fixture_result *of, int i,
-                       double least)
-{
-    const enum model_tensor_kind kind = f->tensor[i].kind;
-    const bool key_bias = (kind == MODEL_K_B && f->tensor[i - 1].kind == MODEL_K_W) ||
-                          (kind == MODEL_K_NORM_B && f->tensor[i - 1].kind == MODEL_K_NORM_W);
-    double scale = least;
-    for (int t = key_bias ? i - 1 : i; t <= i; t++) {
-        float *grad = fixture_tensor_grad(f, of, t);
-        scale = fmax(scale, largest(grad, f->tensor[t].n_elems));
-        wsc_free(grad);
-    }
-    return scale;
-}
-
-/* Largest difference relative to the scale of the tensor's gradient. */
-static double difference(const struct fixture *f, const struct fixture_result *a,
-                         const struct fixture_result *b, double least)
-{
-    double worst = 0;
-    for (int i = 0; i < f->model.n_tensors; i++) {
-        float *x = fixture_tensor_grad(f, a, i), *y = fixture_tensor_grad(f, b, i);
-        double off = 0;
-        for (int64_t j = 0; j < f->tensor[i].n_elems; j++)
-            off = num_max_error(off, fabs((double)x[j] - (double)y[j]));
-        worst = num_max_error(worst, off / scale_of(f, b, i, least));
-        wsc_free(x);
-        wsc_free(y);
-    }
-    return worst;
-}
-
-static void check_model(const struct fixture *f, int64_t leaf_samples, const struct fabric *fabric)
-{
-    struct fixture_result host, mesh;
-    int64_t cycles;
-    const struct fixture_run run = {.end_leaf = fixture_n_leaves(f, leaf_samples),
-                                    .leaf_samples = leaf_samples};
-    fixture_step(f, &run, &host);
-    mesh_step(f, &run, fabric, &(struct masked){0}, &mesh, &cycles);
-    for (int64_t i = 0; i < run.end_leaf; i++) {
-        T_NEAR(mesh.loss[i].loss_sum, host.loss[i].loss_sum, 1e-5);
-        T_EQ(mesh.loss[i].n_tokens, host.loss[i].n_tokens);
-        T_EQ(mesh.loss[i].n_correct, host.loss[i].n_correct);
-    }
-    CU_ASSERT(difference(f, &mesh, &host, 1e-2) < 2e-5);
-    CU_ASSERT(cycles > 0);
-    fixture_result_destroy(f, &host);
-    fixture_result_destroy(f, &mesh);
-}
-
 static void check_against_host(const struct fixture_shape *shape, int64_t leaf_samples,
-                               const struct fabric *fabric)
+                               const struct program_fabric *fabric)
 {
     struct fixture f;
     fixture_create(&f, shape);
-    check_model(&f, leaf_samples, fabric);
+    program_check(&f, leaf_samples, fabric);
     fixture_destroy(&f);
 }
 
@@ -234,7 +48,7 @@ static double rounding_of(enum num_format format)
  * A gradient of a two-layer model passes some dozens of such roundings, whose errors add up at
  * random: 6 to 16 are seen in these cases.  LARGE: gradients of these models reach 2 to 4; those of
  * queries and keys are ten times smaller, differences of numbers of that size. */
-static void check_format(const struct fixture_shape *shape, const struct fabric *fabric,
+static void check_format(const struct fixture_shape *shape, const struct program_fabric *fabric,
                          double gradient_scale)
 {
     enum { LOSS = 4, GRADIENT = 32 };
@@ -245,15 +59,16 @@ static void check_format(const struct fixture_shape *shape, const struct fabric 
     fixture_create(&f, shape);
     const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, 1), .leaf_samples = 1};
     fixture_step(&f, &run, &host);
-    mesh_step(&f, &run, fabric, &(struct masked){.scale = gradient_scale}, &mesh, &cycles);
+    program_step(&f, &run, fabric, &(struct program_masked){.scale = gradient_scale}, &mesh,
+                 &cycles);
     for (int64_t i = 0; i < run.end_leaf; i++) {
         T_NEAR(mesh.loss[i].loss_sum, host.loss[i].loss_sum,
                LOSS * u * (double)host.loss[i].n_tokens);
         T_EQ(mesh.loss[i].n_tokens, host.loss[i].n_tokens);
     }
     unscale(&f, &mesh, gradient_scale);
-    CU_ASSERT(difference(&f, &mesh, &host, LARGE) < GRADIENT * u);
-    CU_ASSERT(difference(&f, &mesh, &host, LARGE) > u / 8); /* the format was in use */
+    CU_ASSERT(program_difference(&f, &mesh, &host, LARGE) < GRADIENT * u);
+    CU_ASSERT(program_difference(&f, &mesh, &host, LARGE) > u / 8); /* the format was in use */
     fixture_result_destroy(&f, &host);
     fixture_result_destroy(&f, &mesh);
     fixture_destroy(&f);
@@ -262,7 +77,7 @@ static void check_format(const struct fixture_shape *shape, const struct fabric 
 TEST(pe_model, a_step_in_16_bits_equals_that_of_the_host)
 {
     static const enum num_format formats[] = {NUM_BF16, NUM_FP16, NUM_CB16};
-    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {1, 1, 2, 1}, {4, 8, 1, 1}};
+    static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 1, 2, 1}, {4, 8, 1, 1}};
     for (int i = 0; i < 9; i++) {
         struct fixture_shape shape = {.L = 2,
                                       .C = 12,
@@ -283,11 +98,12 @@ TEST(pe_model, a_step_in_16_bits_equals_that_of_the_host)
 /* Zeros that stream and zeros that do not: the same losses, gradients and fewer cycles; gradients
  * of the zeros take some more where few elements are left: in 16 bits fewer of them, since the
  * others are formed faster.  There each product of a gradient of the non-zeros alone is rounded. */
-static void check_masks(const struct fixture_shape *shape, const struct fabric *fabric, int every)
+static void check_masks(const struct fixture_shape *shape, const struct program_fabric *fabric,
+                        int every)
 {
-    const struct masked how[] = {{.every = every},
-                                 {.every = every, .shown = true},
-                                 {.every = every, .shown = true, .dense = true}};
+    const struct program_masked how[] = {{.every = every},
+                                         {.every = every, .shown = true},
+                                         {.every = every, .shown = true, .dense = true}};
     struct fixture f;
     struct fixture_result r[3];
     int64_t cycles[3];
@@ -296,11 +112,11 @@ static void check_masks(const struct fixture_shape *shape, const struct fabric *
     fixture_create(&f, shape);
     const struct fixture_run run = {.end_leaf = fixture_n_leaves(&f, 1), .leaf_samples = 1};
     for (int i = 0; i < 3; i++)
-        mesh_step(&f, &run, fabric, &how[i], &r[i], &cycles[i]);
+        program_step(&f, &run, fabric, &how[i], &r[i], &cycles[i]);
     for (int64_t i = 0; i < run.end_leaf; i++)
         T_NEAR(r[1].loss[i].loss_sum, r[0].loss[i].loss_sum, 0);
-    CU_ASSERT(difference(&f, &r[1], &r[0], half ? LARGE : 1e-2) < tolerance);
-    CU_ASSERT(difference(&f, &r[2], &r[0], 1e-2) < 1e-6);
+    CU_ASSERT(program_difference(&f, &r[1], &r[0], half ? LARGE : 1e-2) < tolerance);
+    CU_ASSERT(program_difference(&f, &r[2], &r[0], 1e-2) < 1e-6);
     CU_ASSERT(cycles[1] < cycles[0]);
     CU_ASSERT(every < 40 ? cycles[1] <= cycles[2] : cycles[1] < cycles[2]);
     for (int i = 0; i < 3; i++)
@@ -320,8 +136,8 @@ TEST(pe_model, masks_leave_zeros_out)
                                             .T = 7,
                                             .n_samples = 2,
                                             .format = formats[i]};
-        check_masks(&shape, &(struct fabric){5, 2, 1, 1}, 9);
-        check_masks(&shape, &(struct fabric){3, 4, 1, 1}, i ? 120 : 40);
+        check_masks(&shape, &(struct program_fabric){5, 2, 1, 1}, 9);
+        check_masks(&shape, &(struct program_fabric){3, 4, 1, 1}, i ? 120 : 40);
     }
 }
 
@@ -334,7 +150,7 @@ static bool same_loss(const struct model_loss *a, const struct model_loss *b)
 static const struct {
     struct fixture_shape shape;
     int64_t leaf_samples;
-    struct fabric fabric;
+    struct program_fabric fabric;
 } cases[] = {
     {{.L = 2, .C = 12, .H = 3, .F = 21, .V = 19, .T = 7, .n_samples = 3}, 1, {5, 3, 1, 1}},
     {{.L = 1, .C = 8, .H = 2, .F = 32, .V = 11, .T = 9, .n_samples = 3, .tied = true},
@@ -402,7 +218,7 @@ TEST(pe_model, dropout_and_smoothed_labels_are_those_of_the_host)
         f.model.zoo.dropout_rate = rates[i][2];
         f.model.head[0].smoothing = rates[i][3];
         f.model.seed = 7;
-        check_model(&f, cases[i % 2].leaf_samples, &cases[i % 2].fabric);
+        program_check(&f, cases[i % 2].leaf_samples, &cases[i % 2].fabric);
         fixture_destroy(&f);
     }
 }
@@ -415,7 +231,7 @@ static void check_by_distance(bool slopes, int buckets)
     static const struct {
         double cap;
         int H, T, leaf, window;
-        struct fabric fabric;
+        struct program_fabric fabric;
     } how[] = {{0, 3, 7, 1, 0, {5, 3, 1, 1}},  {0, 2, 9, 2, 0, {6, 4, 2, 1}},
                {0, 3, 8, 2, 0, {1, 11, 1, 1}}, {1.5, 6, 10, 1, 0, {4, 3, 1, 1}},
                {0, 2, 12, 2, 4, {8, 2, 1, 2}}, {0.7, 1, 5, 1, 3, {12, 1, 1, 1}},
@@ -435,7 +251,7 @@ static void check_by_distance(bool slopes, int buckets)
         f.model.zoo.attention_logit_softcapping = how[i].cap;
         f.model.window = how[i].window;
         f.model.sink_tokens = how[i].window ? 1 : 0;
-        check_model(&f, how[i].leaf, &how[i].fabric);
+        program_check(&f, how[i].leaf, &how[i].fabric);
         fixture_destroy(&f);
     }
 }
@@ -455,7 +271,8 @@ TEST(pe_model, relative_positions_are_those_of_the_host)
  * columns, in leaves of one and two samples; dropout of their inputs. */
 TEST(pe_model, adapters_are_those_of_the_host)
 {
-    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {3, 4, 2, 1}, {8, 2, 1, 2}, {1, 9, 1, 1}};
+    static const struct program_fabric fabrics[] = {
+        {5, 3, 1, 1}, {3, 4, 2, 1}, {8, 2, 1, 2}, {1, 9, 1, 1}};
     for (int i = 0; i < 8; i++) {
         struct fixture f;
         fixture_create(&f, &(struct fixture_shape){.L = 1 + i % 2,
@@ -470,28 +287,19 @@ TEST(pe_model, adapters_are_those_of_the_host)
                                                    .rank = 2 + i % 4,
                                                    .dropout = i < 4 ? 0 : 0.3});
         f.model.seed = 5;
-        check_model(&f, 1 + i % 2, &fabrics[i % 4]);
+        program_check(&f, 1 + i % 2, &fabrics[i % 4]);
         fixture_destroy(&f);
     }
 }
 
 /* ---- models of params files ------------------------------------------------------------------ */
 
-static struct zoo_params small_params(int64_t heads, int64_t length)
-{
-    struct zoo_params p = model_case_params((struct model_case){24, 1, heads, 10, length});
-    p.model.vocab_size = 17;
-    p.model.mixed_precision = false;
-    p.model.use_ffn_bias_in_attention = p.model.use_projection_bias_in_attention = false;
-    return p;
-}
-
 static void check_params(const struct zoo_params *p, int64_t leaf_samples,
-                         const struct fabric *fabric)
+                         const struct program_fabric *fabric)
 {
     struct fixture f;
     fixture_create_of(&f, p, 5);
-    check_model(&f, leaf_samples, fabric);
+    program_check(&f, leaf_samples, fabric);
     fixture_destroy(&f);
 }
 
@@ -503,10 +311,10 @@ TEST(pe_model, norms_by_heads_are_those_of_the_host)
                                              ZOO_QK_RMSNORM};
     static const struct {
         int64_t heads, groups, leaf;
-        struct fabric fabric;
+        struct program_fabric fabric;
     } how[] = {{3, 0, 1, {5, 3, 1, 1}}, {6, 3, 2, {1, 4, 1, 1}}, {4, 1, 1, {8, 2, 2, 2}}};
     for (int i = 0; i < 9; i++) {
-        struct zoo_params p = small_params(how[i / 3].heads, 7);
+        struct zoo_params p = program_params(how[i / 3].heads, 7);
         p.model.attention_qk_norm_layer = norms[i % 3];
         p.model.norm_type = i % 2 ? ZOO_RMSNORM : ZOO_LAYERNORM;
         p.model.num_kv_groups = how[i / 3].groups;
@@ -526,17 +334,17 @@ static void check_room_of_sums(const struct zoo_params *p, bool by_heads)
     fixture_create_of(&f, p, 1);
     cluster.wafer.pe_cols = 2;
     cluster.wafer.pe_rows = 3;
-    ok(programs_model_create(&k, &hw, &f.model, &room, true));
+    program_ok(programs_model_create(&k, &hw, &f.model, &room, true));
     T_EQ(k->heads.heads_per_pe, 3);
     const int bytes = 4 * 2 * (by_heads ? k->heads.heads_per_pe : 1) * k->grid.pitch;
-    CU_ASSERT(k->loss_rows - k->sums >= bytes && k->loss_rows - k->sums <= bytes + 8);
+    CU_ASSERT(k->output[0].rows - k->sums >= bytes && k->output[0].rows - k->sums <= bytes + 8);
     programs_model_destroy(&k);
     fixture_destroy(&f);
 }
 
 TEST(pe_model, sums_of_a_norm_by_heads_have_room)
 {
-    struct zoo_params p = small_params(6, 7);
+    struct zoo_params p = program_params(6, 7);
     check_room_of_sums(&p, false);
     p.model.attention_qk_norm_layer = ZOO_QK_RMSNORM;
     check_room_of_sums(&p, true);
@@ -546,9 +354,9 @@ TEST(pe_model, sums_of_a_norm_by_heads_have_room)
  * sums of those of the heads.  Norms of the keys give their bias a gradient. */
 TEST(pe_model, shared_keys_and_values_are_those_of_the_host)
 {
-    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 1, 1}, {8, 2, 2, 2}};
+    static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 1, 1}, {8, 2, 2, 2}};
     for (int i = 0; i < 3; i++) {
-        struct zoo_params p = small_params(6, 7);
+        struct zoo_params p = program_params(6, 7);
         p.model.use_projection_bias_in_attention = true;
         p.model.attention_qk_norm_layer = ZOO_QK_BIASLESS_LAYERNORM;
         p.model.num_kv_groups = 1 + i;
@@ -559,11 +367,11 @@ TEST(pe_model, shared_keys_and_values_are_those_of_the_host)
 /* Every function that chooses experts with every one that weighs them. */
 TEST(pe_model, routers_are_those_of_the_host)
 {
-    static const struct fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 1, 1}, {7, 2, 2, 2}};
+    static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 1, 1}, {7, 2, 2, 2}};
     static const enum zoo_router_map maps[] = {ZOO_ROUTER_SOFTMAX, ZOO_ROUTER_SIGMOID,
                                                ZOO_ROUTER_SINKHORN};
     for (int i = 0; i < 9; i++) {
-        struct zoo_params p = small_params(3, 8);
+        struct zoo_params p = program_params(3, 8);
         p.model.moe = (struct zoo_moe){.num_experts = 5,
                                        .num_shared_experts = i % 2,
                                        .top_k = 2,
@@ -608,10 +416,11 @@ static void check_squares(struct programs_model *k, const struct fixture *f, int
     num_nodes_of_range(&nodes, first, end, share.n_leaves);
     programs_model_begin(k, &share, &batch);
     for (int s = 0; s < m->n_stages; s++)
-        ok(programs_model_forward(k, s, f->stage_weights[s], &cycles));
+        program_ok(programs_model_forward(k, s, f->stage_weights[s], &cycles));
     for (int s = m->n_stages - 1; s >= 0; s--) {
-        float *gradient = new_floats(nodes.n * m->stage[s].n_elems);
-        ok(programs_model_backward(k, s, f->stage_weights[s], gradient, &cycles, &to_gradient));
+        float *gradient = program_floats(nodes.n * m->stage[s].n_elems);
+        program_ok(
+            programs_model_backward(k, s, f->stage_weights[s], gradient, &cycles, &to_gradient));
         wsc_free(gradient);
     }
     for (int64_t i = first; i < end; i++) {
@@ -633,8 +442,8 @@ TEST(pe_model, squares_of_leaves_are_those_of_the_host)
     fixture_create(&f, &shape);
     cluster.wafer.pe_cols = 4;
     cluster.wafer.pe_rows = 3;
-    ok(programs_model_create(&k, &hw, &f.model, &room, true));
-    ok(programs_model_measure_leaves(k));
+    program_ok(programs_model_create(&k, &hw, &f.model, &room, true));
+    program_ok(programs_model_measure_leaves(k));
     check_squares(k, &f, 0, 4);
     check_squares(k, &f, 4, 7);
     programs_model_destroy(&k);
@@ -657,7 +466,7 @@ static void check_same_values(const struct fixture *f, const struct fixture_resu
 /* Lanes of the columns that one lane has, on a fabric with columns to spare: the same bits, in
  * fewer cycles where there is more than one leaf. */
 static void check_lanes(const struct fixture_shape *shape, int64_t leaf_samples,
-                        const struct fabric *fabric, const struct masked *masked)
+                        const struct program_fabric *fabric, const struct program_masked *masked)
 {
     enum { MOST = 4 };
     struct fixture f;
@@ -666,12 +475,12 @@ static void check_lanes(const struct fixture_shape *shape, int64_t leaf_samples,
     fixture_create(&f, shape);
     const int64_t n = fixture_n_leaves(&f, leaf_samples);
     const struct fixture_run run = {.end_leaf = n, .leaf_samples = leaf_samples};
-    mesh_step(&f, &run, fabric, masked, &one, &cycles);
+    program_step(&f, &run, fabric, masked, &one, &cycles);
     for (int i = 2; i <= MOST; i++) {
-        struct fabric wide = *fabric;
+        struct program_fabric wide = *fabric;
         wide.w = i * fabric->w + (fabric->w > 1 ? i - 1 : 0);
         wide.lanes = i;
-        mesh_step(&f, &run, &wide, masked, &lanes, &fewer);
+        program_step(&f, &run, &wide, masked, &lanes, &fewer);
         check_same_values(&f, &one, &lanes);
         CU_ASSERT(n > 1 ? fewer < cycles : fewer == cycles);
         fixture_result_destroy(&f, &lanes);
@@ -687,26 +496,28 @@ TEST(pe_model, lanes_have_the_bits_of_one)
     struct fixture_shape relative = slopes;
     relative.slopes = false;
     relative.buckets = 6;
-    check_lanes(&slopes, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
-    check_lanes(&relative, 2, &(struct fabric){5, 3, 1, 1}, &(struct masked){0});
+    check_lanes(&slopes, 2, &(struct program_fabric){5, 3, 1, 1}, &(struct program_masked){0});
+    check_lanes(&relative, 2, &(struct program_fabric){5, 3, 1, 1}, &(struct program_masked){0});
     const struct fixture_shape adapted = {
         .L = 1, .C = 12, .H = 3, .F = 7, .V = 9, .T = 5, .n_samples = 5, .rank = 2, .dropout = 0.2};
-    check_lanes(&adapted, 2, &(struct fabric){4, 3, 1, 1}, &(struct masked){0});
+    check_lanes(&adapted, 2, &(struct program_fabric){4, 3, 1, 1}, &(struct program_masked){0});
     for (int i = 0; i < (int)(sizeof cases / sizeof *cases); i++)
-        check_lanes(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric, &(struct masked){0});
+        check_lanes(&cases[i].shape, cases[i].leaf_samples, &cases[i].fabric,
+                    &(struct program_masked){0});
 }
 
 TEST(pe_model, lanes_have_the_bits_of_one_in_16_bits_and_with_zeros)
 {
     struct fixture_shape shape = {
         .L = 1, .C = 24, .H = 3, .F = 40, .V = 19, .T = 7, .n_samples = 5};
-    const struct fabric fabric = {5, 2, 2, 1};
-    check_lanes(&shape, 2, &fabric, &(struct masked){.every = 9, .shown = true});
-    check_lanes(&shape, 1, &(struct fabric){3, 4, 1, 1},
-                &(struct masked){.every = 40, .shown = true});
+    const struct program_fabric fabric = {5, 2, 2, 1};
+    check_lanes(&shape, 2, &fabric, &(struct program_masked){.every = 9, .shown = true});
+    check_lanes(&shape, 1, &(struct program_fabric){3, 4, 1, 1},
+                &(struct program_masked){.every = 40, .shown = true});
     shape.format = NUM_BF16;
-    check_lanes(&shape, 1, &fabric, &(struct masked){.scale = 64});
-    check_lanes(&shape, 1, &fabric, &(struct masked){.every = 9, .shown = true, .scale = 64});
+    check_lanes(&shape, 1, &fabric, &(struct program_masked){.scale = 64});
+    check_lanes(&shape, 1, &fabric,
+                &(struct program_masked){.every = 9, .shown = true, .scale = 64});
 }
 
 /* Every kernel takes as long as on the slowest of the lanes, but for the losses, which share the
@@ -723,11 +534,12 @@ TEST(pe_model, lanes_wait_for_each_other_at_the_shared_edge_alone)
         f.batch.input_ids[i] = f.batch.input_ids[i % T];
         f.batch.labels[i] = f.batch.labels[i % T];
     }
-    mesh_step(&f, &(struct fixture_run){.end_leaf = 1, .leaf_samples = 1},
-              &(struct fabric){COLUMNS, ROWS, 1, 1}, &(struct masked){0}, &one, &cycles);
-    mesh_step(&f, &(struct fixture_run){.end_leaf = SAMPLES, .leaf_samples = 1},
-              &(struct fabric){SAMPLES * COLUMNS, ROWS, 1, SAMPLES}, &(struct masked){0}, &all,
-              &shared);
+    program_step(&f, &(struct fixture_run){.end_leaf = 1, .leaf_samples = 1},
+                 &(struct program_fabric){COLUMNS, ROWS, 1, 1}, &(struct program_masked){0}, &one,
+                 &cycles);
+    program_step(&f, &(struct fixture_run){.end_leaf = SAMPLES, .leaf_samples = 1},
+                 &(struct program_fabric){SAMPLES * COLUMNS, ROWS, 1, SAMPLES},
+                 &(struct program_masked){0}, &all, &shared);
     /* Two words of each token of a row pass after those of the lanes to the west, and the last ones
      * go through the columns of a lane, with a switch and a ramp for each. */
     const int words = (SAMPLES - 1) * 2 * (T / ROWS), way = (SAMPLES - 1) * (COLUMNS + 4);
@@ -742,19 +554,19 @@ TEST(pe_model, lanes_wait_for_each_other_at_the_shared_edge_alone)
 /* The contract of values: shares of one wafer or of two merge to the same bits. */
 TEST(pe_model, gradients_do_not_depend_on_the_share)
 {
-    const struct fabric fabric = {4, 3, 1, 1};
+    const struct program_fabric fabric = {4, 3, 1, 1};
     struct fixture f;
     struct fixture_result all, left, right;
     int64_t cycles[3];
     fixture_create(&f, &(struct fixture_shape){
                            .L = 1, .C = 8, .H = 2, .F = 12, .V = 11, .T = 6, .n_samples = 5});
     const int64_t n = fixture_n_leaves(&f, 1);
-    mesh_step(&f, &(struct fixture_run){.end_leaf = n, .leaf_samples = 1}, &fabric,
-              &(struct masked){0}, &all, &cycles[0]);
-    mesh_step(&f, &(struct fixture_run){.end_leaf = 3, .leaf_samples = 1}, &fabric,
-              &(struct masked){0}, &left, &cycles[1]);
-    mesh_step(&f, &(struct fixture_run){.first_leaf = 3, .end_leaf = n, .leaf_samples = 1}, &fabric,
-              &(struct masked){0}, &right, &cycles[2]);
+    program_step(&f, &(struct fixture_run){.end_leaf = n, .leaf_samples = 1}, &fabric,
+                 &(struct program_masked){0}, &all, &cycles[0]);
+    program_step(&f, &(struct fixture_run){.end_leaf = 3, .leaf_samples = 1}, &fabric,
+                 &(struct program_masked){0}, &left, &cycles[1]);
+    program_step(&f, &(struct fixture_run){.first_leaf = 3, .end_leaf = n, .leaf_samples = 1},
+                 &fabric, &(struct program_masked){0}, &right, &cycles[2]);
     fixture_merge(&f, &left, &right, n);
     for (int64_t i = 0; i < n; i++)
         CU_ASSERT(same_loss(&all.loss[i], &left.loss[i]));

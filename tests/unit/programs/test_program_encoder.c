@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_fixture.h"
+
+#include "../../support/test.h"
+
+/* A training step of encoders on the mesh against the same step on the host. */
+
+enum { ENCODER_SAMPLES = 5, ENCODER_T = 7 };
+
+/* What the batch of an encoder has besides; samples end one token earlier each. */
+struct encoder_rows {
+    int32_t attends[ENCODER_SAMPLES * ENCODER_T], types[ENCODER_SAMPLES * ENCODER_T];
+    int32_t span[ENCODER_SAMPLES * ENCODER_T], position[ENCODER_SAMPLES * ENCODER_T];
+    float targets[ENCODER_SAMPLES];
+};
+
+static void set_rows(struct fixture *f, struct encoder_rows *r, int64_t classes)
+{
+    for (int i = 0; i < ENCODER_SAMPLES * ENCODER_T; i++) {
+        const int t = i % ENCODER_T, sample = i / ENCODER_T;
+        r->attends[i] = t < ENCODER_T - sample;
+        r->types[i] = t > 2;
+        if (!r->attends[i]) {
+            f->batch.input_ids[i] = 0;
+            f->batch.mask[i] = 0;
+        }
+        if (f->batch.mask[i]) f->batch.labels[i] %= (int32_t)classes;
+    }
+    for (int s = 0; s < ENCODER_SAMPLES; s++)
+        r->targets[s] = (float)(s % 2);
+    f->batch.attends = r->attends;
+    f->batch.token_types = r->types;
+    f->batch.targets = r->targets;
+}
+
+/* Two texts of 3 and of 2 tokens and padding in each sample. */
+static void pack_rows(struct fixture *f, struct encoder_rows *r)
+{
+    static const int32_t span[ENCODER_T] = {2, 1, 0, 1, 0, 0, 0};
+    static const int32_t position[ENCODER_T] = {0, 1, 2, 0, 1, 0, 0};
+    for (int i = 0; i < ENCODER_SAMPLES * ENCODER_T; i++) {
+        r->span[i] = span[i % ENCODER_T];
+        r->position[i] = position[i % ENCODER_T];
+    }
+    f->batch.attention_span = r->span;
+    f->batch.position_ids = r->position;
+}
+
+struct encoder {
+    enum zoo_objective objective;
+    bool disable_nsp, norm_first, final_norm, embedding_norm, padded, packed;
+    enum zoo_position positions;
+    int64_t num_segments;
+    double scale, dropout, task_dropout;
+};
+
+static struct zoo_params encoder_params(const struct encoder *e)
+{
+    struct zoo_params p = program_params(3, ENCODER_T);
+    struct zoo_model *m = &p.model;
+    m->use_ffn_bias_in_attention = m->use_projection_bias_in_attention = true;
+    m->use_bias_in_output = true;
+    m->objective = e->objective;
+    m->disable_nsp = e->disable_nsp;
+    m->norm_first = e->norm_first;
+    m->use_final_layer_norm = e->final_norm;
+    m->embedding_layer_norm = e->embedding_norm;
+    m->embeddings_scale = e->scale > 0 ? e->scale : 1;
+    m->mask_padding_in_positional_embed = e->padded;
+    m->position_embedding_type = e->positions;
+    m->rotary_dim = e->positions == ZOO_POSITION_ROTARY ? 4 : 0;
+    m->rope_theta = 10000;
+    m->num_segments = e->num_segments;
+    m->num_labels = 3;
+    m->max_predictions_per_seq = 3;
+    m->mlm_loss_weight = 0.7;
+    m->mlm_nonlinearity = ZOO_GELU;
+    m->pooler_nonlinearity = ZOO_TANH;
+    m->dropout_rate = m->attention_dropout_rate = e->dropout;
+    m->task_dropout = e->task_dropout;
+    return p;
+}
+
+static void check_encoder(const struct encoder *e, int64_t leaf_samples,
+                          const struct program_fabric *fabric)
+{
+    const struct zoo_params p = encoder_params(e);
+    struct encoder_rows rows;
+    struct fixture f;
+    fixture_create_of(&f, &p, ENCODER_SAMPLES);
+    set_rows(&f, &rows, f.model.head[0].outputs);
+    if (e->packed) pack_rows(&f, &rows);
+    CU_ASSERT(!f.model.causal);
+    program_check(&f, leaf_samples, fabric);
+    fixture_destroy(&f);
+}
+
+/* BERT with its two heads, RoBERTa's positions, ESM's norms and rotary positions, classifiers of
+ * sequences and of tokens, packed texts; padding, token types, dropout at every place. */
+TEST(pe_model, encoders_are_those_of_the_host)
+{
+    static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 2, 1}, {8, 2, 1, 2}};
+    static const struct encoder encoders[] = {
+        {.objective = ZOO_MASKED_LM, .num_segments = 2, .embedding_norm = true, .scale = 3},
+        {.objective = ZOO_MASKED_LM, .disable_nsp = true, .padded = true, .dropout = 0.3},
+        {.objective = ZOO_MASKED_LM,
+         .disable_nsp = true,
+         .norm_first = true,
+         .final_norm = true,
+         .positions = ZOO_POSITION_ROTARY},
+        {.objective = ZOO_CLASSIFICATION, .num_segments = 2, .task_dropout = 0.4},
+        {.objective = ZOO_TOKEN_CLASSIFICATION, .final_norm = true, .task_dropout = 0.4},
+        {.objective = ZOO_TOKEN_CLASSIFICATION, .task_dropout = 0.4, .scale = 2},
+        {.objective = ZOO_MASKED_LM, .disable_nsp = true, .packed = true, .num_segments = 2}};
+    for (int i = 0; i < (int)(sizeof encoders / sizeof *encoders); i++)
+        for (int j = 0; j < 2; j++)
+            check_encoder(&encoders[i], 1 + (i + j) % 2, &fabrics[(i + j) % 3]);
+}
