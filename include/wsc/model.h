@@ -268,6 +268,21 @@ struct model_loss {
     struct model_rewards rewards; /**< of these pairs */
 };
 
+/** Log-probabilities of the two texts of a pair, under the policy and under the reference model. */
+struct model_pair {
+    double chosen, rejected, reference_chosen, reference_rejected;
+};
+/** Log-probability of a sequence from the sum of its tokens' cross entropies: minus that, or with
+ *  loss type ipo minus their mean; 0 without tokens that count. */
+double model_sequence_logp(const struct zoo_dpo *dpo, double nats, int64_t n_tokens);
+/** Add loss, rewards and counts of a pair to @p sum.  Returns d loss / d log-probability of the
+ *  chosen text; that of the rejected one is minus it. */
+double model_pair_add(const struct zoo_dpo *dpo, const struct model_pair *pair,
+                      struct model_loss *sum);
+/** d loss / d cross entropy of each of the @p n_tokens tokens of a sequence, from @p slope, d loss
+ * / d log-probability. */
+double model_pair_weight(const struct zoo_dpo *dpo, double slope, int64_t n_tokens);
+
 /** Rows (tokens) of a sequence that a head takes. */
 enum model_rows {
     MODEL_ROWS_ALL,

@@ -9,17 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the mesh programs cannot do. */
-static enum wsc_err check_mesh(const struct zoo_params *p)
-{
-    if (p->model.dpo.on)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: --numerics mesh has no losses of pairs",
-                                      zoo_params_place(p, "model.dpo")),
-                            "--numerics host");
-    if (p->model.recompute) WSC_WARNING("model.recompute: without effect on the mesh");
-    return WSC_OK;
-}
-
 /* A text becomes tokens by a tokenizer that is named, or bytes. */
 static enum wsc_err check_tokenizer(const struct job *job, const char *option)
 {
@@ -156,7 +145,8 @@ enum wsc_err job_check(const struct job *job)
     if (job->dump_gradients && !job->values)
         return WSC_RAISE(WSC_USAGE, "--dump_gradients needs values: --numerics host");
     if (!job->values) warn_without_values(job->params);
-    if (job->numerics == KERNELS_MESH) TRY(check_mesh(job->params));
+    if (job->numerics == KERNELS_MESH && job->params->model.recompute)
+        WSC_WARNING("model.recompute: without effect on the mesh");
     if (job->numerics == KERNELS_HOST) TRY(check_recompute(job));
     return WSC_OK;
 }

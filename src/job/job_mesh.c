@@ -45,8 +45,9 @@ enum wsc_err job_mesh_plan(const struct job_state *s, const struct zoo_input *in
 enum wsc_err job_mesh_try(const struct job_state *s, const struct stream_batch *batch,
                           bool training, const struct cycles_plan *plan)
 {
-    const struct programs_room room = {.samples = stream_max_samples(batch),
-                                       .leaf_samples = batch->micro_shard_samples,
+    const int64_t each = model_sequences(s->cluster->model);
+    const struct programs_room room = {.samples = stream_max_samples(batch) * each,
+                                       .leaf_samples = batch->micro_shard_samples * each,
                                        .lanes = plan->lanes};
     struct programs_model *k;
     if (s->job->numerics != KERNELS_MESH) return WSC_OK;

@@ -123,7 +123,7 @@ static double scale_of(const struct programs_model *k, enum model_tensor_kind ki
 
 static bool drops(const struct programs_model *k, enum model_tensor_kind kind)
 {
-    return k->training && k->model->adapter[kind].dropout > 0;
+    return k->training && !k->reference && k->model->adapter[kind].dropout > 0;
 }
 
 /* *@p x: the input of A, which is the matrix's or with dropout scratch. */

@@ -9,6 +9,7 @@
 #include "program_branch.h"
 #include "program_loss.h"
 #include "program_norm.h"
+#include "program_pairs.h"
 #include "program_router.h"
 #include "program_stage.h"
 #include "program_stage_dropout.h"
@@ -104,7 +105,7 @@ enum wsc_err programs_heads_allocate(struct programs_model *k)
 {
     for (int i = 0; i < k->model->n_heads; i++)
         if (shape_of(k, i)->rows == MODEL_ROWS_FIRST)
-            TRY_NEW(k->output[i].own, WSC_MEM_KERNELS, 2 * k->max_samples * k->model->T);
+            TRY_NEW(k->output[i].own, WSC_MEM_KERNELS, (int64_t)2 * k->max_samples * k->model->T);
     return WSC_OK;
 }
 
@@ -207,6 +208,7 @@ static struct programs_loss loss_of(const struct programs_model *k, int i)
                                   .tokens = o->rows,
                                   .labels = o->labels,
                                   .mask = o->mask,
+                                  .weight = k->pairs.weight,
                                   .scale = (float)k->model->logits_scale,
                                   .cap = cap_of(k, i),
                                   .even = k->training ? (float)shape_of(k, i)->smoothing : 0,
@@ -231,8 +233,7 @@ static enum wsc_err copy_wanted(struct programs_model *k)
 }
 
 /* A head's loss of a leaf of @p n samples, token by token in their order, in double precision. */
-static void add_leaf_loss(const struct programs_model *k, int i, int first, int n,
-                          struct model_loss *sum)
+static void add_leaf_loss(struct programs_model *k, int i, int first, int n, struct model_loss *sum)
 {
     const struct programs_head *o = &k->output[i];
     const int64_t T = k->model->T;
@@ -243,7 +244,10 @@ static void add_leaf_loss(const struct programs_model *k, int i, int first, int 
         mine.n_tokens++;
         mine.n_correct += k->best[t] == o->labels[t];
     }
-    sum->loss_sum += shape_of(k, i)->weight * mine.nats;
+    if (shape_of(k, i)->loss == MODEL_PREFERENCE)
+        programs_pairs_loss(k, first, n, sum);
+    else
+        sum->loss_sum += shape_of(k, i)->weight * mine.nats;
     if (i) {
         sum->n_sequences = mine.n_tokens;
         sum->n_sequences_correct = mine.n_correct;
@@ -278,7 +282,8 @@ static enum wsc_err head(struct programs_model *k, int i)
         k, PROGRAMS_ROW_LOSS,
         cycles_loss(&k->layout, o->f.slots) +
             (has_vocabulary(k, i) ? cycles_logit_cap(&k->layout, o->f.slots) : 0));
-    for (int leaf = 0, first; leaf < k->n_leaves; leaf++) {
+    if (k->reference) programs_pairs_refer(k);
+    for (int leaf = 0, first; !k->reference && leaf < k->n_leaves; leaf++) {
         const int n = samples_of(k, leaf, &first);
         add_leaf_loss(k, i, first, n, &k->loss[leaf]);
     }

@@ -170,20 +170,41 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
+/* What the gradient of a token is scaled by. */
+static float scale_of(const struct programs_loss *l, int64_t token)
+{
+    return l->weight ? l->scale * l->weight[token] : l->scale;
+}
+
+/* The scale of each token, where they differ. */
+static enum wsc_err weigh_tokens(struct mesh_pe *pe, const struct programs_script *s,
+                                 const struct programs_step *step)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const struct programs_loss *l = s->data;
+    const int row = programs_row_of(pe), n = programs_row_tokens(g, row);
+    (void)step;
+    for (int i = 0; i < n; i++) {
+        const union word scale = {.value = scale_of(l, programs_token_at(g, row, i))};
+        TRY(mesh_store(pe, l->tokens + 4 * (NATS * g->pitch + i), scale.bits));
+    }
+    return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
+}
+
 /* Minus the label's own share, times the scale: the gradient of -log softmax. */
 static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_script *s,
                                     const struct programs_step *step)
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const struct programs_loss *l = s->data;
-    const int n = programs_row_tokens(g, programs_row_of(pe));
+    const int row = programs_row_of(pe), n = programs_row_tokens(g, row);
     (void)step;
     for (int i = 0, slot; i < n; i++) {
         union word x;
         if (!label_here(g, l, pe, i, &slot)) continue;
         const int address = programs_at(g, &l->logits, slot, i);
         TRY(mesh_load(pe, address, &x.bits));
-        x.value -= (1 - l->even) * l->scale;
+        x.value -= (1 - l->even) * scale_of(l, programs_token_at(g, row, i));
         TRY(mesh_store(pe, address, x.bits));
     }
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
@@ -196,6 +217,7 @@ enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct pr
     const struct programs_map factor = {scaled_reciprocal, g->divide_cycles};
     programs_op(&s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.row[NATS], programs_number(l->scale),
                 none);
+    if (l->weight) programs_call(&s, weigh_tokens);
     programs_map(&s, PROGRAMS_SHAPE_TOKENS, factor, v.row[LABEL], v.row[SUM], v.row[NATS]);
     programs_call(&s, mask_tokens);
     programs_op(&s, PROGRAMS_SHAPE_TILE, MESH_FMULS, v.logits, v.logits, v.row[LABEL]);

@@ -14,6 +14,7 @@ struct programs_loss {
     int number;                   /**< address: minus the number of each feature, as floats */
     int tokens;                   /**< address: PROGRAMS_LOSS_ROWS vectors of tokens */
     const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step */
+    const float *weight;          /**< (samples, T), of each token in the backward pass; NULL: 1 */
     float scale; /**< of the logits; in the backward pass times that of all gradients */
     float cap;   /**< c of c tanh(logit / c), after the scale; 0: none */
     float even;  /**< share of the labels that all features have alike, 0 to 1 */

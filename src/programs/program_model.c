@@ -9,6 +9,7 @@
 #include "program_distance.h"
 #include "program_grid.h"
 #include "program_head.h"
+#include "program_pairs.h"
 #include "program_parts.h"
 #include "program_router.h"
 #include "program_scores.h"
@@ -236,6 +237,7 @@ static enum wsc_err allocate_host(struct programs_model *k)
     TRY_NEW(k->trained_row, WSC_MEM_KERNELS, tokens);
     if (k->model->mask_token >= 0) TRY_NEW(k->token_factor, WSC_MEM_KERNELS, tokens);
     TRY(programs_heads_allocate(k));
+    TRY(programs_pairs_allocate(k));
     TRY_NEW(k->nats, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->best, WSC_MEM_KERNELS, tokens);
     TRY_NEW(k->loss, WSC_MEM_KERNELS, k->max_samples);
@@ -383,6 +385,7 @@ void programs_model_destroy(struct programs_model **handle)
     programs_features_fini(&k->head);
     programs_features_fini(&k->filter);
     programs_heads_fini(k);
+    programs_pairs_fini(k);
     programs_experts_fini(k);
     programs_distances_fini(k);
     programs_squares_fini(k);
@@ -492,6 +495,7 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
     programs_stage_enter(k, -1);
     k->n_elems = s->n_elems;
     k->l = s->layer;
+    k->reference = stage < m->first_policy;
     k->cycles = 0;
     k->first_gradient = -1;
 }

@@ -11,7 +11,7 @@ static struct model_dropout dropout_at(const struct programs_model *k, enum mode
 
 bool programs_drops(const struct programs_model *k, enum model_drop_place place)
 {
-    return k->training && dropout_at(k, place).below > 0;
+    return k->training && !k->reference && dropout_at(k, place).below > 0;
 }
 
 static struct programs_drop drop_of(const struct programs_model *k, struct model_dropout at)

@@ -139,6 +139,12 @@ struct programs_head {
     int32_t *own;                 /* owned: both, where it takes first tokens; else NULL */
 };
 
+/** What pairs of preference optimization take; unused otherwise. */
+struct programs_pairs {
+    double *reference; /* owned (samples): log-probabilities under the reference model */
+    float *weight;     /* owned (samples, T): d loss / d cross entropy */
+};
+
 struct programs_model {
     const struct model *model; /* borrowed */
     struct hw_machine machine; /* a copy, with the documented rates of a PE */
@@ -185,10 +191,12 @@ struct programs_model {
     struct programs_distances distances;
     struct programs_adapters adapters;
     struct programs_head output[MODEL_MAX_HEADS];
+    struct programs_pairs pairs;
     /* the stage at hand */
     const struct model_stage *stage;
     const float *elements; /* of its vector */
     int l;                 /* its layer */
+    bool reference;        /* of the reference model of preference optimization */
     const float *weight[MODEL_N_TENSOR_KINDS];
     const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
     const struct model_weights *given;          /* as masks, also where all weights stream */

@@ -10,11 +10,12 @@
 enum { PROGRAMS_MOST_CHOSEN = 16 };
 _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
-/* The losses of its heads are cross entropies of tokens or sequences. */
+/* The losses of its heads are cross entropies of tokens or sequences, or made of these. */
 static bool has_cross_entropies(const struct model *m)
 {
     for (int i = 0; i < m->n_heads; i++)
-        if (m->head[i].loss != MODEL_CROSS_ENTROPY) return false;
+        if (m->head[i].loss != MODEL_CROSS_ENTROPY && m->head[i].loss != MODEL_PREFERENCE)
+            return false;
     return true;
 }
 
