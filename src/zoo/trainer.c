@@ -54,6 +54,15 @@ static void finish_optimizer(struct zoo_trainer *t)
     zoo_trainer_put_absent(t, "optimizer.learning_rate", rate);
 }
 
+/* A section `precision` is a callback whose `enabled` is true by default. */
+static void finish_precision(struct zoo_trainer *t, const struct conf_node *trainer)
+{
+    static const char enabled[] = "model.mixed_precision";
+    const struct conf_node *precision = conf_node_at(trainer, "init.precision");
+    if (conf_node_is_null(precision) || conf_node_at(t->doc->root, enabled)) return;
+    zoo_trainer_put_text(t, enabled, "true", precision->pos);
+}
+
 /* Which inputs the converted file has: flags such as micro_batch_size alone make none; without
  * training data only an evaluation can be meant. */
 static void finish_data(struct zoo_trainer *t)
@@ -105,6 +114,7 @@ void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
     }
     conf_keys_read(&p, &only, take_row);
     finish_data(&t);
+    finish_precision(&t, only.entry[0].value);
     finish_optimizer(&t);
     keep_others(&t, root);
     for (int i = 0; i < p.table->n; i++)

@@ -92,6 +92,34 @@ TEST(zoo_trainer, every_part_goes_to_its_place)
     zoo_params_fini(&p);
 }
 
+/* The Model Zoo's class of `precision` has enabled=True, whatever else the section says. */
+TEST(zoo_trainer, a_section_precision_is_16_bits)
+{
+    static const char fmt[] =
+        "trainer: {init: {model: {name: gpt2, vocab_size: 9%s}, optimizer: {SGD: {lr: 0.1}}, %s},\n"
+        "fit: {train_dataloader: {data_processor: GptHDF5DataProcessor, data_dir: d,\n"
+        "batch_size: 1}}}\n";
+    static const struct {
+        const char *model, *precision, *set;
+        bool mixed;
+    } files[] = {{"", "precision: {fp16_type: float16}", NULL, true},
+                 {"", "precision: {max_gradient_norm: 1.0}", NULL, true},
+                 {"", "precision: {}", NULL, true},
+                 {"", "precision: {enabled: false, max_gradient_norm: 1.0}", NULL, false},
+                 {", mixed_precision: false", "precision: {max_gradient_norm: 1.0}", NULL, false},
+                 {"", "precision: {fp16_type: float16}", "model.mixed_precision=false", false},
+                 {"", "precision: null", NULL, false},
+                 {"", "seed: 1", NULL, false}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct zoo_params p;
+        char text[512];
+        (void)snprintf(text, sizeof text, fmt, files[i].model, files[i].precision);
+        T_OK(parse_text(&p, text, files[i].set));
+        T_EQ(p.model.mixed_precision, files[i].mixed);
+        zoo_params_fini(&p);
+    }
+}
+
 static void check_set(const char *set, int64_t width, int64_t micro_batch, double decay)
 {
     struct zoo_params p;
