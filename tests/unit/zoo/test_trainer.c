@@ -201,6 +201,37 @@ TEST(zoo_trainer, short_forms)
     zoo_params_fini(&p);
 }
 
+/* An evaluation takes the checkpoint of `validate`, also beside one that `fit` starts from. */
+TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
+{
+    static const struct {
+        const char *fit, *validate, *set, *path;
+        bool warns;
+    } row[] = {{"null", "v.mdl", NULL, NULL, true},
+               {"null", "v.mdl", "runconfig.mode=eval", "v.mdl", false},
+               {"f.mdl", "v.mdl", "runconfig.mode=eval", "v.mdl", false},
+               {"f.mdl", "v.mdl", "runconfig.mode=generate", "v.mdl", false},
+               {"f.mdl", "v.mdl", NULL, "f.mdl", true},
+               {"f.mdl", "v.mdl", "runconfig.mode=train_and_eval", "f.mdl", true},
+               {"f.mdl", "null", "runconfig.mode=eval", "f.mdl", false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER(ADAMW SCHEDULER,
+                               "    val_dataloader: {data_processor: "
+                               "GptHDF5DataProcessor, data_dir: d, batch_size: 2}\n"
+                               "    ckpt_path: %s\n  validate:\n"
+                               "    ckpt_path: %s\n"),
+                       row[i].fit, row[i].validate);
+        T_OK(parse_text(&p, text, row[i].set));
+        T_STR(p.runconfig.checkpoint_path ? p.runconfig.checkpoint_path : "none",
+              row[i].path ? row[i].path : "none");
+        T_EQ(warns(&p, "trainer.validate.ckpt_path: not used: the run trains"), row[i].warns);
+        zoo_params_fini(&p);
+    }
+}
+
 /* Names that end in WD schedule the weight decay, the others the learning rate. */
 /* A list may name a callback twice, which loses what the first one asks for. */
 TEST(zoo_trainer, a_callback_that_stands_twice_warns)
