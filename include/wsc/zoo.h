@@ -645,7 +645,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 8 };
+enum { ZOO_LATE_KEYS = 13 };
 
 /** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. Equal on every
  *  rank, and constant once parsed; copies that differ in numbers may be shallow (the original owns
