@@ -51,7 +51,10 @@ static void finish_optimizer(struct zoo_trainer *t)
     const struct conf_node *rate = conf_node_find(map, "lr");
     if (!rate) return;
     conf_node_remove(map, "lr");
-    zoo_trainer_put_absent(t, "optimizer.learning_rate", rate);
+    if (!conf_node_find(map, "learning_rate"))
+        zoo_trainer_put(t, "optimizer.learning_rate", rate);
+    else if (!conf_node_is_null(rate))
+        conf_diag_warn(t->diag, rate->pos, "optimizer.lr", "not used: the schedulers say the rate");
 }
 
 /* A section `precision` is a callback whose `enabled` is true by default. */

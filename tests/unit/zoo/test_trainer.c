@@ -201,6 +201,24 @@ TEST(zoo_trainer, short_forms)
     zoo_params_fini(&p);
 }
 
+TEST(zoo_trainer, a_rate_beside_schedulers_warns)
+{
+    static const struct {
+        const char *lr;
+        bool warns;
+    } row[] = {{"0.5", true}, {"null", false}};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER("    optimizer: {AdamW: {lr: %s}}\n" SCHEDULER, ""), row[i].lr);
+        T_OK(parse_text(&p, text, NULL));
+        CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1);
+        T_EQ(warns(&p, "AdamW.lr: not used: the schedulers say the rate"), row[i].warns);
+        zoo_params_fini(&p);
+    }
+}
+
 /* An evaluation takes the checkpoint of `validate`, also beside one that `fit` starts from. */
 TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
 {
