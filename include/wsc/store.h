@@ -79,6 +79,7 @@ int store_samples_rows(const struct store_samples *s);
 /** Read sample @p i, 0 <= i < n, as int32 (rows, T); values beyond int32 come out as its largest or
  *  smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
+/** Bytes for the digits of a 64-bit number, its sign and a NUL. */
 enum { STORE_DIGITS = 24 };
 /** Write value @p at, 0 <= at < rows T, of sample @p i as the file has it, also beyond int32, for a
  *  message.  WSC_IO. */
