@@ -1,4 +1,5 @@
-/** Asking a run to stop: SIGTERM and SIGUSR1, as schedulers send them before a time limit.
+/** Asking a run to stop: SIGTERM and SIGUSR1, as schedulers send them before a time limit, and
+ *  SIGHUP of a terminal that closes, unless it is ignored, as under nohup.
  *
  *  A thread of its own waits for them, and no thread that computes ever runs a signal handler: code
  *  that oneDNN generates keeps data addresses in the stack pointer, and the frame of a handler

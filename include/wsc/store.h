@@ -79,6 +79,12 @@ int store_samples_rows(const struct store_samples *s);
 /** Read sample @p i, 0 <= i < n, as int32 (rows, T); values beyond int32 come out as its largest or
  *  smallest. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
+/** Bytes for the digits of a 64-bit number, its sign and a NUL. */
+enum { STORE_DIGITS = 24 };
+/** Write value @p at, 0 <= at < rows T, of sample @p i as the file has it, also beyond int32, for a
+ *  message.  WSC_IO. */
+enum wsc_err store_samples_digits(struct store_samples *s, int64_t i, int64_t at,
+                                  char text[STORE_DIGITS]) WSC_CHECKED;
 
 /** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
  *  attribute n_examples.  The same samples give the same bytes. */

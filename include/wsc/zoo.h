@@ -645,7 +645,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 8 };
+enum { ZOO_LATE_KEYS = 13 };
 
 /** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. Equal on every
  *  rank, and constant once parsed; copies that differ in numbers may be shallow (the original owns
@@ -685,6 +685,21 @@ void zoo_params_fini(struct zoo_params *params);
  *  *@p text is owned by the caller.  WSC_NOMEM. Keys that nothing depends on, and sections that the
  *  file did not have, are left out. */
 enum wsc_err zoo_params_dump(const struct zoo_params *params, char **text) WSC_CHECKED;
+/** Text attribute of a checkpoint: zoo_past_lines() of the params of its run. */
+#define ZOO_PAST "wsc.params"
+/** The params that decide what weights mean and which samples a training has seen, a line "key:
+ *  value" each; *@p text is owned by the caller.  WSC_NOMEM. */
+enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text) WSC_CHECKED;
+/** What is taken of a checkpoint, and so which of its params matter. */
+enum zoo_past_check {
+    ZOO_PAST_RESUME,  /**< all of it: another model is an error, another training a warning */
+    ZOO_PAST_WEIGHTS, /**< weights, which train on: warnings */
+    ZOO_PAST_MODEL    /**< weights alone: warnings of another model */
+};
+/** Compare the lines @p stored of a checkpoint with those of @p params: a warning for each key
+ *  with another value, or WSC_CONFIG. */
+enum wsc_err zoo_past_compare(const struct zoo_params *params, const char *stored,
+                              enum zoo_past_check check) WSC_CHECKED;
 /** Write the value of key @p path, which must exist, as the dump has it after the colon; *@p text
  * is owned by the caller.  WSC_NOMEM. */
 enum wsc_err zoo_params_text(const struct zoo_params *params, const char *path,

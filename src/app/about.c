@@ -13,7 +13,7 @@ const char *const app_statuses[APP_N_STATUSES] = {"success",
                                                   "usage or configuration",
                                                   "does not fit the emulated machine",
                                                   "non-finite numbers",
-                                                  "stopped by SIGTERM or SIGUSR1"};
+                                                  "stopped by SIGTERM, SIGUSR1 or SIGHUP"};
 
 const struct app_variable app_variables[] = {
     {"WSC_DATA_DIR", "folder with the files that come with the program: the top of a source tree "

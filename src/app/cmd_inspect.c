@@ -13,12 +13,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-/* By the first bytes of the file, its signature. */
+/* By the first bytes of the file, its signature; so it is read twice, which a pipe cannot be. */
 static enum wsc_err is_hdf5(const char *path, bool *yes)
 {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char start[8] = {0};
+    struct stat info;
+    if (!stat(path, &info) && !S_ISREG(info.st_mode))
+        return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
     FILE *file = fopen(path, "rb");
     if (!file) return WSC_RAISE(WSC_IO, "%s: %s", path, strerror(errno));
     *yes = fread(start, 1, sizeof start, file) == sizeof start &&

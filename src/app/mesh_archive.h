@@ -12,7 +12,7 @@
 
 /** Where snapshots of one command go and come from. */
 struct app_snapshots;
-/** Open the file to resume from, and listen for a signal: SIGTERM and SIGUSR1 end the run between
+/** Open the file to resume from, and listen for a signal: those of <wsc/stop.h> end the run between
  *  two cycles, after a snapshot where @p o asks for them.  The case of @p o is given what it needs.
  *  WSC_IO and WSC_FORMAT name the file; collective over @p comm (NULL: this process alone).
  *  *@p out is NULL after an error. */

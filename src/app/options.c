@@ -447,8 +447,8 @@ const struct app_option app_options[] = {
      .help = "the most events of all traced PEs together"},
     {APP_ON_MESH, "snapshot", APP_FILE, "FILE.h5", SNAPSHOTS, AT(mesh, snapshot),
      .needs = KERNEL_ONLY,
-     .help = "write the state of the run there when SIGTERM or SIGUSR1 ends it, and with --every "
-             "at intervals; the newest replaces the one before"},
+     .help = "write the state of the run there when SIGTERM, SIGUSR1 or SIGHUP ends it, and with "
+             "--every at intervals; the newest replaces the one before"},
     {APP_ON_MESH, "every", APP_INT, "CYCLES", SNAPSHOTS, AT(mesh, every), .min = 1,
      .max = INT32_MAX, .needs = "snapshot", .help = "cycles from one snapshot to the next",
      .preset_why = "one when a signal ends the run"},

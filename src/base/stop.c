@@ -13,15 +13,19 @@
 
 static atomic_bool watching;
 static atomic_int asked;
+static sigset_t asking; /* written once, before the thread starts */
 
-/* SIGTERM: Slurm's and PBS's time limit, kill.  SIGUSR1: `sbatch --signal`. */
-static sigset_t asking_signals(void)
+/* SIGTERM: Slurm's and PBS's time limit, kill.  SIGUSR1: `sbatch --signal`.  SIGHUP: a terminal or
+ * an ssh connection that closes; under nohup it is ignored, and stays so: sigwait() would take it
+ * all the same, since a signal that is blocked stays pending. */
+static void choose_signals(void)
 {
-    sigset_t set;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGTERM);
-    (void)sigaddset(&set, SIGUSR1);
-    return set;
+    struct sigaction hangup;
+    (void)sigemptyset(&asking);
+    (void)sigaddset(&asking, SIGTERM);
+    (void)sigaddset(&asking, SIGUSR1);
+    if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+        (void)sigaddset(&asking, SIGHUP);
 }
 
 /* Nobody looks at the moment: the run has not begun, or it is over.  A rank is silent: mpirun sends
@@ -36,9 +40,8 @@ static _Noreturn void end_stopped(void)
 /* End the process as the signal does by default: the second one means it. */
 static void end_by(int signal_number)
 {
-    const sigset_t set = asking_signals();
     (void)signal(signal_number, SIG_DFL);
-    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    (void)pthread_sigmask(SIG_UNBLOCK, &asking, NULL);
     (void)raise(signal_number);
 }
 
@@ -46,10 +49,9 @@ static void end_by(int signal_number)
  * there and ends the process. */
 static void *listen_to_signals(void *arg)
 {
-    const sigset_t set = asking_signals();
     int signal_number, none;
     (void)arg;
-    while (!sigwait(&set, &signal_number)) {
+    while (!sigwait(&asking, &signal_number)) {
         if (!atomic_load(&watching)) end_stopped();
         none = 0;
         if (atomic_compare_exchange_strong(&asked, &none, signal_number)) continue;
@@ -60,9 +62,9 @@ static void *listen_to_signals(void *arg)
 
 enum wsc_err wsc_stop_start(void)
 {
-    const sigset_t set = asking_signals();
     pthread_t thread;
-    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    choose_signals();
+    (void)pthread_sigmask(SIG_BLOCK, &asking, NULL);
     const int why = pthread_create(&thread, NULL, listen_to_signals, NULL);
     if (why) return WSC_RAISE(WSC_NOMEM, "no thread for signals: %s", strerror(why));
     (void)pthread_detach(thread);

@@ -503,6 +503,7 @@ static const struct convert_key codegen_keys[] = {
     {BOTH("hidden_dropout_prob", "dropout_rate", REAL), MISSING("0.1")},                           \
     {BOTH("attention_probs_dropout_prob", "attention_dropout_rate", REAL), MISSING("0.1")},        \
     {BOTH("initializer_range", "initializer_range", REAL), MISSING("0.02")},                       \
+    {HF_IS("is_decoder", BOOL, "false")},                                                          \
     TIED("true"),                                                                                  \
     BIASES("true", "true", "true", "true")
 #define ABSOLUTE                                                                                   \

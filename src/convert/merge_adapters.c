@@ -41,7 +41,8 @@ static enum wsc_err open_input(struct merge *m)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: model.lora_params: there is nothing to merge",
                                       m->params.file),
                             "--from cs --to cs merges adapters");
-    return store_open(&m->from, m->job->input);
+    TRY(store_open(&m->from, m->job->input));
+    return convert_check_past(&m->params, m->from);
 }
 
 /* Read a tensor of the params, all of it; *@p out is owned by the caller. */

@@ -304,3 +304,13 @@ int64_t convert_pair_row(const struct convert_pair *p, int64_t line, int *part)
     }
     return row;
 }
+
+enum wsc_err convert_check_past(const struct zoo_params *params, struct store_file *file)
+{
+    char *stored = NULL;
+    if (!store_has_text(file, ZOO_PAST)) return WSC_OK;
+    TRY(store_get_text(file, ZOO_PAST, &stored));
+    const enum wsc_err rc = zoo_past_compare(params, stored, ZOO_PAST_MODEL);
+    wsc_free(stored);
+    return rc;
+}

@@ -50,4 +50,8 @@ void convert_pair_shape(const struct convert_pair *pair, int64_t shape[2]);
 /** Line of the Hugging Face tensor that row @p row of part @p part is, and back. */
 int64_t convert_pair_line(const struct convert_pair *pair, int part, int64_t row);
 int64_t convert_pair_row(const struct convert_pair *pair, int64_t line, int *part);
+/** Warn where the params that the checkpoint @p file was trained with are of another model: its
+ *  tensors may have the same shapes. */
+enum wsc_err convert_check_past(const struct zoo_params *params,
+                                struct store_file *file) WSC_CHECKED;
 #endif

@@ -114,12 +114,13 @@ static enum wsc_err open_input(struct export *ex)
     TRY(convert_family_named(ex->job->family, &ex->cs.family));
     ex->result->family = ex->cs.family->name;
     TRY(read_params(ex));
+    TRY(store_open(&ex->store, ex->job->input));
+    TRY(convert_check_past(&ex->params, ex->store)); /* before make_model() changes them */
     TRY(make_model(ex));
     TRY(check_plain(ex));
     ex->cs.params = &ex->params;
     ex->cs.model = ex->model;
     TRY(convert_map_create(&ex->map, &ex->cs, false));
-    TRY(store_open(&ex->store, ex->job->input));
     return read_dtypes(ex);
 }
 

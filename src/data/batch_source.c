@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -550,6 +551,21 @@ static const char *text_name(const struct data_source *s, int64_t at)
     return at < s->T ? "chosen_" : "rejected_";
 }
 
+/* Value @p at of the sample just read, in digits.  One of a pair that is beyond int32 came from one
+ * of several files or datasets; it is not looked up there. */
+static enum wsc_err digits_of(const struct data_source *s, const struct file *f, int64_t i,
+                              int64_t at, char text[STORE_DIGITS])
+{
+    const int32_t value = s->sample[at];
+    const bool beyond = value == INT32_MAX || value == INT32_MIN;
+    if (beyond && f->open) return store_samples_digits(f->open, i, at, text);
+    (void)snprintf(text, STORE_DIGITS, "%d%s", (int)value,
+                   !beyond     ? ""
+                   : value > 0 ? " or more"
+                               : " or less");
+    return WSC_OK;
+}
+
 /* Values are used as indices later, so each is checked when it is read. */
 static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64_t i)
 {
@@ -558,10 +574,12 @@ static enum wsc_err check_ids(struct data_source *s, const struct file *f, int64
         int32_t *rows = rows_of(s, (int)(at / s->T));
         int row = bad_row(s, rows, t);
         if (row < 0) continue;
+        char digits[STORE_DIGITS];
+        TRY(digits_of(s, f, i - f->first, rows + row * s->T + t - s->sample, digits));
         (void)WSC_RAISE(WSC_FORMAT,
-                        "%s: sample %lld, position %lld: %s%s is %d, expected 0 to %lld", f->path,
+                        "%s: sample %lld, position %lld: %s%s is %s, expected 0 to %lld", f->path,
                         (long long)(i - f->first), (long long)t, text_name(s, at), row_name[row],
-                        (int)rows[row * s->T + t], (long long)row_limit(s, row));
+                        digits, (long long)row_limit(s, row));
         return wsc_err_hint(WSC_FORMAT, "%s", row_hint[row]);
     }
     return WSC_OK;

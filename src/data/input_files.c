@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -122,6 +123,34 @@ static enum wsc_err add_folder(struct request *r, const char *path, int depth)
     return rc;
 }
 
+/* Files whose texts stand in a container; as text they would be noise, without an error. */
+static const struct {
+    const char *magic, *what;
+} containers[] = {{"PAR1", "Parquet"},
+                  {"ARROW1", "Arrow"},
+                  {"\x89HDF\r\n\x1A\n", "HDF5"},
+                  {"PK\x03\x04", "zip"},
+                  {"\xFD"
+                   "7zXZ",
+                   "xz"},
+                  {"BZh91AY&SY", "bzip2"}};
+
+/* A file without a known ending is text, unless its first bytes say that it is none. */
+static enum wsc_err refuse_container(const char *path)
+{
+    char start[16] = "";
+    FILE *f = fopen(path, "rb");
+    if (!f) return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(errno));
+    const size_t n = fread(start, 1, sizeof start - 1, f);
+    (void)fclose(f);
+    for (size_t i = 0; i < sizeof containers / sizeof *containers; i++)
+        if (n && !strncmp(start, containers[i].magic, strlen(containers[i].magic)))
+            return wsc_err_hint(
+                WSC_RAISE(WSC_FORMAT, "%s: this is no text but %s", path, containers[i].what),
+                "write its texts as JSON Lines; --format text takes its bytes");
+    return WSC_OK;
+}
+
 /* A file that was named is read whatever its ending; those of a folder only by theirs. */
 static enum wsc_err add_path(struct request *r, const char *path)
 {
@@ -139,6 +168,7 @@ static enum wsc_err add_path(struct request *r, const char *path)
         return wsc_err_hint(WSC_RAISE(WSC_IO, "%s: is not a regular file", path),
                             "an interrupted run reads its inputs again: give files");
     const struct data_format *format = r->format ? r->format : format_of(path);
+    if (!format) TRY(refuse_container(path));
     return add_file(r, path, &info, format ? format : &data_format_text);
 }
 

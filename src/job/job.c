@@ -158,6 +158,16 @@ static void choose_last_step(struct job_state *s)
     if (last > s->run.last_step) s->run.last_step = last;
 }
 
+/* max_steps of a file may end a run before num_steps of the command line. */
+static void log_last_step(const struct job_state *s)
+{
+    const struct zoo_runconfig *rc = &s->job->params->runconfig;
+    if (!trains(s) || s->run.planned_last_step >= 0) return;
+    if (rc->num_steps == CONF_NULL || s->run.last_step - s->at.step >= rc->num_steps) return;
+    WSC_INFO("num_steps asks for %lld from step %lld; the run ends at runconfig.max_steps, %lld.",
+             (long long)rc->num_steps, (long long)s->at.step, (long long)rc->max_steps);
+}
+
 /* Samples and tokens are counted too, and there are more of them than steps. */
 static enum wsc_err check_counts(const struct job_state *s)
 {
@@ -263,6 +273,7 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
     job_log_start(s);
     TRY(restore(s, report));
     choose_last_step(s);
+    log_last_step(s);
     if (trains(s) && s->run.planned_last_step < 0)
         s->at.samples += s->job->params->runconfig.skip_samples;
     TRY(comm_agree(s->comm, check_counts(s), report));

@@ -5,7 +5,7 @@
 #define WSC_JOB_STOP_H
 #include "job_state.h"
 
-/** From now on SIGINT, SIGTERM and the like are questions, which job_stop_look() answers. */
+/** From now on the signals of <wsc/stop.h> are questions, which job_stop_look() answers. */
 void job_stop_begin(struct job_state *s);
 /** Signals end the process again. */
 void job_stop_end(void);

@@ -276,7 +276,8 @@ enum wsc_err job_score_requests_read(struct job_score_requests *q, const char *p
     enum wsc_err rc = WSC_OK;
     *q = (struct job_score_requests){.T = tokens->T};
     TRY(wsc_file_read(WSC_MEM_RUN, path, most_bytes, &bytes, &n));
-    for (size_t at = 0; at < n && !rc;) {
+    const size_t mark = n >= 3 && !memcmp(bytes, "\xEF\xBB\xBF", 3) ? 3 : 0; /* of UTF-8 */
+    for (size_t at = mark; at < n && !rc;) {
         const char *end = memchr(bytes + at, '\n', n - at);
         const size_t length = end ? (size_t)(end - bytes) - at : n - at;
         r.line++;

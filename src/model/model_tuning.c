@@ -84,10 +84,9 @@ enum wsc_err model_take_adapter(struct model *model, const struct zoo_params *pa
     if (!may_have_adapter(model, tensor) || !model->causal)
         return wsc_err_hint(
             WSC_RAISE(WSC_CONFIG,
-                      "model.lora_params: adapters of %s are not supported; those of the linear "
-                      "layers of dense decoder blocks are, and of embeddings and output layers "
-                      "that are not tied",
-                      tensor->name),
+                      "%s: adapters of %s are not supported; those of the linear layers of dense "
+                      "decoder blocks are, and of embeddings and output layers that are not tied",
+                      zoo_params_place(params, "model.lora_params"), tensor->name),
             "target_modules: [TransformerDecoderLayer, Linear]");
     model->adapter[tensor->kind] =
         (struct model_adapter){.r = lora->r,
@@ -105,67 +104,71 @@ static bool has_adapters(const struct model *model)
 
 /* ---- frozen tensors -------------------------------------------------------------------------- */
 
-static enum wsc_err check_patterns(const struct model *model, const struct zoo_patterns *freeze)
+static enum wsc_err check_patterns(const struct model *model, const struct zoo_params *params)
 {
+    const struct zoo_patterns *freeze = &params->model.freeze;
     for (int k = 0; k < freeze->n; k++) {
         bool found = false;
         for (int i = 0; i < model->n_tensors && !found; i++)
             found = zoo_patterns_match(freeze, k, model->tensor[i].name);
         if (!found)
-            return WSC_RAISE(WSC_CONFIG, "model.freeze: %s occurs in the name of no tensor",
-                             freeze->pattern[k]);
+            return WSC_RAISE(WSC_CONFIG, "%s: %s occurs in the name of no tensor",
+                             zoo_params_place(params, "model.freeze"), freeze->pattern[k]);
     }
     return WSC_OK;
 }
 
 /* Globs of whole names; without one all matrices but embeddings and the output layer. */
-static enum wsc_err take_selected(struct model *model, const struct zoo_selective *s)
+static enum wsc_err take_selected(struct model *model, const struct zoo_params *params)
 {
+    const struct zoo_selective *s = &params->model.selective_grad;
+    const char *place = zoo_params_place(params, "model.selective_grad");
     int n = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
         t->selected = !t->frozen && zoo_selective_takes(s, t->name, t->n_dims);
         n += t->selected;
         if (t->selected && model_sparsity_of(model, i))
-            return WSC_RAISE(WSC_CONFIG, "model.selective_grad: %s is sparse; not together",
-                             t->name);
+            return WSC_RAISE(WSC_CONFIG, "%s: %s is sparse; not together", place, t->name);
     }
     for (int k = 0; k < s->names.n; k++) {
         bool found = false;
         for (int i = 0; i < model->n_tensors && !found; i++)
             found = zoo_patterns_match(&s->names, k, model->tensor[i].name);
         if (!found)
-            return WSC_RAISE(WSC_CONFIG, "model.selective_grad: %s matches the name of no tensor",
+            return WSC_RAISE(WSC_CONFIG, "%s: %s matches the name of no tensor", place,
                              s->names.pattern[k]);
     }
     if (s->on && !n)
-        return WSC_RAISE(WSC_CONFIG, "model.selective_grad: all tensors that it names are frozen");
+        return WSC_RAISE(WSC_CONFIG, "%s: all tensors that it names are frozen", place);
     return WSC_OK;
 }
 
 /* A tag without tensors is an error, as it is in the Model Zoo. */
-static enum wsc_err check_tags(const struct model *model, const struct zoo_groups *groups)
+static enum wsc_err check_tags(const struct model *model, const struct zoo_params *params)
 {
+    const struct zoo_groups *groups = &params->optimizer.groups;
     for (int k = 0; k < groups->n_tags; k++) {
         bool found = false;
         for (int i = 0; i < model->n_tensors && !found; i++)
             found = zoo_tag_matches(&groups->tag[k], model->tensor[i].name);
         if (!found)
             return WSC_RAISE(WSC_CONFIG,
-                             "optimizer.params: the name of no tensor ends as the globs of tag %s "
-                             "say, the first of them %s",
-                             groups->tag[k].tag, groups->tag[k].names.pattern[0]);
+                             "%s: the name of no tensor ends as the globs of tag %s say, the first "
+                             "of them %s",
+                             zoo_params_place(params, "optimizer.params"), groups->tag[k].tag,
+                             groups->tag[k].names.pattern[0]);
     }
     return WSC_OK;
 }
 
 /* Adapters and masks change weights in ways that are not defined together. */
-static enum wsc_err check_sparsity(const struct model *model)
+static enum wsc_err check_sparsity(const struct model *model, const struct zoo_params *params)
 {
     for (int i = 0; i < model->n_tensors; i++)
         if (model->tensor[i].frozen && model_sparsity_of(model, i))
-            return WSC_RAISE(WSC_CONFIG, "sparsity: %s is frozen; not together in this release",
-                             model->tensor[i].name);
+            return WSC_RAISE(WSC_CONFIG, "%s: %s is frozen; not together in this release",
+                             zoo_params_place(params, "sparsity"), model->tensor[i].name);
     return WSC_OK;
 }
 
@@ -187,11 +190,11 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
     const struct zoo_patterns *freeze = &params->model.freeze;
     const bool adapters = has_adapters(model);
     if (params->model.lora_params.n && !adapters)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "model.lora_params: no module has all target_modules"),
-            "target_modules: [TransformerDecoderLayer, Linear]");
-    TRY(check_patterns(model, freeze));
-    TRY(check_tags(model, &params->optimizer.groups));
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s: no module has all target_modules",
+                                      zoo_params_place(params, "model.lora_params")),
+                            "target_modules: [TransformerDecoderLayer, Linear]");
+    TRY(check_patterns(model, params));
+    TRY(check_tags(model, params));
     model->n_trained = 0;
     for (int i = 0; i < model->n_tensors; i++) {
         struct model_tensor *t = &model->tensor[i];
@@ -200,8 +203,9 @@ enum wsc_err model_take_frozen(struct model *model, const struct zoo_params *par
         model->n_trained += t->frozen ? 0 : t->n_elems;
     }
     if (!model->n_trained)
-        return WSC_RAISE(WSC_CONFIG, "model.freeze: no tensor is left that trains");
-    TRY(take_selected(model, &params->model.selective_grad));
+        return WSC_RAISE(WSC_CONFIG, "%s: no tensor is left that trains",
+                         zoo_params_place(params, "model.freeze"));
+    TRY(take_selected(model, params));
     count_gradients(model);
-    return check_sparsity(model);
+    return check_sparsity(model, params);
 }

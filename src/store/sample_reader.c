@@ -11,6 +11,7 @@
 #include <wsc/mem.h>
 #include <wsc/store.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* One sample is read whole: more than this is not a sequence any model can take. */
@@ -256,4 +257,38 @@ enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out
     if (s->n_dims == 2) count[1] = (hsize_t)s->T;
     (void)H5Sselect_hyperslab(s->file_space, H5S_SELECT_SET, first, NULL, count, NULL);
     return read_selected(s, i, s->rows * s->T, out);
+}
+
+/* The place in the dataset of value @p at of sample @p i, as store_samples_read() counts. */
+static void place_of(const struct store_samples *s, int64_t i, int64_t at, hsize_t place[3])
+{
+    const int64_t row = at / s->T, t = at % s->T;
+    place[0] = (hsize_t)(s->corpus ? i * s->T + t + (row == 2 ? 1 : 0) : i);
+    place[1] = (hsize_t)(s->n_dims == 2 ? t : row);
+    place[2] = (hsize_t)t;
+}
+
+enum wsc_err store_samples_digits(struct store_samples *s, int64_t i, int64_t at,
+                                  char text[STORE_DIGITS])
+{
+    hsize_t place[3];
+    uint64_t value = 0;
+    const hid_t type = H5Dget_type(s->dset);
+    const bool natural = H5Tget_sign(type) == H5T_SGN_NONE;
+    (void)H5Tclose(type);
+    WSC_CHECK(at >= 0 && at < s->rows * s->T, "value %lld of sample %lld", (long long)at,
+              (long long)i);
+    place_of(s, i, at, place);
+    store_lz4_expect(&s->info);
+    hid_t one = H5Screate(H5S_SCALAR);
+    (void)H5Sselect_elements(s->file_space, H5S_SELECT_SET, 1, place);
+    const herr_t bad = H5Dread(s->dset, natural ? H5T_NATIVE_UINT64 : H5T_NATIVE_INT64, one,
+                               s->file_space, H5P_DEFAULT, &value);
+    (void)H5Sclose(one);
+    if (bad < 0) return H5_RAISE(WSC_IO, "%s: sample %lld cannot be read", s->path, (long long)i);
+    if (natural)
+        (void)snprintf(text, STORE_DIGITS, "%" PRIu64, value);
+    else
+        (void)snprintf(text, STORE_DIGITS, "%" PRId64, (int64_t)value);
+    return WSC_OK;
 }

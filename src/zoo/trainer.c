@@ -51,7 +51,19 @@ static void finish_optimizer(struct zoo_trainer *t)
     const struct conf_node *rate = conf_node_find(map, "lr");
     if (!rate) return;
     conf_node_remove(map, "lr");
-    zoo_trainer_put_absent(t, "optimizer.learning_rate", rate);
+    if (!conf_node_find(map, "learning_rate"))
+        zoo_trainer_put(t, "optimizer.learning_rate", rate);
+    else if (!conf_node_is_null(rate))
+        conf_diag_warn(t->diag, rate->pos, "optimizer.lr", "not used: the schedulers say the rate");
+}
+
+/* A section `precision` is a callback whose `enabled` is true by default. */
+static void finish_precision(struct zoo_trainer *t, const struct conf_node *trainer)
+{
+    static const char enabled[] = "model.mixed_precision";
+    const struct conf_node *precision = conf_node_at(trainer, "init.precision");
+    if (conf_node_is_null(precision) || conf_node_at(t->doc->root, enabled)) return;
+    zoo_trainer_put_text(t, enabled, "true", precision->pos);
 }
 
 /* Which inputs the converted file has: flags such as micro_batch_size alone make none; without
@@ -65,6 +77,20 @@ static void finish_data(struct zoo_trainer *t)
     if (t->trains) return;
     conf_node_remove(t->doc->root, "train_input");
     if (t->eval) zoo_trainer_put_text(t, "runconfig.mode", "eval", t->eval->pos);
+}
+
+/* The checkpoint of `validate` is that of a run that does not train, which `fit` may have another
+ * for: the one that its training starts from. */
+static void finish_checkpoint(struct zoo_trainer *t, const char *mode)
+{
+    const struct conf_node *path = t->val_checkpoint;
+    const bool trains = mode ? !strncmp(mode, "train", 5) : t->trains;
+    if (conf_node_is_null(path)) return;
+    if (trains)
+        conf_diag_warn(t->diag, path->pos, "trainer.validate.ckpt_path",
+                       "not used: the run trains; hint: --mode eval");
+    else
+        zoo_trainer_put(t, "runconfig.checkpoint_path", path);
 }
 
 /* Keys beside `trainer`, which are ours, stay where they are. */
@@ -84,7 +110,7 @@ static void keep_others(struct zoo_trainer *t, const struct conf_node *root)
 
 /* Walk the keys into a new tree, then settle what several keys decide together.  Origins of all
  * rows are registered, so that a message about a default names the user's key too. */
-void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
+void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d, const char *mode)
 {
     const struct conf_node *root = doc->root;
     const struct conf_node only = {
@@ -105,6 +131,8 @@ void zoo_trainer_convert(struct conf_doc *doc, struct conf_diag *d)
     }
     conf_keys_read(&p, &only, take_row);
     finish_data(&t);
+    finish_checkpoint(&t, mode);
+    finish_precision(&t, only.entry[0].value);
     finish_optimizer(&t);
     keep_others(&t, root);
     for (int i = 0; i < p.table->n; i++)

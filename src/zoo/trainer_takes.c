@@ -97,7 +97,8 @@ ZOO_TRAINER_TAKE(val_all)
 ZOO_TRAINER_TAKE(val_checkpoint)
 {
     (void)p;
-    zoo_trainer_put_absent(trainer, key->to, node);
+    (void)key;
+    ((struct zoo_trainer *)trainer)->val_checkpoint = node;
 }
 
 ZOO_TRAINER_TAKE(global_micro_batch)

@@ -18,8 +18,9 @@ struct zoo_trainer {
     const struct conf_node *eval; /**< data set that is evaluated; NULL: none yet */
     const char *eval_path;        /**< the user's key of `eval` */
     enum zoo_eval_rank eval_rank; /**< which key `eval` comes from */
-    bool trains;                  /**< the file has training data */
-    bool scales_groups;           /**< the schedulers contain a ScalePerParamLR */
+    const struct conf_node *val_checkpoint; /**< validate.ckpt_path; NULL: not given */
+    bool trains;                            /**< the file has training data */
+    bool scales_groups;                     /**< the schedulers contain a ScalePerParamLR */
 };
 
 /** A formatted text in the memory of the document, cut to 2 CONF_MAX_PATH; "" without memory. */

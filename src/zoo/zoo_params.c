@@ -28,6 +28,17 @@ static int64_t choose_phase(struct conf_diag *d)
     return phase;
 }
 
+/* What the last `runconfig.mode=` among the sets says, as --mode does; NULL: nothing.  The trainer
+ * style has no such key. */
+static const char *choose_mode(const struct conf_diag *d)
+{
+    static const char mode[] = "runconfig.mode=";
+    for (int set = d->n_sets; set > 0; set--)
+        if (!strncmp(d->sets[set - 1].text, mode, sizeof mode - 1))
+            return d->sets[set - 1].text + sizeof mode - 1;
+    return NULL;
+}
+
 /* True for paths that this pass over the sets applies: those of the trainer style, or the others.
  */
 static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *path, bool trainer,
@@ -76,14 +87,17 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
     zoo_trainer_normalise(doc, d);
     apply_sets(doc, d, true, true);
     zoo_trainer_normalise(doc, d);
-    zoo_trainer_convert(doc, d);
+    zoo_trainer_convert(doc, d, choose_mode(d));
     return true;
 }
 
-/* Keys and sections that a job may refuse although the file is right: src/job/job_check.c. */
+/* Keys and sections that a model or a job may refuse although the file is right:
+ * src/model/model_tuning.c, src/job/job_check.c. */
 static const char *const late_key[ZOO_LATE_KEYS] = {
-    "model.name",      "model.objective", "model.dpo",  "model.moe",
-    "model.recompute", "reduction_leaf",  "eval_input", "runconfig.mode"};
+    "model.name",      "model.objective",      "model.dpo",         "model.moe",
+    "model.recompute", "reduction_leaf",       "eval_input",        "runconfig.mode",
+    "model.freeze",    "model.selective_grad", "model.lora_params", "optimizer.params",
+    "sparsity"};
 
 static void keep_places(struct zoo_params *out, const struct conf_doc *doc, struct conf_diag *d)
 {

@@ -80,6 +80,41 @@ TEST(faults, the_whole_group_is_asked_to_stop)
     stop_and_resume(3, SIGHUP, true);
 }
 
+/* A run without a launch script, with the words @p before; SIGHUP arrives after its first
+ * checkpoint, and @p then after that, if not 0. */
+static void hang_up(const char *before, int then)
+{
+    struct spawn s;
+    struct spawn_result r;
+    char dir[160], command[2048];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("hung_up"));
+    (void)snprintf(command, sizeof command,
+                   "exec %s %s " FAULT_SYSTEMS
+                   " --max_steps 1000000 --set runconfig.checkpoint_steps=5 --model_dir %s",
+                   before, job_tiny(), dir);
+    CU_ASSERT_FATAL(spawn_start(&s, command));
+    while (!fault_has_checkpoint(dir, 5) && !spawn_ended(&s))
+        fault_sleep_ms(1);
+    (void)kill(s.pid, SIGHUP);
+    if (then) {
+        fault_sleep_ms(1500); /* longer than a run takes to see a signal */
+        CU_ASSERT(!spawn_ended(&s));
+        (void)kill(s.pid, then);
+    }
+    spawn_wait(&s, 60, &r);
+    T_EQ(r.status, 5);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, strsignal(then ? then : SIGHUP)));
+    CU_ASSERT(step_to_resume(&r) >= 5);
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("rm -rf %s", dir));
+}
+
+TEST(faults, a_terminal_that_closes)
+{
+    hang_up("", 0);
+    hang_up("nohup", SIGTERM);
+}
+
 /* From main() on a signal is a question: here it comes while data and weights are set up. */
 TEST(faults, asked_to_stop_before_the_first_step)
 {

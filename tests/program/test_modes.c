@@ -292,6 +292,19 @@ TEST(modes, inspect_knows_every_kind_of_file)
     check_inspect("configs/cluster/cs2.yaml", "cluster of CS-2");
 }
 
+/* Nobody writes into the pipe: it would be waited for. */
+TEST(modes, inspect_refuses_a_pipe)
+{
+    struct spawn_result r;
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", job_path("inspected"));
+    spawn_run(&r, "mkdir -p %s && mkfifo %s/pipe && timeout 10 \"$WSC\" inspect %s/pipe", path,
+              path, path);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "pipe: is not a regular file"));
+    spawn_free(&r);
+}
+
 /* 12 shards, the nodes of a tree of fan-out 4, the wafers. */
 TEST(modes, ranks_counts_the_roles)
 {

@@ -69,6 +69,29 @@ TEST(resume, on_other_systems_and_shards_the_values_go_on)
         &(struct halves){12, "--num_csx 4 --set cluster.memoryx.shards=1", "--num_csx 1"});
 }
 
+/* The end that the file sets is said where the command line asks for more. */
+TEST(resume, an_end_before_num_steps_is_said)
+{
+    static const struct {
+        const char *options, *says;
+    } row[] = {
+        {"--max_steps 4 --num_steps 4", NULL},
+        {"--max_steps 9 --num_steps 2", NULL},
+        {"--max_steps 8 --num_steps 5",
+         "num_steps asks for 5 from step 6; the run ends at runconfig.max_steps, 8."},
+    };
+    char dir[160];
+    (void)snprintf(dir, sizeof dir, "%s", job_path("end"));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "%s %s --model_dir %s", job_tiny(), row[i].options, dir);
+        T_EQ(r.status, 0);
+        CU_ASSERT(row[i].says ? strstr(r.out, row[i].says) != NULL
+                              : !strstr(r.out, "runconfig.max_steps"));
+        spawn_free(&r);
+    }
+}
+
 /* A checkpoint takes virtual time, so all of them write the same ones. */
 TEST(resume, under_mpirun_from_a_single_process)
 {

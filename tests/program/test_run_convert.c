@@ -76,6 +76,28 @@ TEST(convert, a_precision_that_gets_lost_is_named)
     }
 }
 
+/* Another number of heads has the same shapes, and gives other logits. */
+TEST(convert, params_of_another_model_warn)
+{
+    struct spawn_result r;
+    char run[160];
+    (void)snprintf(run, sizeof run, "%s", job_path("run"));
+    CU_ASSERT_FATAL(spawn_ok("%s --num_steps 1 --model_dir %s", job_tiny(), run));
+    for (int other = 0; other < 2; other++) {
+        spawn_run(&r,
+                  "\"$WSC\" convert --from cs --to hf --model gpt2 --out %s --params "
+                  "configs/params/tiny.yaml --input %s/checkpoint_1.mdl "
+                  "--set train_input.batch_size=2 %s",
+                  job_path("hf"), run, other ? "--set model.num_heads=4" : "");
+        T_EQ(r.status, 0);
+        T_EQ(strstr(r.err, "WARNING:   model.num_heads: 4; the checkpoint is of a run with 2") !=
+                 NULL,
+             other);
+        CU_ASSERT_PTR_NULL(strstr(r.err, "batch_size"));
+        spawn_free(&r);
+    }
+}
+
 static double loss_of(const char *line)
 {
     return *line ? strtod(line + sizeof "Avg Eval Loss: " - 1, NULL) : NAN;

@@ -134,6 +134,7 @@ TEST(scoring, wrong_requests_are_refused)
         const char *line, *options, *why;
     } row[] = {
         {"{", "", ":1:1: "},
+        {"\xEF\xBB\xBF[]", "", ":1: expected a JSON object"}, /* a byte order mark is read over */
         {"[]", "", ":1: expected a JSON object"},
         {"{\"request_type\": \"generate_until\", \"arguments\": [" PAIR "]}", "",
          ":1: a request for a generated text"},

@@ -55,6 +55,21 @@ TEST(sparse, sections_of_published_files_are_described)
     spawn_free(&r);
 }
 
+/* Such a run is dense, which nothing else in its log says. */
+TEST(sparse, a_pattern_that_matches_nothing_warns)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "%s --num_csx 2 --max_steps 2 --model_dir %s --set sparsity='{sparsity: 0.5, "
+              "param_filter: [\"*linear_layer.wieght\", \"*linear_layer.weight\"]}'",
+              job_tiny(), job_path("mistyped"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "WARNING:   sparsity: no tensor matches the pattern *linear_layer.wieght\n"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "pattern *linear_layer.weight\n"));
+    spawn_free(&r);
+}
+
 /* In one run, and in two on other numbers of systems and shards, on ranks and alone. */
 TEST(sparse, a_run_resumes_on_another_machine)
 {

@@ -246,6 +246,25 @@ TEST(hf_config, what_a_family_has_in_one_way_only)
         expect(family(row[i].family), row[i].key, row[i].line, row[i].why);
 }
 
+/* With is_decoder a token of BERT sees those before it alone: another model of the same tensors. */
+TEST(hf_config, an_encoder_as_a_decoder_is_refused)
+{
+    static const char *const files[] = {"bert_base_uncased", "roberta_base", "esm2_t6_8m"};
+    for (int i = 0; i < 3; i++) {
+        char path[200], *yaml = NULL;
+        struct convert_source config;
+        struct model *model = NULL;
+        (void)snprintf(path, sizeof path, "tests/data/hf_configs/%s.json", files[i]);
+        T_OK(convert_source_read(&config, path));
+        CU_ASSERT(!json_object_set_new(config.json, "is_decoder", json_true()));
+        CU_ASSERT_EQUAL(take(&config, &yaml, &model), WSC_CONFIG);
+        CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "is_decoder: true is not supported"));
+        model_destroy(&model);
+        wsc_free(yaml);
+        convert_source_fini(&config);
+    }
+}
+
 /* ---- places ---------------------------------------------------------------------------------- */
 
 /* What the params' own checks find is reported for the file and the key that the user has. */

@@ -358,6 +358,18 @@ TEST(make, wrong_requests_are_refused)
     refused(&m, "/nonexistent.txt: cannot be opened: No such file");
     input[0] = "/dev/null";
     refused(&m, "is not a regular file");
+    char packed[256];
+    (void)snprintf(packed, sizeof packed, "%s", path_of("texts.parquet"));
+    put_text(packed, "PAR1 some text that is long enough", 34);
+    input[0] = packed;
+    refused(&m, "texts.parquet: this is no text but Parquet; hint: write its texts as JSON Lines");
+    put_text(packed,
+             "\xFD"
+             "7zXZ\0 some text that is long enough",
+             36);
+    refused(&m, "this is no text but xz; hint");
+    put_text(packed, "P", 1);
+    refused(&m, "has 1 tokens");
     input[0] = in;
     put_text(in, "x", 1);
     refused(&m, "has 1 tokens");

@@ -159,6 +159,38 @@ TEST(samples, corpus_needs_a_length_and_is_cut)
     store_samples_close(&s);
 }
 
+/* The value @p at of sample @p i of a file of @p type and @p values. */
+static void check_digits(struct shape shape, hid_t type, const void *values, hid_t memory, int i,
+                         int at, const char *expected)
+{
+    char text[STORE_DIGITS];
+    struct store_samples *s = NULL;
+    const char *path = path_of("large.h5");
+    hid_t f = make_file(path), space = H5Screate_simple(shape.rank, shape.dims, NULL);
+    hid_t d = H5Dcreate2(f, "data", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    CU_ASSERT(H5Dwrite(d, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    (void)H5Dclose(d);
+    (void)H5Sclose(space);
+    (void)H5Fclose(f);
+    T_OK(store_samples_open(&s, path, 2));
+    T_OK(store_samples_digits(s, i, at, text));
+    T_STR(text, expected);
+    store_samples_close(&s);
+}
+
+TEST(samples, values_beyond_int32_in_full)
+{
+    const struct shape samples = {3, {2, 3, 2}}, corpus = {1, {7}};
+    const int64_t whole[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -9000000000, 3000000000};
+    const uint64_t natural[12] = {0, UINT64_MAX, 0, 4294967296, 5000000000};
+    check_digits(samples, H5T_STD_I64LE, whole, H5T_NATIVE_INT64, 1, 5, "3000000000");
+    check_digits(samples, H5T_STD_I64BE, whole, H5T_NATIVE_INT64, 1, 4, "-9000000000");
+    check_digits(samples, H5T_STD_U64LE, natural, H5T_NATIVE_UINT64, 0, 1, "18446744073709551615");
+    check_digits(samples, H5T_STD_U32BE, natural, H5T_NATIVE_UINT64, 0, 4, "4294967295");
+    check_digits(corpus, H5T_STD_U64LE, natural, H5T_NATIVE_UINT64, 1, 1, "4294967296");
+    check_digits(corpus, H5T_STD_U64BE, natural, H5T_NATIVE_UINT64, 1, 5, "5000000000");
+}
+
 TEST(samples, wrong_shapes_and_types_are_refused)
 {
     const char *path = path_of("bad.h5");

@@ -92,6 +92,34 @@ TEST(zoo_trainer, every_part_goes_to_its_place)
     zoo_params_fini(&p);
 }
 
+/* The Model Zoo's class of `precision` has enabled=True, whatever else the section says. */
+TEST(zoo_trainer, a_section_precision_is_16_bits)
+{
+    static const char fmt[] =
+        "trainer: {init: {model: {name: gpt2, vocab_size: 9%s}, optimizer: {SGD: {lr: 0.1}}, %s},\n"
+        "fit: {train_dataloader: {data_processor: GptHDF5DataProcessor, data_dir: d,\n"
+        "batch_size: 1}}}\n";
+    static const struct {
+        const char *model, *precision, *set;
+        bool mixed;
+    } files[] = {{"", "precision: {fp16_type: float16}", NULL, true},
+                 {"", "precision: {max_gradient_norm: 1.0}", NULL, true},
+                 {"", "precision: {}", NULL, true},
+                 {"", "precision: {enabled: false, max_gradient_norm: 1.0}", NULL, false},
+                 {", mixed_precision: false", "precision: {max_gradient_norm: 1.0}", NULL, false},
+                 {"", "precision: {fp16_type: float16}", "model.mixed_precision=false", false},
+                 {"", "precision: null", NULL, false},
+                 {"", "seed: 1", NULL, false}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct zoo_params p;
+        char text[512];
+        (void)snprintf(text, sizeof text, fmt, files[i].model, files[i].precision);
+        T_OK(parse_text(&p, text, files[i].set));
+        T_EQ(p.model.mixed_precision, files[i].mixed);
+        zoo_params_fini(&p);
+    }
+}
+
 static void check_set(const char *set, int64_t width, int64_t micro_batch, double decay)
 {
     struct zoo_params p;
@@ -171,6 +199,55 @@ TEST(zoo_trainer, short_forms)
     T_EQ(p.train_input.micro_batch_size, CONF_AUTO);
     T_EQ(p.n_warnings, 0);
     zoo_params_fini(&p);
+}
+
+TEST(zoo_trainer, a_rate_beside_schedulers_warns)
+{
+    static const struct {
+        const char *lr;
+        bool warns;
+    } row[] = {{"0.5", true}, {"null", false}};
+    for (int i = 0; i < 2; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER("    optimizer: {AdamW: {lr: %s}}\n" SCHEDULER, ""), row[i].lr);
+        T_OK(parse_text(&p, text, NULL));
+        CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1);
+        T_EQ(warns(&p, "AdamW.lr: not used: the schedulers say the rate"), row[i].warns);
+        zoo_params_fini(&p);
+    }
+}
+
+/* An evaluation takes the checkpoint of `validate`, also beside one that `fit` starts from. */
+TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
+{
+    static const struct {
+        const char *fit, *validate, *set, *path;
+        bool warns;
+    } row[] = {{"null", "v.mdl", NULL, NULL, true},
+               {"null", "v.mdl", "runconfig.mode=eval", "v.mdl", false},
+               {"f.mdl", "v.mdl", "runconfig.mode=eval", "v.mdl", false},
+               {"f.mdl", "v.mdl", "runconfig.mode=generate", "v.mdl", false},
+               {"f.mdl", "v.mdl", NULL, "f.mdl", true},
+               {"f.mdl", "v.mdl", "runconfig.mode=train_and_eval", "f.mdl", true},
+               {"f.mdl", "null", "runconfig.mode=eval", "f.mdl", false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text,
+                       TRAINER(ADAMW SCHEDULER,
+                               "    val_dataloader: {data_processor: "
+                               "GptHDF5DataProcessor, data_dir: d, batch_size: 2}\n"
+                               "    ckpt_path: %s\n  validate:\n"
+                               "    ckpt_path: %s\n"),
+                       row[i].fit, row[i].validate);
+        T_OK(parse_text(&p, text, row[i].set));
+        T_STR(p.runconfig.checkpoint_path ? p.runconfig.checkpoint_path : "none",
+              row[i].path ? row[i].path : "none");
+        T_EQ(warns(&p, "trainer.validate.ckpt_path: not used: the run trains"), row[i].warns);
+        zoo_params_fini(&p);
+    }
 }
 
 /* Names that end in WD schedule the weight decay, the others the learning rate. */

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which training params are of.
+ *
+ * A checkpoint holds those params of its run that decide what its weights mean and which samples
+ * came before, a line "key: value" each, in the text attribute ZOO_PAST.  Who takes its weights
+ * compares them with the params at hand: weights of one model in another of the same shapes, e.g.
+ * with another number of heads, would be garbage without an error.
+ * The lines come from zoo_params_dump().  Called by src/job/job_history.c and src/convert. */
+#include <wsc/log.h>
+#include <wsc/mem.h>
+#include <wsc/zoo.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the lines -------------------------------------------------------------- */
+
+/* What another value of a key means for a run that resumes. */
+enum meaning { MEANS_NOTHING, MEANS_OTHER_TRAINING, MEANS_OTHER_MODEL };
+
+/* The first row whose text the key begins with. */
+static const struct {
+    const char *begins;
+    enum meaning meaning;
+} meaning_of_key[] = {
+    {"model.name:", MEANS_NOTHING},
+    {"model.compute_eval_metrics:", MEANS_NOTHING},
+    {"model.initializer", MEANS_NOTHING},
+    {"model.embedding_initializer:", MEANS_NOTHING},
+    {"model.output_layer_initializer:", MEANS_NOTHING},
+    {"model.ffn_initializer:", MEANS_NOTHING},
+    {"model.ffn_output_layer_initializer:", MEANS_NOTHING},
+    {"model.moe.gate_initializer:", MEANS_NOTHING},
+    {"model.dropout_rate:", MEANS_OTHER_TRAINING},
+    {"model.attention_dropout_rate:", MEANS_OTHER_TRAINING},
+    {"model.embedding_dropout_rate:", MEANS_OTHER_TRAINING},
+    {"model.residual_dropout_rate:", MEANS_OTHER_TRAINING},
+    {"model.mixed_precision:", MEANS_OTHER_TRAINING},
+    {"model.fp16_type:", MEANS_OTHER_TRAINING},
+    {"model.attention_softmax_fp32:", MEANS_OTHER_TRAINING},
+    {"model.loss_", MEANS_OTHER_TRAINING},
+    {"model.moe.load_balancing_loss_coef:", MEANS_OTHER_TRAINING},
+    {"model.weight_initialization_seed:", MEANS_NOTHING},
+    {"model.recompute:", MEANS_NOTHING},
+    {"model.dpo.", MEANS_OTHER_TRAINING},
+    {"model.", MEANS_OTHER_MODEL},
+    {"train_input.batch_size:", MEANS_OTHER_TRAINING},
+    {"train_input.shuffle", MEANS_OTHER_TRAINING},
+    {"train_input.num_samples:", MEANS_OTHER_TRAINING},
+    {"train_input.use_vsl:", MEANS_OTHER_TRAINING},
+    {"train_input.buckets:", MEANS_OTHER_TRAINING},
+    {"reduction_leaf:", MEANS_OTHER_TRAINING},
+    {"optimizer.optimizer_type:", MEANS_OTHER_TRAINING},
+};
+
+static enum meaning meaning_of(const char *line)
+{
+    for (int i = 0; i < (int)(sizeof meaning_of_key / sizeof *meaning_of_key); i++) {
+        const char *begins = meaning_of_key[i].begins;
+        if (!strncmp(line, begins, strlen(begins))) return meaning_of_key[i].meaning;
+    }
+    return MEANS_NOTHING;
+}
+
+/* The section that a line of YAML stands in, as "model.moe." */
+struct section {
+    char name[256];
+    size_t end[8]; /* of the part of each level */
+};
+
+/* One line "key: value" of YAML as "section.key: value"; a key without a value opens a section. */
+static enum wsc_err flatten_line(struct section *at, const char *line, size_t n, FILE *out)
+{
+    enum { INDENT = 4, MOST_LEVELS = 7 };
+    char text[512];
+    const size_t blanks = strspn(line, " "), level = blanks / INDENT, key = strcspn(line, ":\n");
+    if (blanks >= n || line[blanks] == '-' || key >= n || level > MOST_LEVELS) return WSC_OK;
+    const size_t before = level ? at->end[level - 1] : 0;
+    at->name[before] = '\0';
+    const int length =
+        snprintf(text, sizeof text, "%s%.*s", at->name, (int)(n - blanks), line + blanks);
+    if (length < 0 || length >= (int)sizeof text) return WSC_OK; /* no number or word is as long */
+    if (key + 1 < n) {
+        if (meaning_of(text)) (void)fprintf(out, "%s\n", text);
+        return WSC_OK;
+    }
+    const int end = snprintf(at->name + before, sizeof at->name - before, "%.*s.",
+                             (int)(key - blanks), line + blanks);
+    if (end < 0 || before + (size_t)end >= sizeof at->name)
+        return WSC_RAISE(WSC_CONFIG, "%s: the name of a section is too long", text);
+    at->end[level] = before + (size_t)end;
+    return WSC_OK;
+}
+
+static enum wsc_err flatten(const char *yaml, FILE *out)
+{
+    struct section at = {0};
+    for (const char *line = yaml; *line;) {
+        const size_t n = strcspn(line, "\n");
+        TRY(flatten_line(&at, line, n, out));
+        line += n + (line[n] == '\n');
+    }
+    return WSC_OK;
+}
+
+enum wsc_err zoo_past_lines(const struct zoo_params *params, char **text)
+{
+    char *yaml = NULL, *stream = NULL;
+    size_t n = 0;
+    *text = NULL;
+    TRY(zoo_params_dump(params, &yaml));
+    FILE *out = open_memstream(&stream, &n);
+    enum wsc_err rc = out ? flatten(yaml, out) : WSC_NOMEM;
+    if (out && fclose(out) && !rc) rc = WSC_NOMEM;
+    if (!rc) *text = wsc_strdup(WSC_MEM_CONF, stream);
+    free(stream);
+    wsc_free(yaml);
+    if (!rc && !*text) rc = WSC_NOMEM;
+    return rc == WSC_NOMEM ? wsc_err_frame(rc, __FILE__, __LINE__, "params of a checkpoint") : rc;
+}
+
+/* ---- comparison -------------------------------------------------------------------------- */
+
+/* The line of @p text with the key that @p line begins with, or NULL. */
+static const char *line_with_key(const char *text, const char *line)
+{
+    const size_t key = strcspn(line, ":") + 1;
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1) {
+        if (!strncmp(at, line, key)) return at;
+        if (!at[strcspn(at, "\n")]) break;
+    }
+    return NULL;
+}
+
+/* The line of the params at hand and that of the checkpoint, which have one key. */
+static enum wsc_err compare_line(const char *stored, const char *own, enum zoo_past_check check)
+{
+    const size_t n_stored = strcspn(stored, "\n"), n_own = strcspn(own, "\n");
+    const size_t key = strcspn(own, ":");
+    const bool model = meaning_of(own) == MEANS_OTHER_MODEL;
+    if (n_stored == n_own && !strncmp(stored, own, n_own)) return WSC_OK;
+    if (!model && check == ZOO_PAST_MODEL) return WSC_OK;
+    if (!model || check != ZOO_PAST_RESUME) {
+        WSC_WARNING("%.*s; the checkpoint is of a run with%.*s", (int)n_own, own,
+                    (int)(n_stored - key - 1), stored + key + 1);
+        return WSC_OK;
+    }
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%.*s, but the checkpoint is of a model with%.*s",
+                                  (int)n_own, own, (int)(n_stored - key - 1), stored + key + 1),
+                        "--set runconfig.load_checkpoint_states=model takes its weights into this "
+                        "model all the same");
+}
+
+enum wsc_err zoo_past_compare(const struct zoo_params *params, const char *stored,
+                              enum zoo_past_check check)
+{
+    char *own = NULL;
+    enum wsc_err rc = zoo_past_lines(params, &own);
+    for (const char *line = own; !rc && *line; line += strcspn(line, "\n") + 1) {
+        const char *other = line_with_key(stored, line);
+        if (other) rc = compare_line(other, line, check);
+        if (!line[strcspn(line, "\n")]) break;
+    }
+    wsc_free(own);
+    return rc;
+}
