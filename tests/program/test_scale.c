@@ -266,7 +266,17 @@ TEST(scale, a_section_instead_of_a_key_is_named)
     expect_error(
         "--set cluster.wafer=3",
         "--set cluster.wafer: a section; hint: set one of its keys, such as cluster.wafer.");
-    expect_error("--sweep cluster.swarmx=1,2", "swarmx: a section; hint: set one of its keys");
+    expect_error("--sweep cluster.swarmx=1,2",
+                 "--sweep cluster.swarmx: a section; hint: set one of its keys, such as cluster.");
+    expect_error("--sweep cluster.foo=1,2", "--sweep cluster.foo: unknown key");
+    expect_error("--sweep cluster.swarmx.latancy=1us,2us",
+                 "--sweep cluster.swarmx.latancy: unknown key; hint: did you mean "
+                 "cluster.swarmx.latency?");
+    expect_error("--sweep cluster.swarmx.latency=1,2us",
+                 "--sweep cluster.swarmx.latency: expected a quantity");
+    expect_error("--sweep cluster.jitter=0.1,0.5",
+                 "--sweep cluster.jitter: 0.5 is not in 0 .. 0.2");
+    expect_error("--sweep cluster.name=1,2", "--sweep cluster.name: is no number");
     expect_error("--sweep cluster.jitter=0,0.1,0", "a value stands twice");
 }
 
