@@ -416,9 +416,7 @@ static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *clust
         if (c->o->num_csx.item[i] > use.num_csx) use.num_csx = c->o->num_csx.item[i];
     for (int m = 0; m < c->n_models; m++) {
         use.params = &c->params[m];
-        TRY(cluster_warn_idle(&use, &c->params[m]));
-        for (int i = 0; i < c->params[m].n_warnings; i++)
-            WSC_WARNING("%s: %s", c->name[m], c->params[m].warning[i].text);
+        TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
         const char *why = varied ? cluster_idle_why(&use, varied) : NULL;
         if (why) WSC_WARNING("%s: --sweep cluster.%s: without effect: %s", c->name[m], varied, why);
     }
