@@ -134,7 +134,8 @@ struct cluster_use {
  *  something reads it, which does not mean that it limits anything. */
 const char *cluster_idle_why(const struct cluster_use *use, const char *path);
 /** Add a warning to @p to->warning for every constant that the command line sets and that has no
- *  effect in @p use, and for servers that the params ask for in vain.  @p to: use->params. */
+ *  effect in @p use, for servers that the params ask for in vain, and for patterns of `sparsity`
+ *  that no tensor has.  @p to: use->params. */
 enum wsc_err cluster_warn_idle(const struct cluster_use *use, struct zoo_params *to) WSC_CHECKED;
 
 /* ---- recorded passes ------------------------------------------------------------------------- */

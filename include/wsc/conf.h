@@ -72,7 +72,7 @@ enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC
  *  as messages may name it: until the parse has ended. */
 struct conf_set {
     const char *text;   /**< "path=value"; borrowed */
-    const char *option; /**< the option that gave it, "mode", for messages; NULL: --set */
+    const char *option; /**< the option that gave it, "mode", for messages; "": none; NULL: --set */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */

@@ -185,7 +185,8 @@ const struct kernels_row *kernels_row_at(int i);
 /** The row called @p name, or an error that lists the names. WSC_USAGE; *@p out is NULL then. */
 enum wsc_err kernels_row_find(const char *name, const struct kernels_row **out) WSC_CHECKED;
 /** Run the row's program on the mesh with operands that the case's seed samples, and compare with
- *  the reference; the analytical model's cycles are in r->analytical. An error above the row's
+ *  the reference; the analytical model's cycles are in r->analytical, negative where there is none,
+ *  as for collectives on WSE-3. An error above the row's
  * tolerance is reported in r->max_error, not by the code: WSC_USAGE for sizes that cannot be run,
  *  WSC_DEADLOCK and WSC_CAPACITY of the mesh. */
 enum wsc_err kernels_row_run(const struct kernels_row *row, const struct programs_case *c,

@@ -461,6 +461,10 @@ void stream_net_tune(struct stream_net *net);
  *  ends. */
 void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up);
 
+/** Most bytes of weights that the local roles keep so that they need not travel twice in a step
+ *  (stream.keep): shards packed ones, links between ranks what they carried, the root whole ones of
+ *  several shards.  0 on one rank.  Of sparse tensors those without zeros. */
+int64_t stream_net_kept_bytes(const struct stream_net *net);
 /** Collect what all edges have carried, over all ranks, in the order of the tree: *@p out (*@p n,
  *  owned by the caller).  Collective.  WSC_NOMEM, WSC_MPI. */
 enum wsc_err stream_net_carried(const struct stream_net *net, struct stream_carried **out,

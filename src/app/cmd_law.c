@@ -97,6 +97,9 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     if (s->n_predictions == MAX_PREDICTIONS)
         return WSC_RAISE(WSC_USAGE, "--predict: more than %d files", MAX_PREDICTIONS);
     enum wsc_err rc = app_load_params(NULL, &config, &params);
+    const struct cluster_use use = {CLUSTER_USE_TRAININGS, &params, &s->cluster, o->num_csx};
+    if (!rc) rc = app_refuse_passing_faults(&s->cluster);
+    if (!rc) rc = app_warn_of_idle(path, &use, &params);
     const struct scaling_model model = {.name = path, .params = &params};
     struct law_prediction *p = &s->prediction[s->n_predictions];
     if (!rc) rc = law_predict(&s->fit, &model, &s->cluster, o->num_csx, o->tokens_per_param, p);
@@ -147,6 +150,17 @@ static enum wsc_err finish(struct law_study *s)
     return WSC_OK;
 }
 
+/* A warning for each --set of the machine, which trains and predicts nothing. */
+static void warn_of_cluster_sets(const struct app_config *c)
+{
+    for (int i = 0; i < c->n_sets; i++) {
+        const char *text = c->set[i].text;
+        if (!conf_set_cluster_path(text)) continue;
+        WSC_WARNING("--set %.*s: has no effect without --sizes or --predict",
+                    (int)strcspn(text, "="), text);
+    }
+}
+
 /* What asks for trainings or predictions has no effect where there are none. */
 static enum wsc_err check_use(const struct app_law *o)
 {
@@ -157,6 +171,7 @@ static enum wsc_err check_use(const struct app_law *o)
         WSC_WARNING("--num_csx: has no effect without --sizes or --predict");
     if (!o->predict && o->config.cluster_path)
         WSC_WARNING("--cluster: has no effect without --sizes or --predict");
+    if (!o->predict) warn_of_cluster_sets(&o->config);
     return app_refuse_params_sets(&o->config);
 }
 

@@ -404,6 +404,31 @@ static enum wsc_err sweep_and_write(struct scale *c, const char *cluster_text)
     return rc;
 }
 
+/* Names the node counts among which a fixed batch, of @p sequences, does not divide evenly. */
+static void warn_of_uneven(const struct scale *c, int model, int64_t sequences)
+{
+    char list[256] = "";
+    for (int i = 0; i < c->o->num_csx.n; i++) {
+        const size_t used = strlen(list);
+        if (sequences % c->o->num_csx.item[i])
+            (void)snprintf(list + used, sizeof list - used, "%s%lld", used ? ", " : "",
+                           (long long)c->o->num_csx.item[i]);
+    }
+    if (*list)
+        WSC_WARNING("%s: %lld sequences do not divide evenly among %s systems; the real cluster "
+                    "wants that",
+                    c->name[model], (long long)sequences, list);
+}
+
+/* The batches that do not grow with the systems. */
+static void warn_of_fixed_batches(const struct scale *c, int model)
+{
+    const struct scaling_values *v = &c->o->values;
+    if (c->o->strong) warn_of_uneven(c, model, c->params[model].train_input.batch_size);
+    for (int i = 0; v->global_batch && i < v->n; i++)
+        warn_of_uneven(c, model, (int64_t)v->value[i]);
+}
+
 /* What the sweep has no use for: keys of the params, constants of the machine, --sweep. */
 static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *cluster)
 {
@@ -416,9 +441,8 @@ static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *clust
         if (c->o->num_csx.item[i] > use.num_csx) use.num_csx = c->o->num_csx.item[i];
     for (int m = 0; m < c->n_models; m++) {
         use.params = &c->params[m];
-        TRY(cluster_warn_idle(&use, &c->params[m]));
-        for (int i = 0; i < c->params[m].n_warnings; i++)
-            WSC_WARNING("%s: %s", c->name[m], c->params[m].warning[i].text);
+        TRY(app_warn_of_idle(c->name[m], &use, &c->params[m]));
+        warn_of_fixed_batches(c, m);
         const char *why = varied ? cluster_idle_why(&use, varied) : NULL;
         if (why) WSC_WARNING("%s: --sweep cluster.%s: without effect: %s", c->name[m], varied, why);
     }

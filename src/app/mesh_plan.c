@@ -22,6 +22,7 @@ static const double meeting_s = 5e-6;
 struct plan {
     struct programs_case probe; /* what was measured */
     double cycles, router_cycles, rate, probe_s;
+    bool of_wse2;       /* cycles are by a formula for that generation */
     int64_t base_bytes; /* of the emulator before the probe */
     double pe_bytes;
 };
@@ -119,8 +120,8 @@ static void print_text(const struct plan *p, const struct app_mesh *o, int most)
     out_si_unit(all, sizeof all, p->pe_bytes * o->c.w * o->c.h, "B");
     (void)printf("%s on %d x %d PEs: ", o->what, o->c.w, o->c.h);
     if (p->cycles > 0)
-        (void)printf("about %.0f cycles by its analytical model, %.3g router-cycles\n", p->cycles,
-                     p->router_cycles);
+        (void)printf("about %.0f cycles by its analytical model%s, %.3g router-cycles\n", p->cycles,
+                     p->of_wse2 && o->c.arch != MESH_WSE2 ? " of WSE-2" : "", p->router_cycles);
     else
         (void)printf("no analytical model, so its cycles are not known beforehand\n");
     (void)printf("measured on %d x %d PEs for %.2f s: %.3g M router-cycles/s on one thread, %s a "
@@ -133,7 +134,7 @@ static void print_text(const struct plan *p, const struct app_mesh *o, int most)
 
 enum wsc_err app_plan_print(const struct app_mesh *o, const struct kernels_row *k)
 {
-    struct plan p = {.cycles = (double)app_plan_cycles(k, &o->c)};
+    struct plan p = {.cycles = (double)app_plan_cycles(k, &o->c), .of_wse2 = k->expected};
     int most = 1;
     p.router_cycles = p.cycles * o->c.w * o->c.h;
     TRY(measure(&p, k, &o->c));

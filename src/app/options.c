@@ -334,7 +334,7 @@ const struct app_option app_options[] = {
 
     /* law */
     {APP_ON_LAW, "params", APP_FILE, "FILE", SHARED(params_path), .required = "!points",
-     .help = "params whose width and depth are varied"},
+     .needs = "sizes", .help = "params whose width and depth are varied"},
     {APP_ON_LAW, "sizes", APP_TEXT, "CxL,...", .take = take_sizes, .min = 1, .max = 1 << 20,
      .required = "!points", .needs = "params",
      .help = "width and number of layers of each training"},

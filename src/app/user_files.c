@@ -6,7 +6,6 @@
 #include "option_parse.h"
 #include "process.h"
 
-#include <wsc/cluster.h>
 #include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -107,6 +106,15 @@ enum wsc_err app_refuse_params_sets(const struct app_config *c)
     return WSC_OK;
 }
 
+enum wsc_err app_warn_of_idle(const char *name, const struct cluster_use *use,
+                              struct zoo_params *params)
+{
+    TRY(cluster_warn_idle(use, params));
+    for (int i = 0; i < params->n_warnings; i++)
+        WSC_WARNING("%s: %s", name, params->warning[i].text);
+    return WSC_OK;
+}
+
 /* True when @p path is a constant of the wafer that these kernels do without; a key that there is
  * not is reported with the file. */
 static bool is_without_effect(const char *path, enum hw_kernels kernels)
@@ -150,9 +158,10 @@ enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster)
         const struct hw_fault *f = &cluster->faults.item[i];
         const bool always = f->from == 1 && !f->steps && !(f->rate > 0);
         if (always && f->kind != HW_FAULT_LOST_SHARD) continue;
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "fault %s: wsc scale looks at a step like all others", f->text),
-            "wsc run --numerics none reports what it costs");
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "fault %s: a prediction looks at a step like all others",
+                                      f->text),
+                            "wsc run --numerics none reports what it costs");
     }
     return WSC_OK;
 }

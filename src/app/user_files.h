@@ -6,6 +6,7 @@
 #define WSC_APP_USER_FILES_H
 #include "option.h"
 
+#include <wsc/cluster.h>
 #include <wsc/comm.h>
 #include <wsc/hw.h>
 #include <wsc/zoo.h>
@@ -28,6 +29,10 @@ enum wsc_err app_load_cluster(struct comm *comm, const struct app_config *c,
 /** For commands that read no params: WSC_USAGE when `--set` overrides a key of params, which would
  *  have no effect. */
 enum wsc_err app_refuse_params_sets(const struct app_config *c) WSC_CHECKED;
+/** Warn of what a simulation of @p params, called @p name, has no use for: their own keys, and
+ *  constants of the machine that `--set` changes. @p params: those of @p use. */
+enum wsc_err app_warn_of_idle(const char *name, const struct cluster_use *use,
+                              struct zoo_params *params) WSC_CHECKED;
 /** For kernels on emulated fabrics: WSC_USAGE when `--set` overrides a constant of the machine
  *  outside its wafers, or one that @p kernels do not read. */
 enum wsc_err app_refuse_cluster_sets(const struct app_config *c,
@@ -38,7 +43,7 @@ void app_warn_of_earlier(const char *dir, const char *names, const char *run);
 /** Make the folder @p dir of results and its parents, and check that files can be made in it.
  * WSC_IO names it. */
 enum wsc_err app_make_folder(const char *dir) WSC_CHECKED;
-/** Refuse faults that come or go, because `wsc scale` looks at one step that stands for all; the
+/** Refuse faults that come or go, because a prediction looks at one step that stands for all; the
  *  error says so. */
 enum wsc_err app_refuse_passing_faults(const struct hw_machine *cluster) WSC_CHECKED;
 /** More ranks than @p params has roles on @p cluster would leave ranks without work: WSC_USAGE says

@@ -73,7 +73,8 @@ static enum wsc_err check_capacity(const struct model *model, const struct hw_ma
     return wsc_err_hint(rc, "--set cluster.memoryx.capacity=... or another --cluster");
 }
 
-/* Values of the shards on this rank must fit this host: refuse before asking for the memory. */
+/* Values of the shards on this rank and weights that it keeps to not send them again must fit this
+ * host: refuse before asking for the memory. */
 static enum wsc_err check_host_memory(const struct cluster *c)
 {
     const struct stream_topology *t = c->net->topology;
@@ -84,7 +85,7 @@ static enum wsc_err check_host_memory(const struct cluster *c)
         (trained * (double)memoryx_host_bytes_per_param(&c->params->optimizer) +
          frozen * (double)sizeof(float)) /
         t->n_shards;
-    double needed = 0;
+    double needed = (double)stream_net_kept_bytes(c->net);
     for (int m = 0; m < t->n_shards; m++)
         if (comm_is_local(c->comm, stream_role_of_shard(t, m))) needed += per_shard;
     if (needed <= host) return WSC_OK;

@@ -289,6 +289,25 @@ static void warn_of_servers(struct conf_diag *d, const struct cluster_use *u)
                        m->name, (long long)m->memoryx.shards, (long long)rc->num_wgt_servers);
 }
 
+/* Patterns of `sparsity` that select no tensor: a model that was meant to be sparse is dense.  The
+ * error of a model that cannot be made is left to the command, which makes it again and knows which
+ * rank reports. */
+static void warn_of_patterns(struct conf_diag *d, const struct cluster_use *u)
+{
+    struct model *model;
+    const char *pattern;
+    char shown[CONF_QUOTE_BYTES];
+    int at = 0;
+    if (!u->params->sparsity.n) return;
+    if (model_create(&model, u->params, u->machine->stream.granularity)) return;
+    while ((pattern = model_unmatched_pattern(model, u->params, &at)))
+        conf_diag_warn(d, (struct conf_pos){0}, "sparsity",
+                       "no tensor matches the pattern %s; hint: wsc run --validate_only lists the "
+                       "tensors",
+                       conf_quote(pattern, shown));
+    model_destroy(&model);
+}
+
 enum wsc_err cluster_warn_idle(const struct cluster_use *use, struct zoo_params *to)
 {
     char text[CONF_MAX_PATH + 16];
@@ -307,5 +326,6 @@ enum wsc_err cluster_warn_idle(const struct cluster_use *use, struct zoo_params 
         conf_diag_warn(&d, on_command_line, s->key, "without effect: %s", why);
     }
     warn_of_servers(&d, use);
+    warn_of_patterns(&d, use);
     return conf_diag_finish(&d);
 }

@@ -82,6 +82,7 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
     const char *option = d->sets[-pos.line - 1].option;
     const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
     if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
+    if (option && !*option) return snprintf(out, size, "%s: %s%s", path, name, colon);
     if (option) return snprintf(out, size, "--%s: %s%s", option, name, colon);
     return snprintf(out, size, "--set %s: %s%s", path, name, colon);
 }

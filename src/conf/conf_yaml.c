@@ -260,12 +260,13 @@ static void take_key(struct builder *b, const char *text, size_t n, struct conf_
     int i = conf_node_index(top->node, top->key);
     if (i < 0) return;
     const char *key = path_of(b, top->key, quoted);
-    struct conf_pos first = top->node->entry[i].key_pos;
+    const int line = top->node->entry[i].key_pos.line;
+    char first[32] = ""; /* the value of an option has no lines */
+    if (line > 0) (void)snprintf(first, sizeof first, ", first on line %d", line);
     if (b->duplicates == CONF_LAST_WINS)
-        conf_diag_warn(b->diag, pos, key, "given twice, first on line %d; the last one counts",
-                       first.line);
+        conf_diag_warn(b->diag, pos, key, "given twice%s; the last one counts", first);
     else
-        conf_diag_error(b->diag, pos, key, "given twice, first on line %d", first.line);
+        conf_diag_error(b->diag, pos, key, "given twice%s", first);
 }
 
 /* Only the tags of YAML's own types, which a plain reader would have found itself. */

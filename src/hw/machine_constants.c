@@ -34,8 +34,9 @@ enum wsc_err hw_constant_find(const char *path, struct hw_constant *out)
     int row = conf_keys_find(table, inside ? inside : path);
     char shown[CONF_QUOTE_BYTES];
     if (row < 0) {
-        struct conf_diag d = {.file = "cluster"};
-        conf_keys_unknown(table, &d, (struct conf_pos){0}, inside ? inside : path);
+        const struct conf_set set = {.text = path, .option = ""};
+        struct conf_diag d = {.file = "cluster", .sets = &set, .n_sets = 1};
+        conf_keys_unknown(table, &d, (struct conf_pos){.line = -1}, inside ? inside : path);
         return conf_diag_finish(&d);
     }
     if (!is_number(&table->key[row]))

@@ -88,10 +88,34 @@ static void default_sources(struct conf_parse *p)
             default_source(p, row);
 }
 
-/* A constant is {value, kind, source}, all three, and maybe its uncertainty and correlation. */
+/* The parts of a constant: the first three are required. */
+static const char *const parts[] = {"value", "kind", "source", "uncertainty", "correlation"};
+enum { N_PARTS = sizeof parts / sizeof *parts, N_REQUIRED = 3 };
+
+/* False, with an error at each, when a constant has keys that are no parts. */
+static bool check_parts(struct conf_parse *p, const char *path, const struct conf_node *map)
+{
+    bool known = true;
+    for (int i = 0; i < map->n; i++) {
+        const struct conf_entry *entry = &map->entry[i];
+        char shown[CONF_QUOTE_BYTES];
+        int part = 0;
+        while (part < N_PARTS && strcmp(entry->key, parts[part]) != 0)
+            part++;
+        if (part < N_PARTS) continue;
+        known = false;
+        conf_diag_error(p->diag, entry->key_pos, path,
+                        "unknown key %s; hint: a constant has value, kind, source, and maybe "
+                        "uncertainty, correlation",
+                        conf_quote(entry->key, shown));
+    }
+    return known;
+}
+
+/* A constant is {value, kind, source}, all three, and maybe its uncertainty and correlation.  After
+ * an unknown key no part is called missing: it may be there under the wrong name. */
 static void read_row(struct conf_parse *p, int row, const struct conf_node *node)
 {
-    static const char *const parts[] = {"value", "kind", "source"};
     const struct conf_key *key = &p->table->key[row];
     char shown[CONF_QUOTE_BYTES];
     if (!hw_key_is_constant(key)) {
@@ -105,19 +129,14 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
                         conf_node_describe(node, shown));
         return;
     }
-    int found = 0;
-    for (int i = 0; i < 3; i++) {
-        if (conf_node_find(node, parts[i]))
-            found++;
-        else
-            conf_diag_error(p->diag, node->pos, key->path, "%s is missing", parts[i]);
+    bool whole = true;
+    const bool known = check_parts(p, key->path, node);
+    for (int i = 0; i < N_REQUIRED; i++) {
+        if (conf_node_find(node, parts[i])) continue;
+        whole = false;
+        if (known) conf_diag_error(p->diag, node->pos, key->path, "%s is missing", parts[i]);
     }
-    const int optional = (conf_node_find(node, "uncertainty") != NULL) +
-                         (conf_node_find(node, "correlation") != NULL);
-    if (node->n > found + optional)
-        conf_diag_error(p->diag, node->pos, key->path,
-                        "has keys other than value, kind, source, uncertainty, correlation");
-    if (found < 3) return;
+    if (!whole) return;
     conf_key_read(p, row, conf_node_find(node, "value"));
     read_source(p, row, node);
 }
@@ -126,13 +145,12 @@ static void read_row(struct conf_parse *p, int row, const struct conf_node *node
  * it is. */
 static struct conf_node *as_constant(struct conf_doc *doc, struct conf_node *value)
 {
-    enum { N_PARTS = 4 };
-    static const char *const name[N_PARTS] = {"value", "kind", "source", "uncertainty"};
-    static const char *const text[N_PARTS] = {"", "assumed", "given on the command line", "0 %"};
+    enum { N_GIVEN = 4 }; /* the first of the parts */
+    static const char *const text[N_GIVEN] = {"", "assumed", "given on the command line", "0 %"};
     if (value->kind == CONF_NODE_MAP) return value;
     struct conf_node *map = conf_doc_map(doc, value->pos);
-    for (int i = 0; i < N_PARTS && map; i++) {
-        struct conf_entry entry = {.key = name[i], .key_pos = value->pos, .value = value};
+    for (int i = 0; i < N_GIVEN && map; i++) {
+        struct conf_entry entry = {.key = parts[i], .key_pos = value->pos, .value = value};
         if (i) entry.value = conf_doc_scalar(doc, text[i], strlen(text[i]), value->pos);
         if (!entry.value || !conf_doc_put(doc, map, &entry)) return NULL;
     }

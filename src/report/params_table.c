@@ -207,14 +207,10 @@ static enum wsc_err print_parts(const struct job_description *r)
     return rc;
 }
 
-/* Sparse tensors by kind with what remains of them, and patterns without an effect. */
+/* Sparse tensors by kind with what remains of them. */
 static enum wsc_err print_sparse(const struct job_description *r)
 {
     struct out_table *table;
-    const char *pattern;
-    int at = 0;
-    for (; (pattern = model_unmatched_pattern(r->model, r->params, &at));)
-        (void)printf("# note: sparsity: no tensor matches the pattern %s\n", pattern);
     if (!r->n_sparse) return WSC_OK;
     TRY(out_table_new(&table, "lrlrrr",
                       (const char *const[]){"sparse tensors", "number", "algorithm", "elements",

@@ -20,6 +20,15 @@ static enum wsc_err wrong(const char *text, const char *why)
                         "--sweep cluster.swarmx.latency=1us..1ms, ...=1us..1ms:5 or ...=1us,1ms");
 }
 
+/* An error of the machine's keys, which name the constant, as one of the option. */
+static enum wsc_err of_option(enum wsc_err rc)
+{
+    char why[512];
+    if (!rc) return WSC_OK;
+    (void)snprintf(why, sizeof why, "%s", wsc_err_message());
+    return WSC_RAISE(rc, "--sweep %s", why);
+}
+
 /* Three digits are enough for a place between two ends, and better to read. */
 static double three_digits(double value)
 {
@@ -36,6 +45,15 @@ static enum wsc_err take(struct scaling_values *v, double value)
     return WSC_OK;
 }
 
+/* A value of the constant with its unit, in the range of its key. */
+static enum wsc_err read_constant(const struct hw_constant *constant, const char *text,
+                                  double *value)
+{
+    struct hw_machine scratch = {0}; /* only its range is wanted */
+    TRY(hw_constant_read(constant, text, value));
+    return hw_constant_set(constant, &scratch, *value);
+}
+
 /* A value with its unit, or a number of sequences. */
 static enum wsc_err read_value(const struct scaling_values *v, const char *text, double *value)
 {
@@ -49,7 +67,7 @@ static enum wsc_err read_value(const struct scaling_values *v, const char *text,
                                       text),
                             "--sweep sparsity=0,0.5,0.75,0.9");
     }
-    if (!v->global_batch) return hw_constant_read(&v->constant, text, value);
+    if (!v->global_batch) return of_option(read_constant(&v->constant, text, value));
     if (wsc_units_int(text, &n) || n < 1 || n > most)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE,
                                       "--sweep global_batch: \"%.40s\" is no number of "
@@ -134,7 +152,7 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
         out->constant = (struct hw_constant){.path = out->sparsity ? "sparsity" : "global_batch",
                                              .whole = out->global_batch};
     else
-        TRY(hw_constant_find(path, &out->constant));
+        TRY(of_option(hw_constant_find(path, &out->constant)));
     if (out->sparsity) out->value[out->n++] = 0; /* what the others are compared with */
     const char *values = text + n + 1, *dots = strstr(values, "..");
     TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));

@@ -131,6 +131,17 @@ static enum wsc_err run_value(const struct scaling_sweep *sweep,
     return run_variant(&s, &cluster, v);
 }
 
+/* The error @p rc of the sweep with @p value, as one of that value. */
+static enum wsc_err of_value(enum wsc_err rc, const struct scaling_values *values,
+                             const char *value)
+{
+    char why[1024];
+    const char *prefix = values->global_batch || values->sparsity ? "" : "cluster.";
+    if (!rc) return WSC_OK;
+    (void)snprintf(why, sizeof why, "%s", wsc_err_message());
+    return WSC_RAISE(rc, "--sweep %s%s=%s: %s", prefix, values->constant.path, value, why);
+}
+
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,
                           struct scaling_variant **variants, int *n)
 {
@@ -140,6 +151,7 @@ enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scalin
     for (int i = 0; i < *n && !rc; i++) {
         announce(sweep, "values", i, *n);
         rc = run_value(sweep, values, i, &(*variants)[i]);
+        rc = of_value(rc, values, (*variants)[i].name);
     }
     if (rc) scaling_variants_free(variants, *n);
     return rc;

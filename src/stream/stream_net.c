@@ -263,6 +263,54 @@ void stream_net_bytes(const struct stream_net *net, int64_t *down, int64_t *up)
     }
 }
 
+/* ---- kept weights ---------------------------------------------------------------------------- */
+
+/* Most bytes that one list keeps of the stages' weights, of which it gets one of @p n_parts. */
+static int64_t most_in_list(const struct stream_net *net, int n_parts)
+{
+    const int64_t limit = net->hw->cluster->stream.keep_bytes;
+    int64_t sum = 0;
+    for (int s = 0; s < net->model->n_stages; s++) {
+        const int64_t bytes =
+            net->model->stage[s].n_elems * num_format_bytes(net->model->format) / n_parts;
+        if (bytes <= limit) sum += bytes;
+    }
+    return sum < limit ? sum : limit;
+}
+
+/* How many edges of @p side lead to another rank and keep what they carry. */
+static int n_keeping(const struct stream_side *side)
+{
+    int n = 0;
+    for (int i = 0; i < side->n; i++)
+        n += side->carried[i]->between_ranks && comm_link_is_early(side->weights[i]);
+    return n;
+}
+
+/* A shard keeps what it has packed; links that pass on whole vectors name the same ones. */
+static int64_t kept_by_role(const struct stream_net *net, int role)
+{
+    const struct stream_ports *p = &net->ports[role];
+    const int n_up = p->up.n;
+    if (!n_up) return p->down.n ? most_in_list(net, net->topology->n_shards) : 0;
+    const int64_t received = n_keeping(&p->up) * most_in_list(net, n_up);
+    const bool joins = n_up > 1 && comm_link_is_early(p->up.weights[0]);
+    const int64_t whole = joins || n_keeping(&p->down) ? most_in_list(net, 1) : 0;
+    if (n_up > 1) return received + whole;
+    return received > whole ? received : whole;
+}
+
+int64_t stream_net_kept_bytes(const struct stream_net *net)
+{
+    int64_t sum = 0;
+    if (comm_size(net->comm) == 1) return 0;
+    for (int r = 0; r < net->topology->n_roles; r++)
+        if (comm_is_local(net->comm, r)) sum += kept_by_role(net, r);
+    return sum;
+}
+
+/* ---- what was carried ------------------------------------------------------------------------ */
+
 /* Each rank has counted what its own roles sent. */
 static void add_carried(struct stream_carried *all, const struct stream_carried *one)
 {

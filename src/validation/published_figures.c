@@ -56,17 +56,19 @@ static const struct column_row {
     bool needed_compare; /* in rows that are compared */
     size_t offset, size;
     const char *fallback; /* in a file without the column; NULL: every file has it */
+    const char *if_none;  /* what stands in the column where there is nothing to say */
 } columns[N_COLUMNS] = {
     [ID] = {"id", TEXT, true, true, AT(id), NULL},
     [QUANTITY] = {"quantity", SPECIAL, true, true, AT(quantity), NULL},
-    [UNIT] = {"unit", TEXT, true, true, AT(unit), NULL},
+    [UNIT] = {"unit", TEXT, true, true, AT(unit), NULL, "1 for a ratio"},
     [VALUE] = {"value", REAL, true, true, AT(value), NULL},
     [SAMPLES] = {"samples", REAL, false, false, AT(samples), ""},
     [MODEL] = {"model", TEXT, false, true, AT(model), NULL},
     [NUM_CSX] = {"num_csx", COUNT, false, true, AT(num_csx), NULL},
     [GLOBAL_BATCH] = {"global_batch", COUNT, false, true, AT(global_batch), NULL},
     [OTHER_BATCHES] = {"other_batches", SPECIAL, false, false, AT(other_batch), ""},
-    [MICRO_BATCH] = {"micro_batch", SPECIAL, false, true, AT(micro_batch), NULL},
+    [MICRO_BATCH] = {"micro_batch", SPECIAL, false, true, AT(micro_batch), NULL,
+                     "auto where it is not known"},
     [MSL] = {"msl", COUNT, false, true, AT(msl), NULL},
     [CLUSTER] = {"cluster", TEXT, true, true, AT(cluster), NULL},
     [SET] = {"set", TEXT, false, false, AT(set), ""},
@@ -279,8 +281,9 @@ static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
     for (int c = 0; c < N_COLUMNS; c++) {
         bool needed = compared ? columns[c].needed_compare : columns[c].needed;
         needed = needed || (compared && quantity_needs(row, c));
-        if (needed && !*field_of(r, (enum column)c))
-            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE(r, c));
+        if (!needed || *field_of(r, (enum column)c)) continue;
+        const enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE(r, c));
+        return columns[c].if_none ? wsc_err_hint(rc, "%s", columns[c].if_none) : rc;
     }
     if (compared && !validation_quantity_predicted(row->quantity))
         return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s cannot be compared", PLACE(r, QUANTITY),

@@ -416,11 +416,13 @@ const char *zoo_sparsity_algorithm_name(enum zoo_sparsity_algorithm algorithm)
  * what releases 1.7 to 1.9 call static masks. */
 static int read_algorithm(struct conf_parse *p, const char *path, const struct conf_node *node)
 {
-    const struct conf_node *name = conf_node_find(node, "algorithm");
-    if (conf_node_is_null(name)) name = conf_node_find(node, "type");
+    const char *key = conf_node_is_null(conf_node_find(node, "algorithm")) ? "type" : "algorithm";
+    const struct conf_node *name = conf_node_find(node, key);
     if (conf_node_is_null(name)) return ZOO_SPARSITY_STATIC;
     const bool old = name->kind == CONF_NODE_SCALAR && !strcasecmp(name->text, "sideband");
-    return old ? ZOO_SPARSITY_STATIC : conf_variant_read(p, &algorithm_names, path, name);
+    char full[CONF_MAX_PATH];
+    (void)snprintf(full, sizeof full, "%s.%s", path, key);
+    return old ? ZOO_SPARSITY_STATIC : conf_variant_read(p, &algorithm_names, full, name);
 }
 
 static bool takes(const struct conf_variant *v, const char *key)

@@ -253,6 +253,53 @@ TEST(run_mpi, kept_weights_travel_once)
     (void)unsetenv("WSC_AHEAD");
 }
 
+/* Bytes that this rank keeps of a model on one wafer, by hand: all weights, packed, at each end. */
+static void expect_kept(int n_shards, const char *keep, int64_t limit)
+{
+    struct small_config c;
+    struct comm *comm = NULL;
+    struct cluster *cluster = NULL;
+    const struct memoryx_hooks hooks = {0};
+    char shards_set[48];
+    (void)snprintf(shards_set, sizeof shards_set, "cluster.memoryx.shards=%d", n_shards);
+    const char *const sets[] = {shards_set, keep, NULL};
+    CU_ASSERT_FATAL(test_agree(!small_config_init(&c, 1, sets)));
+    CU_ASSERT_FATAL(test_agree(!comm_create(&comm, true)));
+    CU_ASSERT_FATAL(
+        test_agree(!cluster_create(&cluster, comm, &c.params, &c.cluster, true, &hooks)));
+    int64_t all = 0, expected = 0;
+    for (int s = 0; s < cluster->model->n_stages; s++)
+        all += cluster->model->stage[s].n_elems * num_format_bytes(cluster->model->format);
+    const bool several = comm_size(comm) > 1;
+    int n_far = 0;
+    for (int m = 0; several && m < n_shards; m++) {
+        if (comm_is_local(comm, m)) expected += all / n_shards;
+        n_far += comm_is_local(comm, m) != comm_is_local(comm, n_shards);
+    }
+    if (several && comm_is_local(comm, n_shards))
+        expected += all / n_shards * n_far + (n_shards > 1 ? all : 0);
+    const int64_t kept = stream_net_kept_bytes(cluster->net);
+    const int64_t rounding = 2 * n_shards * cluster->model->n_stages;
+    const bool is_right = limit >= all ? llabs(kept - expected) <= rounding
+                                       : kept <= limit && (kept > 0) == (expected && limit);
+    CU_ASSERT(is_right);
+    if (!is_right)
+        (void)fprintf(stderr, "kept %lld, by hand %lld\n", (long long)kept, (long long)expected);
+    cluster_destroy(&cluster);
+    comm_destroy(&comm);
+    small_config_fini(&c);
+}
+
+TEST(run_mpi, kept_weights_are_counted)
+{
+    (void)setenv("WSC_AHEAD", "1", 1);
+    expect_kept(1, "cluster.stream.keep=0 B", 0);
+    expect_kept(1, "cluster.stream.keep=40 KiB", 40 << 10);
+    expect_kept(1, "cluster.stream.keep=256 MiB", 256 << 20);
+    expect_kept(3, "cluster.stream.keep=256 MiB", 256 << 20);
+    (void)unsetenv("WSC_AHEAD");
+}
+
 /* SwarmX nodes pass on pieces while they arrive, and add those of gradients, and wafers compute
  * with what has come, also of weights that come again for the backward pass: nothing shows, with
  * one shard and several, one level of nodes and three, one vector of gradients and several. */

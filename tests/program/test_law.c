@@ -79,6 +79,8 @@ TEST(law, errors_name_their_place)
         const char *options, *file, *says;
     } wrong[] = {
         {"--sizes 64x2", "", "--params"},
+        {"--points FILE --params configs/params/tiny.yaml", "",
+         "--params: has no effect without --sizes"},
         {"--params configs/params/tiny.yaml --sizes 48x1", "",
          "48x1: the width is no multiple of 32"},
         {"--params configs/params/tiny.yaml --sizes 64", "", "expected WIDTHxDEPTH"},
@@ -109,10 +111,30 @@ TEST(law, a_machine_that_predicts_nothing_warns)
     struct spawn_result r;
     spawn_run(&r,
               "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s "
-              "--cluster configs/cluster/cs3.yaml",
+              "--cluster configs/cluster/cs3.yaml --set cluster.wafer.clock=1GHz",
               job_path("machine"));
     T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "--set cluster.wafer.clock: has no effect without --sizes or --predict"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--cluster: has no effect without --sizes or --predict"));
+    spawn_free(&r);
+}
+
+/* What a prediction has no use for is named, as wsc scale does. */
+TEST(law, a_constant_that_no_prediction_reads_warns)
+{
+    static const char predicts[] = "\"$WSC\" law --points "
+                                   "benchmarks/reference/laws/cerebras_gpt.csv --predict "
+                                   "configs/params/gpt3_111m.yaml --out %s --set %s";
+    struct spawn_result r;
+    spawn_run(&r, predicts, job_path("idle"), "cluster.recovery.reroute=5s");
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "gpt3_111m.yaml: --set cluster.recovery.reroute: without "
+                                         "effect: "));
+    spawn_free(&r);
+    spawn_run(&r, predicts, job_path("passing"),
+              "'cluster.faults+=straggler:wafer=0,factor=2,from=3'");
+    T_EQ(r.status, 2);
     spawn_free(&r);
 }
 

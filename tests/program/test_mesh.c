@@ -177,6 +177,24 @@ TEST(mesh_program, explain_accounts_for_every_cycle)
     spawn_free(&r);
 }
 
+/* The formulas of collectives are those of WSE-2; other kernels have a model of either machine. */
+TEST(mesh_program, no_formula_of_another_generation_is_shown)
+{
+    static const struct {
+        const char *words;
+        bool has;
+    } run[] = {{"broadcast --fabric 16x1", true},
+               {"broadcast --fabric 16x1 --arch wse3", false},
+               {"allreduce --algo ring --fabric 8x1 --arch wse3", false},
+               {"reduce --arch wse3", false},
+               {"softmax --arch wse3", true}};
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+        json_t *json = run_json(run[i].words);
+        T_EQ(json_object_get(json, "analytical_cycles") != NULL, run[i].has);
+        json_decref(json);
+    }
+}
+
 static char *read_file(const char *path, size_t *n)
 {
     enum { MOST = 1 << 24 };

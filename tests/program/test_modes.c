@@ -217,6 +217,28 @@ TEST(modes, constants_that_nothing_reads_warn_by_name)
     spawn_free(&r);
 }
 
+/* A model that a pattern leaves dense, and a key that an option's value has twice. */
+TEST(modes, patterns_of_no_tensor_warn)
+{
+    static const char *const command[] = {
+        "run --numerics none --num_steps 1 --num_csx 1 --model_dir", "scale --num_csx 1 --out"};
+    struct spawn_result r;
+    for (int i = 0; i < 2; i++) {
+        spawn_run(&r,
+                  "\"$WSC\" %s %s --params configs/params/tiny.yaml --set "
+                  "'sparsity={sparsity: 0.5, param_filter: \"*.nothing\"}'",
+                  command[i], job_path("pattern"));
+        T_EQ(r.status, 0);
+        expect_warning(&r, "sparsity: no tensor matches the pattern *.nothing; hint: ");
+        spawn_free(&r);
+    }
+    spawn_run(&r, "\"$WSC\" run --params configs/params/tiny.yaml --validate_only "
+                  "--set 'runconfig={num_csx: 1, num_csx: 2}'");
+    CU_ASSERT_PTR_NULL(strstr(r.err, "line -"));
+    CU_ASSERT_PTR_NULL(strstr(r.out, "line -"));
+    spawn_free(&r);
+}
+
 /* An evaluation and a generation meet the faults of the first step alone. */
 TEST(modes, faults_that_a_run_without_training_does_not_meet_warn)
 {

@@ -266,8 +266,49 @@ TEST(scale, a_section_instead_of_a_key_is_named)
     expect_error(
         "--set cluster.wafer=3",
         "--set cluster.wafer: a section; hint: set one of its keys, such as cluster.wafer.");
-    expect_error("--sweep cluster.swarmx=1,2", "swarmx: a section; hint: set one of its keys");
+    expect_error("--sweep cluster.swarmx=1,2",
+                 "--sweep cluster.swarmx: a section; hint: set one of its keys, such as cluster.");
+    expect_error("--sweep cluster.foo=1,2", "--sweep cluster.foo: unknown key");
+    expect_error("--sweep cluster.swarmx.latancy=1us,2us",
+                 "--sweep cluster.swarmx.latancy: unknown key; hint: did you mean "
+                 "cluster.swarmx.latency?");
+    expect_error("--sweep cluster.swarmx.latency=1,2us",
+                 "--sweep cluster.swarmx.latency: expected a quantity");
+    expect_error("--sweep cluster.jitter=0.1,0.5",
+                 "--sweep cluster.jitter: 0.5 is not in 0 .. 0.2");
+    expect_error("--sweep cluster.name=1,2", "--sweep cluster.name: is no number");
     expect_error("--sweep cluster.jitter=0,0.1,0", "a value stands twice");
+}
+
+/* A batch that does not grow with the systems is named where it does not divide. */
+TEST(scale, a_fixed_batch_that_does_not_divide_warns)
+{
+    static const char sweep[] = "\"$WSC\" scale --params configs/params/tiny.yaml --set "
+                                "train_input.batch_size=12 --num_csx 1,4,5,8 --out %s %s";
+    struct spawn_result r;
+    spawn_run(&r, sweep, job_path("uneven"), "--scaling strong");
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "tiny: 12 sequences do not divide evenly among 5, 8 systems; the real"));
+    spawn_free(&r);
+    spawn_run(&r, sweep, job_path("even"), "--sweep global_batch=8,40");
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "tiny: 8 sequences do not divide evenly among 5 systems"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "40 sequences"));
+    spawn_free(&r);
+}
+
+/* Of a sweep's values the one that does not fit is named. */
+TEST(scale, the_value_that_fails_is_named)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 2 --out %s "
+              "--sweep cluster.systems=4,1",
+              job_path("systems"));
+    T_EQ(r.status, 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--sweep cluster.systems=1: num_csx: 2, but CS-2 has 1"));
+    spawn_free(&r);
 }
 
 /* Started by mpirun as one rank, a run has the threads too. */

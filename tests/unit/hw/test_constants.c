@@ -99,7 +99,10 @@ TEST(hw_constants, a_wrong_correlation_is_told)
     check_bad(CLOCK("calibrated", ", correlation: {wafer.simd_fmachs: 1}"),
               "expected a number between -1 and 1 for wafer.simd_fmachs");
     check_bad(CLOCK("calibrated", ", correlated: {wafer.simd_fmachs: 0.1}"),
-              "has keys other than value, kind, source, uncertainty, correlation");
+              "wafer.clock: unknown key correlated; hint: a constant has value, kind, source");
+    check_bad("cluster.wafer.clock={value: 1 GHz, kind: assumed, souce: a test}",
+              "wafer.clock: unknown key souce; hint: a constant has value, kind, source");
+    check_bad("cluster.wafer.clock={value: 1 GHz, kind: assumed}", "source is missing");
 }
 
 /* ---- one constant at a time ------------------------------------------------------------------ */
