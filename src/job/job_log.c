@@ -283,14 +283,6 @@ static void tell_dropout(const struct job_state *s)
                  PROGRAMS_RANDOM_CYCLES);
 }
 
-/* A filter with a mistyped name leaves tensors dense, or all of them. */
-static void warn_of_patterns(const struct job_state *s)
-{
-    const char *pattern;
-    for (int at = 0; (pattern = model_unmatched_pattern(s->cluster->model, s->job->params, &at));)
-        WSC_WARNING("sparsity: no tensor matches the pattern %s", pattern);
-}
-
 void job_log_start(const struct job_state *s)
 {
     const struct cluster *c = s->cluster;
@@ -316,7 +308,6 @@ void job_log_start(const struct job_state *s)
              p->lanes == 1 ? "" : "s", (long long)(p->micro_batch / model_sequences(c->model)),
              (long long)s->train.batch.n_micro, p->recompute ? "on" : "off");
     tell_dropout(s);
-    warn_of_patterns(s);
     if (p->spill_bytes_per_sequence)
         WSC_INFO("%.3g MB of activations per sequence spill to the activation servers",
                  (double)p->spill_bytes_per_sequence * 1e-6);
