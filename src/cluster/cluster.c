@@ -207,8 +207,8 @@ enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,
                             bool values, const struct memoryx_hooks *hooks)
 {
-    TRY(cluster_create_empty(out, comm, params, cluster, values, hooks));
-    const enum wsc_err rc = cluster_create_roles(*out);
+    enum wsc_err rc = cluster_create_empty(out, comm, params, cluster, values, hooks);
+    if (*out) rc = cluster_create_roles(*out);
     if (rc) cluster_destroy(out);
     return rc;
 }

@@ -54,8 +54,29 @@ const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[
     return out;
 }
 
-/* "file:line:col: key: ", or "--set path: ", or "--option: ", and the key only where it is
- * not the path. */
+/* A key @p name of the value that an option or --set gives: "--set path: ", "--option: " or
+ * "--fault fault: ", and the key only where it is not the path. */
+static int place_of_set(const struct conf_set *set, const char *key, const char *name, char *out,
+                        size_t size)
+{
+    const char *const text = set->text, *const option = set->option;
+    const char *colon = key ? ": " : "";
+    char path[CONF_QUOTE_BYTES], shown[CONF_QUOTE_BYTES];
+    (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
+    const char *cluster = conf_set_cluster_path(path);
+    if (cluster && !strcmp(cluster, CONF_FAULTS_ADD)) {
+        const char *dot = key ? strrchr(key, '.') : NULL;
+        return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
+                        dot ? dot + 1 : "", dot ? ": " : "");
+    }
+    const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
+    if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
+    if (option && !*option) return snprintf(out, size, "%s: %s%s", path, name, colon);
+    if (option) return snprintf(out, size, "--%s: %s%s", option, name, colon);
+    return snprintf(out, size, "--set %s: %s%s", path, name, colon);
+}
+
+/* "file:line:col: key: ", or what place_of_set() says. */
 static int place(const struct conf_diag *d, struct conf_pos pos, const char *key, char *out,
                  size_t size)
 {
@@ -70,21 +91,7 @@ static int place(const struct conf_diag *d, struct conf_pos pos, const char *key
     if (pos.line > 0)
         return snprintf(out, size, "%s:%d:%d: %s%s", file, pos.line, pos.column, name, colon);
     if (pos.line == 0) return snprintf(out, size, "%s: %s%s", file, name, colon);
-    const char *text = d->sets[-pos.line - 1].text;
-    char path[CONF_QUOTE_BYTES], shown[CONF_QUOTE_BYTES];
-    (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
-    const char *cluster = conf_set_cluster_path(path);
-    if (cluster && !strcmp(cluster, CONF_FAULTS_ADD)) {
-        const char *dot = key ? strrchr(key, '.') : NULL;
-        return snprintf(out, size, "--fault %s: %s%s", conf_quote(text + strlen(path) + 1, shown),
-                        dot ? dot + 1 : "", dot ? ": " : "");
-    }
-    const char *option = d->sets[-pos.line - 1].option;
-    const bool same = key && (!strcmp(path, key) || !strcmp(path, name));
-    if (same || (key && cluster && !strcmp(cluster, key))) name = colon = "";
-    if (option && !*option) return snprintf(out, size, "%s: %s%s", path, name, colon);
-    if (option) return snprintf(out, size, "--%s: %s%s", option, name, colon);
-    return snprintf(out, size, "--set %s: %s%s", path, name, colon);
+    return place_of_set(&d->sets[-pos.line - 1], key, name, out, size);
 }
 
 char *conf_diag_place(const struct conf_diag *d, struct conf_pos pos, const char *key)

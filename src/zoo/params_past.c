@@ -157,7 +157,7 @@ enum wsc_err zoo_past_compare(const struct zoo_params *params, const char *store
 {
     char *own = NULL;
     enum wsc_err rc = zoo_past_lines(params, &own);
-    for (const char *line = own; !rc && *line; line += strcspn(line, "\n") + 1) {
+    for (const char *line = own; !rc && line && *line; line += strcspn(line, "\n") + 1) {
         const char *other = line_with_key(stored, line);
         if (other) rc = compare_line(other, line, check);
         if (!line[strcspn(line, "\n")]) break;

@@ -279,7 +279,7 @@ static void expect_kept(int n_shards, const char *keep, int64_t limit)
     if (several && comm_is_local(comm, n_shards))
         expected += all / n_shards * n_far + (n_shards > 1 ? all : 0);
     const int64_t kept = stream_net_kept_bytes(cluster->net);
-    const int64_t rounding = 2 * n_shards * cluster->model->n_stages;
+    const int64_t rounding = (int64_t)2 * n_shards * cluster->model->n_stages;
     const bool is_right = limit >= all ? llabs(kept - expected) <= rounding
                                        : kept <= limit && (kept > 0) == (expected && limit);
     CU_ASSERT(is_right);
