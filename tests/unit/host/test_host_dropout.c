@@ -187,7 +187,7 @@ static void refuse(const struct model *m, const char *key)
 
 enum { REFUSED_NETWORKS = 17 };
 
-TEST(mesh_features, are_those_of_decoders)
+TEST(mesh_features, are_those_of_decoders_and_encoders)
 {
     struct fixture f;
     create(&f, 0.1, 0.1, 0.1);
@@ -199,8 +199,10 @@ TEST(mesh_features, are_those_of_decoders)
         m.change;                                                                                  \
         refuse(&m, "model." key);                                                                  \
     } while (0)
-    REFUSE(causal = false, "objective");
-    REFUSE(norm_last = true, "objective");
+    REFUSE(n_stacks = 2, "objective");
+    REFUSE(patch = 4, "objective");
+    REFUSE(head[0].loss = MODEL_SPAN_ENTROPY, "objective");
+    REFUSE(head[0].loss = MODEL_SQUARED_ERROR, "objective");
     REFUSE(experts = m.active_experts = REFUSED_NETWORKS, "moe.top_k");
     fixture_destroy(&f);
 }
