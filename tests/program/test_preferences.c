@@ -68,6 +68,38 @@ TEST(preferences, values_do_not_depend_on_who_computes_them)
     }
 }
 
+/* On the mesh: values within rounding of the host's, with dropout of the policy alone, and equal
+ * bits on one system, on ranks and on two lanes. */
+TEST(preferences, the_mesh_trains_on_pairs)
+{
+    enum { FEW = 3 };
+    static const char small[] =
+        "--set model.hidden_size=16 --set model.num_heads=2 --set model.filter_size=32 "
+        "--set model.num_hidden_layers=1 --set train_input.batch_size=3 "
+        "--set model.dpo.disable_dropout=false --set model.dropout_rate=0.3 --num_steps 3 "
+        "--set cluster.wafer.pe_rows=8 ";
+    static const struct {
+        const char *before, *options;
+    } ways[] = {
+        {"", "--numerics mesh --num_csx 1 --set cluster.wafer.pe_cols=8"},
+        {"mpirun --quiet -n 3", "--numerics mesh --num_csx 2 --set cluster.wafer.pe_cols=8"},
+        {"", "--numerics mesh --num_csx 1 --set lanes=2 --set cluster.wafer.pe_cols=17"},
+        {"", "--numerics host --num_csx 2"}};
+    struct job_metrics m[4];
+    char options[700], dir[160];
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(options, sizeof options, "%s%s", small, ways[i].options);
+        (void)snprintf(dir, sizeof dir, "%s", job_path("pairs_mesh"));
+        CU_ASSERT_FATAL(train(ways[i].before, dir, options) && job_read(dir, &m[i]));
+        T_EQ(m[i].n, FEW);
+        if (i < 3) CU_ASSERT(job_same_values(&m[i], &m[0]));
+    }
+    for (int i = 0; i < FEW; i++) {
+        T_NEAR(strtod(m[0].step[i].loss, NULL), strtod(m[3].step[i].loss, NULL), 1e-5);
+        T_NEAR(strtod(m[0].step[i].grad_norm, NULL), strtod(m[3].step[i].grad_norm, NULL), 1e-4);
+    }
+}
+
 /* `policy_model` of the newer releases, `model_name` of the older one, and a dump. */
 TEST(preferences, every_form_of_a_file_is_the_same_job)
 {
