@@ -436,6 +436,10 @@ static inline int64_t model_gradient_elems(const struct model_tensor *t,
     return w && w->bits && !w->dense_gradient ? w->n_kept : t->n_elems;
 }
 
+/** Tokens of a sequence, sink tokens among them: those of the input of the mode where the file says
+ *  so, since a model may know longer ones, else as many as there are positions, as in generation.
+ */
+int64_t model_sequence_length(const struct zoo_params *params);
 /** Build tables and plan of @p params, which are only read; *@p out is owned by the caller.
  *  WSC_CONFIG, naming the key: heads that do not divide the width, features that do not go
  *  together, sizes beyond 8192 layers or 2^20 in one direction, initializers that are no

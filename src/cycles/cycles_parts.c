@@ -34,13 +34,14 @@ double cycles_total(const struct cycles_breakdown *c)
     return c->products + c->attention + c->elementwise + c->recompute;
 }
 
-/** Rows of tables that a token's embedding comes from. */
+/** Rows of the tables that a token's embedding comes from, all of which stream. */
 static double table_rows(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
     const double words = (double)(m->n_stacks > 1 ? m->stack[l->stack].V : m->V);
     const double types = (double)m->token_types;
-    return words + types + (m->zoo.position_embedding_type == ZOO_POSITION_LEARNED ? l->tokens : 0);
+    const bool learned = m->zoo.position_embedding_type == ZOO_POSITION_LEARNED;
+    return words + types + (learned ? (double)m->stack[l->stack].table_rows : 0);
 }
 
 static double embedding(const struct cycles_layout *l)

@@ -287,9 +287,9 @@ static enum wsc_err check_length(const struct data_source *s, const struct zoo_i
                          (long long)s->sink_id, (long long)s->vocab - 1);
     if (input->max_sequence_length == CONF_NULL || length == s->T) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG,
-                     "max_sequence_length of the input is %lld, but model.max_position_embeddings "
-                     "%sis %lld",
-                     (long long)length, s->sinks ? "without sink tokens " : "", (long long)s->T);
+                     "max_sequence_length of the input is %lld, but the sequences of the run have "
+                     "%lld tokens%s",
+                     (long long)length, (long long)s->T, s->sinks ? " beside sink tokens" : "");
 }
 
 /* Ranges of samples: shares are cut to whole samples downwards, as the Model Zoo does. */
@@ -396,7 +396,7 @@ enum wsc_err data_source_open(struct data_source **out, const struct zoo_input *
     s->packed = input->use_vsl;
     s->n_rows = rows_of_input(input);
     s->sequences = input->samples == ZOO_SAMPLES_PAIRS ? 2 : 1;
-    s->own_length = s->sequences > 1 && input->max_sequence_length != CONF_NULL;
+    s->own_length = input->max_sequence_length != CONF_NULL;
     s->n_labels = input->n_labels;
     s->n_types = input->n_types ? input->n_types : INT32_MAX;
     s->n_classes = input->n_classes;

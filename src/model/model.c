@@ -106,12 +106,16 @@ static WSC_CHECKED enum wsc_err check_features(const struct zoo_model *m)
     return WSC_OK;
 }
 
+/** The input that the sequences of the run come from: of a training with evaluations both are
+ * alike.
+ */
 static const struct zoo_input *first_input(const struct zoo_params *params)
 {
-    return params->train_input.present ? &params->train_input : &params->eval_input;
+    const bool evaluates = params->runconfig.mode == ZOO_EVAL && params->eval_input.present;
+    return params->train_input.present && !evaluates ? &params->train_input : &params->eval_input;
 }
 
-/** Tokens of a target, as sequence_length() those of a source. */
+/** Tokens of a target, as model_sequence_length() those of a source. */
 static int64_t target_length(const struct zoo_params *params)
 {
     const struct zoo_input *in = first_input(params);
@@ -120,23 +124,21 @@ static int64_t target_length(const struct zoo_params *params)
                : params->model.tgt_max_position_embeddings;
 }
 
-/** Tokens of a sequence: those of the input where the file says so (the model of an encoder, or one
- *  that is fine-tuned on pairs, may know longer ones), else as many as there are positions. */
-static int64_t sequence_length(const struct zoo_params *params)
+int64_t model_sequence_length(const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
     const struct zoo_input *in = first_input(params);
-    const bool said = in->present && in->max_sequence_length > 0;
-    const bool streams = m->objective == ZOO_CAUSAL_LM && !m->dpo.on;
-    if (streams || !said) return m->max_position_embeddings;
-    return in->max_sequence_length;
+    const bool generates = params->runconfig.mode == ZOO_GENERATE && m->objective == ZOO_CAUSAL_LM;
+    if (generates || !in->present || in->max_sequence_length <= 0)
+        return m->max_position_embeddings;
+    return in->max_sequence_length + in->sink_tokens;
 }
 
 /* Features, then what is left: predictions within a sequence, positive factors. */
 static WSC_CHECKED enum wsc_err check_family(const struct zoo_params *params)
 {
     const struct zoo_model *m = &params->model;
-    const int64_t T = sequence_length(params);
+    const int64_t T = model_sequence_length(params);
     TRY(check_features(m));
     if (T > m->max_position_embeddings)
         return WSC_RAISE(WSC_CONFIG,
@@ -166,7 +168,7 @@ static void set_stacks(struct model *model, const struct zoo_params *params)
     const struct zoo_model *m = &params->model;
     struct model_stack *s = model->stack;
     model->n_stacks = m->objective == ZOO_SEQ2SEQ ? 2 : 1;
-    s[0] = (struct model_stack){.T = sequence_length(params),
+    s[0] = (struct model_stack){.T = model_sequence_length(params),
                                 .L = m->num_hidden_layers,
                                 .V = m->vocab_size,
                                 .table_rows = m->max_position_embeddings,

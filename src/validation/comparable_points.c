@@ -67,7 +67,7 @@ static enum wsc_err find_difference(struct comparison *c, const struct validatio
                                     char why[WHY_BYTES])
 {
     const struct scaling_row *row = row_at(c, m, p->num_csx);
-    const int64_t msl = c->sweep->model[m].params->model.max_position_embeddings;
+    const int64_t msl = model_sequence_length(c->sweep->model[m].params);
     *why = '\0';
     if (*p->cluster) {
         TRY(load_machine(c, p->cluster));

@@ -512,7 +512,7 @@ static void check_targets(struct conf_parse *p, const struct zoo_input *in, cons
                         in->data_processor);
 }
 
-/* Samples of encoders are at most as long as there are positions; what the mode does not read may
+/* Samples are at most as long as there are positions; what the mode does not read may
  * stay as it is. */
 static void check_length(struct conf_parse *p, const struct zoo_params *params)
 {
@@ -523,11 +523,10 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
     const char *const length[] = {"train_input.max_sequence_length",
                                   "eval_input.max_sequence_length"},
                       *positions = "model.max_position_embeddings";
-    const enum zoo_objective objective = params->model.objective;
-    if (objective == ZOO_CAUSAL_LM || objective == ZOO_SEQ2SEQ) return;
+    if (params->model.objective == ZOO_SEQ2SEQ) return;
     for (int i = 0; i < 2; i++)
-        if (reads[i] && in[i]->present &&
-            in[i]->max_sequence_length > params->model.max_position_embeddings)
+        if (reads[i] && in[i]->present && in[i]->max_sequence_length > 0 &&
+            in[i]->max_sequence_length + in[i]->sink_tokens > params->model.max_position_embeddings)
             conf_diag_error(p->diag, where(p, length[i], positions), length[i],
                             "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
                             positions, (long long)params->model.max_position_embeddings);

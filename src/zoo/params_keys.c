@@ -79,7 +79,7 @@
     {FIELD(in.repeat), BOOL, DEFAULT("true"), DOC("start again after the last sample")},           \
     {FIELD(in.drop_last), BOOL, DEFAULT("true"), DOC("leave out a last incomplete batch")},        \
     {FIELD(in.max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),             \
-     DOC("tokens per sample, needed for corpus files")},                                           \
+     DOC("tokens per sample, which corpus files need; null: max_position_embeddings")},            \
     {AT(#in ".data_transforms", in), SPECIAL(transforms), .form = "list of maps with a name",      \
      DOC("add_sink_tokens: num_sink_tokens times sink_token_id before every sample")},         \
     {FIELD(in.tgt_max_sequence_length), INT, NULLABLE, DEFAULT("null"), RANGE(1, 1 << 20),         \

@@ -217,6 +217,44 @@ TEST(modes, constants_that_nothing_reads_warn_by_name)
     spawn_free(&r);
 }
 
+/* Rotary positions have no table: a model of 128 positions on texts of 64 tokens is that of 64, in
+ * values and in time; a learned table keeps its rows, and a prompt may use all positions. */
+TEST(modes, sequences_may_be_shorter_than_the_positions)
+{
+    static const char shorter[] =
+        "--set model.max_position_embeddings=128 --set train_input.max_sequence_length=64 "
+        "--set eval_input.max_sequence_length=64";
+    static const char *const positions[] = {
+        "--set model.position_embedding_type=rotary --set model.rotary_dim=16 ", ""};
+    struct job_metrics m[2];
+    struct spawn_result r;
+    char dir[160] = "";
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(dir, sizeof dir, "%s", job_path("length"));
+        CU_ASSERT_FATAL(spawn_ok("%s %s%s --num_csx 2 --max_steps 2 --model_dir %s", job_tiny(),
+                                 positions[0], i ? shorter : "", dir) &&
+                        job_read(dir, &m[i]));
+    }
+    CU_ASSERT(job_same_values(&m[0], &m[1]) && job_same_times(&m[0], &m[1]));
+    (void)snprintf(dir, sizeof dir, "%s", job_path("table"));
+    CU_ASSERT_FATAL(spawn_ok("%s %s%s --num_csx 2 --max_steps 2 --mode train_and_eval "
+                             "--set runconfig.eval_frequency=2 --model_dir %s",
+                             job_tiny(), positions[1], shorter, dir));
+    spawn_run(&r,
+              "%s %s --num_csx 1 --mode generate --max_new_tokens 20 --model_dir %s "
+              "--prompt \"$(printf 'a%%.0s' $(seq 100))\"",
+              job_tiny(), shorter, dir);
+    T_EQ(r.status, 0);
+    spawn_free(&r);
+    spawn_run(&r,
+              "%s %s --set train_input.max_sequence_length=200 --num_csx 1 --max_steps 1 "
+              "--model_dir %s",
+              job_tiny(), shorter, job_path("longer"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "200 tokens, but model.max_position_embeddings is 128"));
+    spawn_free(&r);
+}
+
 /* A model that a pattern leaves dense, and a key that an option's value has twice. */
 TEST(modes, patterns_of_no_tensor_warn)
 {
