@@ -316,6 +316,7 @@ static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, 
 static WSC_CHECKED enum wsc_err too_large(const struct task *task)
 {
     struct cycles_layout l;
+    const int64_t left = hw_activation_bytes_per_pe(task->hw);
     double least = INFINITY;
     for (int keep = 0; keep < CYCLES_N_KEEPS; keep++) {
         cycles_layout_init(&l, task->hw, task->model, task->lanes ? task->lanes : 1, 1);
@@ -328,9 +329,8 @@ static WSC_CHECKED enum wsc_err too_large(const struct task *task)
         WSC_RAISE(WSC_CAPACITY,
                   "one sequence of %lld tokens needs %.0f bytes on a processing element, %lld are "
                   "free for activations",
-                  (long long)task->model->T, least,
-                  (long long)hw_activation_bytes_per_pe(task->hw)),
-        "a shorter max_position_embeddings or a smaller hidden_size and filter_size fit");
+                  (long long)task->model->T, least, (long long)(left > 0 ? left : 0)),
+        "shorter sequences or a smaller hidden_size and filter_size fit");
 }
 
 /** True when the model's blocks stream part by part. */

@@ -57,15 +57,18 @@ static enum wsc_err tokenize(const struct job_state *s, int i, struct prompts *p
 {
     const char *text = s->job->prompt[i];
     const int64_t V = s->cluster->model->stack[0].V;
-    if (!*text) return WSC_RAISE(WSC_USAGE, "--prompt: an empty text");
+    const bool are_ids = s->job->prompts_are_ids;
+    const char *option = are_ids ? "--prompt_ids" : "--prompt";
+    if (!*text) return WSC_RAISE(WSC_USAGE, "%s: an empty text", option);
     /* A token is a byte or more of the text, so that there are never more tokens than bytes. */
     TRY_NEW(p->tokens[i], WSC_MEM_RUN, strlen(text) + 1);
     TRY(encode(s, text, p->tokens[i], &p->n_tokens[i]));
     for (int64_t k = 0; k < p->n_tokens[i]; k++)
         if (p->tokens[i][k] >= V)
-            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--prompt: token %d, the model has %lld",
+            return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: token %d, the model has %lld", option,
                                           p->tokens[i][k], (long long)V),
-                                "is it the tokenizer that the model was trained with?");
+                                are_ids ? "ids are below model.vocab_size"
+                                        : "is it the tokenizer that the model was trained with?");
     return WSC_OK;
 }
 
