@@ -85,7 +85,7 @@ TEST(preferences, the_mesh_trains_on_pairs)
         {"mpirun --quiet -n 3", "--numerics mesh --num_csx 2 --set cluster.wafer.pe_cols=8"},
         {"", "--numerics mesh --num_csx 1 --set lanes=2 --set cluster.wafer.pe_cols=17"},
         {"", "--numerics host --num_csx 2"}};
-    struct job_metrics m[4];
+    struct job_metrics m[4] = {{0}};
     char options[700], dir[160];
     for (int i = 0; i < 4; i++) {
         (void)snprintf(options, sizeof options, "%s%s", small, ways[i].options);
