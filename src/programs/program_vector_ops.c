@@ -58,9 +58,8 @@ static struct extent hidden_extent(const struct programs_grid *g, const struct p
     if (!e.rows) return e;
     programs_key_seen(g, s->shaping, programs_lane(pe), e.key, &first, &end);
     const int last = e.first + e.cols, y = mesh_y(pe);
-    if (before) {
-        const int seen = first > 0 ? programs_slot_from(g, y, (int)first) : 0;
-        e.cols = seen > e.first ? seen - e.first : 0;
+    if (before) { /* both ways, where all queries have a score */
+        e.cols = first > 0 ? programs_slot_from(g, y, (int)first) : 0;
         return e;
     }
     const int from = end < g->T ? programs_slot_from(g, y, (int)end) : last;
