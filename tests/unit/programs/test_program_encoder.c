@@ -48,7 +48,7 @@ static void pack_rows(struct fixture *f, struct encoder_rows *r)
 
 struct encoder {
     enum zoo_objective objective;
-    bool disable_nsp, norm_first, final_norm, embedding_norm, padded, packed;
+    bool disable_nsp, norm_first, final_norm, embedding_norm, padded, packed, token_dropout;
     enum zoo_position positions;
     int64_t num_segments;
     double scale, dropout, task_dropout;
@@ -72,6 +72,8 @@ static struct zoo_params encoder_params(const struct encoder *e)
     m->rope_theta = 10000;
     m->num_segments = e->num_segments;
     m->num_labels = 3;
+    m->token_dropout = e->token_dropout;
+    m->mask_token_id = 1;
     m->max_predictions_per_seq = 3;
     m->mlm_loss_weight = 0.7;
     m->mlm_nonlinearity = ZOO_GELU;
@@ -107,6 +109,7 @@ TEST(pe_model, encoders_are_those_of_the_host)
          .disable_nsp = true,
          .norm_first = true,
          .final_norm = true,
+         .token_dropout = true,
          .positions = ZOO_POSITION_ROTARY},
         {.objective = ZOO_CLASSIFICATION, .num_segments = 2, .task_dropout = 0.4},
         {.objective = ZOO_TOKEN_CLASSIFICATION, .final_norm = true, .task_dropout = 0.4},
