@@ -530,6 +530,12 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
             conf_diag_error(p->diag, where(p, length[i], positions), length[i],
                             "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
                             positions, (long long)params->model.max_position_embeddings);
+    const int64_t train = in[0]->max_sequence_length, eval = in[1]->max_sequence_length;
+    if (both && in[0]->present && in[1]->present && train > 0 && eval > 0 && train != eval)
+        conf_diag_error(
+            p->diag, where(p, length[1], length[0]), length[1],
+            "%lld tokens, but %s is %lld; hint: a run has one length, --mode eval another",
+            (long long)eval, length[0], (long long)train);
 }
 
 /* What encoders of texts need beside the keys of decoders. */
