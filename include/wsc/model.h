@@ -300,6 +300,18 @@ enum model_loss_kind {
 };
 /** Outputs of a head with MODEL_SPAN_ENTROPY: the two ends of an answer. */
 enum { MODEL_SPAN_ENDS = 2 };
+/** An end of an answer: has it a label, is the largest logit that label's, its cross entropy. */
+struct model_answer_end {
+    bool labelled, found;
+    double nats;
+};
+/** The answer of a sequence; @c weight: that of the head. */
+struct model_answer {
+    struct model_answer_end end[MODEL_SPAN_ENDS];
+    double weight;
+};
+/** Add loss and counts of an answer to @p sum. */
+void model_answer_add(const struct model_answer *a, struct model_loss *sum);
 /** Most heads of a model. */
 enum { MODEL_MAX_HEADS = 2 };
 /** From the last block's output to a loss: rows are chosen, then come those of the layers that the

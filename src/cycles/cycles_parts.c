@@ -11,6 +11,7 @@
 #include "cycles_cross.h"
 #include "cycles_experts.h"
 #include "cycles_layout.h"
+#include "cycles_losses.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"
 #include "cycles_sparse.h"
@@ -142,36 +143,13 @@ static bool caps(const struct cycles_layout *l, const struct model_head *head)
     return head->outputs == l->model->V;
 }
 
-/** The loss of @p logits outputs a PE. */
-static double loss_of(const struct cycles_layout *h, const struct model_head *head, double logits)
-{
-    if (head->loss == MODEL_NOISE_ERROR) return cycles_noise_loss(h, logits);
-    return head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss(h, logits) : cycles_loss(h, logits);
-}
-
-/** Exponentials of outputs that come again, where the loss has any. */
-static double exponentials(const struct cycles_layout *h, const struct model_head *head,
-                           double logits)
-{
-    return head->loss == MODEL_NOISE_ERROR ? 0 : cycles_map(h, logits * h->t, h->exp);
-}
-
-/** Gradient of the loss. */
-static double loss_gradient_of(const struct cycles_layout *h, const struct model_head *head,
-                               double logits)
-{
-    if (head->loss == MODEL_NOISE_ERROR) return cycles_noise_loss_gradient(h, logits);
-    return head->loss == MODEL_SPAN_ENTROPY ? cycles_span_loss_gradient(h, logits)
-                                            : cycles_loss_gradient(h, logits);
-}
-
 static void one_head_forward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
     const struct model_head *head = &l->model->head[i];
     const struct cycles_layout h = head_layout(l, i);
     const struct cycles_side out = cycles_side_of(l, head->outputs);
     c->products += cycles_product(&h, &h.hidden, out.n, cycles_density_of(l, head->output));
-    c->elementwise += head_move(l, &h) + loss_of(&h, head, out.k);
+    c->elementwise += head_move(l, &h) + cycles_loss_of(&h, head->loss, out.k);
     if (caps(l, head)) c->elementwise += cycles_logit_cap(&h, out.k);
     if (head->bias) c->elementwise += cycles_bias(&h, out.k);
     c->elementwise += n_norms(head) * cycles_norm(&h);
@@ -298,8 +276,8 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->products += cycles_product(&h, &out, h.hidden.n, density) +
                    (parts - 1) * h.hidden.n * cycles_op(0, h.t, h.add) +
                    cycles_kind_gradient(&h, &h.hidden, &out, head->output);
-    c->elementwise +=
-        head_move(l, &h) + exponentials(&h, head, out.k) + loss_gradient_of(&h, head, out.k);
+    c->elementwise += head_move(l, &h) + cycles_loss_again(&h, head->loss, out.k) +
+                      cycles_loss_gradient_of(&h, head->loss, out.k);
     if (head->smoothing > 0) c->elementwise += cycles_even_labels_gradient(&h, out.k);
     if (caps(l, head))
         c->elementwise += cycles_logit_cap(&h, out.k) + cycles_logit_cap_gradient(&h, out.k);
@@ -446,7 +424,7 @@ static double head_first(const struct cycles_layout *l)
     return head_move(l, &h) + n_norms(head) * cycles_norm(&h) +
            cycles_product(&h, &h.hidden, head_chunk(&h, &out) * h.cols,
                           cycles_density_of(l, head->output)) +
-           exponentials(&h, head, head_chunk(&h, &out)) +
+           cycles_loss_again(&h, head->loss, head_chunk(&h, &out)) +
            cycles_first_rows(&h, &h.hidden, &out, cycles_gradient_density_of(l, head->output));
 }
 

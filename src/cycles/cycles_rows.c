@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Cycles of operations on the tile of a PE, its t tokens times its features: biases, residual,
- * norms, nonlinearities, rotary positions, softmax, loss, tables of rows.  Each is one vector
+ * norms, nonlinearities, rotary positions, softmax, tables of rows.  Each is one vector
  * operation for the whole tile (a descriptor has up to four dimensions), with sums along the row
  * where features are added up.  cycles_parts.c says which part has which. */
 #include "cycles_rows.h"
@@ -273,50 +273,6 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
     return 2 * cycles_mul_tiles(l, n) + cycles_add(l, n);
 }
 
-/** Loss of the PE's tokens over its @p logits logits of each: maximum, the label's logit, the
- * lowest number of a largest logit, sum of exponentials.  On the mesh two words of each token leave
- * over the west edge, which the lanes share. */
-double cycles_loss(const struct cycles_layout *l, double logits)
-{
-    const double n = logits * l->t;
-    const double largest = cycles_map(l, n, CYCLES_COMPARE) + cycles_add(l, n) + cycles_mul(l, n) +
-                           cycles_row_sum(l, l->cols, l->t);
-    return 4 * cycles_copy(l, l->t) + cycles_mul(l, n) + cycles_row_sum(l, l->cols, l->t) +
-           l->t * CYCLES_LABEL + largest + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
-           cycles_row_sum(l, l->cols, 2 * l->t) + cycles_map(l, l->t, l->exp) +
-           cycles_op(l->setup_add, l->t, l->add) + 2 * l->t * (l->on_mesh ? l->lanes : 1);
-}
-
-/** From the exponentials that the loss left. */
-double cycles_loss_gradient(const struct cycles_layout *l, double logits)
-{
-    return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_LABEL +
-           cycles_mul(l, logits * l->t);
-}
-
-double cycles_even_labels_gradient(const struct cycles_layout *l, double logits)
-{
-    return cycles_op(l->setup_add, l->t, l->mul) + cycles_add(l, logits * l->t);
-}
-
-/** Answers as spans: a PE has @p logits logits of each of its tokens, and the softmax of a text
- *  goes over its tokens, down the rows of the lane.  Maximum, the label's logit and the sum of
- *  exponentials are one word a text and logit on that way. */
-double cycles_span_loss(const struct cycles_layout *l, double logits)
-{
-    const double n = logits * l->t, words = logits * l->texts;
-    return cycles_map(l, n, CYCLES_COMPARE) + 3 * cycles_row_sum(l, l->rows, words) +
-           words * CYCLES_LABEL + cycles_map(l, n, l->exp) + cycles_sum(l, n) +
-           cycles_map(l, words, l->exp);
-}
-
-double cycles_span_loss_gradient(const struct cycles_layout *l, double logits)
-{
-    const double words = logits * l->texts;
-    return cycles_map(l, words, l->divide) + 2 * words * CYCLES_LABEL +
-           cycles_mul(l, logits * l->t);
-}
-
 /* ---- tables of rows -------------------------------------------------------------------------- */
 
 /** Tokens of a column whose row another token of their PE takes too, when all rows are as likely.
@@ -366,19 +322,4 @@ double cycles_scatter(const struct cycles_layout *l, double rows)
     const double k = l->hidden.k;
     return cycles_vectors_out(l, rows * k) +
            shared_rows(l, rows) * (cycles_fit.give + cycles_fit.row_word * k) + starts_in_turn(l);
-}
-
-/* ---- noise ----------------------------------------------------------------------------------- */
-
-double cycles_noise_loss(const struct cycles_layout *l, double features)
-{
-    const double n = features * l->t;
-    return cycles_add_tiles(l, n) + cycles_mul_tiles(l, n) + cycles_sum(l, n) +
-           cycles_row_sum(l, l->cols, 1) + cycles_row_sum(l, l->rows, 1);
-}
-
-/* Twice the difference over the number of elements: one factor, of the difference that was kept. */
-double cycles_noise_loss_gradient(const struct cycles_layout *l, double features)
-{
-    return cycles_mul(l, features * l->t);
 }

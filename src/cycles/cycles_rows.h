@@ -14,13 +14,4 @@ double cycles_cap(const struct cycles_layout *l, double n);
 double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map, double features);
 double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,
                                   double features);
-/** Loss of answers as spans: each of the @p logits logits of a token under the softmax over the
- *  tokens of its text. */
-double cycles_span_loss(const struct cycles_layout *l, double logits);
-/** Its gradient. */
-double cycles_span_loss_gradient(const struct cycles_layout *l, double logits);
-/** Mean of the squared errors of @p features outputs a PE of each token. */
-double cycles_noise_loss(const struct cycles_layout *l, double features);
-/** Its gradient. */
-double cycles_noise_loss_gradient(const struct cycles_layout *l, double features);
 #endif

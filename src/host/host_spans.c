@@ -26,10 +26,9 @@ void host_spans_keep(const struct host_span *b, const float *logits, struct host
             token[i].end[end] = logits[MODEL_SPAN_ENDS * i + end];
 }
 
-/* One end of the sequence whose rows begin at @p first: its nats, and whether the largest logit is
- * the label's; false: it has no label. */
-static bool end_loss(const struct host *k, struct host_token *token, int64_t first, int end,
-                     double *nats, bool *found)
+/* One end of the sequence whose rows begin at @p first. */
+static struct model_answer_end end_loss(const struct host *k, struct host_token *token,
+                                        int64_t first, int end)
 {
     const int64_t T = k->T;
     int64_t label = -1, best = 0;
@@ -44,31 +43,21 @@ static bool end_loss(const struct host *k, struct host_token *token, int64_t fir
     /* exp(x - INFINITY) is 0: no gradient */
     for (int64_t t = 0; t < T; t++)
         token[first + t].log_sum[end] = label < 0 ? INFINITY : max + log(sum);
-    if (label < 0) return false;
-    *nats = max + log(sum) - (double)token[first + label].end[end];
-    *found = best == label;
-    return true;
+    if (label < 0) return (struct model_answer_end){0};
+    return (struct model_answer_end){.labelled = true,
+                                     .found = best == label,
+                                     .nats =
+                                         max + log(sum) - (double)token[first + label].end[end]};
 }
 
 void host_spans_loss(const struct host *k, const struct host_span *leaf, struct host_token *token,
                      struct model_loss *sum)
 {
-    const int64_t T = k->T;
-    for (int64_t first = leaf->row; first < leaf->row + leaf->n; first += T) {
-        int n_labels = 0, n_found = 0;
-        for (int end = 0; end < MODEL_SPAN_ENDS; end++) {
-            double nats = 0;
-            bool found = false;
-            if (!end_loss(k, token, first, end, &nats, &found)) continue;
-            sum->nats += nats;
-            sum->loss_sum += host_head(k)->weight * nats;
-            n_labels++;
-            n_found += found;
-        }
-        sum->n_tokens += n_labels;
-        sum->n_correct += n_found;
-        sum->n_sequences += n_labels == MODEL_SPAN_ENDS;
-        sum->n_sequences_correct += n_found == MODEL_SPAN_ENDS;
+    for (int64_t first = leaf->row; first < leaf->row + leaf->n; first += k->T) {
+        struct model_answer a = {.weight = host_head(k)->weight};
+        for (int end = 0; end < MODEL_SPAN_ENDS; end++)
+            a.end[end] = end_loss(k, token, first, end);
+        model_answer_add(&a, sum);
     }
 }
 

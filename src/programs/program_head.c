@@ -10,7 +10,9 @@
 #include "program_loss.h"
 #include "program_norm.h"
 #include "program_pairs.h"
+#include "program_regression.h"
 #include "program_router.h"
+#include "program_spans.h"
 #include "program_stage.h"
 #include "program_stage_dropout.h"
 #include "program_vector_ops.h"
@@ -62,13 +64,18 @@ int programs_heads_slots(const struct programs_model *k)
 }
 
 /* What the loss of a head takes. */
-static enum wsc_err reserve_outputs(struct programs_model *k, struct programs_head *o)
+static enum wsc_err reserve_outputs(struct programs_model *k, int i)
 {
+    const enum model_loss_kind loss = shape_of(k, i)->loss;
+    struct programs_head *o = &k->output[i];
     struct programs_grid *g = &k->grid;
     TRY(programs_reserve_words(g, PROGRAMS_LOSS_ROWS * (int64_t)g->pitch, PROGRAMS_BANK_TOKENS,
                                "the loss", &o->rows));
     TRY(programs_reserve_words(g, o->f.slots, PROGRAMS_BANK_TILES, "numbers of features",
                                &o->number));
+    if (loss == MODEL_SPAN_ENTROPY)
+        TRY(programs_reserve_words(g, programs_spans_words(g->max_samples, o->f.slots),
+                                   PROGRAMS_BANK_TOKENS, "the ends of answers", &o->words));
     TRY(programs_reserve_sums(g, &o->logits, &o->f, "logits"));
     o->dlogits = o->logits;
     o->dlogits.half = g->half;
@@ -95,7 +102,7 @@ static enum wsc_err reserve_layers(struct programs_model *k, int i)
 enum wsc_err programs_reserve_heads(struct programs_model *k)
 {
     for (int i = 0; i < k->model->n_heads; i++) {
-        TRY(reserve_outputs(k, &k->output[i]));
+        TRY(reserve_outputs(k, i));
         TRY(reserve_layers(k, i));
     }
     return WSC_OK;
@@ -103,32 +110,43 @@ enum wsc_err programs_reserve_heads(struct programs_model *k)
 
 enum wsc_err programs_heads_allocate(struct programs_model *k)
 {
-    for (int i = 0; i < k->model->n_heads; i++)
-        if (shape_of(k, i)->rows == MODEL_ROWS_FIRST)
-            TRY_NEW(k->output[i].own, WSC_MEM_KERNELS, (int64_t)2 * k->max_samples * k->model->T);
+    for (int i = 0; i < k->model->n_heads; i++) {
+        int64_t words = 0;
+        if (shape_of(k, i)->rows == MODEL_ROWS_FIRST) words = 2 * k->model->T;
+        if (shape_of(k, i)->loss == MODEL_SPAN_ENTROPY) words = MODEL_SPAN_ENDS;
+        if (words) TRY_NEW(k->output[i].own, WSC_MEM_KERNELS, k->max_samples * words);
+    }
     return WSC_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The class of a sequence is the label of its first token. */
-static void label_sequences(const struct programs_model *k, int32_t *label, int32_t *mask)
+/* The class of a sequence is the label of its first token; a target to which an output comes close
+ * is none. */
+static void label_sequences(struct programs_model *k, int i)
 {
     const struct data_batch *batch = k->batch;
-    for (int64_t i = 0; i < batch->n * batch->T; i++) {
-        mask[i] = i % batch->T == 0;
-        label[i] = mask[i] ? (int32_t)batch->targets[i / batch->T] : 0;
+    struct programs_head *o = &k->output[i];
+    int32_t *label = o->own, *mask = o->own + k->max_samples * k->model->T;
+    const bool classes = shape_of(k, i)->loss != MODEL_SQUARED_ERROR;
+    for (int64_t row = 0; row < batch->n * batch->T; row++) {
+        mask[row] = row % batch->T == 0;
+        label[row] = mask[row] && classes ? (int32_t)batch->targets[row / batch->T] : 0;
     }
+    o->labels = label;
+    o->mask = mask;
 }
 
 void programs_heads_begin(struct programs_model *k)
 {
     for (int i = 0; i < k->model->n_heads; i++) {
         struct programs_head *o = &k->output[i];
-        int32_t *mask = o->own ? o->own + k->max_samples * k->model->T : NULL;
-        if (o->own) label_sequences(k, o->own, mask);
-        o->labels = o->own ? o->own : k->batch->labels;
-        o->mask = o->own ? mask : k->batch->mask;
+        o->labels = k->batch->labels;
+        o->mask = k->batch->mask;
+        if (shape_of(k, i)->rows == MODEL_ROWS_FIRST) label_sequences(k, i);
+        if (shape_of(k, i)->loss != MODEL_SPAN_ENTROPY) continue;
+        programs_spans_label(k, o->own);
+        o->labels = o->own;
     }
 }
 
@@ -206,8 +224,10 @@ static struct programs_loss loss_of(const struct programs_model *k, int i)
     return (struct programs_loss){.logits = o->logits,
                                   .number = o->number,
                                   .tokens = o->rows,
+                                  .words = o->words,
                                   .labels = o->labels,
                                   .mask = o->mask,
+                                  .targets = k->batch->targets,
                                   .weight = k->pairs.weight,
                                   .scale = (float)k->model->logits_scale,
                                   .cap = cap_of(k, i),
@@ -237,12 +257,17 @@ static void add_leaf_loss(struct programs_model *k, int i, int first, int n, str
 {
     const struct programs_head *o = &k->output[i];
     const int64_t T = k->model->T;
+    const bool classes = shape_of(k, i)->loss != MODEL_SQUARED_ERROR;
     struct model_loss mine = {0};
+    if (shape_of(k, i)->loss == MODEL_SPAN_ENTROPY) {
+        programs_spans_loss(k, o->labels, first, n, sum);
+        return;
+    }
     for (int64_t t = first * T; t < (first + n) * T; t++) {
         if (!o->mask[t]) continue;
         mine.nats += (double)k->nats[t];
         mine.n_tokens++;
-        mine.n_correct += k->best[t] == o->labels[t];
+        if (classes) mine.n_correct += k->best[t] == o->labels[t];
     }
     if (shape_of(k, i)->loss == MODEL_PREFERENCE)
         programs_pairs_loss(k, first, n, sum);
@@ -266,21 +291,35 @@ static int samples_of(const struct programs_model *k, int leaf, int *first)
     return rest < k->grid.leaf_samples ? rest : k->grid.leaf_samples;
 }
 
+/* The loss of the logits; *@p cycles of it. */
+static enum wsc_err run_loss(struct programs_model *k, int i, int64_t *cycles)
+{
+    const struct programs_loss loss = loss_of(k, i);
+    const struct programs_losses out = {k->nats, k->best};
+    const enum model_loss_kind kind = shape_of(k, i)->loss;
+    if (kind == MODEL_SPAN_ENTROPY) return programs_run_spans(k, &loss, &out, cycles);
+    if (kind == MODEL_SQUARED_ERROR)
+        TRY(programs_run_regression(&k->grid, &loss, &out));
+    else
+        TRY(programs_run_loss(&k->grid, &loss, &out));
+    *cycles = k->grid.stats.cycles;
+    return WSC_OK;
+}
+
 static enum wsc_err head(struct programs_model *k, int i)
 {
     struct programs_head *o = &k->output[i];
-    const struct programs_loss loss = loss_of(k, i);
-    const struct programs_losses out = {k->nats, k->best};
+    int64_t cycles;
     const struct programs_tile *in = NULL;
     TRY(before_outputs(k, i, &in));
     TRY(programs_adapted_linear(k, output_weight(k, i), in, &o->logits));
     TRY(programs_stage_bias(k, shape_of(k, i)->output + 1, &o->logits, NULL));
     if (!i) TRY(copy_wanted(k));
-    TRY(programs_run_loss(&k->grid, &loss, &out));
-    programs_stage_book(k, PROGRAMS_ROW_LOSS, k->grid.stats.cycles);
+    TRY(run_loss(k, i, &cycles));
+    programs_stage_book(k, PROGRAMS_ROW_LOSS, cycles);
     programs_stage_expect(
         k, PROGRAMS_ROW_LOSS,
-        cycles_loss(&k->layout, o->f.slots) +
+        cycles_loss_of(&k->layout, shape_of(k, i)->loss, o->f.slots) +
             (has_vocabulary(k, i) ? cycles_logit_cap(&k->layout, o->f.slots) : 0));
     if (k->reference) programs_pairs_refer(k);
     for (int leaf = 0, first; !k->reference && leaf < k->n_leaves; leaf++) {
@@ -321,13 +360,19 @@ static enum wsc_err round_dlogits(struct programs_model *k, int i)
 static enum wsc_err loss_backward(struct programs_model *k, int i)
 {
     const int slots = k->output[i].f.slots;
+    const enum model_loss_kind kind = shape_of(k, i)->loss;
     struct programs_loss loss = loss_of(k, i);
     loss.scale = (float)(k->model->logits_scale * k->gradient_scale * shape_of(k, i)->weight);
-    TRY(programs_run_loss_backward(&k->grid, &loss));
+    if (kind == MODEL_SPAN_ENTROPY)
+        TRY(programs_run_spans_backward(k, &loss));
+    else if (kind == MODEL_SQUARED_ERROR)
+        TRY(programs_run_regression_backward(&k->grid, &loss));
+    else
+        TRY(programs_run_loss_backward(&k->grid, &loss));
     programs_stage_book(k, PROGRAMS_ROW_LOSS_BACKWARD, k->grid.stats.cycles);
     programs_stage_expect(
         k, PROGRAMS_ROW_LOSS_BACKWARD,
-        cycles_loss_gradient(&k->layout, slots) +
+        cycles_loss_gradient_of(&k->layout, kind, slots) +
             (loss.even > 0 ? cycles_even_labels_gradient(&k->layout, slots) : 0) +
             (has_vocabulary(k, i) ? cycles_logit_cap_gradient(&k->layout, slots) : 0));
     return round_dlogits(k, i);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Cross entropy over the vocabulary, whose features lie on the columns: maximum, the label's
  * logit, the lowest index of a largest logit and the sum of exponentials, each a sum along the
- * row; then the gradient from the exponentials that are left. program_parts.c calls it for the
- * head. */
+ * row; then the gradient from the exponentials that are left.  program_head.c calls. */
 #include "program_loss.h"
 #include "program_grid.h"
 #include "program_softmax.h"
@@ -122,8 +121,8 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
 }
 
 /* Words at the west edge: minus the best number, then nats, of each token of the row. */
-static void store_losses(const struct programs_grid *g, const struct programs_script *s,
-                         const struct programs_losses *out)
+void programs_store_losses(const struct programs_grid *g, const struct programs_script *s,
+                           const struct programs_losses *out)
 {
     for (int row = 0; row < programs_rows(g); row++) {
         const int n = programs_row_tokens(g, row);
@@ -141,7 +140,7 @@ enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_lo
     struct programs_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
     forward_steps(g, &s, l);
     enum wsc_err rc = programs_run_script(g, &s);
-    if (!rc) store_losses(g, &s, out);
+    if (!rc) programs_store_losses(g, &s, out);
     programs_script_fini(&s);
     return rc;
 }

@@ -1,5 +1,5 @@
-/** Cross entropy over the vocabulary of a tile of logits, and its gradient; program_parts.c runs it
- *  for the head. */
+/** Cross entropy over the vocabulary of a tile of logits, and its gradient; program_head.c runs it.
+ */
 #ifndef WSC_PROGRAMS_LOSS_H
 #define WSC_PROGRAMS_LOSS_H
 #include "program_grid.h"
@@ -8,12 +8,17 @@
 
 #include <stdint.h>
 
-/** Cross entropy over the features of @p logits (the vocabulary), in program_loss.c. */
+/** What a head's outputs and the batch give to a loss: cross entropy over the features of @p logits
+ *  (the vocabulary) in program_loss.c, of spans in program_spans.c, squared error in
+ *  program_regression.c. */
 struct programs_loss {
     struct programs_tile logits;
     int number;                   /**< address: minus the number of each feature, as floats */
     int tokens;                   /**< address: PROGRAMS_LOSS_ROWS vectors of tokens */
-    const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step */
+    int words;                    /**< address, of spans: programs_spans_words() */
+    const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step; of spans
+                                       labels as programs_spans_label() sets them, no mask */
+    const float *targets;         /**< (samples), of squared errors */
     const float *weight;          /**< (samples, T), of each token in the backward pass; NULL: 1 */
     float scale; /**< of the logits; in the backward pass times that of all gradients */
     float cap;   /**< c of c tanh(logit / c), after the scale; 0: none */
@@ -27,6 +32,10 @@ struct programs_losses {
     float *nats;
     int32_t *best;
 };
+struct programs_script;
+/** What left at the west edge in a script whose two vectors are minus the best numbers and nats. */
+void programs_store_losses(const struct programs_grid *g, const struct programs_script *s,
+                           const struct programs_losses *out);
 enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_loss *l,
                                const struct programs_losses *out);
 /** The tile becomes d(nats)/d(logit before its scale). */

@@ -134,9 +134,12 @@ struct programs_head {
     struct programs_tile act;     /* after it; or without it what is taken, after dropout */
     int number;                   /* address: minus the numbers of the outputs */
     int rows;                     /* address: PROGRAMS_LOSS_ROWS vectors of tokens */
+    int words;                    /* address, of spans: programs_spans_words() */
     int stats_input, stats;       /* addresses: of the norms before and after that layer */
-    const int32_t *labels, *mask; /* (samples, T): of the tokens that it takes */
-    int32_t *own;                 /* owned: both, where it takes first tokens; else NULL */
+    const int32_t *labels, *mask; /* (samples, T): of the tokens that it takes; of spans labels as
+                                     programs_spans_label() sets them */
+    int32_t *own;                 /* owned: both, where it takes first tokens, or labels of spans;
+                                     else NULL */
 };
 
 /** What pairs of preference optimization take; unused otherwise. */

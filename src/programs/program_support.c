@@ -10,13 +10,10 @@
 enum { PROGRAMS_MOST_CHOSEN = 16 };
 _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
-/* The losses of its heads are cross entropies of tokens or sequences, or made of these. */
-static bool has_cross_entropies(const struct model *m)
+/* What leaves the fabric of the ends of an answer takes the places of two tokens. */
+static bool has_room_for_ends(const struct model *m)
 {
-    for (int i = 0; i < m->n_heads; i++)
-        if (m->head[i].loss != MODEL_CROSS_ENTROPY && m->head[i].loss != MODEL_PREFERENCE)
-            return false;
-    return true;
+    return m->head[0].loss != MODEL_SPAN_ENTROPY || m->T >= MODEL_SPAN_ENDS;
 }
 
 enum wsc_err programs_model_check(const struct model *m)
@@ -25,17 +22,16 @@ enum wsc_err programs_model_check(const struct model *m)
         bool has;
         const char *key;
     } features[] = {
-        {m->n_stacks > 1 || m->patch || !has_cross_entropies(m), "objective"},
+        {m->n_stacks > 1 || m->patch || !has_room_for_ends(m), "objective"},
         {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
         {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
     };
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "model.%s: --numerics mesh computes decoders, and "
-                                          "encoders with losses of tokens and classes, with at "
-                                          "most %d networks a token, and turns positions of "
-                                          "heads of an even width",
+                                          "model.%s: --numerics mesh computes decoders and "
+                                          "encoders, with at most %d networks a token, and "
+                                          "turns positions of heads of an even width",
                                           features[i].key, PROGRAMS_MOST_CHOSEN),
                                 "--numerics host");
     return WSC_OK;

@@ -505,8 +505,7 @@ TEST(families, values_do_not_depend_on_who_computes_them)
 static const char *mesh_lacks(const struct family *f)
 {
     static const char *const lacks[][2] = {
-        {"bert_spans", "model.objective"},      {"bert_long_spans", "model.objective"},
-        {"bert_regression", "model.objective"}, {"t5", "model.objective"},
+        {"t5", "model.objective"},
         {"transformer", "model.objective"},
     };
     for (int i = 0; i < (int)(sizeof lacks / sizeof *lacks); i++)

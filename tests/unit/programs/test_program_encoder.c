@@ -14,8 +14,22 @@ struct encoder_rows {
     float targets[ENCODER_SAMPLES];
 };
 
-static void set_rows(struct fixture *f, struct encoder_rows *r, int64_t classes)
+/* First and last token of an answer in each sample; one sample without, one with half of it. */
+static void mark_answers(struct fixture *f)
 {
+    static const int first[ENCODER_SAMPLES] = {1, -1, 3, 2, 0},
+                     last[ENCODER_SAMPLES] = {5, -1, 3, -1, 2};
+    for (int i = 0; i < ENCODER_SAMPLES * ENCODER_T; i++) {
+        const int t = i % ENCODER_T, sample = i / ENCODER_T;
+        f->batch.labels[i] =
+            (t == first[sample] ? ZOO_ANSWER_FIRST : 0) | (t == last[sample] ? ZOO_ANSWER_LAST : 0);
+        f->batch.mask[i] = f->batch.labels[i] > 0;
+    }
+}
+
+static void set_rows(struct fixture *f, struct encoder_rows *r, enum zoo_objective objective)
+{
+    const int64_t classes = f->model.head[0].outputs;
     for (int i = 0; i < ENCODER_SAMPLES * ENCODER_T; i++) {
         const int t = i % ENCODER_T, sample = i / ENCODER_T;
         r->attends[i] = t < ENCODER_T - sample;
@@ -27,7 +41,8 @@ static void set_rows(struct fixture *f, struct encoder_rows *r, int64_t classes)
         if (f->batch.mask[i]) f->batch.labels[i] %= (int32_t)classes;
     }
     for (int s = 0; s < ENCODER_SAMPLES; s++)
-        r->targets[s] = (float)(s % 2);
+        r->targets[s] = objective == ZOO_REGRESSION ? 0.7F * (float)s - 1 : (float)(s % 2);
+    if (objective == ZOO_SPAN) mark_answers(f);
     f->batch.attends = r->attends;
     f->batch.token_types = r->types;
     f->batch.targets = r->targets;
@@ -90,7 +105,7 @@ static void check_encoder(const struct encoder *e, int64_t leaf_samples,
     struct encoder_rows rows;
     struct fixture f;
     fixture_create_of(&f, &p, ENCODER_SAMPLES);
-    set_rows(&f, &rows, f.model.head[0].outputs);
+    set_rows(&f, &rows, e->objective);
     if (e->packed) pack_rows(&f, &rows);
     CU_ASSERT(!f.model.causal);
     program_check(&f, leaf_samples, fabric);
@@ -98,7 +113,8 @@ static void check_encoder(const struct encoder *e, int64_t leaf_samples,
 }
 
 /* BERT with its two heads, RoBERTa's positions, ESM's norms and rotary positions, classifiers of
- * sequences and of tokens, packed texts; padding, token types, dropout at every place. */
+ * sequences and of tokens, regression, answers as spans, packed texts; padding, token types,
+ * dropout at every place. */
 TEST(pe_model, encoders_are_those_of_the_host)
 {
     static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 2, 1}, {8, 2, 1, 2}};
@@ -114,6 +130,9 @@ TEST(pe_model, encoders_are_those_of_the_host)
         {.objective = ZOO_CLASSIFICATION, .num_segments = 2, .task_dropout = 0.4},
         {.objective = ZOO_TOKEN_CLASSIFICATION, .final_norm = true, .task_dropout = 0.4},
         {.objective = ZOO_TOKEN_CLASSIFICATION, .task_dropout = 0.4, .scale = 2},
+        {.objective = ZOO_REGRESSION, .num_segments = 2, .task_dropout = 0.4},
+        {.objective = ZOO_SPAN, .num_segments = 2},
+        {.objective = ZOO_SPAN, .final_norm = true, .dropout = 0.3},
         {.objective = ZOO_MASKED_LM, .disable_nsp = true, .packed = true, .num_segments = 2}};
     for (int i = 0; i < (int)(sizeof encoders / sizeof *encoders); i++)
         for (int j = 0; j < 2; j++)

@@ -1,0 +1,28 @@
+/** Answers as spans on the mesh (Devlin et al. 2019, 4.2): each of the two outputs of a head is a
+ *  logit of every token, and the softmax goes over the tokens of a sequence, down the columns of
+ *  the lane.  program_head.c calls; src/host/host_spans.c has the loss. */
+#ifndef WSC_PROGRAMS_SPANS_H
+#define WSC_PROGRAMS_SPANS_H
+#include "program_loss.h"
+#include "program_state.h"
+
+#include <wsc/err.h>
+
+#include <stdint.h>
+
+/** Words of a PE for @p samples sequences and @p slots outputs. */
+int64_t programs_spans_words(int samples, int slots);
+/** The token of each end (samples, MODEL_SPAN_ENDS) of the micro-batch at hand, the first one that
+ *  is marked; -1 without one. */
+void programs_spans_label(const struct programs_model *k, int32_t *label);
+/** Cross entropy of end e of a sequence and the token with the largest logit of it, where @p out
+ *  has those of the sequence's token e; *@p cycles of it.  The tile becomes exp(logit - maximum).
+ */
+enum wsc_err programs_run_spans(struct programs_model *k, const struct programs_loss *l,
+                                const struct programs_losses *out, int64_t *cycles);
+/** The tile becomes d(nats)/d(logit before its scale); 0 for an end without a label. */
+enum wsc_err programs_run_spans_backward(struct programs_model *k, const struct programs_loss *l);
+/** Add loss and counts of the sequences first .. first + n - 1 to @p sum; @p label as above. */
+void programs_spans_loss(const struct programs_model *k, const int32_t *label, int first, int n,
+                         struct model_loss *sum);
+#endif
