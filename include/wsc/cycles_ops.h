@@ -205,9 +205,9 @@ double cycles_loss(const struct cycles_layout *l, double logits);
 double cycles_loss_gradient(const struct cycles_layout *l, double logits);
 /** What that has more where labels are smoothed: a number of each token less for all features. */
 double cycles_even_labels_gradient(const struct cycles_layout *l, double logits);
-/** Loss of a head of @p kind with @p logits outputs a PE of each token; its gradient from what that
- *  left. */
+/** Loss of a head of @p kind with @p logits outputs a PE of each token. */
 double cycles_loss_of(const struct cycles_layout *l, enum model_loss_kind kind, double logits);
+/** Gradient of the outputs from what cycles_loss_of() left. */
 double cycles_loss_gradient_of(const struct cycles_layout *l, enum model_loss_kind kind,
                                double logits);
 /** Causal attention, O = softmax(Q K') V, of all heads. */

@@ -614,11 +614,14 @@ struct zoo_runconfig {
     int64_t num_csx;
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
                                        this run, max_steps is the absolute last step */
-    int64_t num_epochs, steps_per_epoch; /**< CONF_NULL after the checks: they are in num_steps */
-    int64_t eval_frequency, eval_steps;  /**< CONF_NULL when absent */
-    int64_t checkpoint_steps;            /**< 0 = never */
-    int64_t max_checkpoints;             /**< keep the newest N; CONF_NULL = all */
-    int64_t skip_samples;                /**< of the stream, before the first step of the run */
+    /** Of an epoch's data; CONF_NULL when absent, or when the file says how long an epoch is:
+     *  num_steps has both then. */
+    int64_t num_epochs;
+    int64_t steps_per_epoch;            /**< CONF_NULL after the checks */
+    int64_t eval_frequency, eval_steps; /**< CONF_NULL when absent */
+    int64_t checkpoint_steps;           /**< 0 = never */
+    int64_t max_checkpoints;            /**< keep the newest N; CONF_NULL = all */
+    int64_t skip_samples;               /**< of the stream, before the first step of the run */
     /** Write a checkpoint of step 0; resume from the newest one in model_dir; stop at a loss or
      *  norm that is not finite. */
     bool save_initial_checkpoint, autoload_last_checkpoint, check_loss_values;
@@ -645,7 +648,7 @@ struct zoo_runconfig {
 };
 
 /** Number of the keys of zoo_params_place(). */
-enum { ZOO_LATE_KEYS = 13 };
+enum { ZOO_LATE_KEYS = 14 };
 
 /** A whole params file with all defaults set.  zoo_params_fini() frees what it owns. Equal on every
  *  rank, and constant once parsed; copies that differ in numbers may be shallow (the original owns

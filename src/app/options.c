@@ -240,6 +240,8 @@ const struct app_option app_options[] = {
      .help = "steps of this run", .modes = "train train_and_eval"},
     {APP_ON_RUN, "max_steps", APP_INT, "S", .key = "runconfig.max_steps",
      .help = "absolute last step", .modes = "train train_and_eval"},
+    {APP_ON_RUN, "num_epochs", APP_INT, "E", .key = "runconfig.num_epochs",
+     .help = "epochs of this run, instead of steps", .modes = "train train_and_eval"},
     {APP_ON_RUN, "model_dir", APP_FOLDER, "DIR", .key = "runconfig.model_dir",
      .help = "where results and checkpoints go"},
     {APP_ON_RUN, "checkpoint_path", APP_FILE, "FILE", .key = "runconfig.checkpoint_path",

@@ -61,7 +61,7 @@ static double spans_gradient(const struct cycles_layout *l, double logits)
 
 /* ---- squared errors -------------------------------------------------------------------------- */
 
-/** Of an output of each token and its target; two words of each token leave as in cycles_loss(). */
+/** An output of each token and its target; two words of each token leave as in cycles_loss(). */
 static double squares(const struct cycles_layout *l, double outputs)
 {
     return l->t * CYCLES_LABEL + 2 * cycles_copy(l, l->t) + cycles_mul(l, outputs * l->t) +

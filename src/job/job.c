@@ -140,6 +140,37 @@ static enum wsc_err set_up_local(struct job_state *s)
     return cluster_create_roles(s->cluster);
 }
 
+/* Whole batches of the data of @p phase; ranks without wafers have none and learn it from the
+ * others. */
+static int64_t whole_batches(const struct job_state *s, const struct job_phase *phase)
+{
+    int64_t here = 0;
+    if (phase->source) here = data_source_n_samples(phase->source) / phase->batch.batch_size;
+    return comm_max(s->comm, here);
+}
+
+/* Steps that the params ask for; an epoch is as long as the data, of which nothing is read without
+ * values. */
+static enum wsc_err count_steps(struct job_state *s)
+{
+    const struct zoo_params *p = s->job->params;
+    const int64_t epochs = p->runconfig.num_epochs;
+    s->run.num_steps = p->runconfig.num_steps;
+    if (!trains(s) || epochs == CONF_NULL || !s->job->values) return WSC_OK;
+    const int64_t n = whole_batches(s, &s->train);
+    if (!n)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: train_input has fewer samples than one batch of %lld",
+                                      zoo_params_place(p, "runconfig.num_epochs"),
+                                      (long long)s->train.batch.batch_size),
+                            "--set train_input.batch_size=...");
+    s->run.num_steps = epochs * n;
+    if (comm_rank(s->comm) == 0)
+        WSC_INFO("An epoch has %lld step%s, and num_epochs asks for %lld.", (long long)n,
+                 n == 1 ? "" : "s", (long long)epochs);
+    return WSC_OK;
+}
+
 /* The last step of this run: that of the run which it continues, or num_steps from here, but
  * never past max_steps. */
 static void choose_last_step(struct job_state *s)
@@ -152,8 +183,8 @@ static void choose_last_step(struct job_state *s)
         return;
     }
     int64_t last = STORE_LAST_STEP;
-    if (rc->num_steps != CONF_NULL && rc->num_steps < last - s->at.step)
-        last = s->at.step + rc->num_steps;
+    if (s->run.num_steps != CONF_NULL && s->run.num_steps < last - s->at.step)
+        last = s->at.step + s->run.num_steps;
     if (rc->max_steps != CONF_NULL && rc->max_steps < last) last = rc->max_steps;
     if (last > s->run.last_step) s->run.last_step = last;
 }
@@ -163,9 +194,10 @@ static void log_last_step(const struct job_state *s)
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     if (!trains(s) || s->run.planned_last_step >= 0) return;
-    if (rc->num_steps == CONF_NULL || s->run.last_step - s->at.step >= rc->num_steps) return;
-    WSC_INFO("num_steps asks for %lld from step %lld; the run ends at runconfig.max_steps, %lld.",
-             (long long)rc->num_steps, (long long)s->at.step, (long long)rc->max_steps);
+    if (s->run.num_steps == CONF_NULL || s->run.last_step - s->at.step >= s->run.num_steps) return;
+    WSC_INFO("%s asks for %lld step%s from step %lld; the run ends at runconfig.max_steps, %lld.",
+             rc->num_epochs == CONF_NULL ? "num_steps" : "num_epochs", (long long)s->run.num_steps,
+             s->run.num_steps == 1 ? "" : "s", (long long)s->at.step, (long long)rc->max_steps);
 }
 
 /* Samples and tokens are counted too, and there are more of them than steps. */
@@ -272,6 +304,7 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
     TRY(job_compare_data(s, report));
     job_log_start(s);
     TRY(restore(s, report));
+    TRY(comm_agree(s->comm, count_steps(s), report));
     choose_last_step(s);
     log_last_step(s);
     if (trains(s) && s->run.planned_last_step < 0)
@@ -315,9 +348,7 @@ static enum wsc_err count_eval_batches(struct job_state *s, int64_t *n)
         warn_of_repeated_data(s, *n);
         return WSC_OK;
     }
-    int64_t here = s->job->values ? 0 : 1;
-    if (s->eval.source) here = data_source_n_samples(s->eval.source) / s->eval.batch.batch_size;
-    *n = comm_max(s->comm, here);
+    *n = s->job->values ? whole_batches(s, &s->eval) : 1;
     if (*n > 0) return WSC_OK;
     return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "eval_input: fewer samples than one batch of %lld",
                                   (long long)s->eval.batch.batch_size),

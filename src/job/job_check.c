@@ -54,6 +54,24 @@ static enum wsc_err check_requests(const struct job *job)
     return check_tokenizer(job, "--requests");
 }
 
+/* A training ends somewhere.  Epochs whose length the data have need these. */
+static enum wsc_err check_length(const struct job *job)
+{
+    const struct zoo_runconfig *r = &job->params->runconfig;
+    const bool epochs = r->num_epochs != CONF_NULL;
+    if (epochs && !job->values && r->max_steps == CONF_NULL)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                      "%s: --numerics none reads no data, whose length is that of "
+                                      "an epoch",
+                                      zoo_params_place(job->params, "runconfig.num_epochs")),
+                            "--num_steps 100, or --set runconfig.steps_per_epoch=...");
+    if (epochs || r->num_steps != CONF_NULL || r->max_steps != CONF_NULL) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
+                                  "%s: neither runconfig.num_steps nor max_steps nor num_epochs",
+                                  job->params->file),
+                        "--num_steps 100");
+}
+
 /* Each mode needs an input of its own; without this an evaluation would fail only after the first
  * steps of training. */
 static enum wsc_err check_modes(const struct job *job)
@@ -61,10 +79,7 @@ static enum wsc_err check_modes(const struct job *job)
     const struct zoo_params *p = job->params;
     const enum zoo_mode mode = p->runconfig.mode;
     const bool trains = mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
-    if (trains && p->runconfig.num_steps == CONF_NULL && p->runconfig.max_steps == CONF_NULL)
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: neither runconfig.num_steps nor max_steps", p->file),
-            "--num_steps 100");
+    if (trains) TRY(check_length(job));
     if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (zoo_moe_has_sinkhorn(&p->model.moe) && (job->requests || mode == ZOO_GENERATE))
@@ -97,6 +112,7 @@ static void warn_without_values(const struct zoo_params *p)
         const char *key;
         bool asked;
     } row[] = {{"trace_hash", p->trace_hash},
+               {"runconfig.num_epochs", p->runconfig.num_epochs != CONF_NULL},
                {"model.recompute", p->model.recompute},
                {"optimizer.log_summaries", p->optimizer.log_summaries},
                {"optimizer.gradient_noise_scale", p->optimizer.gradient_noise_scale},

@@ -45,6 +45,7 @@ struct job_bounds {
     int64_t first_step, first_samples; /* at the start of this run */
     int64_t last_step;                 /* where to stop */
     int64_t planned_last_step;         /* of the run that a restart continues, or -1 */
+    int64_t num_steps;                 /* that are asked for, CONF_NULL: up to max_steps */
 };
 
 /* Where the run stands. */

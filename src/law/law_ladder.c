@@ -139,7 +139,7 @@ static enum wsc_err set_steps(const struct law_ladder *l, struct zoo_params *p,
     multiply_schedule(&p->optimizer.weight_decay, (double)wanted / (double)steps);
     p->runconfig.mode = ZOO_TRAIN_AND_EVAL;
     p->runconfig.max_steps = wanted;
-    p->runconfig.num_steps = CONF_NULL;
+    p->runconfig.num_steps = p->runconfig.num_epochs = CONF_NULL;
     p->runconfig.eval_frequency = wanted;
     point->params = n_params;
     point->tokens = wanted * of_step;

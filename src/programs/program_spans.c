@@ -14,9 +14,9 @@
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
-/* Of each output and sequence: maximum, then the cross entropy; sum of exponentials; the label's
- * logit, in the backward pass what exponentials are multiplied by; minus the first token with the
- * largest logit. */
+/* Words of each output and sequence: maximum, then the cross entropy; sum of exponentials; the
+ * label's logit, in the backward pass what exponentials are multiplied by; minus the first token
+ * with the largest logit. */
 enum { MAX, SUM, LABEL, BEST, N_WORDS };
 /* Vectors of tokens that leave: as in struct programs_losses. */
 enum { BEST_OUT, NATS_OUT, N_OUT };
@@ -58,7 +58,7 @@ static struct programs_view reduced(const struct programs_grid *g, const struct 
     return programs_view(PROGRAMS_VIEW_SAMPLES, l->words + 4 * which * of_each(g, l));
 }
 
-/* The same as consecutive words; an operation on all of them. */
+/* Word @p which of all outputs and sequences, one after the other. */
 static struct programs_view words(const struct programs_grid *g, const struct programs_loss *l,
                                   int which)
 {

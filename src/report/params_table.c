@@ -164,7 +164,14 @@ static enum wsc_err print_value(const char *name, const struct zoo_params *p, co
 static void print_steps(const struct zoo_runconfig *r)
 {
     line("steps");
-    if (steps_of(r) == CONF_NULL)
+    if (r->num_epochs != CONF_NULL)
+        (void)printf("those of %lld epoch%s of the data", (long long)r->num_epochs,
+                     r->num_epochs == 1 ? "" : "s");
+    if (r->num_epochs != CONF_NULL && r->max_steps != CONF_NULL)
+        (void)printf(", at most up to step %lld\n", (long long)r->max_steps);
+    else if (r->num_epochs != CONF_NULL)
+        (void)printf("\n");
+    else if (steps_of(r) == CONF_NULL)
         (void)printf("not given\n");
     else if (r->num_steps == CONF_NULL || r->max_steps == CONF_NULL)
         (void)printf("%lld\n", (long long)steps_of(r));

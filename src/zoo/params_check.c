@@ -686,21 +686,37 @@ static void check_profile(struct conf_parse *p, const struct zoo_runconfig *r)
                         (long long)r->profile_start_step);
 }
 
-/* Epochs become steps, for which the length of an epoch has to be known. */
+static bool on_command_line(const struct conf_parse *p, const char *path)
+{
+    return where(p, path, NULL).line < 0;
+}
+
+/* Of steps and epochs the one that the command line asks for, if the other stands in the file. */
+static void choose_length(const struct conf_parse *p, struct zoo_runconfig *r)
+{
+    const bool steps = on_command_line(p, "runconfig.num_steps");
+    if (r->num_epochs == CONF_NULL || r->num_steps == CONF_NULL) return;
+    if (steps == on_command_line(p, "runconfig.num_epochs")) return;
+    if (steps)
+        r->num_epochs = r->steps_per_epoch = CONF_NULL;
+    else
+        r->num_steps = CONF_NULL;
+}
+
+/* Epochs become steps where the file says how long an epoch is; otherwise the data do. */
 static void check_epochs(struct conf_parse *p, struct zoo_runconfig *r)
 {
     const char *epochs = "runconfig.num_epochs", *length = "runconfig.steps_per_epoch";
-    const bool alone = r->num_epochs != CONF_NULL && r->steps_per_epoch == CONF_NULL;
-    if (alone)
-        conf_diag_warn(p->diag, where(p, epochs, NULL), epochs,
-                       "without effect: no steps_per_epoch; hint: or write num_steps");
-    else if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
+    choose_length(p, r);
+    const bool known = r->num_epochs != CONF_NULL && r->steps_per_epoch != CONF_NULL;
+    if (r->num_epochs != CONF_NULL && r->num_steps != CONF_NULL)
         conf_diag_error(p->diag, where(p, epochs, NULL), epochs, "not together with num_steps");
-    else if (r->num_epochs != CONF_NULL)
+    else if (known)
         r->num_steps = r->num_epochs * r->steps_per_epoch;
     else if (r->steps_per_epoch != CONF_NULL)
         conf_diag_warn(p->diag, where(p, length, NULL), length, "without effect: no num_epochs");
-    r->num_epochs = r->steps_per_epoch = CONF_NULL;
+    if (known) r->num_epochs = CONF_NULL;
+    r->steps_per_epoch = CONF_NULL;
 }
 
 /* Ranges of what the samples of encoders hold. */

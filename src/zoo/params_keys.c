@@ -673,7 +673,8 @@ static const struct conf_key keys[] = {
     {AT("runconfig.op_profiler_config.end_step", runconfig.profile_end_step), INT, NULLABLE,
      DEFAULT("null"), RANGE(1, MAX_STEPS), DOC("last step of chrome_trace.json")},
     {FIELD(runconfig.num_epochs), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_SAMPLES),
-     DOC("instead of num_steps, with steps_per_epoch: their product")},
+     DOC("instead of num_steps; an epoch has steps_per_epoch steps, null: as many as the "
+         "training data have whole batches")},
     {FIELD(runconfig.steps_per_epoch), INT, NULLABLE, DEFAULT("null"), RANGE(1, MAX_SAMPLES),
      DOC("steps of an epoch")},
     {KEY("runconfig.grad_accum_steps"), ONLY({"null", 0}, {"1", 0}), DOC("CPU and GPU only")},

@@ -92,12 +92,12 @@ static bool take_trainer(struct zoo_params *out, struct conf_doc *doc, struct co
 }
 
 /* Keys and sections that a model or a job may refuse although the file is right:
- * src/model/model_tuning.c, src/job/job_check.c. */
+ * src/model/model_tuning.c, src/job/job_check.c, src/job/job.c. */
 static const char *const late_key[ZOO_LATE_KEYS] = {
     "model.name",      "model.objective",      "model.dpo",         "model.moe",
     "model.recompute", "reduction_leaf",       "eval_input",        "runconfig.mode",
     "model.freeze",    "model.selective_grad", "model.lora_params", "optimizer.params",
-    "sparsity"};
+    "sparsity",        "runconfig.num_epochs"};
 
 static void keep_places(struct zoo_params *out, const struct conf_doc *doc, struct conf_diag *d)
 {

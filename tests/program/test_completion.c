@@ -33,7 +33,7 @@ TEST(completion, commands_options_and_choices)
     expect("re", "reproduce ");
     expect("data tr", "train-bpe train-wordpiece ");
     expect("data train-bpe --voc", "--vocab_size ");
-    expect("run --num", "--num_beams --num_csx --num_steps --numerics ");
+    expect("run --num", "--num_beams --num_csx --num_epochs --num_steps --numerics ");
     expect("run --numerics \"\"", "host mesh none ");
     expect("run --numerics m", "mesh ");
     expect("run --mode train_", "train_and_eval ");

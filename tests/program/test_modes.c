@@ -255,6 +255,39 @@ TEST(modes, sequences_may_be_shorter_than_the_positions)
     spawn_free(&r);
 }
 
+static void check_epochs(const char *launch, const char *options, int steps, const char *said)
+{
+    struct spawn_result r;
+    spawn_run(&r, "%s %s --set train_input.num_samples=28 %s --model_dir %s", launch, job_tiny(),
+              options, job_path("epochs"));
+    T_EQ(r.status, 0);
+    T_EQ(count(r.out, "INFO:   | Train Device=CSX, Step="), steps);
+    T_EQ(count(r.out, said), 1);
+    spawn_free(&r);
+}
+
+/* 28 samples are 3 batches of 8. */
+TEST(modes, an_epoch_is_as_long_as_its_data)
+{
+    struct spawn_result r;
+    static const char said[] = "An epoch has 3 steps, and num_epochs asks for 2.";
+    check_epochs("", "--num_epochs 2", 6, said);
+    check_epochs("mpirun --quiet -n 5", "--num_epochs 2 --num_csx 2", 6, said);
+    check_epochs("", "--num_epochs 2 --max_steps 4", 4,
+                 "num_epochs asks for 6 steps from step 0; the run ends at runconfig.max_steps, 4");
+    check_epochs("", "--num_steps 2 --set runconfig.max_steps=null", 2, "global step 0 to 2");
+    spawn_run(&r, "%s --num_epochs 2 --set runconfig.max_steps=null --numerics none --model_dir %s",
+              job_tiny(), job_path("epochs"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--num_epochs: --numerics none reads no data"));
+    spawn_free(&r);
+    spawn_run(&r, "%s --num_epochs 2 --set train_input.num_samples=7 --model_dir %s", job_tiny(),
+              job_path("epochs"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "fewer samples than one batch of 8"));
+    spawn_free(&r);
+}
+
 /* A model that a pattern leaves dense, and a key that an option's value has twice. */
 TEST(modes, patterns_of_no_tensor_warn)
 {

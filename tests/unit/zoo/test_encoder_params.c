@@ -83,7 +83,7 @@ TEST(encoder_params, a_classifier_of_proteins)
     T_EQ(p.model.objective, ZOO_CLASSIFICATION);
     T_NEAR(p.model.task_dropout, 0, 0);
     T_EQ(p.runconfig.num_steps, CONF_NULL);
-    T_TRUE(warns(&p, "runconfig.num_epochs: without effect: no steps_per_epoch"));
+    T_EQ(p.runconfig.num_epochs, 3);
     zoo_params_fini(&p);
     p = parsed(PROTEINS("") OPTIM);
     T_EQ(p.model.objective, ZOO_MASKED_LM);

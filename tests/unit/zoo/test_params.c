@@ -449,6 +449,25 @@ TEST(zoo_params, epochs_are_steps)
     T_EQ(p.runconfig.num_steps, 150);
     T_EQ(p.runconfig.num_epochs, CONF_NULL);
     zoo_params_fini(&p);
+    T_OK(parse(&p, INPUT MODEL OPTIM "runconfig: {num_epochs: 3}\n"));
+    T_EQ(p.runconfig.num_steps, CONF_NULL);
+    T_EQ(p.runconfig.num_epochs, 3);
+    zoo_params_fini(&p);
+}
+
+TEST(zoo_params, the_command_line_chooses_steps_or_epochs)
+{
+    struct zoo_params p;
+    T_OK(parse_set(&p, INPUT MODEL OPTIM "runconfig: {num_epochs: 3, steps_per_epoch: 5}\n",
+                   "runconfig.num_steps=7"));
+    T_EQ(p.runconfig.num_steps, 7);
+    T_EQ(p.runconfig.num_epochs, CONF_NULL);
+    T_EQ(p.n_warnings, 0);
+    zoo_params_fini(&p);
+    T_OK(parse_set(&p, INPUT MODEL OPTIM "runconfig: {num_steps: 7}\n", "runconfig.num_epochs=2"));
+    T_EQ(p.runconfig.num_steps, CONF_NULL);
+    T_EQ(p.runconfig.num_epochs, 2);
+    zoo_params_fini(&p);
 }
 
 /* An alias shares the node of its anchor; a --set must not reach the other place. */
