@@ -614,7 +614,7 @@ struct zoo_runconfig {
     int64_t num_csx;
     int64_t num_steps, max_steps; /**< CONF_NULL when absent; num_steps counts from the start of
                                        this run, max_steps is the absolute last step */
-    /** Of an epoch's data; CONF_NULL when absent, or when the file says how long an epoch is:
+    /** Epochs of the data; CONF_NULL when absent, or when the file says how long an epoch is:
      *  num_steps has both then. */
     int64_t num_epochs;
     int64_t steps_per_epoch;            /**< CONF_NULL after the checks */

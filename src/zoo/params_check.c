@@ -691,7 +691,7 @@ static bool on_command_line(const struct conf_parse *p, const char *path)
     return where(p, path, NULL).line < 0;
 }
 
-/* Of steps and epochs the one that the command line asks for, if the other stands in the file. */
+/* What the command line asks for, steps or epochs, where the other stands in the file. */
 static void choose_length(const struct conf_parse *p, struct zoo_runconfig *r)
 {
     const bool steps = on_command_line(p, "runconfig.num_steps");
