@@ -181,6 +181,7 @@ void program_check(const struct fixture *f, int64_t leaf_samples,
     program_step(f, &run, fabric, &(struct program_masked){0}, &mesh, &cycles);
     for (int64_t i = 0; i < run.end_leaf; i++) {
         T_NEAR(mesh.loss[i].loss_sum, host.loss[i].loss_sum, 1e-5);
+        T_NEAR(mesh.loss[i].nats, host.loss[i].nats, 1e-5);
         T_EQ(mesh.loss[i].n_tokens, host.loss[i].n_tokens);
         T_EQ(mesh.loss[i].n_correct, host.loss[i].n_correct);
         T_EQ(mesh.loss[i].n_sequences, host.loss[i].n_sequences);
