@@ -31,6 +31,14 @@ static enum wsc_err is_hdf5(const char *path, bool *yes)
     return WSC_OK;
 }
 
+/* Checkpoints and samples by the ending of their names: one without the signature, empty or cut, is
+ * a damaged one and no YAML. */
+static bool is_data_name(const char *path)
+{
+    const char *const dot = strrchr(path, '.');
+    return dot && (!strcmp(dot, ".mdl") || !strcmp(dot, ".h5"));
+}
+
 /* ---- HDF5 ------------------------------------------------------------------------------------ */
 
 /* Sums over the datasets of a file, for its last line. */
@@ -171,5 +179,6 @@ enum wsc_err app_run_inspect(struct app_call *call)
     if (hdf5 && o->json)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--json: %s is an HDF5 file", o->file),
                             "params and cluster files are described as JSON");
-    return hdf5 ? inspect_hdf5(o->file) : inspect_yaml(o->file, o->json);
+    const bool yaml = !hdf5 && !is_data_name(o->file);
+    return yaml ? inspect_yaml(o->file, o->json) : inspect_hdf5(o->file);
 }

@@ -141,7 +141,8 @@ static enum wsc_err begin(struct data_docs *d)
         TRY(end_field(d, &end));
         if (n != (int64_t)strlen(d->key) || memcmp(name, d->key, (size_t)n) != 0) continue;
         if (d->column >= 0)
-            return data_stream_raise(d->stream, "column \"%s\" stands there twice", d->key);
+            return WSC_RAISE(WSC_FORMAT, "%s:1: column \"%s\" stands there twice", d->stream->path,
+                             d->key);
         d->column = d->n_columns;
     }
     return d->column < 0 ? no_column(d) : WSC_OK;

@@ -196,19 +196,19 @@ static enum wsc_err check_lengths(const struct job_state *s, const struct prompt
     const struct model *m = s->cluster->model;
     const int64_t T = m->stack[m->n_stacks - 1].T, n_new = s->job->max_new_tokens;
     const bool pairs = m->n_stacks > 1;
+    int64_t before = pairs ? 1 : 0;
     if (pairs) TRY(check_sources(s, p));
-    for (int i = 0; i < p->n && (pairs || s->job->n_beams > 1); i++) {
-        const int64_t before = pairs ? 1 : p->n_tokens[i];
-        if (before + n_new - 1 <= T) continue;
-        return wsc_err_hint(
-            WSC_RAISE(WSC_USAGE,
-                      "--max_new_tokens: %lld tokens after %lld are more than the %lld positions "
-                      "that %s",
-                      (long long)n_new, (long long)before, (long long)T,
-                      pairs ? "the decoder has" : "the model has, and --num_beams needs all"),
-            "--max_new_tokens %lld", (long long)(T - before + 1 > 0 ? T - before + 1 : 1));
-    }
-    return WSC_OK;
+    if (!pairs && s->job->n_beams == 1) return WSC_OK;
+    for (int i = 0; i < p->n && !pairs; i++)
+        before = p->n_tokens[i] > before ? p->n_tokens[i] : before;
+    if (before + n_new - 1 <= T) return WSC_OK;
+    (void)WSC_RAISE(WSC_USAGE,
+                    "--max_new_tokens: %lld tokens after %lld are more than the %lld positions "
+                    "that %s",
+                    (long long)n_new, (long long)before, (long long)T,
+                    pairs ? "the decoder has" : "the model has, and --num_beams needs all");
+    if (before > T) return wsc_err_hint(WSC_USAGE, "a shorter --prompt, or no --num_beams");
+    return wsc_err_hint(WSC_USAGE, "--max_new_tokens %lld", (long long)(T - before + 1));
 }
 
 /* Keys and values of all texts of a wafer lie on it, beside what one text needs while it is

@@ -418,9 +418,11 @@ static const struct conf_key keys[] = {
     {FIELD(model.output_logits_scale), DOUBLE, NULLABLE, DEFAULT("1.0"), ABOVE_0,
      DOC("muP: factor of the logits")},
     {FIELD(model.scale_qk_dot_by_d), BOOL, DEFAULT("false"),
-     DOC("muP: 1/d instead of 1/sqrt(d) in attention; seq2seq: in that of the encoder")},
+     DOC("muP: 1/d instead of 1/sqrt(d) in attention, true by default with "
+         "mup_base_hidden_size; seq2seq: in that of the encoder")},
     {FIELD(model.scale_decoder_qk_dot_by_d), BOOL, DEFAULT("false"),
-     DOC("seq2seq: as scale_qk_dot_by_d in the attention of the decoder; muP: true")},
+     DOC("seq2seq: as scale_qk_dot_by_d in the attention of the decoder, true by default with "
+         "mup_base_hidden_size")},
     {FIELD(model.scale_qk_dot_by_layer_idx), BOOL, DEFAULT("false"),
      DOC("a further 1/(layer + 1) in attention")},
     {KEY("model.attention_kernel"), NO_EFFECT, DOC("hint for the compiler")},

@@ -29,7 +29,7 @@ static void take_row(struct conf_parse *p, int row, const struct conf_node *node
     if (key->read)
         key->read(p, key, node, p->out);
     else if (key->to)
-        zoo_trainer_put((struct zoo_trainer *)(void *)p->out, key->to, node);
+        zoo_trainer_put_over((struct zoo_trainer *)(void *)p->out, key->to, node, key->path);
     if (key->to) conf_diag_origin(p->diag, key->to, key->path);
 }
 

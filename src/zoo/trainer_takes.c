@@ -180,9 +180,9 @@ static void take_scheduler(struct zoo_trainer *t, const struct conf_node *node, 
                         "stands after schedulers with param_group_tags and would take their "
                         "tensors; hint: put it before them");
     if (decays)
-        zoo_trainer_put(t, "optimizer.weight_decay", node);
+        zoo_trainer_put_over(t, "optimizer.weight_decay", node, path);
     else if (!(*n_rates)++)
-        zoo_trainer_put(t, "optimizer.learning_rate", node);
+        zoo_trainer_put_over(t, "optimizer.learning_rate", node, path);
     else
         conf_diag_error(t->diag, node->pos, path,
                         "one scheduler of the learning rate is supported by this release; hint: "

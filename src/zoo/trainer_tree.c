@@ -39,6 +39,29 @@ void zoo_trainer_put(struct zoo_trainer *t, const char *to, const struct conf_no
         t->diag->no_memory = true;
 }
 
+/* Whether two keys say the same: equal scalars, or one node that is there twice. */
+static bool is_same(const struct conf_node *a, const struct conf_node *b)
+{
+    const bool scalars = a->kind == CONF_NODE_SCALAR && b->kind == CONF_NODE_SCALAR;
+    return scalars ? !strcmp(a->text, b->text) : a->entry == b->entry;
+}
+
+/* Warn that @p left, under @p key, gives way to @p taken, which stands under @p path. */
+static void warn_left(struct zoo_trainer *t, const struct conf_node *left, const char *key,
+                      const struct conf_node *taken, const char *path)
+{
+    if (!conf_node_is_null(left) && !is_same(left, taken))
+        conf_diag_warn(t->diag, left->pos, key, "not used: %s says it", path);
+}
+
+void zoo_trainer_put_over(struct zoo_trainer *t, const char *to, const struct conf_node *node,
+                          const char *path)
+{
+    const struct conf_node *left = conf_node_at(t->doc->root, to);
+    if (left) warn_left(t, left, to, node, path);
+    zoo_trainer_put(t, to, node);
+}
+
 void zoo_trainer_put_absent(struct zoo_trainer *t, const char *to, const struct conf_node *node)
 {
     if (!conf_node_at(t->doc->root, to)) zoo_trainer_put(t, to, node);
@@ -69,12 +92,17 @@ void zoo_trainer_merge(struct zoo_trainer *t, const char *section, const struct 
                        const char *path)
 {
     struct conf_node *into = section_of(t, section, map->pos);
+    char user[CONF_MAX_PATH];
     for (int i = 0; into && i < map->n; i++) {
         const struct conf_entry *e = &map->entry[i];
-        conf_diag_origin(t->diag, zoo_trainer_text(t, "%s.%s", section, e->key),
-                         zoo_trainer_text(t, "%s.%s", path, e->key));
-        if (conf_node_index(into, e->key) >= 0) continue;
-        if (!conf_doc_append(t->doc, into, e)) t->diag->no_memory = true;
+        const char *key = zoo_trainer_text(t, "%s.%s", section, e->key);
+        const char *name = zoo_trainer_text(t, "%s.%s", path, e->key);
+        const struct conf_node *taken = conf_node_find(into, e->key);
+        conf_diag_origin(t->diag, key, name);
+        if (taken)
+            warn_left(t, e->value, name, taken, conf_diag_name(t->diag, key, user));
+        else if (!conf_doc_append(t->doc, into, e))
+            t->diag->no_memory = true;
     }
     t->diag->no_memory = t->diag->no_memory || !into;
 }

@@ -31,13 +31,17 @@ void zoo_trainer_wrong_form(struct conf_diag *d, const struct conf_node *node, c
                             const char *expected);
 /** Put a shared copy of @p node at the dotted path @p to, replacing an earlier value. */
 void zoo_trainer_put(struct zoo_trainer *t, const char *to, const struct conf_node *node);
+/** Put a shared copy of @p node, which stands under @p path, at the dotted path @p to; warn when
+ *  it replaces another value of the file. */
+void zoo_trainer_put_over(struct zoo_trainer *t, const char *to, const struct conf_node *node,
+                          const char *path);
 /** Put a shared copy of @p node at the dotted path @p to unless a value stands there. */
 void zoo_trainer_put_absent(struct zoo_trainer *t, const char *to, const struct conf_node *node);
 /** Put the scalar @p text at the dotted path @p to; messages place it at @p pos of the file. */
 void zoo_trainer_put_text(struct zoo_trainer *t, const char *to, const char *text,
                           struct conf_pos pos);
 /** Put the entries of @p map, which the user knows as @p path, into the section @p section.  A key
- *  that the section has already keeps its value. */
+ *  that the section has already keeps its value, with a warning where the two differ. */
 void zoo_trainer_merge(struct zoo_trainer *t, const char *section, const struct conf_node *map,
                        const char *path);
 /** The entry of a map that must have exactly one key; NULL after an error about @p path. */

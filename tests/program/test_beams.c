@@ -210,6 +210,25 @@ TEST(beams, of_a_decoder_are_at_least_as_likely_as_its_greedy_text)
     CU_ASSERT(found[0] < 0 && found[1] >= found[0]);
 }
 
+/* The hint is what the longest prompt leaves, and no number where it leaves none. */
+TEST(beams, long_prompts_are_named)
+{
+    static const struct {
+        const char *options, *why;
+    } row[] = {
+        {"--prompt_ids 1 --prompt_ids 1,2,3 --max_new_tokens 64", "hint: --max_new_tokens 62"},
+        {"--prompt \"$(seq 60)\" --max_new_tokens 1", "hint: a shorter --prompt, or no"}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct spawn_result r;
+        spawn_run(&r,
+                  "%s --mode generate --temperature 0 --num_beams 2 --model_dir %s "
+                  "--set runconfig.autoload_last_checkpoint=false %s",
+                  job_tiny(), job_path("long"), row[i].options);
+        CU_ASSERT(r.status == 2 && strstr(r.err, row[i].why) != NULL);
+        spawn_free(&r);
+    }
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 TEST(beams, what_does_not_fit_is_named)

@@ -398,6 +398,18 @@ TEST(modes, inspect_refuses_a_pipe)
     spawn_free(&r);
 }
 
+/* A checkpoint that was cut off in its first bytes is no YAML. */
+TEST(modes, inspect_names_an_empty_checkpoint)
+{
+    struct spawn_result r;
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", job_path("emptied"));
+    spawn_run(&r, "mkdir -p %s && : > %s/a.mdl && \"$WSC\" inspect %s/a.mdl", path, path, path);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "a.mdl: is not an HDF5 file; hint: is the file complete"));
+    spawn_free(&r);
+}
+
 /* 12 shards, the nodes of a tree of fan-out 4, the wafers. */
 TEST(modes, ranks_counts_the_roles)
 {

@@ -219,6 +219,39 @@ TEST(zoo_trainer, a_rate_beside_schedulers_warns)
     }
 }
 
+TEST(zoo_trainer, a_key_that_another_overrides_warns)
+{
+#define FLAGS "    callbacks: [ScopedTrainFlags: {csx.performance.micro_batch_size: 2}]\n"
+    static const struct {
+        const char *init, *why, *set;
+    } row[] = {{"    optimizer: {AdamW: {learning_rate: 0.5}}\n" SCHEDULER,
+                "AdamW.learning_rate: not used: trainer.init.schedulers says it", NULL},
+               {"    optimizer: {AdamW: {weight_decay: 0.5}}\n"
+                "    schedulers: [ConstantLR: {learning_rate: 1}, ConstantWD: {val: 0.1}]\n",
+                "AdamW.weight_decay: not used: trainer.init.schedulers[1] says it", NULL},
+               {"    optimizer: {AdamW: {lr: 1, max_gradient_norm: 2}}\n"
+                "    precision: {max_gradient_norm: 1}\n",
+                "t.yaml:4:51: trainer.init.optimizer.AdamW.max_gradient_norm: not used: "
+                "trainer.init.precision.max_gradient_norm says it",
+                NULL},
+               {"    optimizer: {AdamW: {lr: 1, max_gradient_norm: 1}}\n"
+                "    precision: {max_gradient_norm: 1}\n",
+                NULL, NULL},
+               {"    optimizer: {AdamW: {lr: 1}}\n" FLAGS,
+                "trainer.fit.train_dataloader.micro_batch_size: not used: "
+                "trainer.init.callbacks.ScopedTrainFlags.csx.performance.micro_batch_size says it",
+                "trainer.fit.train_dataloader.micro_batch_size=4"}};
+#undef FLAGS
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct zoo_params p;
+        char text[1200];
+        (void)snprintf(text, sizeof text, TRAINER("%s", ""), row[i].init);
+        T_OK(parse_text(&p, text, row[i].set));
+        CU_ASSERT(row[i].why ? warns(&p, row[i].why) : !warns(&p, "not used"));
+        zoo_params_fini(&p);
+    }
+}
+
 /* An evaluation takes the checkpoint of `validate`, also beside one that `fit` starts from. */
 TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
 {
