@@ -478,6 +478,8 @@ const char *conf_status_text(enum conf_status status);
  *  borrowed; false after an error. Errors: no `=`, an empty path or part of one, a path of
  *  CONF_MAX_PATH bytes or more. */
 bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], const char **value);
+/** A warning at the `--set` @p pos that it replaces another one of the same key. */
+void conf_set_warn_twice(struct conf_diag *d, struct conf_pos pos);
 /** Path, inside the machine file, of a setting that adds a fault. */
 #define CONF_FAULTS_ADD "faults+"
 /** The path inside the machine file when @p path starts with `cluster.`, else NULL. */

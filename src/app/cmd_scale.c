@@ -428,6 +428,19 @@ static void warn_of_fixed_batches(const struct scale *c, int model)
         warn_of_uneven(c, model, (int64_t)v->value[i]);
 }
 
+/* Keys of the command line that only say the batch of a system, which an option says instead. */
+static void warn_of_replaced(const struct app_scale *o)
+{
+    const char *option = o->strong ? "--num_csx" : "--batch_per_csx";
+    for (int i = 0; i < o->config.n_sets; i++) {
+        const char *text = o->config.set[i].text;
+        const int n = (int)strcspn(text, "=");
+        if (!strncmp(text, "runconfig.num_csx=", 18) ||
+            (!o->strong && !strncmp(text, "train_input.batch_size=", 23)))
+            WSC_WARNING("--set %.*s: without effect: %s says it", n, text, option);
+    }
+}
+
 /* What the sweep has no use for: keys of the params, constants of the machine, --sweep. */
 static enum wsc_err warn_of_idle(struct scale *c, const struct hw_machine *cluster)
 {
@@ -457,6 +470,7 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
     enum wsc_err rc = app_load_cluster(c->comm, &c->o->config, &cluster, &text);
     if (!rc) rc = app_refuse_passing_faults(&cluster);
     if (!app_given(call, "num_csx") && cluster.systems) cut_counts(&c->o->num_csx, cluster.systems);
+    if (c->o->strong || app_given(call, "batch_per_csx")) warn_of_replaced(c->o);
     if (!rc) rc = warn_of_idle(c, &cluster);
     c->sweep = (struct scaling_sweep){.model = c->model,
                                       .n_models = c->n_models,

@@ -27,6 +27,18 @@ bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], cons
     return true;
 }
 
+void conf_set_warn_twice(struct conf_diag *d, struct conf_pos pos)
+{
+    conf_diag_warn(d, pos, NULL, "given twice on the command line; this one counts");
+}
+
+/* True when another part of the command line gave the value; faults are lists, which grow. */
+static bool is_of_other_set(const struct conf_node *earlier, const struct conf_node *value)
+{
+    return earlier && earlier->kind == CONF_NODE_SCALAR && earlier->pos.line < 0 &&
+           value->pos.line < 0 && earlier->pos.line != value->pos.line;
+}
+
 /* The key and its value have the position of the `--set`, so that messages name it. */
 static bool put(struct conf_doc *doc, struct conf_node *map, const char *key,
                 struct conf_node *value)
@@ -50,6 +62,8 @@ void conf_doc_set_in(struct conf_doc *doc, struct conf_diag *d, struct conf_node
         const char *key = conf_doc_text(doc, path, n);
         if (!key) break;
         if (!path[n]) {
+            if (is_of_other_set(conf_node_find(map, key), value))
+                conf_set_warn_twice(d, value->pos);
             d->no_memory = d->no_memory || !put(doc, map, key, value);
             return;
         }

@@ -17,12 +17,19 @@ static const int filled[] = {7, 5, 9, 11, 13, 15}; /* gnuplot's filled shapes: c
 static const int hollow[N_SHAPES] = {6,  4,  8, 10,
                                      12, 14, 2, 1}; /* its hollow ones and crosses: points */
 
+/* The model's row of the swept ones, -1 for another. */
+static int model_of(const struct report_view *v, const char *name)
+{
+    for (int m = 0; m < v->n_models; m++)
+        if (!strcmp(v->row[v->model[m].first].model, name)) return m;
+    return -1;
+}
+
 /* The model's colour, black for a model that was not swept. */
 static unsigned colour_of_point(const struct report_view *v, const struct validation_point *p)
 {
-    for (int m = 0; m < v->n_models; m++)
-        if (!strcmp(v->row[v->model[m].first].model, p->model)) return report_plot_colour(m);
-    return 0;
+    const int m = model_of(v, p->model);
+    return m < 0 ? 0 : report_plot_colour(m);
 }
 
 /* The first point with the source of point i stands for all of them. */
@@ -86,11 +93,15 @@ static void widen(struct range *r, double x)
     if (x > r->hi) r->hi = x;
 }
 
-/* gnuplot labels decades, too few for a range of one or two: then 1, 2, 5 or every digit. */
+/* gnuplot labels decades, too few for a range of one or two: then 1, 2, 5 or every digit.  The
+ * ticks of the efficiency are still set when the second picture begins. */
 static void add_y_ticks(struct wsc_text *t, const struct range *y)
 {
     const double few = 10, some = 200;
-    if (y->hi / y->lo > some) return;
+    if (y->hi / y->lo > some) {
+        wsc_text_add(t, "set ytics autofreq\n");
+        return;
+    }
     bool all = y->hi / y->lo < few, first = true;
     wsc_text_add(t, "set ytics (");
     for (int power = (int)floor(log10(y->lo)); power <= (int)log10(y->hi); power++) {
@@ -103,6 +114,19 @@ static void add_y_ticks(struct wsc_text *t, const struct range *y)
         }
     }
     wsc_text_add(t, ")\n");
+}
+
+/* Take the bands that are drawn into the range. */
+static void widen_by_bands(struct range *y, const struct report_view *v)
+{
+    for (int k = 0; k < v->in->n_sensitivities; k++) {
+        const struct scaling_sensitivity *s = &v->in->sensitivity[k];
+        if (model_of(v, s->model) < 0) continue;
+        for (int i = 0; i < s->n_counts; i++) {
+            if (s->below[i] > 0) widen(y, s->tokens_per_s[i] * s->below[i]);
+            widen(y, s->tokens_per_s[i] * s->above[i]);
+        }
+    }
 }
 
 /* Everything that is drawn, with some air around it. */
@@ -121,6 +145,7 @@ static void add_ranges(struct wsc_text *t, const struct report_view *v)
         widen(&x, v->in->point[i].num_csx);
         widen(&y, v->in->point[i].tokens_per_s);
     }
+    widen_by_bands(&y, v);
     y = (struct range){y.lo / 1.6, y.hi * 1.6};
     wsc_text_add(t, "set xrange [%.17g:%.17g]\nset yrange [%.17g:%.17g]\n", x.lo / 1.25,
                  x.hi * 1.25, y.lo, y.hi);
@@ -197,14 +222,6 @@ static void add_published(struct wsc_text *t, const struct report_scaling *s)
                      k, hollow[shape % N_SHAPES], shape < N_SHAPES ? "title " : "notitle");
         if (shape++ < N_SHAPES) add_title(t, s->point[k].source);
     }
-}
-
-/* The model's row of the swept ones, -1 for another. */
-static int model_of(const struct report_view *v, const char *name)
-{
-    for (int m = 0; m < v->n_models; m++)
-        if (!strcmp(v->row[v->model[m].first].model, name)) return m;
-    return -1;
 }
 
 /* $b<k>: the band of a model. */

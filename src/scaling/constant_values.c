@@ -135,6 +135,19 @@ static enum wsc_err take_range(struct scaling_values *v, const char *text, const
     return WSC_OK;
 }
 
+/* Dense weights, named or not, are what the others are compared with. */
+static enum wsc_err put_dense_first(struct scaling_values *v, const char *text)
+{
+    int at = 0;
+    while (at < v->n && v->value[at] != 0)
+        at++;
+    if (at == SCALING_MAX_VALUES) return wrong(text, "more than 63 values beside 0");
+    memmove(v->value + 1, v->value, (size_t)at * sizeof *v->value);
+    v->value[0] = 0;
+    if (at == v->n) v->n++;
+    return WSC_OK;
+}
+
 enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
 {
     char path[TEXT_BYTES];
@@ -153,10 +166,10 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
                                              .whole = out->global_batch};
     else
         TRY(of_option(hw_constant_find(path, &out->constant)));
-    if (out->sparsity) out->value[out->n++] = 0; /* what the others are compared with */
     const char *values = text + n + 1, *dots = strstr(values, "..");
     TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));
-    return out->n ? WSC_OK : wrong(text, "no value");
+    if (!out->n) return wrong(text, "no value");
+    return out->sparsity ? put_dense_first(out, text) : WSC_OK;
 }
 
 /* ---- tokens ---------------------------------------------------------------------------------- */

@@ -53,6 +53,21 @@ static bool is_of_pass(struct conf_diag *d, struct conf_pos pos, const char *pat
     return is_trainer == trainer;
 }
 
+/* A constant of the machine, which its own file's parse applies: unknown, or given before. */
+static void check_constant(struct conf_diag *d, int set, const char *path, const char *constant)
+{
+    const struct conf_pos pos = {.line = -set};
+    const size_t n = strlen(path);
+    if (!strcmp(constant, CONF_FAULTS_ADD)) return;
+    if (conf_keys_find(hw_machine_table(), constant) < 0)
+        conf_keys_unknown(hw_machine_table(), d, pos, constant);
+    for (int i = 0; i < set - 1; i++)
+        if (!strncmp(d->sets[i].text, path, n) && d->sets[i].text[n] == '=') {
+            conf_set_warn_twice(d, pos);
+            return;
+        }
+}
+
 /* Apply the --set of params files to the tree; those of cluster files are only looked up. */
 static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
                        bool file_is_trainer)
@@ -67,9 +82,7 @@ static void apply_sets(struct conf_doc *doc, struct conf_diag *d, bool trainer,
         if (!is_of_pass(d, pos, path, trainer, file_is_trainer)) continue;
         const char *cluster = conf_set_cluster_path(path);
         if (cluster) {
-            if (strcmp(cluster, CONF_FAULTS_ADD) != 0 &&
-                conf_keys_find(hw_machine_table(), cluster) < 0)
-                conf_keys_unknown(hw_machine_table(), d, pos, cluster);
+            check_constant(d, set, path, cluster);
             continue;
         }
         struct conf_node *node = conf_doc_parse_value(doc, d, value, set);

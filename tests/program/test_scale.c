@@ -298,6 +298,30 @@ TEST(scale, a_fixed_batch_that_does_not_divide_warns)
     spawn_free(&r);
 }
 
+/* The batch of a system has one source; what else is asked of it is told to be dropped. */
+TEST(scale, a_batch_that_an_option_replaces_warns)
+{
+    static const struct {
+        const char *options, *warning; /* NULL: none */
+    } sweep[] = {{"--batch_per_csx 2 --set train_input.batch_size=12",
+                  "--set train_input.batch_size: without effect: --batch_per_csx says it"},
+                 {"--batch_per_csx 2 --set runconfig.num_csx=2",
+                  "--set runconfig.num_csx: without effect: --batch_per_csx says it"},
+                 {"--scaling strong --set runconfig.num_csx=2",
+                  "--set runconfig.num_csx: without effect: --num_csx says it"},
+                 {"--scaling strong --set train_input.batch_size=12", NULL},
+                 {"--set train_input.batch_size=12 --set runconfig.num_csx=2", NULL}};
+    for (size_t i = 0; i < sizeof sweep / sizeof *sweep; i++) {
+        struct spawn_result r;
+        spawn_run(&r, "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 2 --out %s %s",
+                  job_path("replaced"), sweep[i].options);
+        T_EQ(r.status, 0);
+        CU_ASSERT(sweep[i].warning ? strstr(r.err, sweep[i].warning) != NULL
+                                   : !strstr(r.err, "without effect: --"));
+        spawn_free(&r);
+    }
+}
+
 /* Of a sweep's values the one that does not fit is named. */
 TEST(scale, the_value_that_fails_is_named)
 {

@@ -202,6 +202,25 @@ TEST(report_scaling, rows_may_come_in_any_order)
     CU_ASSERT_PTR_NOT_NULL(strstr(html, "Only one node count was swept"));
 }
 
+/* Both pictures are drawn by one script: each begins with the ticks of its own throughput, not with
+ * those of the efficiency that the first one ended with. */
+TEST(report_scaling, both_pictures_have_the_same_ticks)
+{
+    struct scaling_row row[2];
+    struct report_scaling s = case_scaling();
+    row[0] = row[1] = s.row[0];
+    row[1].num_csx = 1000;
+    row[1].tokens_per_s *= 1000;
+    s.row = row;
+    s.n_rows = 2;
+    s.n_points = 0;
+    T_OK(report_scaling_write(case_path("wide"), &s));
+    const char *script = case_read(case_path("wide/scaling.gp"));
+    T_EQ(count(script, "set ytics autofreq\n"), 2);
+    const char *second = strstr(strstr(script, "unset multiplot"), "set ylabel");
+    CU_ASSERT(strstr(second, "set ytics autofreq\n") < strstr(second, "plot \\\n"));
+}
+
 TEST(report_scaling, many_node_counts_are_thinned_in_the_headline_only)
 {
     enum { N = 64 };

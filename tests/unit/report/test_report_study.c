@@ -153,6 +153,22 @@ TEST(report_study, sections_of_the_page)
     CU_ASSERT_PTR_NOT_NULL(strstr(study_file("scaling.gp"), "$b0 using 1:2:3 with filledcurves"));
 }
 
+/* The band is wider than its curve, and all of it is drawn. */
+TEST(report_study, band_is_inside_the_picture)
+{
+    static double wide[] = {4, 400}, narrow[] = {0.25, 0.0025};
+    struct scaling_sensitivity s = sensitivity;
+    s.below = narrow;
+    s.above = wide;
+    struct report_scaling r = study_case();
+    r.sensitivity = &s;
+    T_OK(report_scaling_write(case_path("band"), &r));
+    const char *range = strstr(case_read(case_path("band/scaling.gp")), "set yrange [");
+    double lo = 0, hi = 0;
+    CU_ASSERT_FATAL(range && sscanf(range, "set yrange [%lf:%lf]", &lo, &hi) == 2);
+    CU_ASSERT(lo < 390 * 0.0025 && hi > 390 * 400);
+}
+
 /* ---- trace ----------------------------------------------------------------------------------- */
 
 TEST(out_trace, is_json_and_loses_no_picosecond)

@@ -109,6 +109,9 @@ TEST(scaling_values, what_is_wrong_is_told)
         {"global_batch=1.5", "is no number of sequences"},
         {"sparsity=0.5,1", "is no fraction"},
         {"sparsity=half", "is no fraction"},
+        {"sparsity=", "no value"},
+        {"sparsity=0,0", "a value stands twice"},
+        {"sparsity=0.1..0.9:64", "more than 63 values beside 0"},
         {"sparsity=0.9..0.5", "does not rise"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct scaling_values v;
@@ -446,6 +449,19 @@ TEST(scaling_training, the_scaling_law_meets_the_family)
 }
 
 /* ---- sparsity -------------------------------------------------------------------------------- */
+
+/* Whether dense weights are named, and where, makes no difference. */
+TEST(scaling_sparsity, dense_weights_are_named_or_not)
+{
+    static const char *const text[] = {"sparsity=0.5,0.9", "sparsity=0,0.5,0.9",
+                                       "sparsity=0.5,0,0.9"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        struct scaling_values v;
+        T_OK(scaling_values_parse(&v, text[i]));
+        T_EQ(v.n, 3);
+        CU_ASSERT(v.value[0] == 0 && v.value[1] == 0.5 && v.value[2] == 0.9);
+    }
+}
 
 TEST(scaling_sparsity, a_sweep_begins_with_dense_weights)
 {

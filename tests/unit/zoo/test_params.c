@@ -189,6 +189,27 @@ TEST(zoo_params, warnings_of_meaning)
     zoo_params_fini(&p);
 }
 
+/* Of two values of one key, however it is written, one is dropped, and that is told. */
+TEST(zoo_params, a_key_twice_on_the_command_line_warns)
+{
+    static const struct {
+        const char *set[2], *warning; /* NULL: none */
+    } pair[] = {
+        {{"runconfig.num_csx=2", "runconfig.num_csx=4"}, "--set runconfig.num_csx: given twice"},
+        {{"cluster.jitter=0", "cluster.jitter=0.1"}, "--set cluster.jitter: given twice"},
+        {{"cluster.jitter=0", "cluster.jitter_stage=0.1"}, NULL},
+        {{"cluster.faults+=straggler:factor=2", "cluster.faults+=straggler:factor=3"}, NULL}};
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        struct zoo_params p;
+        const struct conf_set sets[] = {{.text = pair[i].set[0]}, {.text = pair[i].set[1]}};
+        const char *text = INPUT "model: {vocab_size: 9}\n" OPTIM;
+        T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), sets, 2));
+        T_EQ(warns(&p, "given twice"), pair[i].warning != NULL);
+        CU_ASSERT(!pair[i].warning || warns(&p, pair[i].warning));
+        zoo_params_fini(&p);
+    }
+}
+
 /* A key that nothing depends on, given the others, says so; with the others as it needs them, and
  * in a dump, it is silent. */
 static void check_idle(const char *model, const char *more, const char *warning)
