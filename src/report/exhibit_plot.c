@@ -97,6 +97,16 @@ static void add_curve(struct wsc_text *t, const struct validation_reproduced *r,
     wsc_text_add(t, "EOD\n");
 }
 
+/* Do curves have counts that nobody measured? */
+static bool goes_beyond(const struct validation_reproduced *r)
+{
+    const int64_t to = r->exhibit->measured_to;
+    for (int k = 0; to && k < r->n_curves; k++)
+        for (int i = 0; i < r->curve[k].n; i++)
+            if (r->curve[k].row[i].num_csx > to) return true;
+    return false;
+}
+
 /* `$c<k>` up to the last measured count, or from it on. */
 static void plot_part(struct wsc_text *t, const struct validation_reproduced *r, int k, int column,
                       bool projected)
@@ -149,7 +159,7 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
             add_title(t, r->curve[k].model);
         else
             wsc_text_add(t, "notitle");
-        if (!r->exhibit->measured_to) continue;
+        if (!goes_beyond(r)) continue;
         wsc_text_add(t, ", \\\n  ");
         plot_part(t, r, k, column, true);
         wsc_text_add(t, "notitle");
@@ -163,7 +173,7 @@ static void plot_panel(struct wsc_text *t, const struct validation_reproduced *r
     if (column == 2) {
         add_key(t, COMPARED, "published");
         if (shows_others(r)) add_key(t, NOT_COMPARED, "published, not compared");
-        if (r->exhibit->measured_to)
+        if (goes_beyond(r))
             wsc_text_add(t, ", \\\n  keyentry with linespoints lw 2 pt 6 dt (6,5) lc rgb '#666666' "
                             "title 'beyond what was measured'");
     }

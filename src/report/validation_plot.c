@@ -91,7 +91,7 @@ enum wsc_err report_validation_plot(const char *dir, const struct validation_tab
 {
     struct wsc_text t = {0}, curves = {0};
     wsc_text_add(&t, "set key top left horizontal\nset grid ytics\nset boxwidth 0.6\n"
-                     "set logscale y 2\nset yrange [0.0884:11.3]\n"
+                     "set logscale y 2\nset yrange [*<0.0884:11.3<*]\n"
                      "set ylabel 'predicted / published speed, 90 %% band; shaded: accepted'\n");
     wsc_text_add(&curves, "plot \\\n  1 with lines lw 1 lc rgb '#666666' notitle");
     for (int k = 0; k < 2 * N_MARKERS; k++)

@@ -201,8 +201,11 @@ TEST(mesh_features, are_those_of_decoders_and_encoders)
     } while (0)
     REFUSE(n_stacks = 2, "objective");
     REFUSE(patch = 4, "objective");
-    REFUSE(head[0].loss = MODEL_SPAN_ENTROPY, "objective");
-    REFUSE(head[0].loss = MODEL_SQUARED_ERROR, "objective");
     REFUSE(experts = m.active_experts = REFUSED_NETWORKS, "moe.top_k");
+    struct model one_token = gpt2;
+    one_token.head[0].loss = MODEL_SPAN_ENTROPY;
+    T_OK(programs_model_check(&one_token));
+    one_token.T = 1;
+    refuse(&one_token, "model.objective");
     fixture_destroy(&f);
 }
