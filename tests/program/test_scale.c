@@ -298,7 +298,7 @@ TEST(scale, a_fixed_batch_that_does_not_divide_warns)
     spawn_free(&r);
 }
 
-/* The batch of a system has one source; what else is asked of it is told to be dropped. */
+/* The batch of a system has one source; what else is asked of it has a warning. */
 TEST(scale, a_batch_that_an_option_replaces_warns)
 {
     static const struct {

@@ -189,7 +189,7 @@ TEST(zoo_params, warnings_of_meaning)
     zoo_params_fini(&p);
 }
 
-/* Of two values of one key, however it is written, one is dropped, and that is told. */
+/* Of two values of one key, however it is written, one is dropped, with a warning. */
 TEST(zoo_params, a_key_twice_on_the_command_line_warns)
 {
     static const struct {
