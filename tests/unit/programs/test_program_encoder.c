@@ -112,13 +112,19 @@ static void check_encoder(const struct encoder *e, int64_t leaf_samples,
     fixture_destroy(&f);
 }
 
-/* BERT with its two heads, RoBERTa's positions, ESM's norms and rotary positions, classifiers of
- * sequences and of tokens, regression, answers as spans, packed texts; padding, token types,
- * dropout at every place. */
-TEST(pe_model, encoders_are_those_of_the_host)
+static void check_encoders(const struct encoder *e, int n)
 {
     static const struct program_fabric fabrics[] = {{5, 3, 1, 1}, {1, 4, 2, 1}, {8, 2, 1, 2}};
-    static const struct encoder encoders[] = {
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 2; j++)
+            check_encoder(&e[i], 1 + (i + j) % 2, &fabrics[(i + j) % 3]);
+}
+
+/* BERT with its two heads, RoBERTa's positions, ESM's norms and rotary positions, packed texts;
+ * padding, token types, dropout at every place. */
+TEST(pe_model, masked_tokens_are_those_of_the_host)
+{
+    static const struct encoder e[] = {
         {.objective = ZOO_MASKED_LM, .num_segments = 2, .embedding_norm = true, .scale = 3},
         {.objective = ZOO_MASKED_LM, .disable_nsp = true, .padded = true, .dropout = 0.3},
         {.objective = ZOO_MASKED_LM,
@@ -127,14 +133,19 @@ TEST(pe_model, encoders_are_those_of_the_host)
          .final_norm = true,
          .token_dropout = true,
          .positions = ZOO_POSITION_ROTARY},
+        {.objective = ZOO_MASKED_LM, .disable_nsp = true, .packed = true, .num_segments = 2}};
+    check_encoders(e, (int)(sizeof e / sizeof *e));
+}
+
+/* Classes of sequences and of tokens, regression, answers as spans. */
+TEST(pe_model, tasks_of_encoders_are_those_of_the_host)
+{
+    static const struct encoder e[] = {
         {.objective = ZOO_CLASSIFICATION, .num_segments = 2, .task_dropout = 0.4},
         {.objective = ZOO_TOKEN_CLASSIFICATION, .final_norm = true, .task_dropout = 0.4},
         {.objective = ZOO_TOKEN_CLASSIFICATION, .task_dropout = 0.4, .scale = 2},
         {.objective = ZOO_REGRESSION, .num_segments = 2, .task_dropout = 0.4},
         {.objective = ZOO_SPAN, .num_segments = 2},
-        {.objective = ZOO_SPAN, .final_norm = true, .dropout = 0.3},
-        {.objective = ZOO_MASKED_LM, .disable_nsp = true, .packed = true, .num_segments = 2}};
-    for (int i = 0; i < (int)(sizeof encoders / sizeof *encoders); i++)
-        for (int j = 0; j < 2; j++)
-            check_encoder(&encoders[i], 1 + (i + j) % 2, &fabrics[(i + j) % 3]);
+        {.objective = ZOO_SPAN, .final_norm = true, .dropout = 0.3}};
+    check_encoders(e, (int)(sizeof e / sizeof *e));
 }
