@@ -185,6 +185,8 @@ fuzz:
 build/fuzz/fuzz: $(call obj,$(fuzz.c))
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
+# a sanitizer makes tests several times as slow
+asan tsan: export WSC_TEST_PATIENCE ?= 4
 ## asan: unit and MPI tests under AddressSanitizer, LeakSanitizer and UBSan
 asan:
 	$(Q)$(MAKE) VARIANT=asan NPS="$(or $(ASAN_NPS),1 3)" check-unit check-mpi
