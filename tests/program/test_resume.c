@@ -78,7 +78,7 @@ TEST(resume, an_end_before_num_steps_is_said)
         {"--max_steps 4 --num_steps 4", NULL},
         {"--max_steps 9 --num_steps 2", NULL},
         {"--max_steps 8 --num_steps 5",
-         "num_steps asks for 5 from step 6; the run ends at runconfig.max_steps, 8."},
+         "num_steps asks for 5 steps from step 6; the run ends at runconfig.max_steps, 8."},
     };
     char dir[160];
     (void)snprintf(dir, sizeof dir, "%s", job_path("end"));
