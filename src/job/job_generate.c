@@ -208,7 +208,8 @@ static enum wsc_err check_lengths(const struct job_state *s, const struct prompt
                     (long long)n_new, (long long)before, (long long)T,
                     pairs ? "the decoder has" : "the model has, and --num_beams needs all");
     if (before > T) return wsc_err_hint(WSC_USAGE, "a shorter --prompt, or no --num_beams");
-    return wsc_err_hint(WSC_USAGE, "--max_new_tokens %lld", (long long)(T - before + 1));
+    const int64_t room = T - before + 1;
+    return wsc_err_hint(WSC_USAGE, "--max_new_tokens %lld", (long long)room);
 }
 
 /* Keys and values of all texts of a wafer lie on it, beside what one text needs while it is

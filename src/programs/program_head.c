@@ -309,7 +309,7 @@ static enum wsc_err run_loss(struct programs_model *k, int i, int64_t *cycles)
 static enum wsc_err head(struct programs_model *k, int i)
 {
     struct programs_head *o = &k->output[i];
-    int64_t cycles;
+    int64_t cycles = 0;
     const struct programs_tile *in = NULL;
     TRY(before_outputs(k, i, &in));
     TRY(programs_adapted_linear(k, output_weight(k, i), in, &o->logits));

@@ -96,24 +96,35 @@ struct at {
 typedef enum wsc_err (*visit_fn)(struct mesh_pe *pe, const struct programs_loss *l,
                                  const struct at *at);
 
-/* @p visit for each end and sequence of the PE; @p cycles each. */
+/* @p visit for each sequence of the PE's lane and the end at hand. */
+static enum wsc_err visit_end(struct mesh_pe *pe, const struct programs_loss *l, visit_fn visit,
+                              struct at *at)
+{
+    const struct programs_grid *g = programs_grid_of(pe);
+    const int lane = programs_lane(pe);
+    for (at->sample = 0; at->sample < g->lane_samples[lane]; at->sample++) {
+        const int64_t sample = programs_sample_at(g, lane, at->sample);
+        at->label = l->labels[sample * MODEL_SPAN_ENDS + at->end];
+        at->first = at->sample * at->own;
+        TRY(visit(pe, l, at));
+    }
+    return WSC_OK;
+}
+
+/* The same for all ends whose outputs the PE holds; @p cycles each time. */
 static enum wsc_err visit_all(struct mesh_pe *pe, const struct programs_loss *l, visit_fn visit,
                               int cycles)
 {
     const struct programs_grid *g = programs_grid_of(pe);
-    const int row = programs_row_of(pe), lane = programs_lane(pe);
+    const int row = programs_row_of(pe);
     struct at at = {.own = programs_tokens(g, row), .row = programs_y(g, row)};
-    int n = 0;
+    int64_t n = 0;
     for (at.end = 0; at.end < MODEL_SPAN_ENDS; at.end++) {
         if (l->logits.f->column[at.end] != programs_column_of(pe)) continue;
-        for (at.sample = 0; at.sample < g->lane_samples[lane]; at.sample++, n++) {
-            const int64_t sample = programs_sample_at(g, lane, at.sample);
-            at.label = l->labels[sample * MODEL_SPAN_ENDS + at.end];
-            at.first = at.sample * at.own;
-            TRY(visit(pe, l, &at));
-        }
+        TRY(visit_end(pe, l, visit, &at));
+        n += at.sample;
     }
-    return n ? mesh_wait(pe, (int64_t)n * cycles) : WSC_OK;
+    return n ? mesh_wait(pe, n * cycles) : WSC_OK;
 }
 
 /* Does the PE hold token @p token of its sequences? */
