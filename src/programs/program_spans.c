@@ -8,6 +8,7 @@
 #include "program_stage.h"
 #include "program_vector_ops.h"
 
+#include <wsc/check.h>
 #include <wsc/cycles_ops.h>
 
 #include <math.h>
@@ -256,6 +257,7 @@ enum wsc_err programs_run_spans(struct programs_model *k, const struct programs_
 {
     struct programs_grid *g = &k->grid;
     struct programs_script s = programs_stage_script(k, l->logits.f);
+    WSC_CHECK(l->words > 0, "no words are reserved for spans");
     s.data = l;
     reduce_logits(g, &s, l);
     cross_entropies(g, &s, l);
