@@ -19,11 +19,6 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
  * mean of the logits by their distribution, minus the lowest number of the largest logit, nats. */
 enum { MAX, SUM, LABEL, BEST, NATS };
 
-union word {
-    uint32_t bits;
-    float value;
-};
-
 struct views {
     struct programs_view logits, tmp, number, row[PROGRAMS_LOSS_ROWS];
 };
@@ -67,7 +62,7 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
     (void)step;
     for (int i = 0, slot; i < n; i++) {
         const int sum = l->tokens + 4 * (LABEL * g->pitch + i);
-        union word logit, label;
+        union programs_word logit, label;
         if (!label_here(g, l, pe, i, &slot)) continue;
         TRY(mesh_load(pe, programs_at(g, &l->logits, slot, i), &logit.bits));
         TRY(mesh_load(pe, sum, &label.bits));
@@ -128,7 +123,8 @@ void programs_store_losses(const struct programs_grid *g, const struct programs_
         const int n = programs_row_tokens(g, row);
         for (int i = 0; i < n; i++) {
             const int64_t token = programs_token_at(g, row, i);
-            out->best[token] = (int32_t)-programs_row_word(g, s, row, i);
+            const float best = -programs_row_word(g, s, row, i);
+            out->best[token] = isfinite(best) ? (int32_t)best : -1;
             out->nats[token] = programs_row_word(g, s, row, n + i);
         }
     }
@@ -146,11 +142,6 @@ enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_lo
 }
 
 /* ---- backward -------------------------------------------------------------------------------- */
-
-static float scaled_reciprocal(float sum, float scale)
-{
-    return scale / sum;
-}
 
 /* Tokens that do not count get factor 0 and no label, smoothed or not. */
 static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script *s,
@@ -184,7 +175,7 @@ static enum wsc_err weigh_tokens(struct mesh_pe *pe, const struct programs_scrip
     const int row = programs_row_of(pe), n = programs_row_tokens(g, row);
     (void)step;
     for (int i = 0; i < n; i++) {
-        const union word scale = {.value = scale_of(l, programs_token_at(g, row, i))};
+        const union programs_word scale = {.value = scale_of(l, programs_token_at(g, row, i))};
         TRY(mesh_store(pe, l->tokens + 4 * (NATS * g->pitch + i), scale.bits));
     }
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
@@ -199,7 +190,7 @@ static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_sc
     const int row = programs_row_of(pe), n = programs_row_tokens(g, row);
     (void)step;
     for (int i = 0, slot; i < n; i++) {
-        union word x;
+        union programs_word x;
         if (!label_here(g, l, pe, i, &slot)) continue;
         const int address = programs_at(g, &l->logits, slot, i);
         TRY(mesh_load(pe, address, &x.bits));
@@ -213,7 +204,7 @@ enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct pr
 {
     struct programs_script s = {.features = l->logits.f, .n_samples = g->n_samples, .data = l};
     const struct views v = views_of(g, l);
-    const struct programs_map factor = {scaled_reciprocal, g->divide_cycles};
+    const struct programs_map factor = {programs_scaled_reciprocal, g->divide_cycles};
     programs_op(&s, PROGRAMS_SHAPE_TOKENS, MESH_FMOVS, v.row[NATS], programs_number(l->scale),
                 none);
     if (l->weight) programs_call(&s, weigh_tokens);

@@ -27,7 +27,18 @@ struct programs_loss {
     const struct programs_tile *tmp;
 };
 enum { PROGRAMS_LOSS_ROWS = 5 };
-/** nats and the predicted feature of each token (samples, T); the tile becomes exp(logit - max). */
+/** A word of a PE's memory, as scalar code of losses loads, changes and stores it. */
+union programs_word {
+    uint32_t bits;
+    float value;
+};
+/** What exponentials are multiplied by for a gradient. */
+static inline float programs_scaled_reciprocal(float sum, float scale)
+{
+    return scale / sum;
+}
+/** nats and the predicted feature of each token (samples, T), -1 where no logit is a number; the
+ * tile becomes exp(logit - max). */
 struct programs_losses {
     float *nats;
     int32_t *best;

@@ -11,11 +11,6 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 /* Vectors of tokens, as struct programs_losses has them. */
 enum { BEST, ERROR, N_ROWS };
 
-union word {
-    uint32_t bits;
-    float value;
-};
-
 static enum wsc_err subtract_targets(struct mesh_pe *pe, const struct programs_script *s,
                                      const struct programs_step *step)
 {
@@ -27,7 +22,7 @@ static enum wsc_err subtract_targets(struct mesh_pe *pe, const struct programs_s
     for (int i = 0; i < n; i++) {
         const int64_t token = programs_token_at(g, row, i);
         const int address = programs_at(g, &l->logits, l->logits.f->slot[0], i);
-        union word x;
+        union programs_word x;
         TRY(mesh_load(pe, address, &x.bits));
         x.value = l->mask[token] ? x.value - l->targets[token / g->T] : 0;
         TRY(mesh_store(pe, address, x.bits));

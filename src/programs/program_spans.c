@@ -22,11 +22,6 @@ enum { MAX, SUM, LABEL, BEST, N_WORDS };
 /* Vectors of tokens that leave: as in struct programs_losses. */
 enum { BEST_OUT, NATS_OUT, N_OUT };
 
-union word {
-    uint32_t bits;
-    float value;
-};
-
 int64_t programs_spans_words(int samples, int slots)
 {
     return (int64_t)N_WORDS * samples * slots;
@@ -112,7 +107,7 @@ static enum wsc_err visit_end(struct mesh_pe *pe, const struct programs_loss *l,
     return WSC_OK;
 }
 
-/* The same for all ends whose outputs the PE holds; @p cycles each time. */
+/* @p visit also for all ends whose outputs the PE holds; @p cycles each time. */
 static enum wsc_err visit_all(struct mesh_pe *pe, const struct programs_loss *l, visit_fn visit,
                               int cycles)
 {
@@ -158,14 +153,15 @@ static enum wsc_err find_largest(struct mesh_pe *pe, const struct programs_loss 
 {
     const struct programs_grid *g = programs_grid_of(pe);
     const int slot = l->logits.f->slot[at->end];
-    union word max, logit = {.value = -INFINITY};
+    union programs_word max, logit = {.value = -INFINITY};
     int i = 0;
     TRY(mesh_load(pe, word_at(g, l, MAX, at->end, at->sample), &max.bits));
     for (; i < at->own; i++) {
         TRY(mesh_load(pe, programs_at(g, &l->logits, slot, at->first + i), &logit.bits));
         if (logit.value >= max.value) break;
     }
-    const union word best = {.value = i < at->own ? -(float)(i * g->h + at->row) : -INFINITY};
+    const union programs_word best = {.value =
+                                          i < at->own ? -(float)(i * g->h + at->row) : -INFINITY};
     return mesh_store(pe, word_at(g, l, BEST, at->end, at->sample), best.bits);
 }
 
@@ -274,11 +270,6 @@ enum wsc_err programs_run_spans(struct programs_model *k, const struct programs_
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-static float scaled_reciprocal(float sum, float scale)
-{
-    return scale / sum;
-}
-
 static enum wsc_err mask_end(struct mesh_pe *pe, const struct programs_loss *l, const struct at *at)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -296,7 +287,7 @@ static enum wsc_err subtract_label(struct mesh_pe *pe, const struct programs_los
                                    const struct at *at)
 {
     const struct programs_grid *g = programs_grid_of(pe);
-    union word x;
+    union programs_word x;
     if (!holds(g, at, at->label)) return WSC_OK;
     const int address =
         programs_at(g, &l->logits, l->logits.f->slot[at->end], at->first + at->label / g->h);
@@ -317,7 +308,7 @@ enum wsc_err programs_run_spans_backward(struct programs_model *k, const struct 
     struct programs_grid *g = &k->grid;
     struct programs_script s = programs_stage_script(k, l->logits.f);
     const struct programs_view logits = programs_tile_view(&l->logits), factor = words(g, l, LABEL);
-    const struct programs_map divide = {scaled_reciprocal, g->divide_cycles};
+    const struct programs_map divide = {programs_scaled_reciprocal, g->divide_cycles};
     s.data = l;
     programs_op(&s, PROGRAMS_SHAPE_WORDS, MESH_FMOVS, factor, programs_number(l->scale), none);
     programs_map(&s, PROGRAMS_SHAPE_WORDS, divide, factor, words(g, l, SUM), factor);
