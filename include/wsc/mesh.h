@@ -97,8 +97,8 @@ struct mesh_config {
     int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
     void *user;         /**< for tasks: mesh_user() */
     int threads;        /**< of the host, at most 64; 0 or 1: the caller's alone */
-    /** The other processes that run it, borrowed until mesh_destroy(); NULL: none.  A watch sees
-     *  one process alone, so mesh_run() refuses one together with several. */
+    /** The other processes that run it, borrowed until mesh_destroy(); NULL: none.  With a
+     *  watch every process attaches one, with the same configuration, and gets the same results. */
     const struct mesh_share *share;
     /** Called by one thread now and then while the fabric runs, with the cycle; NULL: never. */
     void (*progress)(void *ctx, int64_t cycle);

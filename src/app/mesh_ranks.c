@@ -38,10 +38,8 @@ void app_mesh_share(struct mesh_share *share, struct comm *comm)
 
 enum wsc_err app_mesh_check_ranks(const struct app_mesh *o, struct comm *comm)
 {
-    const struct app_show *s = &o->show;
     const int n = comm_size(comm);
     static const char *const alone[] = {"survey", "calibration", "list"};
-    const char *option = s->explain ? "--explain" : s->heatmap ? "--heatmap" : "--trace";
     for (int i = 0; i < (int)(sizeof alone / sizeof *alone); i++)
         if (!strcmp(o->what, alone[i]))
             return wsc_err_hint(
@@ -50,8 +48,5 @@ enum wsc_err app_mesh_check_ranks(const struct app_mesh *o, struct comm *comm)
     if (o->plan)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "wsc mesh --plan: %d ranks, but it uses one", n),
                             "start it without mpirun");
-    if (!s->explain && !s->heatmap && !s->trace) return WSC_OK;
-    return wsc_err_hint(
-        WSC_RAISE(WSC_USAGE, "%s: %d ranks, but it needs the whole fabric on one", option, n),
-        "start it without mpirun");
+    return WSC_OK;
 }

@@ -10,6 +10,7 @@
 #include "mesh_channel.h"
 #include "mesh_state.h"
 #include "region.h"
+#include "watch_state.h"
 
 #include <wsc/check.h>
 #include <wsc/mem.h>
@@ -70,13 +71,24 @@ static int64_t row_channels(const struct mesh *m, int64_t row)
     return channels_before(m, row + m->config.w) - channels_before(m, row);
 }
 
+/* Does an observer follow wavelets?  Then the letter of one is followed by its origin. */
+static bool follows(const struct mesh *m)
+{
+    return m->watch && m->watch->follows;
+}
+static struct mesh_watch_origin *origin_of(const struct mesh *m, const struct mesh_channel *ch,
+                                           int slot)
+{
+    return &m->watch->origin[(ch - m->channel) * MESH_FIFO + slot];
+}
+
 /* ---- before and after a run ------------------------------------------------------------------ */
 
-static enum wsc_err new_letters(struct mesh_bytes *b, int64_t n)
+static enum wsc_err new_letters(const struct mesh *m, struct mesh_bytes *b, int64_t n)
 {
-    struct letter *letters;
-    TRY_NEW(letters, WSC_MEM_MESH, n);
-    *b = (struct mesh_bytes){.data = letters, .capacity = n * (int64_t)sizeof *letters};
+    const size_t one = sizeof(struct letter) + (follows(m) ? sizeof(struct mesh_watch_origin) : 0);
+    TRY_MEM(b->data, wsc_alloc(WSC_MEM_MESH, (size_t)n, one));
+    b->capacity = n * (int64_t)one;
     return WSC_OK;
 }
 
@@ -116,8 +128,8 @@ static enum wsc_err begin_side(struct mesh *m, int side)
     struct mesh_border *b = m->border;
     const int64_t theirs = row_of(outer(m, side), 1 - side);
     TRY(find_crossings(m, side));
-    TRY(new_letters(&b->out[side], 2LL * m->config.w + b->n[side]));
-    TRY(new_letters(&b->in[side], 2LL * m->config.w + row_channels(m, theirs)));
+    TRY(new_letters(m, &b->out[side], 2LL * m->config.w + b->n[side]));
+    TRY(new_letters(m, &b->in[side], 2LL * m->config.w + row_channels(m, theirs)));
     TRY_NEW(b->gate[side], WSC_MEM_MESH, b->n[side] + 1);
     note_gates(m, side);
     return WSC_OK;
@@ -147,10 +159,14 @@ void mesh_share_fini(struct mesh *m)
 
 /* ---- letters --------------------------------------------------------------------------------- */
 
+static void write_bytes(struct mesh_bytes *b, const void *bytes, size_t n)
+{
+    memcpy((char *)b->data + b->n, bytes, n);
+    b->n += (int64_t)n;
+}
 static void write_letter(struct mesh_bytes *b, struct letter letter)
 {
-    memcpy((char *)b->data + b->n, &letter, sizeof letter);
-    b->n += (int64_t)sizeof letter;
+    write_bytes(b, &letter, sizeof letter);
 }
 
 /* The newest entry of the channel of @p colour at router @p at, which the own row has sent there.
@@ -159,12 +175,14 @@ static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
 {
     const struct mesh_channel *ch = mesh_channel_of(m, at, colour);
     WSC_CHECK(ch, "router %lld has no colour %d", (long long)at, colour);
-    const uint8_t newest = (uint8_t)(ch->tail - 1);
+    const int newest = (uint8_t)(ch->tail - 1) % MESH_FIFO;
     write_letter(&m->border->out[side], (struct letter){.channel = (int32_t)(ch - m->channel),
                                                         .x = (int16_t)(at % m->config.w),
                                                         .kind = WAVELET,
                                                         .of = (uint8_t)colour,
-                                                        .bits = ch->entry[newest % MESH_FIFO]});
+                                                        .bits = ch->entry[newest]});
+    if (!follows(m)) return;
+    write_bytes(&m->border->out[side], origin_of(m, ch, newest), sizeof(struct mesh_watch_origin));
 }
 
 /* Mail of the own row to the routers of the neighbour's. */
@@ -207,20 +225,32 @@ static void take_gate(struct mesh *m, int side, const struct letter *l)
     ch->gate = l->bits;
 }
 
+/* Puts a wavelet into its channel; @return bytes of its origin, which come @p after its letter. */
+static int64_t take_wavelet(struct mesh *m, const struct letter *l, const char *after)
+{
+    struct mesh_channel *ch = &m->channel[l->channel];
+    const int slot = ch->tail % MESH_FIFO;
+    mesh_channel_put(ch, l->bits);
+    if (!follows(m)) return 0;
+    memcpy(origin_of(m, ch, slot), after, sizeof(struct mesh_watch_origin));
+    return (int64_t)sizeof(struct mesh_watch_origin);
+}
+
 /* A thread of this process that ran the neighbour's band would have left the same: the own regions
  * take the mail in the next cycle (mesh_take_mail). */
 static void read_letters(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &outer(m, side)->mail[m->horizon & 1][1 - side];
     const struct mesh_bytes *in = &m->border->in[side];
-    for (int64_t at = 0; at < in->n; at += (int64_t)sizeof(struct letter)) {
+    for (int64_t at = 0; at < in->n;) {
         struct letter l;
         memcpy(&l, (const char *)in->data + at, sizeof l);
+        at += (int64_t)sizeof l;
         if (l.kind == GATE) {
             take_gate(m, side, &l);
             continue;
         }
-        if (l.kind == WAVELET) mesh_channel_put(&m->channel[l.channel], l.bits);
+        if (l.kind == WAVELET) at += take_wavelet(m, &l, (const char *)in->data + at);
         mail->word[l.x] |= l.kind == WAKE ? (uint32_t)MESH_MAIL_WAKE : 1U << l.of;
         mail->any = true;
     }
@@ -287,14 +317,12 @@ enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n)
 
 /* ---- the end of a run ------------------------------------------------------------------------ */
 
-/* What PE @p at and its routers hold is that of one process; its number. */
-static int part_of(const struct mesh *m, int64_t at)
+int mesh_share_part(const struct mesh *m, int64_t at)
 {
     return (int)(m->pe[at].region - m->region) / part_threads(m);
 }
 
-/* Every process gets @p n bytes that process @p owner has. */
-static enum wsc_err spread_from(const struct mesh *m, int owner, void *bytes, int64_t n)
+enum wsc_err mesh_share_from(const struct mesh *m, int owner, void *bytes, int64_t n)
 {
     const struct mesh_share *s = m->config.share;
     int64_t *first;
@@ -329,7 +357,7 @@ enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc)
     if (rc && cycle == earliest) first = m->config.share->part;
     TRY(mesh_share_least(m, &first, 1));
     if (first == m->config.share->parts) return WSC_OK;
-    TRY(spread_from(m, (int)first, &error, (int64_t)sizeof error));
+    TRY(mesh_share_from(m, (int)first, &error, (int64_t)sizeof error));
     if (first == m->config.share->part) return rc;
     return WSC_RAISE((enum wsc_err)error.rc, "%s", error.text);
 }
@@ -341,11 +369,11 @@ static enum wsc_err spread_sinks(struct mesh *m)
         const struct mesh_sink *s = &m->sink[i];
         struct mesh_output *o = s->output;
         int64_t head[2] = {o->n, o->first_cycle};
-        const int owner = part_of(m, (int64_t)s->y * m->config.w + s->x);
-        TRY(spread_from(m, owner, head, (int64_t)sizeof head));
+        const int owner = mesh_share_part(m, (int64_t)s->y * m->config.w + s->x);
+        TRY(mesh_share_from(m, owner, head, (int64_t)sizeof head));
         o->n = head[0];
         o->first_cycle = head[1];
-        TRY(spread_from(m, owner, o->word, o->n * (int64_t)sizeof *o->word));
+        TRY(mesh_share_from(m, owner, o->word, o->n * (int64_t)sizeof *o->word));
     }
     return WSC_OK;
 }
@@ -359,7 +387,7 @@ enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats)
     TRY(mesh_share_least(m, &most, 1));
     for (int p = 0; p < s->parts; p++) {
         struct mesh_stats of = *stats;
-        TRY(spread_from(m, p, &of, (int64_t)sizeof of));
+        TRY(mesh_share_from(m, p, &of, (int64_t)sizeof of));
         all.wavelets += of.wavelets;
         all.wavelet_hops += of.wavelet_hops;
         all.elements += of.elements;
@@ -384,17 +412,20 @@ enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats)
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
-/* Ranges of PEs as ranges of bytes: those before PE @p at take offset(m, at). */
-static enum wsc_err spread_places(const struct mesh *m, void *bytes,
-                                  int64_t (*offset)(const struct mesh *m, int64_t at))
+int64_t mesh_share_first(const struct mesh *m, int part)
+{
+    const int region = part * part_threads(m);
+    return part < m->config.share->parts ? m->region[region].first : m->n_pes;
+}
+
+enum wsc_err mesh_share_places(const struct mesh *m, void *bytes,
+                               int64_t (*offset)(const struct mesh *m, int64_t at))
 {
     const struct mesh_share *s = m->config.share;
     int64_t *first;
     TRY_NEW(first, WSC_MEM_MESH, s->parts + 1);
-    for (int p = 0; p <= s->parts; p++) {
-        const int region = p * part_threads(m);
-        first[p] = offset(m, p < s->parts ? m->region[region].first : m->n_pes);
-    }
+    for (int p = 0; p <= s->parts; p++)
+        first[p] = offset(m, mesh_share_first(m, p));
     enum wsc_err rc = s->spread(s->ctx, bytes, first);
     wsc_free(first);
     return rc;
@@ -429,7 +460,7 @@ static enum wsc_err spread_pes(struct mesh *m)
     struct mesh_pe *own;
     TRY_NEW(own, WSC_MEM_MESH, m->n_pes);
     memcpy(own, m->pe, (size_t)m->n_pes * sizeof *own);
-    enum wsc_err rc = spread_places(m, m->pe, pe_bytes);
+    enum wsc_err rc = mesh_share_places(m, m->pe, pe_bytes);
     for (int64_t i = 0; i < m->n_pes; i++) {
         struct mesh_pe *pe = &m->pe[i];
         pe->region = own[i].region;
@@ -467,7 +498,7 @@ static enum wsc_err spread_microthreads(struct mesh *m)
     TRY_NEW(all, WSC_MEM_MESH, m->n_pes);
     for (int i = 1; i <= MESH_THREADS && !rc; i++) {
         rc = move_threads(m, i, true, all);
-        if (!rc) rc = spread_places(m, all, thread_bytes);
+        if (!rc) rc = mesh_share_places(m, all, thread_bytes);
         if (!rc) rc = move_threads(m, i, false, all);
     }
     wsc_free(all);
@@ -478,7 +509,7 @@ static enum wsc_err spread_sources(struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
         struct mesh_source *s = &m->source[i];
-        TRY(spread_from(m, part_of(m, s->router), &s->next, (int64_t)sizeof s->next));
+        TRY(mesh_share_from(m, mesh_share_part(m, s->router), &s->next, (int64_t)sizeof s->next));
     }
     return WSC_OK;
 }
@@ -486,10 +517,10 @@ static enum wsc_err spread_sources(struct mesh *m)
 enum wsc_err mesh_share_state(struct mesh *m)
 {
     if (!m->border) return WSC_OK;
-    TRY(spread_places(m, m->router, router_bytes));
-    TRY(spread_places(m, m->channel, channel_bytes));
-    TRY(spread_places(m, m->queues.data, queue_bytes));
-    TRY(spread_places(m, m->main, thread_bytes));
+    TRY(mesh_share_places(m, m->router, router_bytes));
+    TRY(mesh_share_places(m, m->channel, channel_bytes));
+    TRY(mesh_share_places(m, m->queues.data, queue_bytes));
+    TRY(mesh_share_places(m, m->main, thread_bytes));
     TRY(spread_pes(m));
     TRY(spread_microthreads(m));
     return spread_sources(m);

@@ -38,6 +38,16 @@ enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats);
 /* Every process gets the state of all PEs, routers and edges, so that what is left over can be
  * judged as one process would; memories stay where they are. */
 enum wsc_err mesh_share_state(struct mesh *m);
+/* The process that runs PE @p at. */
+int mesh_share_part(const struct mesh *m, int64_t at);
+/* The first PE of process @p part; of the one after the last: how many PEs there are. */
+int64_t mesh_share_first(const struct mesh *m, int part);
+/* Every process gets @p n bytes that process @p owner has. */
+enum wsc_err mesh_share_from(const struct mesh *m, int owner, void *bytes, int64_t n);
+/* Every process gets @p bytes of all PEs, of which it has its own; those before PE @p at take
+ * offset(m, at). */
+enum wsc_err mesh_share_places(const struct mesh *m, void *bytes,
+                               int64_t (*offset)(const struct mesh *m, int64_t at));
 /* Every process gets the rows of all bands in @p host, @p bytes for each PE of @p rect. */
 enum wsc_err mesh_share_rows(const struct mesh *m, struct mesh_rect rect, void *host,
                              int64_t bytes);

@@ -51,22 +51,11 @@ enum wsc_err mesh_watch_create(struct mesh_watch **out, const struct mesh_watch_
     return WSC_OK;
 }
 
-static void free_flow(struct mesh_watch_flow *f)
-{
-    if (!f) return;
-    for (int q = 0; q < MESH_N_IN; q++)
-        wsc_free(f->in[q]);
-    for (int q = 0; q < MESH_N_OUT; q++)
-        wsc_free(f->out[q]);
-    wsc_free(f->leg);
-    wsc_free(f);
-}
-
 /* What belongs to the run before; the observer itself and what it was asked for stay. */
 void mesh_watch_forget(struct mesh_watch *w)
 {
     for (int64_t i = 0; w->flow && i < w->n_pes; i++)
-        free_flow(w->flow[i]);
+        mesh_watch_flow_free(w->flow[i]);
     mesh_trace_free(w);
     void *const owned[] = {w->pe, w->router, w->pushed, w->origin, w->flow, w->source, w->sink};
     for (int i = 0; i < (int)(sizeof owned / sizeof *owned); i++)
@@ -408,19 +397,24 @@ static void uncharge(struct mesh_watch_pe *p, int64_t end)
     p->counts.cycles[MESH_PE_SETS_UP] -= over - idle;
 }
 
-enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles)
+enum wsc_err mesh_watch_settle(struct mesh *m, int64_t cycles)
 {
     struct mesh_watch *w = m->watch;
     w->cycles = cycles;
     for (int64_t i = 0; i < w->n_pes; i++) {
+        if (!mesh_is_own(&m->pe[i])) continue;
         charge_sleep(&w->pe[i], &m->pe[i], w->cycles);
         uncharge(&w->pe[i], w->cycles);
     }
-    if (w->failed) return WSC_RAISE(WSC_NOMEM, "mesh: no memory to watch this run");
+    return w->failed ? WSC_RAISE(WSC_NOMEM, "mesh: no memory to watch this run") : WSC_OK;
+}
+
+void mesh_watch_finish(struct mesh *m)
+{
+    struct mesh_watch *w = m->watch;
     if (w->follows) mesh_path_end(m);
     mesh_trace_finish(m);
     w->done = true;
-    return WSC_OK;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

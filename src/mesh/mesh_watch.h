@@ -13,7 +13,11 @@ void mesh_watch_forget(struct mesh_watch *w);
 /* Memory for the sizes that are set. */
 enum wsc_err mesh_watch_allocate(struct mesh_watch *w);
 enum wsc_err mesh_watch_begin(struct mesh *m);
-enum wsc_err mesh_watch_finish(struct mesh *m, int64_t cycles);
+/* After a run of @p cycles: counts of this process's PEs up to its end.  WSC_NOMEM when something
+ * that was to be kept had no room. */
+enum wsc_err mesh_watch_settle(struct mesh *m, int64_t cycles);
+/* Then, with the counts of all PEs: the critical path and the end of the trace. */
+void mesh_watch_finish(struct mesh *m);
 void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
 void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour);
 void mesh_watch_left(struct mesh *m, int64_t now, int64_t router, int colour);

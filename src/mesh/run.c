@@ -6,6 +6,7 @@
 #include "mesh_flow.h"
 #include "mesh_link.h"
 #include "mesh_share.h"
+#include "mesh_share_watch.h"
 #include "mesh_state.h"
 #include "mesh_watch.h"
 #include "mesh_wave.h"
@@ -91,10 +92,17 @@ static enum wsc_err run_cycles(struct mesh *m)
     return mesh_share_agree(m, rc);
 }
 
+/* Every process has what was seen of all PEs. */
+static enum wsc_err end_watch(struct mesh *m, int64_t cycles)
+{
+    TRY(mesh_share_agree(m, mesh_watch_settle(m, cycles)));
+    TRY(mesh_share_watch(m));
+    mesh_watch_finish(m);
+    return WSC_OK;
+}
+
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
 {
-    if (m->watch && m->config.share)
-        return WSC_RAISE(WSC_USAGE, "mesh: a fabric that processes share cannot be watched");
     mesh_snapshot_watch(m, m->watch);
     const enum mesh_beginning how = mesh_snapshot_beginning(m);
     if (how == MESH_OVER) return mesh_snapshot_results(m, stats);
@@ -103,6 +111,6 @@ enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats)
     mesh_regions_stats(m, stats);
     TRY(mesh_share_results(m, stats));
     TRY(check_rest(m));
-    if (m->watch) TRY(mesh_watch_finish(m, stats->cycles));
+    if (m->watch) TRY(end_watch(m, stats->cycles));
     return mesh_snapshot_ended(m, stats);
 }

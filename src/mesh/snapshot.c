@@ -5,6 +5,7 @@
  * (snapshot_watch.c).  run.c and mesh_cycle.c call it; the file itself is the caller's. */
 #include "snapshot.h"
 #include "mesh_share.h"
+#include "mesh_share_watch.h"
 #include "region.h"
 #include "snapshot_pe.h"
 #include "snapshot_stream.h"
@@ -241,6 +242,7 @@ static enum wsc_err measure(struct mesh *m, struct writing *w, int64_t next)
     w->head.wavelet_hops = stats.wavelet_hops;
     w->head.elements = stats.elements;
     w->head.said_bytes = k->said.n;
+    if (m->watch) TRY(mesh_share_watch(m));
     if (mesh_snapshot_has_watch(k->watch)) TRY(mesh_snapshot_watch_state(k->watch, &s));
     w->head.watch_bytes = s.at;
     TRY(mesh_snapshot_timers(m, &w->timers));

@@ -5,6 +5,7 @@
 #include "snapshot_watch.h"
 #include "mesh_watch.h"
 #include "snapshot_stream.h"
+#include "watch_path.h"
 #include "watch_state.h"
 
 #include <wsc/check.h>
@@ -90,11 +91,16 @@ static enum wsc_err flow(struct mesh_stream *s, const struct mesh_watch *w,
     return rc;
 }
 
-static enum wsc_err flows(struct mesh_stream *s, struct mesh_watch *w)
+/* Those of the PEs from @p first up to @p end. */
+static enum wsc_err flows(struct mesh_stream *s, struct mesh_watch *w, int64_t first, int64_t end)
 {
-    for (int64_t i = 0; i < w->n_pes && !s->damaged; i++) {
+    for (int64_t i = first; i < end && !s->damaged; i++) {
         bool any = w->flow[i] != NULL;
         MESH_STREAM(s, any);
+        if (mesh_stream_reads(s)) {
+            mesh_watch_flow_free(w->flow[i]);
+            w->flow[i] = NULL;
+        }
         if (!any || s->damaged) continue;
         if (mesh_stream_reads(s)) TRY_NEW(w->flow[i], WSC_MEM_MESH, 1);
         TRY(flow(s, w, w->flow[i]));
@@ -114,19 +120,40 @@ static enum wsc_err trace(struct mesh_stream *s, const struct mesh_watch *w,
     MESH_STREAM(s, t->task);
     MESH_STREAM(s, t->task_queue);
     if (!mesh_stream_holds(s, t->n >= 0 && t->n <= w->max_events)) t->n = 0;
-    if (mesh_stream_reads(s)) t->capacity = t->n;
+    if (mesh_stream_reads(s)) {
+        t->capacity = t->n;
+        wsc_free(t->event);
+        t->event = NULL;
+    }
     void *event = t->event;
     enum wsc_err rc = optional(s, &event, t->n, sizeof *t->event);
     t->event = event;
     return rc;
 }
 
-static enum wsc_err traces(struct mesh_stream *s, struct mesh_watch *w)
+/* Those of the PEs from @p first up to @p end. */
+static enum wsc_err traces(struct mesh_stream *s, const struct mesh_watch *w, int64_t first,
+                           int64_t end)
 {
-    if (mesh_stream_reads(s) && w->n_traced) TRY_NEW(w->trace, WSC_MEM_MESH, w->n_traced);
-    for (int i = 0; i < w->n_traced && !s->damaged; i++)
-        TRY(trace(s, w, &w->trace[i]));
+    for (int64_t i = first; i < end && !s->damaged; i++)
+        if (w->pe[i].traced >= 0) TRY(trace(s, w, &w->trace[w->pe[i].traced]));
     return WSC_OK;
+}
+
+enum wsc_err mesh_snapshot_watch_places(struct mesh_watch *w, struct mesh_stream *s, int64_t first,
+                                        int64_t end)
+{
+    TRY(flows(s, w, first, end));
+    return traces(s, w, first, end);
+}
+
+/* Is the index of each traced PE one of the traces? */
+static bool indices_hold(const struct mesh_watch *w)
+{
+    int32_t next = 0;
+    for (int64_t i = 0; i < w->n_pes; i++)
+        if (w->pe[i].traced != -1 && w->pe[i].traced != next++) return false;
+    return next == w->n_traced;
 }
 
 enum wsc_err mesh_snapshot_watch_state(struct mesh_watch *w, struct mesh_stream *s)
@@ -149,6 +176,10 @@ enum wsc_err mesh_snapshot_watch_state(struct mesh_watch *w, struct mesh_stream 
     mesh_stream_bytes(s, w->origin, w->n_channels * MESH_FIFO * (int64_t)sizeof *w->origin);
     mesh_stream_bytes(s, w->source, w->n_sources * (int64_t)sizeof *w->source);
     mesh_stream_bytes(s, w->sink, w->n_sinks * (int64_t)sizeof *w->sink);
-    TRY(flows(s, w));
-    return traces(s, w);
+    if (!mesh_stream_holds(s, indices_hold(w))) {
+        w->n_traced = 0;
+        return WSC_OK;
+    }
+    if (mesh_stream_reads(s) && w->n_traced) TRY_NEW(w->trace, WSC_MEM_MESH, w->n_traced);
+    return mesh_snapshot_watch_places(w, s, 0, w->n_pes);
 }

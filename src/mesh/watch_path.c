@@ -34,6 +34,17 @@ struct mesh_watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe)
     return f;
 }
 
+void mesh_watch_flow_free(struct mesh_watch_flow *f)
+{
+    if (!f) return;
+    for (int q = 0; q < MESH_N_IN; q++)
+        wsc_free(f->in[q]);
+    for (int q = 0; q < MESH_N_OUT; q++)
+        wsc_free(f->out[q]);
+    wsc_free(f->leg);
+    wsc_free(f);
+}
+
 struct mesh_watch_origin *mesh_watch_slot(struct mesh_watch *w, struct mesh_watch_origin **queue,
                                           int slot)
 {

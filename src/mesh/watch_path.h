@@ -9,6 +9,8 @@
 
 void mesh_watch_fail(struct mesh_watch *w);
 struct mesh_watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe);
+/* With all it owns; NULL is allowed. */
+void mesh_watch_flow_free(struct mesh_watch_flow *f);
 struct mesh_watch_origin *mesh_watch_slot(struct mesh_watch *w, struct mesh_watch_origin **queue,
                                           int slot);
 void mesh_path_task(struct mesh_pe *pe, int queue);

@@ -142,6 +142,7 @@ void case_run(const struct random_case *c, const struct view *view, struct outco
 struct case_host {
     const struct mesh_share *share;
     struct mesh_snapshots *snapshots;
+    struct mesh_watch *watch;
 };
 /* The same on such a host, at its own place in a fabric of its own size. */
 void case_run_on(const struct random_case *c, const struct case_host *host, struct outcome *out,

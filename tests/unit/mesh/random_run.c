@@ -356,6 +356,7 @@ static void run_seen(const struct random_case *c, const struct view *view,
     WSC_CHECK(!rc, "%s", wsc_err_message());
     if (host->snapshots) rc = mesh_note(m, r.runs, sizeof r.runs[0]);
     WSC_CHECK(!rc, "%s", wsc_err_message());
+    mesh_watch_attach(m, host->watch);
     note_end(&r, m, all_steps(&r, m));
     mesh_destroy(&m);
 }

@@ -4,6 +4,7 @@
 #include "../model/model_case.h"
 #include "random_fabric.h"
 #include "share_group.h"
+#include "watch_text.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
@@ -185,6 +186,125 @@ TEST(mesh_share, random_programs_end_the_same)
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 
+/* ---- observers ------------------------------------------------------------------------------- */
+
+static void run_watched_kernel(const struct mesh_share *share, void *arg)
+{
+    struct kernel *k = arg;
+    k->c.watch = watch_all(k->c.w, k->c.h, 5000);
+    run_kernel(share, k);
+}
+
+/* What one process shows of a kernel, or its error. */
+static char *shown(struct kernel *k)
+{
+    char *text = k->rc ? strdup("an error") : watch_text(k->c.watch, k->c.w, k->c.h);
+    mesh_watch_destroy(&k->c.watch);
+    return text;
+}
+
+/* Every process shows what one shows. */
+static void compare_watched(const struct kernels_row *row, const struct programs_case *c, int parts)
+{
+    struct kernel one = {.row = row, .c = *c}, of[SHARE_MOST];
+    run_watched_kernel(NULL, &one);
+    CU_ASSERT(!one.rc);
+    char *expected = shown(&one);
+    for (int p = 0; p < parts; p++)
+        of[p] = (struct kernel){.row = row, .c = *c};
+    (void)share_group_run(parts, run_watched_kernel, of, sizeof *of);
+    for (int p = 0; p < parts; p++) {
+        char *text = shown(&of[p]);
+        const bool same = !strcmp(text, expected);
+        if (!same) (void)printf("%s: process %d of %d shows something else\n", row->name, p, parts);
+        CU_ASSERT(same);
+        free(text);
+    }
+    free(expected);
+}
+
+TEST(mesh_share, watched_kernels_show_the_same)
+{
+    const struct hw_machine cluster = model_case_cs2();
+    const struct hw hw = {.cluster = &cluster};
+    for (int i = 0; kernels_row_at(i); i++) {
+        const bool square = !strcmp(kernels_row_at(i)->name, "transpose");
+        compare_watched(kernels_row_at(i),
+                        &(struct programs_case){.w = square ? 6 : 4,
+                                                .h = 6,
+                                                .arch = (enum mesh_arch)(i % 2),
+                                                .words = 11,
+                                                .m = 9,
+                                                .n = 8,
+                                                .k = 7,
+                                                .length = 20,
+                                                .calls = 7,
+                                                .density = 0.7,
+                                                .tokens = 7,
+                                                .samples = 1,
+                                                .features = 9,
+                                                .heads = 2,
+                                                .head_dim = 4,
+                                                .vocab = 17,
+                                                .threads = 1 + i % 3 / 2,
+                                                .hw = &hw,
+                                                .seed = 5},
+                        2 + i % 3);
+    }
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
+/* A random case as one process watches it. */
+struct seen {
+    const struct random_case *c;
+    struct outcome out;
+    struct case_log log;
+    struct mesh_watch *watch;
+};
+
+static void run_seen(const struct mesh_share *share, void *arg)
+{
+    struct seen *t = arg;
+    t->watch = watch_all(t->c->w, t->c->h, 2000);
+    case_run_on(t->c, &(struct case_host){.share = share, .watch = t->watch}, &t->out, &t->log);
+}
+
+/* What a trial shows, or the message of its error. */
+static char *seen_text(struct seen *t)
+{
+    char *text = t->out.rc ? strdup(t->out.text) : watch_text(t->watch, t->c->w, t->c->h);
+    mesh_watch_destroy(&t->watch);
+    return text;
+}
+
+TEST(mesh_share, watched_random_programs_show_the_same)
+{
+    enum { CASES = 200 };
+    struct random_case *c = calloc(1, sizeof *c);
+    struct seen *seen = calloc(SHARE_MOST, sizeof *seen);
+    int differ = 0;
+    for (uint64_t seed = 1; seed <= CASES; seed++) {
+        case_draw(c, seed);
+        const int parts = c->h < 2 + (int)(seed % 4) ? c->h : 2 + (int)(seed % 4);
+        for (int p = 0; p < SHARE_MOST; p++)
+            seen[p].c = c;
+        run_seen(NULL, &seen[parts]);
+        char *expected = seen_text(&seen[parts]);
+        (void)share_group_run(parts, run_seen, seen, sizeof *seen);
+        for (int p = 0; p < parts; p++) {
+            char *text = seen_text(&seen[p]);
+            if (strcmp(text, expected) != 0 && differ++ < 3)
+                (void)printf("seed %d, process %d of %d differs\n", (int)seed, p, parts);
+            free(text);
+        }
+        free(expected);
+    }
+    T_EQ(differ, 0);
+    free(seen);
+    free(c);
+    T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
+}
+
 /* ---- refusals -------------------------------------------------------------------------------- */
 
 TEST(mesh_share, more_processes_than_rows_are_refused)
@@ -194,19 +314,4 @@ TEST(mesh_share, more_processes_than_rows_are_refused)
     T_EQ(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 3, .share = &share}), WSC_USAGE);
     T_STR(wsc_err_message(), "mesh: 4 processes share a fabric of 3 rows");
     CU_ASSERT_PTR_NULL(m);
-}
-
-TEST(mesh_share, a_watch_is_refused)
-{
-    const struct mesh_share share = {.part = 0, .parts = 1};
-    const struct mesh_watch_config all = {0};
-    struct mesh_watch *watch;
-    struct mesh_stats stats;
-    struct mesh *m;
-    T_OK(mesh_watch_create(&watch, &all));
-    T_OK(mesh_create(&m, &(struct mesh_config){.w = 2, .h = 3, .share = &share}));
-    mesh_watch_attach(m, watch);
-    T_EQ(mesh_run(m, &stats), WSC_USAGE);
-    mesh_destroy(&m);
-    mesh_watch_destroy(&watch);
 }

@@ -6,6 +6,7 @@
 #include "random_fabric.h"
 #include "share_group.h"
 #include "shelf.h"
+#include "watch_text.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
@@ -229,86 +230,79 @@ TEST(mesh_snapshot, resumed_random_programs_end_the_same)
 
 /* ---- observers ------------------------------------------------------------------------------- */
 
-/* All that a watch shows, as one text. */
-static char *watch_text(const struct mesh_watch *w, int n_pes, int width)
+/* A kernel that @p parts processes watch: what the first of them shows; the others show the same.
+ */
+static char *watched(struct kernel *k, int parts)
 {
-    struct mesh_critical critical;
-    struct mesh_pe_counts pe;
-    struct mesh_router_counts router;
-    struct mesh_leg *leg;
+    struct kernel of[SHARE_MOST];
     char *text = NULL;
-    size_t size = 0;
-    int n_legs;
-    FILE *f = open_memstream(&text, &size);
-    T_OK(mesh_watch_critical(w, 100, &critical, &leg, &n_legs));
-    (void)fprintf(f, "%lld cycles, %d legs, complete %d\n", (long long)critical.cycles, n_legs,
-                  critical.complete);
-    for (int i = 0; i < n_legs; i++)
-        (void)fprintf(f, "(%d, %d) %lld %lld\n", leg[i].x, leg[i].y, (long long)leg[i].from,
-                      (long long)leg[i].to);
-    for (int i = 0; i < n_pes; i++) {
-        mesh_watch_counts(w, i % width, i / width, &pe, &router);
-        for (int s = 0; s < MESH_PE_STATES; s++)
-            (void)fprintf(f, "%d ", pe.cycles[s]);
-        (void)fprintf(f, "%d %d %d\n", router.used[1], router.held, router.peak);
+    for (int p = 0; p < parts; p++) {
+        of[p] = *k;
+        of[p].c.watch = watch_all(k->c.w, k->c.h, 20000);
     }
-    T_OK(mesh_trace_write(w, "watched", f));
-    (void)fclose(f);
-    wsc_free(leg);
+    if (parts == 1)
+        run_kernel(NULL, of);
+    else
+        (void)share_group_run(parts, run_kernel, of, sizeof *of);
+    for (int p = 0; p < parts; p++) {
+        T_OK(of[p].rc);
+        char *its = watch_text(of[p].c.watch, k->c.w, k->c.h);
+        mesh_watch_destroy(&of[p].c.watch);
+        if (text) T_STR(its, text);
+        if (p) shelf_merge(&of[0].shelf, &of[p].shelf);
+        if (p) shelf_free(&of[p].shelf);
+        if (text)
+            free(its);
+        else
+            text = its;
+    }
+    *k = of[0];
     return text;
 }
 
-static char *watched(const char *name, struct kernel *k)
+static void check_watched(const char *name, const struct programs_case *c, int parts)
 {
-    const struct mesh_rect all = {0, 0, k->c.w, k->c.h};
-    const struct mesh_watch_config config = {
-        .causes = true, .trace = &all, .n_trace = 1, .max_events = 20000};
-    T_OK(kernels_row_find(name, &k->row));
-    T_OK(mesh_watch_create(&k->c.watch, &config));
-    run_kernel(NULL, k);
-    T_OK(k->rc);
-    char *text = watch_text(k->c.watch, k->c.w * k->c.h, k->c.w);
-    mesh_watch_destroy(&k->c.watch);
-    return text;
+    struct kernel one = {.c = *c}, saved;
+    T_OK(kernels_row_find(name, &one.row));
+    char *expected = watched(&one, 1);
+    saved = (struct kernel){.row = one.row, .c = *c, .every = one.r.stats.cycles / 3 + 1};
+    char *same = watched(&saved, parts);
+    T_STR(same, expected);
+    free(same);
+    CU_ASSERT(saved.shelf.n >= 2);
+    for (int k = 0; k < saved.shelf.n; k++) {
+        struct kernel again = {.row = one.row, .c = *c, .shelf = {.from = &saved.shelf.shot[k]}};
+        again.c.threads = 1 + k % 3;
+        char *text = watched(&again, k % 2 ? 1 : 4 - parts);
+        T_STR(text, expected);
+        free(text);
+    }
+    shelf_free(&saved.shelf);
+    free(expected);
 }
 
 /* Snapshots while it is watched, before and after: a kernel of one program, and one of several of
- * which the longest is watched. */
+ * which the longest is watched; written and continued by one process or several. */
 TEST(mesh_snapshot, what_was_watched_is_the_same)
 {
     static const char *const name[] = {"allreduce", "attention", "gemm"};
     const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
-    for (int i = 0; i < 3; i++) {
-        const struct programs_case c = {.w = 4,
-                                        .h = 5,
-                                        .words = 9,
-                                        .m = 10,
-                                        .n = 7,
-                                        .k = 8,
-                                        .tokens = 9,
-                                        .samples = 1,
-                                        .heads = 2,
-                                        .head_dim = 4,
-                                        .hw = &hw,
-                                        .seed = 3};
-        struct kernel one = {.c = c}, saved = {.c = c};
-        char *expected = watched(name[i], &one);
-        saved.every = one.r.stats.cycles / 3 + 1;
-        char *same = watched(name[i], &saved);
-        T_STR(same, expected);
-        free(same);
-        CU_ASSERT(saved.shelf.n >= 2);
-        for (int k = 0; k < saved.shelf.n; k++) {
-            struct kernel again = {.c = c, .shelf = {.from = &saved.shelf.shot[k]}};
-            again.c.threads = 1 + k % 3;
-            char *text = watched(name[i], &again);
-            T_STR(text, expected);
-            free(text);
-        }
-        shelf_free(&saved.shelf);
-        free(expected);
-    }
+    for (int i = 0; i < 9; i++)
+        check_watched(name[i % 3],
+                      &(struct programs_case){.w = 4,
+                                              .h = 5,
+                                              .words = 9,
+                                              .m = 10,
+                                              .n = 7,
+                                              .k = 8,
+                                              .tokens = 9,
+                                              .samples = 1,
+                                              .heads = 2,
+                                              .head_dim = 4,
+                                              .hw = &hw,
+                                              .seed = 3},
+                      1 + i / 3);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 

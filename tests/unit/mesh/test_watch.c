@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/test.h"
+#include "watch_text.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
@@ -667,48 +668,13 @@ TEST(mesh_watch, what_is_traced)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* All that was counted, explained and traced, as one text. */
 static char *explained(const char *kernel, struct programs_case c, int threads)
 {
-    const struct mesh_rect all = {0, 0, c.w, c.h};
-    struct mesh_watch *w;
-    char *text = NULL;
-    size_t size = 0;
-    int64_t cut;
-    T_OK(mesh_watch_create(&w,
-                           &(struct mesh_watch_config){
-                               .causes = true, .trace = &all, .n_trace = 1, .max_events = 3000}));
-    c.watch = w;
+    c.watch = watch_all(c.w, c.h, 3000);
     c.threads = threads;
     (void)run(kernel, &c);
-    FILE *f = open_memstream(&text, &size);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
-    for (int i = 0; i < c.w * c.h; i++) {
-        struct mesh_pe_counts pe;
-        struct mesh_router_counts router;
-        mesh_watch_counts(w, i % c.w, i / c.w, &pe, &router);
-        for (int k = 0; k < MESH_PE_STATES; k++)
-            (void)fprintf(f, "%d ", pe.cycles[k]);
-        for (int k = 0; k < 5; k++)
-            (void)fprintf(f, "%d ", router.used[k]);
-        for (int k = 0; k < 8; k++)
-            (void)fprintf(f, "%d ", pe.peak_in[k]);
-        for (int k = 0; k < 6; k++)
-            (void)fprintf(f, "%d ", pe.peak_out[k]);
-        (void)fprintf(f, "%d %d\n", router.held, router.peak);
-    }
-    struct mesh_critical critical;
-    struct mesh_leg *leg;
-    int n;
-    T_OK(mesh_watch_critical(w, 1000, &critical, &leg, &n));
-    for (int i = 0; i < n; i++)
-        (void)fprintf(f, "(%d, %d) %lld %lld\n", leg[i].x, leg[i].y, (long long)leg[i].from,
-                      (long long)leg[i].to);
-    (void)fprintf(f, "%lld\n", (long long)mesh_trace_events(w, &cut));
-    T_OK(mesh_trace_write(w, "threads", f));
-    (void)fclose(f);
-    wsc_free(leg);
-    mesh_watch_destroy(&w);
+    char *text = watch_text(c.watch, c.w, c.h);
+    mesh_watch_destroy(&c.watch);
     return text;
 }
 
