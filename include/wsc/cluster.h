@@ -82,6 +82,9 @@ enum wsc_err cluster_check_systems(const struct zoo_params *params,
 enum wsc_err cluster_create(struct cluster **out, struct comm *comm,
                             const struct zoo_params *params, const struct hw_machine *cluster,
                             bool values, const struct memoryx_hooks *hooks) WSC_CHECKED;
+/** Whether a cluster without values of @p num_csx systems runs on several threads by itself, where
+ *  its process has them. */
+bool cluster_has_workers(int64_t num_csx);
 /** The cluster of cluster_create() without its roles, which take the memory of weights: enough for
  *  plans, and to see which roles are on this rank.  Errors and the rest as of cluster_create(). */
 enum wsc_err cluster_create_empty(struct cluster **out, struct comm *comm,

@@ -204,9 +204,21 @@ enum { COMM_MAX_WORKERS = 64 };
 /** Threads that this process should start for work that keeps at most @p most of them busy:
  *  OMP_NUM_THREADS, where it is set (at most 1024, whatever @p most is), else its own processors,
  *  but at most @p most; at least 1.  Its own are those on which it may run, each divided by the
- *  ranks of the job that may run there too, within the quota of its control group; 1 before
- *  comm_create(). */
+ *  ranks of the job that may run there too, once comm_create() has seen them, within the quota of
+ *  its control group. */
 int comm_threads(int most);
+/** Items that the threads of a process take one after the other. */
+struct comm_items {
+    int n;
+    /** Compute item @p i, on any thread; false: it failed.  Its error stays that thread's. */
+    bool (*compute)(void *ctx, int i);
+    /** Called before each item, by one thread at a time; NULL: never. */
+    void (*begin)(void *ctx, int i);
+    void *ctx;
+};
+/** Compute @p items on this thread and on @p n_threads - 1 others, or fewer where the host has no
+ *  more.  @return the first one that failed, or n; those after it may have been left out. */
+int comm_compute_items(int n_threads, const struct comm_items *items);
 /** Processors on which this process may run, whoever else may; at least 1. */
 int comm_allowed_processors(void);
 /** Quota of this process's control group, in processors; 0: none. */

@@ -10,6 +10,11 @@
 /* Each stage the threads meet twice, which takes as long as some dozen wafers. */
 enum { LEAST_WAFERS = 256 };
 
+bool cluster_has_workers(int64_t num_csx)
+{
+    return num_csx / LEAST_WAFERS > 1;
+}
+
 static int count_workers(const struct cluster *c)
 {
     const int most = c->machine->n_wafers / LEAST_WAFERS;

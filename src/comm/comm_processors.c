@@ -66,7 +66,8 @@ int comm_threads(int most)
     const long asked = text ? strtol(text, NULL, 10) : 0;
     if (asked > 0) return asked < MOST_ASKED ? (int)asked : MOST_ASKED;
     const double rounding = 1e-6;
-    const int own = mine < 0 ? 1 : (int)(mine + rounding);
+    if (mine < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
+    const int own = (int)(mine + rounding);
     const int n = own < most ? own : most;
     return n > 1 ? n : 1;
 }

@@ -175,21 +175,39 @@ static int n_points(const struct scaling_sweep *s)
     return s->n_models * s->n_counts;
 }
 
-/* Point @p i of the sweep, models first. */
+/* Point @p i of the sweep, models first; on any thread. */
 static enum wsc_err run_point(void *ctx, int i, void *row)
 {
     const struct scaling_sweep *s = ctx;
     const struct scaling_model *model = &s->model[i / s->n_counts];
     const int64_t n = s->num_csx[i % s->n_counts];
-    if (s->progress) s->progress(s->progress_ctx, "sweep", i, n_points(s), model->name);
     enum wsc_err rc = scaling_point(model, s->cluster, n, batch_for(s, model->params, n), row);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, model->name) : WSC_OK;
+}
+
+static void show_point(void *ctx, int done, int i)
+{
+    const struct scaling_sweep *s = ctx;
+    if (!s->progress) return;
+    s->progress(s->progress_ctx, "sweep", done, n_points(s), s->model[i / s->n_counts].name);
+}
+
+static bool is_large(void *ctx, int i)
+{
+    const struct scaling_sweep *s = ctx;
+    return cluster_has_workers(s->num_csx[i % s->n_counts]);
 }
 
 static enum wsc_err run_points(const struct scaling_sweep *s, struct scaling_row *row)
 {
     struct scaling_sweep sweep = *s;
-    const struct scaling_items items = {row, sizeof *row, n_points(s), run_point, &sweep};
+    const struct scaling_items items = {.item = row,
+                                        .bytes = sizeof *row,
+                                        .n = n_points(s),
+                                        .compute = run_point,
+                                        .alone = is_large,
+                                        .progress = show_point,
+                                        .ctx = &sweep};
     TRY(scaling_share(s->comm, &items));
     for (int m = 0; m < s->n_models; m++) {
         struct scaling_row *of_model = row + (ptrdiff_t)m * s->n_counts;

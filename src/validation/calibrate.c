@@ -89,7 +89,8 @@ static WSC_CHECKED enum wsc_err compute(struct validation_job *job, const double
         else
             at.which[at.n++] = i;
     }
-    const struct scaling_items items = {fresh, sizeof(double), at.n, one_residual, &at};
+    const struct scaling_items items = {
+        .item = fresh, .bytes = sizeof(double), .n = at.n, .compute = one_residual, .ctx = &at};
     TRY(scaling_share(job->comm, &items));
     for (int i = 0; i < at.n; i++)
         out->residual[at.which[i]] = fresh[i];

@@ -172,12 +172,18 @@ struct rows {
     const struct validation_table *table;
 };
 
+static void show_row(void *ctx, int done, int i)
+{
+    const struct rows *r = ctx;
+    const struct validation_comparison *c = r->comparison;
+    if (!c->progress) return;
+    c->progress(c->progress_ctx, "predict", done, r->cases->n, r->cases->item[i].ref->id);
+}
+
 static enum wsc_err compute_row(void *ctx, int i, void *row)
 {
     const struct rows *r = ctx;
     const struct validation_case *item = &r->cases->item[i];
-    const struct validation_comparison *c = r->comparison;
-    if (c->progress) c->progress(c->progress_ctx, "predict", i, r->cases->n, item->ref->id);
     enum wsc_err rc = predict_row(item, r->table, row);
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, item->ref->id) : WSC_OK;
 }
@@ -200,7 +206,12 @@ enum wsc_err validation_run(const struct validation_comparison *comparison,
     v->n_figures = comparison->n_refs;
     find_calibrated(out->cases, v);
     struct rows rows = {comparison, out->cases, v};
-    const struct scaling_items items = {row, sizeof *row, n, compute_row, &rows};
+    const struct scaling_items items = {.item = row,
+                                        .bytes = sizeof *row,
+                                        .n = n,
+                                        .compute = compute_row,
+                                        .progress = show_row,
+                                        .ctx = &rows};
     TRY(scaling_share(comparison->comm, &items));
     for (int i = 0; i < n; i++)
         row[i].ref = out->cases->item[i].ref; /* an address of this process */

@@ -218,6 +218,31 @@ TEST(scale, the_threads_of_a_large_cluster_change_nothing)
     }
 }
 
+/* Points that threads share have the figures of one thread, with bands, and so have the large ones,
+ * each of which has all threads. */
+TEST(scale, the_threads_of_a_sweep_change_nothing)
+{
+    char *expected[2] = {NULL};
+    static const char *const file[2] = {"scaling.csv", "sensitivity.csv"};
+    for (int n_threads = 1; n_threads <= 4; n_threads++) {
+        const char *dir = job_path("sweep_threads");
+        CU_ASSERT_FATAL(spawn_ok("OMP_NUM_THREADS=%d \"$WSC\" scale --params "
+                                 "configs/params/tiny.yaml --num_csx 1,2,600,4,8 --sensitivity "
+                                 "--set cluster.jitter_stage=0.05 --out %s",
+                                 n_threads, dir));
+        for (int k = 0; k < 2; k++) {
+            char *text = read_in(dir, file[k]);
+            if (expected[k]) T_STR(text, expected[k]);
+            if (expected[k])
+                wsc_free(text);
+            else
+                expected[k] = text;
+        }
+    }
+    wsc_free(expected[0]);
+    wsc_free(expected[1]);
+}
+
 /* Files of an earlier sweep in the folder are named, and those that this sweep writes are not. */
 TEST(scale, files_of_an_earlier_sweep_are_named)
 {

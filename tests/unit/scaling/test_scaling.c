@@ -5,7 +5,10 @@
 #include <wsc/mem.h>
 #include <wsc/scaling.h>
 
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct small_config config;
 
@@ -147,5 +150,130 @@ TEST(scaling, a_model_that_does_not_fit_ends_the_sweep)
     T_EQ(scaling_run(&sweep, &row), WSC_CAPACITY);
     CU_ASSERT_PTR_NULL(row);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "MemoryX"));
+    tear_down();
+}
+
+/* ---- items on threads ------------------------------------------------------------------------ */
+
+/* What the items of one call have seen. */
+struct items_seen {
+    atomic_int running, most, alone_beside;
+    int shown, last_done;
+    int error_from; /* items from this one on fail; -1: none */
+    bool meets;     /* the first item waits until another one runs beside it */
+};
+
+static bool every_fifth(void *ctx, int i)
+{
+    (void)ctx;
+    return i % 5 == 4;
+}
+
+static void count_shown(void *ctx, int done, int i)
+{
+    struct items_seen *seen = ctx;
+    CU_ASSERT(done == seen->shown && i >= 0 && i < 40);
+    seen->shown++;
+}
+
+static enum wsc_err square(void *ctx, int i, void *item)
+{
+    struct items_seen *seen = ctx;
+    const int64_t value = (int64_t)i * i;
+    const int running = atomic_fetch_add(&seen->running, 1) + 1;
+    if (running > atomic_load(&seen->most)) atomic_store(&seen->most, running);
+    for (int k = 0; k < 10000 && i == 0 && seen->meets && atomic_load(&seen->most) < 2; k++)
+        (void)usleep(1000);
+    if (every_fifth(NULL, i) && running > 1) atomic_fetch_add(&seen->alone_beside, 1);
+    atomic_fetch_sub(&seen->running, 1);
+    memcpy(item, &value, sizeof value);
+    if (seen->error_from < 0 || i < seen->error_from) return WSC_OK;
+    return WSC_RAISE(WSC_CAPACITY, "item %d is too large", i);
+}
+
+/* @return what OMP_NUM_THREADS was, for reset_threads() */
+static char *set_threads(const char *n)
+{
+    const char *before = getenv("OMP_NUM_THREADS");
+    char *copy = before ? strdup(before) : NULL;
+    (void)setenv("OMP_NUM_THREADS", n, 1);
+    return copy;
+}
+
+static void reset_threads(char *before)
+{
+    if (before)
+        (void)setenv("OMP_NUM_THREADS", before, 1);
+    else
+        (void)unsetenv("OMP_NUM_THREADS");
+    free(before);
+}
+
+static enum wsc_err square_all(const char *n_threads, struct items_seen *seen, int64_t item[40])
+{
+    const struct scaling_items items = {.item = item,
+                                        .bytes = sizeof *item,
+                                        .n = 40,
+                                        .compute = square,
+                                        .alone = every_fifth,
+                                        .progress = count_shown,
+                                        .ctx = seen};
+    char *before = set_threads(n_threads);
+    enum wsc_err rc = scaling_share(NULL, &items);
+    reset_threads(before);
+    return rc;
+}
+
+/* Each item once, those that are alone beside no other one; of several errors the first item's. */
+TEST(scaling, threads_share_the_items_of_a_rank)
+{
+    static const char *const n_threads[] = {"1", "2", "7", "100"};
+    for (int k = 0; k < 4; k++) {
+        struct items_seen seen = {.error_from = -1, .meets = k > 0};
+        int64_t item[40] = {0};
+        T_OK(square_all(n_threads[k], &seen, item));
+        T_EQ(seen.shown, 40);
+        T_EQ(seen.alone_beside, 0);
+        CU_ASSERT(seen.most <= (k ? 40 : 1));
+        if (k) CU_ASSERT(seen.most > 1);
+        for (int i = 0; i < 40; i++)
+            T_EQ(item[i], (int64_t)i * i);
+        struct items_seen failing = {.error_from = 13};
+        T_EQ(square_all(n_threads[k], &failing, item), WSC_CAPACITY);
+        T_STR(wsc_err_message(), "item 13 is too large");
+        struct items_seen alone = {.error_from = 39};
+        T_EQ(square_all(n_threads[k], &alone, item), WSC_CAPACITY);
+        T_STR(wsc_err_message(), "item 39 is too large");
+    }
+}
+
+/* All points of sweeps with jitter, on one thread and on several. */
+TEST(scaling, points_are_the_same_on_any_number_of_threads)
+{
+    static const int64_t counts[] = {1, 2, 3, 5, 8};
+    static const char *const n_threads[] = {"1", "2", "5"};
+    struct scaling_row *expected = NULL;
+    set_up();
+    config.cluster.jitter = 0.02;
+    const struct scaling_model model = {"small", &config.params};
+    const struct scaling_sweep sweep = sweep_of(&model, counts, 5);
+    for (int k = 0; k < 3; k++) {
+        struct scaling_row *row = NULL;
+        char *before = set_threads(n_threads[k]);
+        T_OK(scaling_run(&sweep, &row));
+        reset_threads(before);
+        for (int i = 0; i < 5 && expected; i++) {
+            T_EQ(row[i].step_time_ps, expected[i].step_time_ps);
+            T_EQ(row[i].breakdown.compute_ps, expected[i].breakdown.compute_ps);
+            T_EQ(row[i].breakdown.reduce_wait_ps, expected[i].breakdown.reduce_wait_ps);
+            T_NEAR(row[i].speedup, expected[i].speedup, 0);
+            T_NEAR(row[i].mfu, expected[i].mfu, 0);
+        }
+        if (expected)
+            wsc_free(row);
+        else
+            expected = row;
+    }
+    wsc_free(expected);
     tear_down();
 }
