@@ -1,7 +1,8 @@
 /** Errors: a code to branch on, one line for the user, a trace for the developer.
  *
- *  The world said no (file, configuration, MPI, capacity): a function returns `enum wsc_err`,
- *  raised once with text and numbers, passed on with TRY.  Our own mistakes go to <wsc/check.h>.
+ *  A failure that the program did not cause (file, configuration, MPI, capacity) is an `enum
+ *  wsc_err`, raised once with text and numbers and passed on with TRY.  A mistake of the program
+ *  itself goes to <wsc/check.h>.
  *  Raising needs no memory: message and trace are fixed buffers of the host thread (64 KiB and 68
  *  KiB; what is longer is cut).  There is one trace per host thread, not per fiber: a role that
  *  yields never does so between raise and report.

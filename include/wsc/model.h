@@ -1,8 +1,8 @@
 /** The model: tensors, stages, the order in which they stream, FLOPs.
  *
- *  What streams and in which order is said here and nowhere else: the three roles walk the same
- *  plan.  Nothing here computes values and nothing communicates; a model is made from params on
- *  every rank and never changes.  Shape letters as in the literature: B batch, T sequence, C
+ *  This is the only place that defines what streams and in which order: the three roles walk the
+ *  same plan.  Nothing here computes values and nothing communicates; a model is made from params
+ *  on every rank and never changes.  Shape letters as in the literature: B batch, T sequence, C
  *  hidden, H heads, F filter, V vocabulary, L layers.
  *
  *      TRY(model_create(&model, params, HW_STREAM_BLOCK));

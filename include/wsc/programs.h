@@ -227,7 +227,7 @@ struct programs_room {
 };
 /** Lay @p model on the fabric of the cluster file, wafer.pe_cols x wafer.pe_rows PEs, for
  *  micro-batches within @p room.  More lanes than columns are WSC_CONFIG; memory that does not fit
- *  a PE is WSC_CAPACITY, said with the tensor.  *@p out is NULL after an error. */
+ *  a PE is WSC_CAPACITY, with the tensor in the message.  *@p out is NULL after an error. */
 enum wsc_err programs_model_create(struct programs_model **out, const struct hw *hw,
                                    const struct model *model, const struct programs_room *room,
                                    bool training) WSC_CHECKED;

@@ -14,8 +14,8 @@
  *      if (!rc) rc = report_validation_print(&result.report);
  *      validation_result_fini(&result);
  *
- *  Whoever compares alone leaves validation_comparison.comm NULL; with ranks all of them call what
- *  is said to be collective, and all get the same results.  Read next: docs/VALIDATION.md;
+ *  Without MPI validation_comparison.comm is NULL.  With it, every rank calls the functions that
+ *  are marked collective, and all ranks get the same results.  Read next: docs/VALIDATION.md;
  * <wsc/scaling.h>, which simulates; <wsc/report.h>, which prints. */
 #ifndef WSC_VALIDATION_H
 #define WSC_VALIDATION_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is said of the program as a whole in `wsc --help` (option_help.c) and in wsc(1) (manual.c):
+/* Texts on the program as a whole for `wsc --help` (option_help.c) and wsc(1) (manual.c):
  * its purpose, exit statuses, environment variables. */
 #include "about.h"
 

@@ -1,4 +1,4 @@
-/** What is said of the program as a whole: purpose, exit statuses, environment variables.
+/** Texts on the program as a whole: purpose, exit statuses, environment variables.
  *
  *  `wsc --help` and wsc(1) are made of it.
  */

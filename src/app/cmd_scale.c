@@ -415,7 +415,7 @@ static void warn_of_uneven(const struct scale *c, int model, int64_t sequences)
     }
     if (*list)
         WSC_WARNING("%s: %lld sequences do not divide evenly among %s systems; the real cluster "
-                    "wants that",
+                    "requires it",
                     c->name[model], (long long)sequences, list);
 }
 

@@ -122,6 +122,7 @@ enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 #define PROFILE     "one step, taken apart"
 #define GENERATION  "generation (--mode generate)"
 #define SCORING     "scoring (--mode eval)"
+#define TEXTS       "texts of --prompt and --requests"
 #define STUDY       "what the curve depends on (tables, CSV, pictures, sections of report.html)"
 #define SCALE_STEP  "one step, taken apart, of the first model on the largest node count"
 #define MESH_MODE   "with --mesh: simulated cycles against the analytical model"
@@ -130,7 +131,7 @@ enum { MAX_CSX = 4096, APP_MAX_ID = (1 << 22) - 1 };
 #define WATCH       "what a kernel did"
 #define SNAPSHOTS   "interrupting and resuming a kernel"
 #define SURVEY      "survey"
-#define KERNEL_ONLY "!WHAT=list !WHAT=survey !WHAT=calibration"
+#define KERNEL_ONLY "!KERNEL=list !KERNEL=survey !KERNEL=calibration"
 
 /* Sizes of a kernel's operands, all alike. */
 #define SHAPE(option, letter, most, usual, text)                                                   \
@@ -299,7 +300,7 @@ const struct app_option app_options[] = {
              "power"},
     {APP_ON_RUN, "early_stopping", APP_FLAG, NULL, GENERATION, AT(run, job.early_stopping),
      .modes = "generate", .needs = "num_beams",
-     .help = "beam search: a prompt is done when N texts have ended"},
+     .help = "beam search: end a prompt as soon as N of its texts have ended"},
     {APP_ON_RUN, "eos_id", APP_INT, "ID", GENERATION, AT(run, job.eos_id), .min = -1,
      .max = INT32_MAX, .none = "none", .preset = "none", .modes = "generate eval",
      .help =
@@ -307,14 +308,14 @@ const struct app_option app_options[] = {
     {APP_ON_RUN, "requests", APP_FILE, "FILE", SCORING, AT(run, job.requests), .modes = "eval",
      .help = "log-likelihoods and metrics of the requests in the JSON Lines of an evaluation "
              "harness, to stdout and model_dir/scores.json, instead of eval_input's data"},
-    {APP_ON_RUN, "tokenizer", APP_WORD, NULL, GENERATION, AT(run, job.tokenizer),
-     .words = "byte bpe", .needs = "!prompt_ids", .modes = "generate eval",
+    {APP_ON_RUN, "tokenizer", APP_WORD, NULL, TEXTS, AT(run, job.tokenizer), .words = "byte bpe",
+     .needs = "!prompt_ids", .modes = "generate eval",
      .help = "how texts become tokens; bpe needs --vocab and --merges",
      .preset_why = "byte, when the model has 256 tokens"},
-    {APP_ON_RUN, "vocab", APP_FILE, "FILE", GENERATION, AT(run, job.vocab),
-     .needs = "tokenizer=bpe", .modes = "generate eval", .help = "vocab.json"},
-    {APP_ON_RUN, "merges", APP_FILE, "FILE", GENERATION, AT(run, job.merges),
-     .needs = "tokenizer=bpe", .modes = "generate eval", .help = "merges.txt"},
+    {APP_ON_RUN, "vocab", APP_FILE, "FILE", TEXTS, AT(run, job.vocab), .needs = "tokenizer=bpe",
+     .modes = "generate eval", .help = "vocab.json"},
+    {APP_ON_RUN, "merges", APP_FILE, "FILE", TEXTS, AT(run, job.merges), .needs = "tokenizer=bpe",
+     .modes = "generate eval", .help = "merges.txt"},
 
     /* scale */
     {APP_ON_SCALE, "effects", APP_FLAG, NULL, STUDY, AT(scale, effects),
@@ -376,9 +377,10 @@ const struct app_option app_options[] = {
      .help = "pairs as JSON"},
 
     /* mesh */
-    {APP_ON_MESH, NULL, APP_TEXT, "WHAT", .help = "list, survey, calibration, or a kernel's name",
-     AT(mesh, what), .bare = true, .required = ""},
-    {APP_ON_MESH, "json", APP_FLAG, AT(mesh, json), .needs = "!WHAT=list",
+    {APP_ON_MESH, NULL, APP_TEXT, "KERNEL",
+     .help = "name of a kernel, or list, survey, calibration", AT(mesh, what), .bare = true,
+     .required = ""},
+    {APP_ON_MESH, "json", APP_FLAG, AT(mesh, json), .needs = "!KERNEL=list",
      .help = "results as JSON"},
     {APP_ON_MESH, "fabric", APP_TEXT, "WxH", .take = take_fabric, .min = 1, .max = 2048,
      .help = "size of the fabric, PEs", .preset_why = "8x8; 8x1 for a ring, 1x1 for fmacs",
@@ -458,9 +460,9 @@ const struct app_option app_options[] = {
      .help = "continue from a snapshot of the same kernel with the same sizes, on any number of "
              "threads and ranks"},
     {APP_ON_MESH, "max_p", APP_INT, "P", SURVEY, AT(mesh, max_p), .min = 4, .max = 512,
-     .preset = "512", .needs = "WHAT=survey", .help = "largest row of PEs"},
+     .preset = "512", .needs = "KERNEL=survey", .help = "largest row of PEs"},
     {APP_ON_MESH, "max_words", APP_INT, "B", SURVEY, AT(mesh, max_words), .min = 1, .max = 4096,
-     .preset = "4096", .needs = "WHAT=survey", .help = "longest vector"},
+     .preset = "4096", .needs = "KERNEL=survey", .help = "longest vector"},
 
 /* data and data train-bpe */
 #define MASKED_NOW                                                                                 \

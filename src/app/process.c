@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the process knows of itself.  One line is printed for one error, whatever the number of
- * ranks: a rank whose error another one prints calls app_set_reported(). */
+/* State of the process: its command line, for provenance, and whether its error is reported
+ * already, here or by another rank (app_set_reported()), so that one error gives one line on any
+ * number of ranks. */
 #include "process.h"
 
 #include <stdbool.h>

@@ -54,8 +54,10 @@ static enum wsc_err check_length(const struct job *j)
     if (T < least || T > 1 << 20)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE, "max_seq_length is %lld, expected %lld to %d",
                                       (long long)T, (long long)least, 1 << 20),
-                            j->loader->answers ? "or a smaller --max_query_length"
-                                               : "marks take places too");
+                            j->loader->answers
+                                ? "a question of --max_query_length tokens, three marks and a "
+                                  "token of the text must fit"
+                                : "two texts of a token each and three marks must fit");
     if (j->loader->masks && (b->most < 1 || b->most >= T))
         return WSC_RAISE(
             WSC_USAGE, "max_predictions_per_seq is %lld, expected 1 to below max_seq_length, %lld",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the params ask for and this program cannot do, refused before anything is built: sparse and
- * preference training, modes without their input, what the mesh programs
- * lack. Called by job_run() on every rank; the first rank reports. */
+/* Refuses, before anything is built, what the params ask for and this program cannot do:
+ * combinations with sparse and preference training, modes without their input, models without
+ * programs on the mesh.  Called by job_run() on every rank; the first rank reports. */
 #include "job_check.h"
 
 #include <wsc/log.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a job comes to before it runs (`--validate_only`, `--compile_only`): parameters by module
- * and, with a plan, the emulated machine and the micro-batches on it; and which role lives on which
- * rank
+/* Describes a job without running it (`--validate_only`, `--compile_only`): parameters by module
+ * and, with a plan, the emulated machine and its micro-batches; and the rank of each role
  * (`--print_placement`).  <wsc/report.h> prints the description. */
 #include <wsc/job.h>
 

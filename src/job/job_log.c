@@ -183,6 +183,8 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
         return;
     }
     const double n = s->job->values ? (double)sums->n_tokens : NAN;
+    const double of_sequences =
+        s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences : NAN;
     const double accuracy = (double)sums->n_correct / n, perplexity = exp(sums->nats / n);
     if (m->head[0].loss == MODEL_SQUARED_ERROR) {
         add_score(r, "eval/mse", "eval_mse", sums->nats / n);
@@ -191,16 +193,11 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
     const bool masked = m->head[0].dense == MODEL_DENSE_W;
     add_score(r, masked ? "eval/accuracy_masked_lm" : "eval/accuracy", "eval_accuracy", accuracy);
     if (m->head[0].loss == MODEL_SPAN_ENTROPY)
-        add_score(r, "eval/exact_match", "eval_exact_match",
-                  s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences
-                                 : NAN);
+        add_score(r, "eval/exact_match", "eval_exact_match", of_sequences);
     if (m->head[0].output != MODEL_LM_HEAD_W) return;
     add_score(r, masked ? "eval/mlm_perplexity" : "eval/lm_perplexity", "eval_perplexity",
               perplexity);
-    if (m->n_heads > 1)
-        add_score(r, "eval/accuracy_cls", "eval_accuracy_cls",
-                  s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences
-                                 : NAN);
+    if (m->n_heads > 1) add_score(r, "eval/accuracy_cls", "eval_accuracy_cls", of_sequences);
 }
 
 /* The loss is the mean over batches, as the Model Zoo prints it; accuracy and perplexity are over

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How many threads compute in a job that OMP_NUM_THREADS says nothing of: the processors of this
+/* The number of computing threads of a job without OMP_NUM_THREADS: the processors of this
  * process, unless the model is so small that threads would wait for each other more than they
  * compute.  The number changes no value.  job.c calls it before the first pass. */
 #include "job_threads.h"

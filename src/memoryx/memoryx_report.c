@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What comes up beside the gradients, and what the rest of the program learns of a batch: sums of
- * losses, where the step's time went, squares for the noise scale, generated texts.  All of it ends
+/* Receives what comes up the tree beside the gradients and reports a batch to the rest of the
+ * program: sums of losses, parts of the step's time, squares for the noise scale, generated texts.
+ * All of it ends
  * in struct memoryx_batch, which shard 0 hands to its hook.  Called by memoryx_step.c. */
 #include "memoryx_report.h"
 

@@ -310,7 +310,7 @@ struct mesh_region {
     struct mesh_flow *flow;         /* owned, or NULL (mesh_flow.h) */
     bool flows;                     /* in this batch */
     bool stray;      /* a wavelet for which a data-triggered operation has no vector */
-    enum wsc_err rc; /* why it cannot continue, and what is to be said */
+    enum wsc_err rc; /* why it cannot continue; `message` is its text */
     int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];

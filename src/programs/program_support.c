@@ -20,19 +20,21 @@ enum wsc_err programs_model_check(const struct model *m)
 {
     const struct {
         bool has;
-        const char *key;
+        const char *key, *why;
     } features[] = {
-        {m->n_stacks > 1 || m->patch || !has_room_for_ends(m), "objective"},
-        {m->rotary_dim > 0 && m->head_dim % 2, "num_heads"},
-        {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k"},
+        {m->n_stacks > 1 || m->patch, "objective", "it computes decoders and encoders only"},
+        {!has_room_for_ends(m), "max_position_embeddings", "an answer needs two tokens"},
+        {m->rotary_dim > 0 && m->head_dim % 2, "num_heads",
+         "it turns positions of heads of an even width only"},
+        {model_active_ffns(m) > PROGRAMS_MOST_CHOSEN, "moe.top_k",
+         "it sends a token through 16 networks at most"},
     };
+    _Static_assert(PROGRAMS_MOST_CHOSEN == 16, "the number in the message");
     for (unsigned i = 0; i < sizeof features / sizeof *features; i++)
         if (features[i].has)
             return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
-                                          "model.%s: --numerics mesh computes decoders and "
-                                          "encoders, with at most %d networks a token, and "
-                                          "turns positions of heads of an even width",
-                                          features[i].key, PROGRAMS_MOST_CHOSEN),
+                                          "model.%s: not supported by --numerics mesh: %s",
+                                          features[i].key, features[i].why),
                                 "--numerics host");
     return WSC_OK;
 }

@@ -130,7 +130,7 @@ static void check_input(struct conf_parse *p, struct zoo_input *in, bool trainin
     if (b % n)
         conf_diag_warn(p->diag, where(p, batch, NULL), batch,
                        "%lld sequences do not divide evenly among %lld systems; the real cluster "
-                       "wants that",
+                       "requires it",
                        (long long)b, (long long)n);
     if (m > share)
         conf_diag_warn(p->diag, where(p, micro, NULL), micro,

@@ -75,7 +75,7 @@ findings() {
     terms)
         # shellcheck disable=SC2046 # a list of files
         awk -f "$here/module.awk" -f "$here/terms.awk" "$tables/layers.txt" kind=terms "$tables/terms.txt" \
-            kind=text $(find . \( -name .git -o -name build -o -path ./tests/lint \) -prune -o -type f \
+            kind=text $(find . \( -name .git -o -path ./build -o -path ./out -o -path ./tests/lint \) -prune -o -type f \
                 \( -name '*.[ch]' -o -name '*.sh' -o -name '*.md' -o -name '*.yaml' -o -name Makefile \) -print |
                 sed 's|^\./||' | grep -v '^docs/CONFIG.md') ;;
     *) echo "lint: no rule '$1'; see $tables/limits.txt" >&2; exit 1 ;;
