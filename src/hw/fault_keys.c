@@ -88,7 +88,7 @@ const char *hw_place_name(enum hw_place place)
 static bool add_pair(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
                      const char *text, size_t n)
 {
-    const char *equals = memchr(text, '=', n);
+    const char *equals = n ? memchr(text, '=', n) : NULL;
     const size_t key = equals ? (size_t)(equals - text) : 0;
     if (!key || key + 1 == n) {
         conf_diag_error(d, map->pos, NULL, "expected KIND:KEY=VALUE,KEY=VALUE...");
@@ -118,8 +118,8 @@ static struct conf_node *parse_fault(struct conf_doc *doc, struct conf_diag *d, 
         d->no_memory = true;
         return NULL;
     }
-    for (text += n + (text[n] == ':'); *text; text += n + (text[n] == ',')) {
-        n = strcspn(text, ",");
+    for (text += n; *text; text += n) { /* at the colon, then at each comma */
+        n = strcspn(++text, ",");
         if (!add_pair(doc, d, map, text, n)) return NULL;
     }
     return map;
