@@ -246,6 +246,9 @@ TEST(zoo_params, a_key_without_effect_beside_the_others_warns)
          "model.pos_scaling_extra_args.beta_fast: without effect",
          "position_embedding_type: rotary, pos_scaling_type: yarn, pos_scaling_extra_args: "
          "{beta_fast: 2, original_max_position_embeddings: 8}"},
+        {"name: gptj, dropout_rate: 0.5, residual_dropout_rate: 0.25", "",
+         "model.dropout_rate: gives way to model.residual_dropout_rate",
+         "name: gptj, dropout_rate: 0.5, residual_dropout_rate: 0.50"},
         {"fp16_type: bfloat16", "", "model.fp16_type: without effect: mixed_precision is off",
          "fp16_type: bfloat16, mixed_precision: true"},
         {"fp16_type: float16, mixed_precision: true", ", initial_loss_scale: 8",
