@@ -23,6 +23,7 @@ enum num_format convert_dtype_format(enum convert_dtype dtype);
 struct convert_tensor {
     const char *name; /**< owned by the files it belongs to */
     enum convert_dtype dtype;
+    const char *type; /**< name of the stored type, as safetensors has it: "I64"; static */
     int n_dims;
     int64_t shape[CONVERT_MAX_DIMS];
     int64_t n;         /**< elements */
