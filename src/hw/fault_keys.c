@@ -134,10 +134,11 @@ void hw_faults_add(struct conf_doc *doc, struct conf_diag *d, const char *text, 
     bool done = list != NULL;
     for (int i = 0; old && old->kind == CONF_NODE_LIST && i < old->n && done; i++)
         done = conf_doc_append(doc, list, &old->entry[i]);
-    if (done && conf_doc_append(doc, list, &entry))
-        conf_doc_set(doc, d, "faults", list);
-    else
-        d->no_memory = true;
+    done = done && conf_doc_append(doc, list, &entry);
+    if (done && !doc->root) doc->root = conf_doc_map(doc, entry.key_pos);
+    const struct conf_entry faults = {.key = "faults", .key_pos = entry.key_pos, .value = list};
+    /* A list that grows: the one that was there before is part of it. */
+    if (!done || !doc->root || !conf_doc_put(doc, doc->root, &faults)) d->no_memory = true;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -196,6 +196,10 @@ TEST(zoo_params, a_key_twice_on_the_command_line_warns)
         const char *set[2], *warning; /* NULL: none */
     } pair[] = {
         {{"runconfig.num_csx=2", "runconfig.num_csx=4"}, "--set runconfig.num_csx: given twice"},
+        {{"optimizer.betas=[0.9, 0.95]", "optimizer.betas=[0.8, 0.9]"},
+         "--set optimizer.betas: given twice"},
+        {{"model.num_heads=3", "model={vocab_size: 9}"}, "--set model: given twice"},
+        {{"runconfig.num_csx=2", "runconfig.seed=4"}, NULL},
         {{"cluster.jitter=0", "cluster.jitter=0.1"}, "--set cluster.jitter: given twice"},
         {{"cluster.jitter=0", "cluster.jitter_stage=0.1"}, NULL},
         {{"cluster.faults+=straggler:factor=2", "cluster.faults+=straggler:factor=3"}, NULL}};
