@@ -98,29 +98,6 @@ static enum wsc_err find_records(struct data_table *t)
     return WSC_OK;
 }
 
-static enum wsc_err read_file(struct data_table *t)
-{
-    const int64_t most = INT64_C(1) << 40;
-    size_t n = 0;
-    TRY(wsc_file_read(WSC_MEM_DATA, t->path, most, &t->bytes, &n));
-    t->size = (int64_t)n;
-    TRY(check_utf8(t));
-    return find_records(t);
-}
-
-enum wsc_err data_table_open(struct data_table **out, const char *path, bool tabs)
-{
-    struct data_table *t = NULL;
-    *out = NULL;
-    TRY_NEW(t, WSC_MEM_DATA, 1);
-    t->tabs = tabs;
-    t->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = t->path ? read_file(t) : WSC_NOMEM;
-    if (rc) data_table_close(&t);
-    *out = t;
-    return rc;
-}
-
 void data_table_close(struct data_table **table)
 {
     struct data_table *t = *table;
@@ -177,6 +154,51 @@ static enum scanned scan_next(struct scan *s, char *c)
         return *c == '\n' || (*c == '\r' && next == '\n') ? RECORD_END : FIELD_BYTE;
     }
     return RECORD_END;
+}
+
+static int count_fields(const struct data_table *t, int64_t r)
+{
+    struct scan s = {.table = t, .at = t->record[r], .end = t->record[r + 1]};
+    enum scanned what;
+    int n = 1;
+    char c;
+    while ((what = scan_next(&s, &c)) != RECORD_END)
+        n += what == FIELD_END;
+    return n;
+}
+
+/* A comma too many moves all columns after it, the label among them. */
+static enum wsc_err check_fields(const struct data_table *t)
+{
+    const int columns = count_fields(t, 0);
+    for (int64_t i = 0; i < t->n; i++)
+        if (count_fields(t, i + 1) > columns)
+            return data_table_bad(t, i, "the record has more columns than the first line");
+    return WSC_OK;
+}
+
+static enum wsc_err read_file(struct data_table *t)
+{
+    const int64_t most = INT64_C(1) << 40;
+    size_t n = 0;
+    TRY(wsc_file_read(WSC_MEM_DATA, t->path, most, &t->bytes, &n));
+    t->size = (int64_t)n;
+    TRY(check_utf8(t));
+    TRY(find_records(t));
+    return check_fields(t);
+}
+
+enum wsc_err data_table_open(struct data_table **out, const char *path, bool tabs)
+{
+    struct data_table *t = NULL;
+    *out = NULL;
+    TRY_NEW(t, WSC_MEM_DATA, 1);
+    t->tabs = tabs;
+    t->path = wsc_strdup(WSC_MEM_DATA, path);
+    const enum wsc_err rc = t->path ? read_file(t) : WSC_NOMEM;
+    if (rc) data_table_close(&t);
+    *out = t;
+    return rc;
 }
 
 /* The field of record number @p r (0: the names) at @p column; -1 when there is none. */

@@ -142,6 +142,9 @@ TEST(data_labels, tables_are_utf8_with_closed_quotes)
     put("labels.json", "{\"A\": 1}\n");
     put("train.tsv", "sentence\tlabel\nloan\t1\ncaf\xE9 ber\t0\n");
     expect(read_first(sentences, &target, &label), "train.tsv:3:4: byte 0xE9 is not UTF-8");
+    put("train.tsv", "sentence\tlabel\nloan\tber\t1\n");
+    expect(read_first(sentences, &target, &label),
+           "train.tsv:2: the record has more columns than the first line");
     put("samples.csv", "tokens,labels\n\"['loan']\",\"['A']\n");
     put("meta.dat", "samples.csv 1\n");
     expect(read_first(tokens, &target, &label),
