@@ -108,6 +108,7 @@ static enum wsc_err add_tensor(struct convert_files *files, const char *path, co
                                const json_t *json)
 {
     struct convert_tensor t = {0};
+    TRY(convert_check_name(files, name));
     TRY(read_entry(&(struct entry){path, name, json, &t}));
     convert_tensor_pack(&t);
     return convert_files_add(files, &t, name);

@@ -227,6 +227,7 @@ static enum wsc_err add_tensor(struct convert_pickle *p, const struct convert_pi
         return WSC_RAISE(WSC_FORMAT, "%s: a tensor whose name is no text of less than %d bytes",
                          r->file->path, CONVERT_NAME_BYTES);
     (void)snprintf(name, sizeof name, "%.*s", key->length, key->text);
+    TRY(convert_check_name(r->files, name));
     if (value->kind != CONVERT_PICKLE_OBJECT || value->length != TENSOR)
         return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: %s is no tensor", r->file->path, name),
                             "expected the state of a model alone: names and their tensors");

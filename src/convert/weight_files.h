@@ -48,6 +48,9 @@ struct convert_files {
 };
 /** Open @p path as the last of the files, without tensors: a regular file. */
 enum wsc_err convert_files_append(struct convert_files *files, const char *path) WSC_CHECKED;
+/** Refuse a name with control characters, which would act on the terminal that shows it: the names
+ *  of a file stand in messages and tables. */
+enum wsc_err convert_check_name(const struct convert_files *files, const char *name) WSC_CHECKED;
 /** Add a tensor of the last file; a copy of @p name becomes its name. */
 enum wsc_err convert_files_add(struct convert_files *files, const struct convert_tensor *t,
                                const char *name) WSC_CHECKED;
