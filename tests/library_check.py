@@ -4,11 +4,13 @@
 usage: library_check.py PROGRAM FOLDER      $WSC_LIBRARY names the library, PYTHONPATH the module
 """
 import contextlib
+import copy
 import csv
 import importlib.util
 import io
 import json
 import os
+import pickle
 import subprocess
 import sys
 import unittest
@@ -59,6 +61,20 @@ class Sweeps(unittest.TestCase):
         sweep = wsc.scale(PARAMS, num_csx=[2], cluster="configs/cluster/cs3.yaml")
         self.compare(sweep, text)
         self.assertEqual(wsc.Machine("configs/cluster/cs3.yaml").name, "CS-3")
+
+    def test_numbers_of_systems_of_other_kinds(self):
+        self.assertEqual(len(wsc.scale(PARAMS, num_csx=4)), 1)
+        counts = range(1, 4)
+        with contextlib.suppress(ImportError):
+            import numpy
+            counts = numpy.arange(1, 4)
+        self.assertEqual(list(wsc.scale(PARAMS, num_csx=counts)["num_csx"]), [1, 2, 3])
+        with self.assertRaises(OverflowError):
+            wsc.scale(PARAMS, num_csx=[1 << 64])
+
+    def test_values_of_other_kinds_are_yaml(self):
+        text = wsc.Params(PARAMS, {"optimizer.betas": (0.5, 0.75)}).text
+        self.assertIn("betas: [0.5, 0.75]", text)
 
     def test_columns_are_arrays_where_numpy_is_installed(self):
         column = wsc.scale(PARAMS, num_csx=[1, 2])["tokens_per_s"]
@@ -142,6 +158,35 @@ class Errors(unittest.TestCase):
         self.assertEqual(caught.exception.status, status)
         self.assertIn(text, str(caught.exception))
 
+    def test_an_error_leaves_a_worker(self):
+        error = pickle.loads(pickle.dumps(wsc.Error(3, "too small")))
+        self.assertEqual((error.status, str(error)), (3, "too small"))
+
+    def test_handles_have_one_owner(self):
+        for act in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaises(TypeError):
+                act(wsc.Machine())
+        with self.assertRaises(ValueError):
+            len(wsc.Sweep())
+
+    def test_a_null_byte_does_not_cut_a_text(self):
+        with self.assertRaises(ValueError):
+            wsc.Params(PARAMS, {"model.name": "gpt2\0x"})
+
+    def test_a_library_without_its_program(self):
+        """Data are looked at by the program first; a run without one is refused, not ended."""
+        code = ("import sys, wsc\n"
+                "try:\n    wsc.run('configs/params/tiny.yaml', sys.argv[1], num_steps=1)\n"
+                "except wsc.Error as error:\n    print(error.status, error)")
+        library = next(path for path, _ in wsc._places() if os.path.exists(path))
+        names = {name: value for name, value in os.environ.items() if name != "WSC_PROGRAM"}
+        names.update(WSC_LIBRARY=library, PYTHONPATH=os.pathsep.join(sys.path))
+        ran = subprocess.run([sys.executable, "-c", code, os.path.join(FOLDER, "alone")],
+                             env=names, capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("2 ", ran.stdout[:2])
+        self.assertIn("no program is named", ran.stdout)
+
     def test_what_is_wrong_has_the_status_and_the_sentence_of_the_program(self):
         self.refused(2, "model.num_heads: 7 heads do not divide",
                      lambda: wsc.Params("tests/golden/errors/heads.yaml"))
@@ -189,6 +234,19 @@ class Runs(unittest.TestCase):
             for name in ("step", "loss", "grad_norm", "virtual_time_ps", "weights_hash"):
                 self.assertEqual(mine[name], other[name], name)
         self.assertEqual(run.performance["virtual_time_ps"], expected[-1]["virtual_time_ps"])
+
+    def test_an_evaluation_in_a_folder_with_signs_of_yaml(self):
+        folder = os.path.join(FOLDER, "eval #1: x")
+        run = wsc.run("configs/params/tiny.yaml", folder, num_csx=1, mode="eval")
+        self.assertTrue(os.path.isdir(folder))
+        self.assertTrue(run.metrics)
+        self.assertIsNone(run.performance)
+
+    def test_the_warnings_of_a_file_are_shown(self):
+        with self.assertWarnsRegex(UserWarning, "rope_theta: without effect") as caught:
+            wsc.run("configs/params/tiny.yaml", os.path.join(FOLDER, "warned"), num_steps=1,
+                    numerics="none", keys={"model.rope_theta": 5})
+        self.assertEqual(caught.filename, __file__)
 
     def test_time_alone(self):
         run = wsc.run("configs/params/gpt3_13b.yaml", os.path.join(FOLDER, "none"), num_csx=4,

@@ -77,6 +77,11 @@ enum wsc_err convert_from_hf(const struct convert_job *job,
  *  and their index when the tensors exceed job->shard_bytes. */
 enum wsc_err convert_to_hf(const struct convert_job *job,
                            struct convert_result *result) WSC_CHECKED;
+/** True for a file whose first bytes are those of safetensors or of torch.save. */
+enum wsc_err convert_is_weights(const char *path, bool *yes) WSC_CHECKED;
+/** Visit the tensors of a file of weights, or of a folder with one or its shards, in name order;
+ *  types are named as safetensors has them ("BF16").  Passes on the error of @p visit. */
+enum wsc_err convert_visit(const char *path, store_visit_fn visit, void *ctx) WSC_CHECKED;
 /** Merge the low-rank adapters of a checkpoint and params with `lora_params` into their matrices,
  * to
  *  `<out>/model.mdl` and `<out>/params.yaml` without adapters. */

@@ -20,10 +20,10 @@
 #define WSC_ERR_H
 
 /** The table of error codes: name, exit status of the program, text.  A new code is a row here;
- *  docs/RUNNING.md lists the statuses for users.  CONFIG: a params or machine file; USAGE: a
- *  command line, or a request that makes no sense; IO: the operating system; FORMAT: the content of
- *  a file; CAPACITY: the emulated machine, not the host, is too small; NUMERIC: a loss or norm that
- *  is not finite. */
+ *  docs/RUNNING.md lists the statuses for users.  CONFIG: a file that a user writes, of params, of
+ *  a machine or of figures; USAGE: a command line, or a request that makes no sense; IO: the
+ *  operating system; FORMAT: the content of another file; CAPACITY: the emulated machine, not the
+ *  host, is too small; NUMERIC: a loss or norm that is not finite. */
 #define WSC_ERR_MAP(XX)                                                                            \
     XX(OK, 0, "success")                                                                           \
     XX(NOMEM, 1, "out of memory")                                                                  \

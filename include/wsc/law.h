@@ -86,7 +86,7 @@ enum wsc_err law_predict(const struct law_fit *fit, const struct scaling_model *
 
 /** Read points from a CSV whose head line names the columns name, flop or (params and tokens), loss
  *  and, if it has it, use (fit or judge); others are ignored with a warning.  Without flop it is 6
- *  params tokens.  *@p out is owned by the caller, wsc_free().  WSC_IO, WSC_FORMAT with file and
+ *  params tokens.  *@p out is owned by the caller, wsc_free().  WSC_CONFIG with file and
  *  line, WSC_NOMEM. */
 enum wsc_err law_points_read(const char *path, struct law_point **out, int *n) WSC_CHECKED;
 

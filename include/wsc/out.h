@@ -120,7 +120,7 @@ void out_json_hash(struct out_json *j, const char *key, uint64_t value);
 enum wsc_err out_json_check(const struct out_json *j, const char *what) WSC_CHECKED;
 
 /* ---- CSV in ---------------------------------------------------------------------------------- */
-/** Longest line in bytes, and most fields of a line, that are read; more is WSC_FORMAT. */
+/** Longest line in bytes, and most fields of a line, that are read; more is WSC_CONFIG. */
 enum { OUT_CSV_LINE = 8192, OUT_CSV_FIELDS = 64 };
 /** A CSV file being read, line by line.  Fields are unquoted in place in @c text, so they are valid
  *  until the next line.
@@ -143,12 +143,12 @@ struct out_csv {
     int column[OUT_CSV_FIELDS];
     char text[OUT_CSV_LINE];
 };
-/** Open the file @p path (borrowed until out_csv_close()); WSC_IO names it, WSC_NOMEM; *@p out is
- *  NULL then. */
+/** Open the file @p path (borrowed until out_csv_close()); WSC_CONFIG names it, WSC_NOMEM; *@p out
+ * is NULL then. */
 enum wsc_err out_csv_open(struct out_csv **out, const char *path) WSC_CHECKED;
 /** Read the next line that is neither blank nor a comment (`#`) and split it; *@p more is false at
  *  the end.  Fields are separated by commas, blanks around them dropped; a quoted field ends on its
- *  line.  WSC_FORMAT with file and line: a line that is too long, too many fields, a quote out of
+ *  line.  WSC_CONFIG with file and line: a line that is too long, too many fields, a quote out of
  *  place; WSC_IO. */
 enum wsc_err out_csv_next(struct out_csv *r, bool *more) WSC_CHECKED;
 /** Close and release; NULL inside allowed. */

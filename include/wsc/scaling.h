@@ -46,6 +46,8 @@ struct scaling_row {
     double flop_per_token;          /**< training, matrix products alone: model_flop_per_token() */
     double useful_flop_per_token;   /**< of them, those of weights that are not zero */
     double flop_per_token_hoffmann; /**< as publications count: model_flop_per_token_hoffmann() */
+    /** Why there are no figures, "" when there are: scaling_sweep.leaves_out. */
+    char left_out[512];
 };
 /** The rows of a sweep on one variant of the machine; made by scaling_effects() and its siblings.
  */
@@ -117,6 +119,9 @@ struct scaling_sweep {
     bool strong;           /**< the global batch stays; otherwise it grows with N */
     int64_t batch_per_csx; /**< weak scaling; 0: batch_size / num_csx of the params */
     int64_t global_batch;  /**< of every point, whatever the scaling; 0: by the scaling */
+    /** A point that does not fit the machine has the reason in its row, and the others their
+     *  figures; otherwise it ends the sweep. */
+    bool leaves_out;
     /** The machine, with its effects and faults. */
     const struct hw_machine *cluster;
     /** Called before each point of this rank, and by the studies before each of their items: the
@@ -153,6 +158,22 @@ enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items)
  *  of the model.  The first point with an error decides, on every rank: WSC_CAPACITY, WSC_CONFIG,
  *  WSC_NOMEM.  Collective over sweep->comm when that is not NULL, and every rank gets all rows. */
 enum wsc_err scaling_run(const struct scaling_sweep *sweep, struct scaling_row **rows) WSC_CHECKED;
+/** The reason of the first of @p n rows that is left out, or NULL. */
+const char *scaling_left_out(const struct scaling_row *row, int n);
+/** Points, models first, that are a sweep's; the arrays are the caller's and shrink in place. */
+struct scaling_points {
+    struct scaling_model *model;
+    int n_models;
+    int64_t *num_csx;
+    int n_counts;
+    struct scaling_row *row;
+    /** Called for each point that goes, with the reason. */
+    void (*gone)(void *ctx, const struct scaling_row *row, const char *why);
+    void *ctx;
+};
+/** Take out the models of which no point is left, then the numbers of systems that one of the
+ *  others does not fit, so that every model has the same ones. */
+void scaling_drop_left_out(struct scaling_points *points);
 /** Simulate one point: the steady-state step of @p num_csx systems with @p global_batch sequences,
  *  in this process.  speedup and efficiency stay 0.  Errors as those of scaling_run(). */
 enum wsc_err scaling_point(const struct scaling_model *model, const struct hw_machine *cluster,
@@ -203,7 +224,8 @@ struct scaling_values {
  * what is wrong and how to write it.
  */
 enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text) WSC_CHECKED;
-/** Run the sweep at each value: one variant each, named by the value.  WSC_CONFIG when a value is
+/** Run the sweep at each value: one variant each, named by the value; scaling_left_out() says which
+ *  have points that do not fit, where the sweep leaves such out.  WSC_CONFIG when a value is
  *  outside the key's range.  A sparsity is that of the tensors that are sparse in the params, by
  * the default filter where none is. */
 enum wsc_err scaling_vary(const struct scaling_sweep *sweep, const struct scaling_values *values,

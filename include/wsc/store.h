@@ -36,8 +36,9 @@ bool store_probe_served(int argc, char **argv);
 void store_probe_with(const char *program);
 /** Let another process look at all of HDF5 file @p path but its values.  A file over which HDF5
  *  falls, or takes more than 5 s of processor time or 120 s in all, is WSC_FORMAT here instead of
- * the end of this process; when no process can be started, that is WSC_IO.  For sample files opened
- *  for the first time; store_open() does it itself.  Not collective; one thread at a time. */
+ * the end of this process; when no process can be started, that is WSC_IO, and without a program to
+ *  start WSC_USAGE.  For sample files opened for the first time; store_open() does it itself.  Not
+ * collective; one thread at a time. */
 enum wsc_err store_probe(const char *path) WSC_CHECKED;
 
 /** The HDF5 library that the program runs with. */

@@ -121,7 +121,7 @@ struct validation_figure {
 /** Read the rows of a CSV with the columns id, quantity, unit, value, samples, model, num_csx,
  *  global_batch, other_batches, micro_batch, msl, cluster, set, kind, site, family, release, date,
  *  tolerance, reason, conditions, source in any order, and add them to *@p rows (owned by the
- * caller, NULL at first; stays valid after an error).  Errors (WSC_FORMAT) name file, line, column
+ * caller, NULL at first; stays valid after an error).  Errors (WSC_CONFIG) name file, line, column
  * and the field. */
 enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows,
                                      int *n) WSC_CHECKED;

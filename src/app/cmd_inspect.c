@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc inspect`: looks into a file, finds out what it is (HDF5: dataset or tensors; YAML: params or
- * cluster) and prints what is in it. */
+/* `wsc inspect`: looks into a file, finds out what it is (HDF5: dataset or tensors; safetensors
+ * and files of torch.save: tensors; YAML: params or cluster) and prints what is in it. */
 #include "cmd.h"
 #include "requests.h"
 #include "user_files.h"
 
+#include <wsc/convert.h>
 #include <wsc/job.h>
 #include <wsc/mem.h>
 #include <wsc/report.h>
@@ -15,31 +16,49 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* What is looked into. */
+enum kind { YAML, HDF5, WEIGHTS };
+static const char *const kind_name[] = {"a YAML", "an HDF5", "a safetensors or torch"};
+
+/* What the ending of a name promises: a file without the signature, empty or cut, is a damaged one
+ * and no YAML. */
+static const struct {
+    const char *ending;
+    enum kind kind;
+} by_name[] = {{".mdl", HDF5},    {".h5", HDF5},    {".safetensors", WEIGHTS},
+               {".bin", WEIGHTS}, {".pt", WEIGHTS}, {".pth", WEIGHTS}};
+
+static enum kind kind_of_name(const char *path)
+{
+    const char *const dot = strrchr(path, '.');
+    for (size_t i = 0; dot && i < sizeof by_name / sizeof *by_name; i++)
+        if (!strcmp(dot, by_name[i].ending)) return by_name[i].kind;
+    return YAML;
+}
+
 /* By the first bytes of the file, its signature; so it is read twice, which a pipe cannot be. */
-static enum wsc_err is_hdf5(const char *path, bool *yes)
+static enum wsc_err find_kind(const char *path, enum kind *kind)
 {
     static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
     unsigned char start[8] = {0};
+    bool weights = false;
     struct stat info;
     if (!stat(path, &info) && !S_ISREG(info.st_mode))
         return WSC_RAISE(WSC_IO, "%s: is not a regular file", path);
     FILE *file = fopen(path, "rb");
     if (!file) return WSC_RAISE(WSC_IO, "%s: %s", path, strerror(errno));
-    *yes = fread(start, 1, sizeof start, file) == sizeof start &&
-           !memcmp(start, signature, sizeof start);
+    const size_t n = fread(start, 1, sizeof start, file);
     (void)fclose(file);
+    *kind = HDF5;
+    if (n == sizeof start && !memcmp(start, signature, sizeof start)) return WSC_OK;
+    TRY(convert_is_weights(path, &weights));
+    *kind = weights ? WEIGHTS : kind_of_name(path);
     return WSC_OK;
 }
 
-/* Checkpoints and samples by the ending of their names: one without the signature, empty or cut, is
- * a damaged one and no YAML. */
-static bool is_data_name(const char *path)
-{
-    const char *const dot = strrchr(path, '.');
-    return dot && (!strcmp(dot, ".mdl") || !strcmp(dot, ".h5"));
-}
+/* ---- tensors --------------------------------------------------------------------------------- */
 
-/* ---- HDF5 ------------------------------------------------------------------------------------ */
+static const char *const columns[] = {"name", "type", "shape"};
 
 /* Sums over the datasets of a file, for its last line. */
 struct totals {
@@ -77,6 +96,8 @@ static enum wsc_err add_dataset(void *ctx, const struct store_item *item)
     return WSC_OK;
 }
 
+/* ---- HDF5 ------------------------------------------------------------------------------------ */
+
 /* A dataset: shape and kind of its samples. */
 static enum wsc_err inspect_samples(const char *path, struct store_samples *s)
 {
@@ -92,7 +113,7 @@ static enum wsc_err inspect_tensors(struct store_file *file, const char *path)
 {
     struct totals t = {0};
     int64_t step = -1;
-    TRY(out_table_new(&t.table, "llr", (const char *const[]){"name", "type", "shape"}));
+    TRY(out_table_new(&t.table, "llr", columns));
     enum wsc_err rc = store_visit(file, add_dataset, &t);
     if (!rc && store_has(file, "global_step"))
         rc = store_read_i64(file, "global_step", 0, STORE_LAST_STEP, &step);
@@ -126,6 +147,22 @@ static enum wsc_err inspect_hdf5(const char *path)
     out_progress_start("check", 0);
     rc = store_check(path);
     out_progress_end();
+    return rc;
+}
+
+/* ---- weights of other programs --------------------------------------------------------------- */
+
+static enum wsc_err inspect_weights(const char *path)
+{
+    struct totals t = {0};
+    TRY(out_table_new(&t.table, "llr", columns));
+    enum wsc_err rc = convert_visit(path, add_dataset, &t);
+    if (!rc) {
+        (void)printf("%s: %lld tensors, %lld elements\n", path, (long long)t.n_datasets,
+                     (long long)t.n_elems);
+        rc = out_table_print(t.table, stdout, 2);
+    }
+    out_table_free(&t.table);
     return rc;
 }
 
@@ -174,11 +211,11 @@ static enum wsc_err inspect_yaml(const char *path, bool json)
 enum wsc_err app_run_inspect(struct app_call *call)
 {
     const struct app_inspect *o = call->request;
-    bool hdf5 = false;
-    TRY(is_hdf5(o->file, &hdf5));
-    if (hdf5 && o->json)
-        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--json: %s is an HDF5 file", o->file),
+    enum kind kind = YAML;
+    TRY(find_kind(o->file, &kind));
+    if (kind != YAML && o->json)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--json: %s is %s file", o->file, kind_name[kind]),
                             "params and cluster files are described as JSON");
-    const bool yaml = !hdf5 && !is_data_name(o->file);
-    return yaml ? inspect_yaml(o->file, o->json) : inspect_hdf5(o->file);
+    if (kind == WEIGHTS) return inspect_weights(o->file);
+    return kind == HDF5 ? inspect_hdf5(o->file) : inspect_yaml(o->file, o->json);
 }

@@ -31,7 +31,9 @@ struct scale {
     int n_models;
     struct zoo_params params[MAX_MODELS];
     char name[MAX_MODELS][NAME_BYTES];
-    struct scaling_model model[MAX_MODELS];
+    struct scaling_model model[MAX_MODELS]; /* those that are swept */
+    int n_left_out;                         /* points and values that do not fit */
+    char left_out[512];                     /* why the first of them does not */
 };
 
 /* File name without folder and extension, cut to @p size. */
@@ -174,8 +176,8 @@ static void study_fini(struct study *s)
 /* Sensitivity of the models that were asked for. */
 static enum wsc_err find_sensitivities(struct scale *c, struct study *s)
 {
-    TRY_NEW(s->sensitivity, WSC_MEM_APP, c->n_models);
-    for (int m = 0; m < c->n_models; m++) {
+    TRY_NEW(s->sensitivity, WSC_MEM_APP, c->sweep.n_models);
+    for (int m = 0; m < c->sweep.n_models; m++) {
         TRY(scaling_sensitivity(&c->sweep, m, &s->sensitivity[m]));
         s->report.n_sensitivities = m + 1;
     }
@@ -214,7 +216,7 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     for (int i = 1; i < c->sweep.n_counts; i++)
         if (c->o->num_csx.item[i] > c->o->num_csx.item[most]) most = i;
     /* A shallow copy: only numbers differ, and the original owns the rest. */
-    struct zoo_params params = c->params[0];
+    struct zoo_params params = *c->model[0].params;
     params.runconfig.num_csx = s->row[most].num_csx;
     params.train_input.batch_size = s->row[most].global_batch;
     params.runconfig.checkpoint_steps = 0; /* no part of a steady-state step */
@@ -225,7 +227,7 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     struct timeline *t = NULL;
     TRY(timeline_create(&t, &params, c->sweep.cluster, &want));
     s->breakdown = (struct app_breakdown){
-        .report = {.model = c->name[0], .num_csx = params.runconfig.num_csx}};
+        .report = {.model = c->model[0].name, .num_csx = params.runconfig.num_csx}};
     enum wsc_err rc = timeline_measure(t, &params, c->sweep.cluster);
     if (!rc) rc = app_breakdown_make(&s->breakdown, t, c->o->trace, c->o->goal);
     timeline_destroy(&t);
@@ -235,12 +237,61 @@ static enum wsc_err take_apart(const struct scale *c, struct study *s)
     return WSC_OK;
 }
 
+/* Keeps account of what does not fit, for the end of the command. */
+static void leave_out(struct scale *c, const char *what, const char *why)
+{
+    WSC_WARNING("%s is left out: %s", what, why);
+    if (!c->n_left_out++) (void)snprintf(c->left_out, sizeof c->left_out, "%s", why);
+}
+
+/* A value of --sweep of which a point does not fit; NULL: all do. */
+static const char *why_unfit(const struct scale *c, const struct study *s, int i)
+{
+    const int n = s->report.n_rows;
+    const char *why = scaling_left_out(s->varied[i].row, n);
+    return why || !c->o->values.sparsity ? why : scaling_left_out(s->varied_all[i].row, n);
+}
+
+/* Takes variant @p i out of @p n. */
+static void drop_variant(struct scaling_variant *v, int i, int n)
+{
+    wsc_free(v[i].row);
+    memmove(&v[i], &v[i + 1], (size_t)(n - i - 1) * sizeof *v);
+    v[n - 1].row = NULL;
+}
+
+/* Values that do not fit leave the study; sparsities are compared with the first one, which must
+ * not. */
+static enum wsc_err drop_unfit_values(struct scale *c, struct study *s)
+{
+    int *n = &s->report.n_varied;
+    const bool both = c->o->values.sparsity;
+    for (int i = 0; i < *n;) {
+        char what[256];
+        const char *why = why_unfit(c, s, i);
+        if (!why) {
+            i++;
+            continue;
+        }
+        (void)snprintf(what, sizeof what, "--sweep %s%s=%s",
+                       both || c->o->values.global_batch ? "" : "cluster.",
+                       c->o->values.constant.path, s->varied[i].name);
+        if (*n == 1 || (both && !i)) return WSC_RAISE(WSC_CAPACITY, "%s: %s", what, why);
+        leave_out(c, what, why);
+        drop_variant(s->varied, i, *n);
+        if (both) drop_variant(s->varied_all, i, *n);
+        --*n;
+    }
+    return WSC_OK;
+}
+
 /* Both ways of the weight gradient, since nothing public decides between them. */
-static enum wsc_err vary_sparsity(const struct scale *c, struct study *s)
+static enum wsc_err vary_sparsity(const struct scaling_sweep *base, const struct scale *c,
+                                  struct study *s)
 {
     struct report_scaling *r = &s->report;
-    struct hw_machine machine = *c->sweep.cluster; /* a shallow copy: only a choice differs */
-    struct scaling_sweep sweep = c->sweep;
+    struct hw_machine machine = *base->cluster; /* a shallow copy: only a choice differs */
+    struct scaling_sweep sweep = *base;
     sweep.cluster = &machine;
     machine.wafer.sparse_gradient = HW_GRADIENT_SAMPLED;
     TRY(scaling_vary(&sweep, &c->o->values, &s->varied, &r->n_varied));
@@ -248,6 +299,20 @@ static enum wsc_err vary_sparsity(const struct scale *c, struct study *s)
     TRY(scaling_vary(&sweep, &c->o->values, &s->varied_all, &r->n_varied));
     r->varied_all = s->varied_all;
     return WSC_OK;
+}
+
+/* The sweep at each value of --sweep. */
+static enum wsc_err vary(struct scale *c, struct study *s)
+{
+    const struct scaling_values *values = &c->o->values;
+    struct report_scaling *r = &s->report;
+    struct scaling_sweep sweep = c->sweep;
+    sweep.leaves_out = true;
+    TRY(values->sparsity ? vary_sparsity(&sweep, c, s)
+                         : scaling_vary(&sweep, values, &s->varied, &r->n_varied));
+    r->varied = s->varied;
+    r->varied_key = values->constant.path;
+    return drop_unfit_values(c, s);
 }
 
 /* Sweeps by mechanism, by fault, by the values of a constant. */
@@ -262,20 +327,43 @@ static enum wsc_err find_variants(struct scale *c, struct study *s)
         TRY(scaling_faults(&c->sweep, &s->fault, &r->n_faults));
         r->fault = s->fault;
     }
-    if (!c->o->values.n) return WSC_OK;
-    TRY(c->o->values.sparsity ? vary_sparsity(c, s)
-                              : scaling_vary(&c->sweep, &c->o->values, &s->varied, &r->n_varied));
-    r->varied = s->varied;
-    r->varied_key = c->o->values.constant.path;
-    return WSC_OK;
+    return c->o->values.n ? vary(c, s) : WSC_OK;
+}
+
+/* A point of the curves that does not fit, or whose number of systems another model does not. */
+static void leave_out_point(void *ctx, const struct scaling_row *row, const char *why)
+{
+    char what[NAME_BYTES + 64];
+    (void)snprintf(what, sizeof what, "%s on %lld systems", row->model, (long long)row->num_csx);
+    leave_out(ctx, what, why);
+}
+
+/* The curves, from the points that fit. */
+static enum wsc_err run_curves(struct scale *c, struct study *s)
+{
+    struct scaling_sweep sweep = c->sweep;
+    struct app_ints *counts = &c->o->num_csx;
+    sweep.leaves_out = true;
+    TRY(scaling_run(&sweep, &s->row));
+    s->report.row = s->row;
+    struct scaling_points points = {
+        c->model, sweep.n_models, counts->item, counts->n, s->row, leave_out_point, c};
+    bool any = false;
+    for (int i = 0; i < points.n_models * points.n_counts && !any; i++)
+        any = !*s->row[i].left_out;
+    if (!any) return WSC_RAISE(WSC_CAPACITY, "%s", s->row->left_out);
+    scaling_drop_left_out(&points);
+    c->sweep.n_models = points.n_models;
+    c->sweep.n_counts = counts->n = points.n_counts;
+    s->report.n_rows = points.n_models * points.n_counts;
+    if (s->report.n_rows) return WSC_OK;
+    return WSC_RAISE(WSC_CAPACITY, "no number of systems fits all models: %s", c->left_out);
 }
 
 /* What the ranks share. */
 static enum wsc_err run_study(struct scale *c, struct study *s)
 {
-    TRY(scaling_run(&c->sweep, &s->row));
-    s->report.row = s->row;
-    s->report.n_rows = c->n_models * c->sweep.n_counts;
+    TRY(run_curves(c, s));
     TRY(app_agree(c->comm, app_leads(c->comm)
                                ? select_points(c, s->row, s->point, &s->report.n_points)
                                : WSC_OK));
@@ -482,6 +570,10 @@ static enum wsc_err scale(struct app_call *call, struct scale *c)
                                       .progress = app_leads(c->comm) ? show_progress : NULL,
                                       .comm = c->comm};
     if (!rc) rc = sweep_and_write(c, text);
+    if (!rc && c->n_left_out)
+        rc = WSC_RAISE(WSC_CAPACITY,
+                       "%d points or values do not fit and are left out, the first: %s",
+                       c->n_left_out, c->left_out);
     hw_machine_fini(&cluster);
     wsc_free(text);
     return rc;

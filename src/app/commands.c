@@ -184,11 +184,12 @@ const struct app_command app_commands[] = {
      .run = app_run_convert},
     {.name = "inspect",
      .bit = APP_ON_INSPECT,
-     .summary = "print what is in a checkpoint, dataset, params or cluster file",
+     .summary = "print what is in a file of weights, dataset, params or cluster file",
      .usage = "inspect FILE [--json]",
-     .about = "Prints what is in a checkpoint (.mdl), a dataset (.h5), a params file or a cluster "
-              "file.",
+     .about = "Prints what is in a checkpoint (.mdl), a file of weights of other programs "
+              "(safetensors, torch.save), a dataset (.h5), a params file or a cluster file.",
      .examples = "  wsc inspect model_dir/checkpoint_100.mdl\n"
+                 "  wsc inspect model.safetensors\n"
                  "  wsc inspect configs/cluster/cs2.yaml\n",
      .ranks = APP_RANKS_ONE,
      .request_bytes = sizeof(struct app_inspect),

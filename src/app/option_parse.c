@@ -190,30 +190,46 @@ static enum wsc_err take_choice(const struct app_option *o, const char *text, in
     return *near ? wsc_err_hint(rc, "did you mean %s?", near) : rc;
 }
 
+/* A list of which an item is missing: two commas in a row, or one at an end. */
+static enum wsc_err empty_item(const struct app_option *o, const char *list)
+{
+    char name[64];
+    return WSC_RAISE(WSC_USAGE, "%s: an item of the list \"%s\" is empty", label(o, name), list);
+}
+
+/* One more number, which the list must not have yet. */
+static enum wsc_err add_int(const struct app_option *o, const char *item, struct app_ints *out)
+{
+    char name[64];
+    int64_t value;
+    TRY(app_parse_int(label(o, name), item, o->min, o->max, &value));
+    for (int i = 0; i < out->n; i++)
+        if (out->item[i] == value)
+            return WSC_RAISE(WSC_USAGE, "%s: %lld stands twice in the list", name,
+                             (long long)value);
+    if (out->n == APP_MAX_LIST)
+        return WSC_RAISE(WSC_USAGE, "%s: more than %d numbers", name, APP_MAX_LIST);
+    out->item[out->n++] = value;
+    return WSC_OK;
+}
+
 /* Whole numbers separated by commas. */
 static enum wsc_err take_ints(const struct app_option *o, const char *text, struct app_ints *out)
 {
     char name[64];
     out->n = 0;
-    for (const char *p = text; *p;) {
+    if (!*text)
+        return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: the list is empty", label(o, name)),
+                            "%s 1,2,4", name);
+    for (const char *p = text;; p++) {
         char item[32];
         const size_t length = strcspn(p, ",");
-        int64_t value;
+        if (!length) return empty_item(o, text);
         (void)snprintf(item, sizeof item, "%.*s", (int)(length < 31 ? length : 31), p);
-        TRY(app_parse_int(label(o, name), item, o->min, o->max, &value));
-        for (int i = 0; i < out->n; i++)
-            if (out->item[i] == value)
-                return WSC_RAISE(WSC_USAGE, "%s: %lld stands twice in the list", name,
-                                 (long long)value);
-        if (out->n == APP_MAX_LIST)
-            return WSC_RAISE(WSC_USAGE, "%s: more than %d numbers", name, APP_MAX_LIST);
-        out->item[out->n++] = value;
+        TRY(add_int(o, item, out));
         p += length;
-        if (*p == ',') p++;
+        if (!*p) return WSC_OK;
     }
-    if (out->n) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: the list is empty", label(o, name)), "%s 1,2,4",
-                        name);
 }
 
 /* True when the first @p n bytes of @p item are an item of the list before it. */
@@ -231,9 +247,7 @@ enum wsc_err app_check_names(const struct app_option *o, const char *list)
     if (!*list) return WSC_RAISE(WSC_USAGE, "%s: the value is empty", label(o, name));
     for (;;) {
         const size_t n = strcspn(item, ",");
-        if (!n)
-            return WSC_RAISE(WSC_USAGE, "%s: an item of the list \"%s\" is empty", label(o, name),
-                             list);
+        if (!n) return empty_item(o, list);
         if (stands_before(list, item, n))
             return WSC_RAISE(WSC_USAGE, "%s: %.*s stands twice in the list", label(o, name), (int)n,
                              item);

@@ -66,9 +66,8 @@ static enum wsc_err take_tokens_per_param(void *request, const struct app_option
 static enum wsc_err take_sizes(void *request, const struct app_option *o, const char *text)
 {
     struct app_law *r = request;
-    for (const char *p = text; *p; p += strcspn(p, ",")) {
+    for (const char *p = text;; p++) {
         char width[16], depth[16];
-        p += *p == ',';
         const size_t n = strcspn(p, "x"), rest = strcspn(p + n, ",");
         if (r->n_sizes == APP_MAX_SIZES)
             return WSC_RAISE(WSC_USAGE, "--%s: more than %d", o->name, APP_MAX_SIZES);
@@ -86,8 +85,9 @@ static enum wsc_err take_sizes(void *request, const struct app_option *o, const 
                 return WSC_RAISE(WSC_USAGE, "--%s: %sx%s stands twice in the list", o->name, width,
                                  depth);
         r->n_sizes++;
+        p += strcspn(p, ",");
+        if (!*p) return WSC_OK;
     }
-    return WSC_OK;
 }
 
 /* "a,b,c", cut in place. */

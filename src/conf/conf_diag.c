@@ -61,7 +61,7 @@ static int place_of_set(const struct conf_set *set, const char *key, const char 
 {
     const char *const text = set->text, *const option = set->option;
     const char *colon = key ? ": " : "";
-    char path[CONF_QUOTE_BYTES], shown[CONF_QUOTE_BYTES];
+    char path[CONF_MAX_PATH], shown[CONF_QUOTE_BYTES];
     (void)snprintf(path, sizeof path, "%.*s", (int)strcspn(text, "="), text);
     const char *cluster = conf_set_cluster_path(path);
     if (cluster && !strcmp(cluster, CONF_FAULTS_ADD)) {

@@ -32,11 +32,14 @@ void conf_set_warn_twice(struct conf_diag *d, struct conf_pos pos)
     conf_diag_warn(d, pos, NULL, "given twice on the command line; this one counts");
 }
 
-/* True when another part of the command line gave the value; faults are lists, which grow. */
+/* True when another part of the command line gave the value, or one below it. */
 static bool is_of_other_set(const struct conf_node *earlier, const struct conf_node *value)
 {
-    return earlier && earlier->kind == CONF_NODE_SCALAR && earlier->pos.line < 0 &&
-           value->pos.line < 0 && earlier->pos.line != value->pos.line;
+    if (!earlier || value->pos.line >= 0) return false;
+    if (earlier->pos.line < 0) return earlier->pos.line != value->pos.line;
+    for (int i = 0; earlier->kind != CONF_NODE_SCALAR && i < earlier->n; i++)
+        if (is_of_other_set(earlier->entry[i].value, value)) return true;
+    return false;
 }
 
 /* The key and its value have the position of the `--set`, so that messages name it. */

@@ -20,11 +20,13 @@ static const struct dtype_row {
     const char *name;
     enum convert_dtype dtype;
     int bytes;
-} dtype_row[] = {{"F32", CONVERT_F32, 4},   {"F16", CONVERT_F16, 2},   {"BF16", CONVERT_BF16, 2},
-                 {"F64", CONVERT_OTHER, 8}, {"I64", CONVERT_OTHER, 8}, {"I32", CONVERT_OTHER, 4},
-                 {"I16", CONVERT_OTHER, 2}, {"I8", CONVERT_OTHER, 1},  {"U64", CONVERT_OTHER, 8},
-                 {"U32", CONVERT_OTHER, 4}, {"U16", CONVERT_OTHER, 2}, {"U8", CONVERT_OTHER, 1},
-                 {"BOOL", CONVERT_OTHER, 1}};
+} dtype_row[] = {
+    {"F32", CONVERT_F32, 4},       {"F16", CONVERT_F16, 2},      {"BF16", CONVERT_BF16, 2},
+    {"F64", CONVERT_OTHER, 8},     {"I64", CONVERT_OTHER, 8},    {"I32", CONVERT_OTHER, 4},
+    {"I16", CONVERT_OTHER, 2},     {"I8", CONVERT_OTHER, 1},     {"U64", CONVERT_OTHER, 8},
+    {"U32", CONVERT_OTHER, 4},     {"U16", CONVERT_OTHER, 2},    {"U8", CONVERT_OTHER, 1},
+    {"BOOL", CONVERT_OTHER, 1},    {"C64", CONVERT_OTHER, 8},    {"F8_E4M3", CONVERT_OTHER, 1},
+    {"F8_E5M2", CONVERT_OTHER, 1}, {"F8_E8M0", CONVERT_OTHER, 1}};
 enum { N_DTYPES = sizeof dtype_row / sizeof *dtype_row };
 
 /* The row of a type's name, or NULL. */
@@ -90,6 +92,7 @@ static enum wsc_err read_entry(const struct entry *e)
     int64_t bytes;
     if (!row) return bad_entry(e, "`dtype` is none of the format's types");
     e->t->dtype = row->dtype;
+    e->t->type = row->name;
     TRY(read_shape(e, json_object_get(e->json, "shape")));
     TRY(read_offsets(e, json_object_get(e->json, "data_offsets")));
     if (__builtin_mul_overflow(e->t->n, (int64_t)row->bytes, &bytes) || bytes != e->t->bytes)
@@ -105,6 +108,7 @@ static enum wsc_err add_tensor(struct convert_files *files, const char *path, co
                                const json_t *json)
 {
     struct convert_tensor t = {0};
+    TRY(convert_check_name(files, name));
     TRY(read_entry(&(struct entry){path, name, json, &t}));
     convert_tensor_pack(&t);
     return convert_files_add(files, &t, name);
@@ -158,6 +162,17 @@ static enum wsc_err add_tensors(struct convert_files *files, json_t *header, int
     for (int i = first; i < files->n_tensors; i++)
         files->tensor[i].at += data;
     return WSC_OK;
+}
+
+bool convert_safetensors_is(const struct convert_files *files)
+{
+    const struct convert_file *f = &files->file[files->n_files - 1];
+    unsigned char start[9];
+    uint64_t length;
+    if (f->bytes < (int64_t)sizeof start || convert_file_read(f, start, sizeof start, 0))
+        return false;
+    memcpy(&length, start, sizeof length);
+    return le64toh(length) <= (uint64_t)f->bytes - sizeof length && start[8] == '{';
 }
 
 /* The length is checked against file and limit before memory is taken for it. */

@@ -19,6 +19,7 @@ enum { MAX_TOP = 256, N_ARGUMENTS = 8, N_STORAGE_ITEMS = 5 };
 /* A storage that the pickle has named. */
 struct storage {
     enum convert_dtype dtype;
+    const char *type;    /* as safetensors has it */
     int64_t at, n, item; /* item: bytes of an element */
 };
 /* State of reading a file. */
@@ -35,23 +36,25 @@ enum { STORAGE, TENSOR }; /* kinds of objects, in a value's length */
 
 /* ---- storages -------------------------------------------------------------------------------- */
 
-/* The types that torch 1 and 2 name in their files: dtype, bytes of an element. */
+/* The types that torch 1 and 2 name in their files: dtype, name of the type in safetensors,
+ * bytes of an element. */
 #define STORAGE_MAP(XX)                                                                            \
-    XX(FloatStorage, CONVERT_F32, 4)                                                               \
-    XX(HalfStorage, CONVERT_F16, 2)                                                                \
-    XX(BFloat16Storage, CONVERT_BF16, 2)                                                           \
-    XX(DoubleStorage, CONVERT_OTHER, 8)                                                            \
-    XX(LongStorage, CONVERT_OTHER, 8)                                                              \
-    XX(IntStorage, CONVERT_OTHER, 4)                                                               \
-    XX(ShortStorage, CONVERT_OTHER, 2)                                                             \
-    XX(CharStorage, CONVERT_OTHER, 1)                                                              \
-    XX(ByteStorage, CONVERT_OTHER, 1)                                                              \
-    XX(BoolStorage, CONVERT_OTHER, 1)
+    XX(FloatStorage, CONVERT_F32, "F32", 4)                                                        \
+    XX(HalfStorage, CONVERT_F16, "F16", 2)                                                         \
+    XX(BFloat16Storage, CONVERT_BF16, "BF16", 2)                                                   \
+    XX(DoubleStorage, CONVERT_OTHER, "F64", 8)                                                     \
+    XX(LongStorage, CONVERT_OTHER, "I64", 8)                                                       \
+    XX(IntStorage, CONVERT_OTHER, "I32", 4)                                                        \
+    XX(ShortStorage, CONVERT_OTHER, "I16", 2)                                                      \
+    XX(CharStorage, CONVERT_OTHER, "I8", 1)                                                        \
+    XX(ByteStorage, CONVERT_OTHER, "U8", 1)                                                        \
+    XX(BoolStorage, CONVERT_OTHER, "BOOL", 1)
 static const struct {
     enum convert_dtype dtype;
+    const char *type;
     int item;
 } storage_type[] = {
-#define XX(name, dtype, item) {dtype, item},
+#define XX(name, dtype, type, item) {dtype, type, item},
     STORAGE_MAP(XX)
 #undef XX
 };
@@ -86,8 +89,10 @@ static enum wsc_err persistent(struct convert_pickle *p, const struct convert_pi
         item[2].kind != CONVERT_PICKLE_TEXT || item[4].kind != CONVERT_PICKLE_INT)
         return convert_pickle_raise(p, "a persistent identifier that is no storage");
     const int64_t type = item[1].number;
-    struct storage s = {
-        .dtype = storage_type[type].dtype, .n = item[4].number, .item = storage_type[type].item};
+    struct storage s = {.dtype = storage_type[type].dtype,
+                        .type = storage_type[type].type,
+                        .n = item[4].number,
+                        .item = storage_type[type].item};
     TRY(find_storage(p, &item[2], &s));
     TRY_GROW(r->storage, WSC_MEM_CONVERT, r->storage_room, r->n_storages + 1);
     r->storage[r->n_storages] = s;
@@ -168,6 +173,7 @@ static enum wsc_err rebuild_tensor(struct convert_pickle *p, const struct conver
     if (__builtin_mul_overflow(t.n, s->item, &t.bytes))
         return convert_pickle_raise(p, "a tensor with more bytes than can be counted");
     t.dtype = s->dtype;
+    t.type = s->type;
     t.at = s->at + (t.n ? arg[1].number * s->item : 0);
     set_strides(&t, stride);
     TRY_GROW(r->tensor, WSC_MEM_CONVERT, r->tensor_room, r->n_tensors + 1);
@@ -199,7 +205,7 @@ static enum wsc_err ordered_dict(struct convert_pickle *p, const struct convert_
 
 /* The storage types come first, in the order of storage_type. */
 static const struct convert_pickle_global global[] = {
-#define XX(name, dtype, item) {"torch." #name, NULL},
+#define XX(name, dtype, type, item) {"torch." #name, NULL},
     STORAGE_MAP(XX)
 #undef XX
         {"torch._utils._rebuild_tensor_v2", rebuild_tensor},
@@ -221,6 +227,7 @@ static enum wsc_err add_tensor(struct convert_pickle *p, const struct convert_pi
         return WSC_RAISE(WSC_FORMAT, "%s: a tensor whose name is no text of less than %d bytes",
                          r->file->path, CONVERT_NAME_BYTES);
     (void)snprintf(name, sizeof name, "%.*s", key->length, key->text);
+    TRY(convert_check_name(r->files, name));
     if (value->kind != CONVERT_PICKLE_OBJECT || value->length != TENSOR)
         return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s: %s is no tensor", r->file->path, name),
                             "expected the state of a model alone: names and their tensors");

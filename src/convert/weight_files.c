@@ -56,6 +56,16 @@ enum wsc_err convert_files_append(struct convert_files *files, const char *path)
     return WSC_OK;
 }
 
+enum wsc_err convert_check_name(const struct convert_files *files, const char *name)
+{
+    const struct convert_file *f = &files->file[files->n_files - 1];
+    for (const char *c = name; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            return WSC_RAISE(WSC_FORMAT, "%s: the name of a tensor has a control character, 0x%02X",
+                             f->path, (unsigned)(unsigned char)*c);
+    return WSC_OK;
+}
+
 /* A tensor that is not added leaves no name. */
 enum wsc_err convert_files_add(struct convert_files *files, const struct convert_tensor *t,
                                const char *name)

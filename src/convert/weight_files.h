@@ -23,6 +23,7 @@ enum num_format convert_dtype_format(enum convert_dtype dtype);
 struct convert_tensor {
     const char *name; /**< owned by the files it belongs to */
     enum convert_dtype dtype;
+    const char *type; /**< name of the stored type, as safetensors has it: "I64"; static */
     int n_dims;
     int64_t shape[CONVERT_MAX_DIMS];
     int64_t n;         /**< elements */
@@ -47,6 +48,9 @@ struct convert_files {
 };
 /** Open @p path as the last of the files, without tensors: a regular file. */
 enum wsc_err convert_files_append(struct convert_files *files, const char *path) WSC_CHECKED;
+/** Refuse a name with control characters, which would act on the terminal that shows it: the names
+ *  of a file stand in messages and tables. */
+enum wsc_err convert_check_name(const struct convert_files *files, const char *name) WSC_CHECKED;
 /** Add a tensor of the last file; a copy of @p name becomes its name. */
 enum wsc_err convert_files_add(struct convert_files *files, const struct convert_tensor *t,
                                const char *name) WSC_CHECKED;

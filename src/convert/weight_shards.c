@@ -54,6 +54,33 @@ static enum wsc_err add_file(struct convert_files *files, const char *path)
     return convert_torch_is(files) ? convert_torch_add(files) : convert_safetensors_add(files);
 }
 
+/* ---- what a file has ------------------------------------------------------------------------- */
+
+enum wsc_err convert_is_weights(const char *path, bool *yes)
+{
+    struct convert_files *files;
+    *yes = false;
+    TRY_NEW(files, WSC_MEM_CONVERT, 1);
+    const enum wsc_err rc = convert_files_append(files, path);
+    if (!rc) *yes = convert_torch_is(files) || convert_safetensors_is(files);
+    convert_files_close(&files);
+    return rc;
+}
+
+enum wsc_err convert_visit(const char *path, store_visit_fn visit, void *ctx)
+{
+    struct convert_files *files;
+    TRY(convert_files_open(&files, path));
+    enum wsc_err rc = WSC_OK;
+    for (int i = 0; i < files->n_tensors && !rc; i++) {
+        const struct convert_tensor *t = &files->tensor[i];
+        const struct store_item item = {t->name, t->type, t->n_dims, t->shape, NULL};
+        rc = visit(ctx, &item);
+    }
+    convert_files_close(&files);
+    return rc;
+}
+
 /* ---- shards ---------------------------------------------------------------------------------- */
 
 /* A shard stands beside its index: its name has no folder. */

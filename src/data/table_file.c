@@ -9,6 +9,7 @@
 #include <wsc/file.h>
 #include <wsc/mem.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +27,43 @@ struct data_table {
 /* ---- records ----------------------------------------------------------------------------------
  */
 
-/* The byte after the record that begins at @p at. */
+/* The line in which byte @p end lies, and the column after the last newline before it. */
+static int64_t line_of(const struct data_table *t, int64_t end, int64_t *column)
+{
+    int64_t line = 1;
+    *column = 1;
+    for (int64_t at = 0; at < end; at++) {
+        const bool newline = t->bytes[at] == '\n';
+        line += newline;
+        *column = newline ? 1 : *column + 1;
+    }
+    return line;
+}
+
+/* An error at byte @p at. */
+static enum wsc_err bad_byte(const struct data_table *t, int64_t at, const char *what)
+{
+    int64_t column;
+    const int64_t line = line_of(t, at, &column);
+    return WSC_RAISE(WSC_FORMAT, "%s:%lld:%lld: %s", t->path, (long long)line, (long long)column,
+                     what);
+}
+
+/* Tokens are looked up by their bytes, so that text of another encoding would be other tokens. */
+static enum wsc_err check_utf8(const struct data_table *t)
+{
+    const unsigned char *text = (const unsigned char *)t->bytes;
+    char what[64];
+    for (int64_t at = 0, n; at < t->size; at += n) {
+        n = text[at] < 0x80 ? 1 : data_utf8_length(text + at, t->size - at);
+        if (n > 0) continue;
+        (void)snprintf(what, sizeof what, "byte 0x%02X is not UTF-8", text[at]);
+        return wsc_err_hint(bad_byte(t, at, what), "convert the file with iconv");
+    }
+    return WSC_OK;
+}
+
+/* The byte after the record that begins at @p at; -1: a quote that opens in it does not close. */
 static int64_t record_end(const struct data_table *t, int64_t at)
 {
     bool quoted = false;
@@ -34,7 +71,7 @@ static int64_t record_end(const struct data_table *t, int64_t at)
         if (!t->tabs && t->bytes[at] == '"') quoted = !quoted;
         if (t->bytes[at] == '\n' && !quoted) return at + 1;
     }
-    return t->size;
+    return quoted ? -1 : t->size;
 }
 
 static enum wsc_err add_record(struct data_table *t, int64_t at)
@@ -51,6 +88,7 @@ static enum wsc_err find_records(struct data_table *t)
     if (t->size >= 3 && !memcmp(t->bytes, "\xEF\xBB\xBF", 3)) at = 3;
     for (int64_t end; at < t->size; at = end) {
         end = record_end(t, at);
+        if (end < 0) return bad_byte(t, at, "the record has a quote that does not end");
         const bool empty = t->bytes[at] == '\n' || (t->bytes[at] == '\r' && end - at <= 2);
         if (!empty) TRY(add_record(t, at));
     }
@@ -58,28 +96,6 @@ static enum wsc_err find_records(struct data_table *t)
     TRY(add_record(t, t->size));
     t->n -= 2; /* the header, the end */
     return WSC_OK;
-}
-
-static enum wsc_err read_file(struct data_table *t)
-{
-    const int64_t most = INT64_C(1) << 40;
-    size_t n = 0;
-    TRY(wsc_file_read(WSC_MEM_DATA, t->path, most, &t->bytes, &n));
-    t->size = (int64_t)n;
-    return find_records(t);
-}
-
-enum wsc_err data_table_open(struct data_table **out, const char *path, bool tabs)
-{
-    struct data_table *t = NULL;
-    *out = NULL;
-    TRY_NEW(t, WSC_MEM_DATA, 1);
-    t->tabs = tabs;
-    t->path = wsc_strdup(WSC_MEM_DATA, path);
-    const enum wsc_err rc = t->path ? read_file(t) : WSC_NOMEM;
-    if (rc) data_table_close(&t);
-    *out = t;
-    return rc;
 }
 
 void data_table_close(struct data_table **table)
@@ -101,9 +117,8 @@ int64_t data_table_n(const struct data_table *t)
 
 enum wsc_err data_table_bad(const struct data_table *t, int64_t i, const char *what)
 {
-    int64_t line = 1;
-    for (int64_t at = 0; at < t->record[i + 1]; at++)
-        line += t->bytes[at] == '\n';
+    int64_t column;
+    const int64_t line = line_of(t, t->record[i + 1], &column);
     return WSC_RAISE(WSC_FORMAT, "%s:%lld: %s", t->path, (long long)line, what);
 }
 
@@ -139,6 +154,51 @@ static enum scanned scan_next(struct scan *s, char *c)
         return *c == '\n' || (*c == '\r' && next == '\n') ? RECORD_END : FIELD_BYTE;
     }
     return RECORD_END;
+}
+
+static int count_fields(const struct data_table *t, int64_t r)
+{
+    struct scan s = {.table = t, .at = t->record[r], .end = t->record[r + 1]};
+    enum scanned what;
+    int n = 1;
+    char c;
+    while ((what = scan_next(&s, &c)) != RECORD_END)
+        n += what == FIELD_END;
+    return n;
+}
+
+/* A comma too many moves all columns after it, the label among them. */
+static enum wsc_err check_fields(const struct data_table *t)
+{
+    const int columns = count_fields(t, 0);
+    for (int64_t i = 0; i < t->n; i++)
+        if (count_fields(t, i + 1) > columns)
+            return data_table_bad(t, i, "the record has more columns than the first line");
+    return WSC_OK;
+}
+
+static enum wsc_err read_file(struct data_table *t)
+{
+    const int64_t most = INT64_C(1) << 40;
+    size_t n = 0;
+    TRY(wsc_file_read(WSC_MEM_DATA, t->path, most, &t->bytes, &n));
+    t->size = (int64_t)n;
+    TRY(check_utf8(t));
+    TRY(find_records(t));
+    return check_fields(t);
+}
+
+enum wsc_err data_table_open(struct data_table **out, const char *path, bool tabs)
+{
+    struct data_table *t = NULL;
+    *out = NULL;
+    TRY_NEW(t, WSC_MEM_DATA, 1);
+    t->tabs = tabs;
+    t->path = wsc_strdup(WSC_MEM_DATA, path);
+    const enum wsc_err rc = t->path ? read_file(t) : WSC_NOMEM;
+    if (rc) data_table_close(&t);
+    *out = t;
+    return rc;
 }
 
 /* The field of record number @p r (0: the names) at @p column; -1 when there is none. */

@@ -88,7 +88,7 @@ const char *hw_place_name(enum hw_place place)
 static bool add_pair(struct conf_doc *doc, struct conf_diag *d, struct conf_node *map,
                      const char *text, size_t n)
 {
-    const char *equals = memchr(text, '=', n);
+    const char *equals = n ? memchr(text, '=', n) : NULL;
     const size_t key = equals ? (size_t)(equals - text) : 0;
     if (!key || key + 1 == n) {
         conf_diag_error(d, map->pos, NULL, "expected KIND:KEY=VALUE,KEY=VALUE...");
@@ -118,8 +118,8 @@ static struct conf_node *parse_fault(struct conf_doc *doc, struct conf_diag *d, 
         d->no_memory = true;
         return NULL;
     }
-    for (text += n + (text[n] == ':'); *text; text += n + (text[n] == ',')) {
-        n = strcspn(text, ",");
+    for (text += n; *text; text += n) { /* at the colon, then at each comma */
+        n = strcspn(++text, ",");
         if (!add_pair(doc, d, map, text, n)) return NULL;
     }
     return map;
@@ -134,10 +134,11 @@ void hw_faults_add(struct conf_doc *doc, struct conf_diag *d, const char *text, 
     bool done = list != NULL;
     for (int i = 0; old && old->kind == CONF_NODE_LIST && i < old->n && done; i++)
         done = conf_doc_append(doc, list, &old->entry[i]);
-    if (done && conf_doc_append(doc, list, &entry))
-        conf_doc_set(doc, d, "faults", list);
-    else
-        d->no_memory = true;
+    done = done && conf_doc_append(doc, list, &entry);
+    if (done && !doc->root) doc->root = conf_doc_map(doc, entry.key_pos);
+    const struct conf_entry faults = {.key = "faults", .key_pos = entry.key_pos, .value = list};
+    /* A list that grows: the one that was there before is part of it. */
+    if (!done || !doc->root || !conf_doc_put(doc, doc->root, &faults)) d->no_memory = true;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

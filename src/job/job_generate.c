@@ -31,7 +31,7 @@ struct prompts {
 static enum wsc_err read_ids(const char *text, int32_t *ids, int64_t *n)
 {
     char item[24];
-    for (const char *at = text; *at || at == text;) {
+    for (const char *at = text;; at++) {
         const size_t length = strcspn(at, ",");
         int64_t id = -1;
         (void)snprintf(item, sizeof item, "%.*s", (int)(length < 23 ? length : 23), at);
@@ -39,9 +39,9 @@ static enum wsc_err read_ids(const char *text, int32_t *ids, int64_t *n)
             return wsc_err_hint(WSC_RAISE(WSC_USAGE, "--prompt_ids: \"%s\" is no token id", item),
                                 "--prompt_ids 464,3290");
         ids[(*n)++] = (int32_t)id;
-        at += length + (at[length] == ',');
+        at += length;
+        if (!*at) return WSC_OK;
     }
-    return WSC_OK;
 }
 
 /* Ids pass as they are; a text is tokenized whole, without a token for its end. */

@@ -38,7 +38,7 @@ static enum wsc_err read_head(const struct out_csv *r, struct points *p)
     }
     const bool sized = p->at[FLOP] >= 0 || (p->at[PARAMS] >= 0 && p->at[TOKENS] >= 0);
     if (p->at[NAME] >= 0 && p->at[LOSS] >= 0 && sized) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG,
                                   "%s:%d: expected columns name, loss, and flop or params and "
                                   "tokens",
                                   PLACE(r)),
@@ -53,7 +53,7 @@ static enum wsc_err take_number(const struct out_csv *r, const struct points *p,
     const char *text = p->at[k] < 0 ? "" : r->field[p->at[k]];
     if (!*text) return WSC_OK;
     if (out_parse_real(text, strlen(text), value) && isfinite(*value) && *value > 0) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"", PLACE(r),
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"", PLACE(r),
                      r->column[p->at[k]], column_name[k], text);
 }
 
@@ -62,14 +62,14 @@ static enum wsc_err take_use(const struct out_csv *r, const struct points *p, bo
     const char *text = p->at[USE] < 0 ? "" : r->field[p->at[USE]];
     *judged = !strcmp(text, "judge");
     if (*judged || !*text || !strcmp(text, "fit")) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: use: expected fit or judge, got \"%.40s\"", PLACE(r),
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: use: expected fit or judge, got \"%.40s\"", PLACE(r),
                      r->column[p->at[USE]], text);
 }
 
 static enum wsc_err add_point(const struct out_csv *r, struct points *list)
 {
     if (r->n_fields != r->n_columns)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", PLACE(r),
+        return WSC_RAISE(WSC_CONFIG, "%s:%d: %d fields, the head line has %d", PLACE(r),
                          r->n_fields, r->n_columns);
     TRY_GROW(list->point, WSC_MEM_REPORT, list->size, list->n + 1);
     struct law_point *p = &list->point[list->n];
@@ -77,7 +77,7 @@ static enum wsc_err add_point(const struct out_csv *r, struct points *list)
     memset(p, 0, sizeof *p);
     const char *name = r->field[list->at[NAME]];
     if (!*name || strlen(name) >= sizeof p->name)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: name: expected 1 to %zu bytes", PLACE(r),
+        return WSC_RAISE(WSC_CONFIG, "%s:%d: name: expected 1 to %zu bytes", PLACE(r),
                          sizeof p->name - 1);
     memcpy(p->name, name, strlen(name) + 1);
     TRY(take_number(r, list, PARAMS, &params));
@@ -88,7 +88,7 @@ static enum wsc_err add_point(const struct out_csv *r, struct points *list)
     const double flop_per_parameter_and_token = 6;
     if (!(p->flop > 0)) p->flop = flop_per_parameter_and_token * params * tokens;
     if (!(p->flop > 0) || !(p->loss > 0))
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: %s: FLOPs or loss are missing", PLACE(r), name);
+        return WSC_RAISE(WSC_CONFIG, "%s:%d: %s: FLOPs or loss are missing", PLACE(r), name);
     p->params = (int64_t)params;
     p->tokens = (int64_t)tokens;
     list->n++;
@@ -99,7 +99,7 @@ static enum wsc_err read_all(struct out_csv *r, struct points *list)
 {
     bool more;
     TRY(out_csv_next(r, &more));
-    if (!more) return WSC_RAISE(WSC_FORMAT, "%s: is empty", r->path);
+    if (!more) return WSC_RAISE(WSC_CONFIG, "%s: is empty", r->path);
     r->n_columns = r->n_fields;
     TRY(read_head(r, list));
     for (;;) {

@@ -23,12 +23,12 @@ static WSC_CHECKED enum wsc_err take_quoted(const struct out_csv *r, char *c, ch
         *to++ = *from++;
     }
     if (!*from)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: a quoted field does not end on its line",
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: a quoted field does not end on its line",
                          PLACE_OF(r, c));
     from++;
     *to = '\0';
     if (*from && *from != ',')
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: \"%.20s\" after a quoted field, expected ','",
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: \"%.20s\" after a quoted field, expected ','",
                          PLACE_OF(r, from), from);
     *end = from;
     return WSC_OK;
@@ -40,7 +40,7 @@ static WSC_CHECKED enum wsc_err take_bare(const struct out_csv *r, char *c, char
     *end = c + strcspn(c, ",");
     const char *quote = memchr(c, '"', (size_t)(*end - c));
     if (quote)
-        return WSC_RAISE(WSC_FORMAT,
+        return WSC_RAISE(WSC_CONFIG,
                          "%s:%d:%d: a quote inside a field that does not start with one",
                          PLACE_OF(r, quote));
     return WSC_OK;
@@ -54,7 +54,7 @@ static WSC_CHECKED enum wsc_err split(struct out_csv *r)
     for (r->n_fields = 0; separator; r->n_fields++) {
         char *end = c;
         if (r->n_fields == OUT_CSV_FIELDS)
-            return WSC_RAISE(WSC_FORMAT, "%s:%d: more than %d fields", PLACE(r), OUT_CSV_FIELDS);
+            return WSC_RAISE(WSC_CONFIG, "%s:%d: more than %d fields", PLACE(r), OUT_CSV_FIELDS);
         c += strspn(c, " ");
         bool quoted = *c == '"';
         if (quoted)
@@ -88,7 +88,7 @@ enum wsc_err out_csv_next(struct out_csv *r, bool *more)
         r->line++;
         bool whole = n && r->text[n - 1] == '\n';
         if (!whole && !feof(r->file))
-            return WSC_RAISE(WSC_FORMAT, "%s:%d: longer than %d bytes, or not a text file",
+            return WSC_RAISE(WSC_CONFIG, "%s:%d: longer than %d bytes, or not a text file",
                              PLACE(r), OUT_CSV_LINE - 1);
         while (n && strchr("\r\n", r->text[n - 1]))
             r->text[--n] = '\0';
@@ -113,7 +113,7 @@ enum wsc_err out_csv_open(struct out_csv **out, const char *path)
     if (!r->file) {
         int why = errno;
         wsc_free(r);
-        return WSC_RAISE(WSC_IO, "%s: cannot be opened: %s", path, strerror(why));
+        return WSC_RAISE(WSC_CONFIG, "%s: cannot be opened: %s", path, strerror(why));
     }
     *out = r;
     return WSC_OK;

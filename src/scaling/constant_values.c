@@ -88,19 +88,21 @@ static bool is_taken(const struct scaling_values *v, double value)
 /* A,B,C: the values as they are written, in that order. */
 static enum wsc_err take_list(struct scaling_values *v, const char *text, const char *list)
 {
-    for (const char *p = list; *p;) {
+    if (!*list) return wrong(text, "no value");
+    for (const char *p = list;; p++) {
         char item[TEXT_BYTES];
         double value = 0;
         const size_t n = strcspn(p, ",");
+        if (!n) return wrong(text, "an item of the list is empty");
         if (n >= sizeof item) return wrong(text, "a value is too long");
         if (v->n == SCALING_MAX_VALUES) return wrong(text, "more than 64 values");
         (void)snprintf(item, sizeof item, "%.*s", (int)n, p);
         TRY(read_value(v, item, &value));
         if (is_taken(v, value)) return wrong(text, "a value stands twice");
         TRY(take(v, value));
-        p += n + (p[n] == ',');
+        p += n;
+        if (!*p) return WSC_OK;
     }
-    return WSC_OK;
 }
 
 /* LOW..HIGH or LOW..HIGH:N. */
@@ -168,7 +170,6 @@ enum wsc_err scaling_values_parse(struct scaling_values *out, const char *text)
         TRY(of_option(hw_constant_find(path, &out->constant)));
     const char *values = text + n + 1, *dots = strstr(values, "..");
     TRY(dots ? take_range(out, text, values, dots) : take_list(out, text, values));
-    if (!out->n) return wrong(text, "no value");
     return out->sparsity ? put_dense_first(out, text) : WSC_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <wsc/mem.h>
 
 #include <stddef.h>
+#include <stdio.h>
 
 /* The first step streams into empty links, the second has the first one's boundary before it; from
  * the third on, steps are alike.  With jitter or lost packets they differ: then the mean of a few
@@ -160,9 +161,10 @@ static int64_t batch_for(const struct scaling_sweep *s, const struct zoo_params 
 /* Against the smallest count, which need not come first. */
 static void fill_speedup(struct scaling_row *row, int n)
 {
-    const struct scaling_row *base = row;
-    for (int i = 1; i < n; i++)
-        if (row[i].num_csx < base->num_csx) base = &row[i];
+    const struct scaling_row *base = NULL;
+    for (int i = 0; i < n; i++)
+        if (!*row[i].left_out && (!base || row[i].num_csx < base->num_csx)) base = &row[i];
+    if (!base) return;
     const double per_system = base->tokens_per_s / (double)base->num_csx;
     for (int i = 0; i < n; i++) {
         row[i].speedup = row[i].tokens_per_s / per_system;
@@ -182,6 +184,12 @@ static enum wsc_err run_point(void *ctx, int i, void *row)
     const struct scaling_model *model = &s->model[i / s->n_counts];
     const int64_t n = s->num_csx[i % s->n_counts];
     enum wsc_err rc = scaling_point(model, s->cluster, n, batch_for(s, model->params, n), row);
+    if (rc == WSC_CAPACITY && s->leaves_out) {
+        struct scaling_row *out = row;
+        *out = (struct scaling_row){.num_csx = n};
+        (void)snprintf(out->left_out, sizeof out->left_out, "%s", wsc_err_message());
+        return WSC_OK;
+    }
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, model->name) : WSC_OK;
 }
 

@@ -8,7 +8,6 @@
  * looked at is not opened. */
 #include "prober.h"
 
-#include <wsc/check.h>
 #include <wsc/err.h>
 #include <wsc/store.h>
 
@@ -123,7 +122,11 @@ static enum wsc_err not_looked_at(const char *path, int why)
 static enum wsc_err start(const char *path)
 {
     int ends[2];
-    WSC_CHECK(prober.program, "main() does not call store_probe_served()");
+    if (!prober.program)
+        return wsc_err_hint(
+            WSC_RAISE(WSC_USAGE, "%s: no program is named that looks at it first", path),
+            "libwsc_use_program(); of the Python module WSC_PROGRAM=FILE beside "
+            "WSC_LIBRARY");
     if (prober.pid && prober.owner == getpid()) return WSC_OK;
     stop();
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))

@@ -153,14 +153,14 @@ static WSC_CHECKED enum wsc_err read_head(struct reader *r)
 {
     bool more;
     TRY(out_csv_next(r->csv, &more));
-    if (!more) return WSC_RAISE(WSC_FORMAT, "%s: empty", r->csv->path);
+    if (!more) return WSC_RAISE(WSC_CONFIG, "%s: empty", r->csv->path);
     r->csv->n_columns = r->csv->n_fields;
     for (int c = 0; c < N_COLUMNS; c++) {
         int i = 0;
         while (i < r->csv->n_fields && strcmp(r->csv->field[i], columns[c].name) != 0)
             i++;
         if (i == r->csv->n_fields)
-            return WSC_RAISE(WSC_FORMAT, "%s:%d: the column %s is missing", r->csv->path,
+            return WSC_RAISE(WSC_CONFIG, "%s:%d: the column %s is missing", r->csv->path,
                              r->csv->line, columns[c].name);
         r->place[c] = i;
     }
@@ -172,15 +172,15 @@ static WSC_CHECKED enum wsc_err read_row(struct reader *r, struct validation_pro
     const struct out_csv *csv = r->csv;
     *row = (struct validation_product){0};
     if (csv->n_fields != csv->n_columns)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
+        return WSC_RAISE(WSC_CONFIG, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
                          csv->n_fields, csv->n_columns);
     for (r->at = 0; r->at < N_COLUMNS; r->at++)
         if (!columns[r->at].take(r, row))
-            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected %s, got \"%.40s\"", csv->path,
+            return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected %s, got \"%.40s\"", csv->path,
                              csv->line, csv->column[r->place[r->at]], columns[r->at].name,
                              columns[r->at].expected, field(r));
     if (row->value > 0) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d: value: expected a number above 0", csv->path, csv->line);
+    return WSC_RAISE(WSC_CONFIG, "%s:%d: value: expected a number above 0", csv->path, csv->line);
 }
 
 static WSC_CHECKED enum wsc_err read_rows(struct reader *r, struct validation_product **rows,

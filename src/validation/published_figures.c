@@ -113,7 +113,7 @@ static WSC_CHECKED enum wsc_err unknown_column(const struct out_csv *csv, int i)
         best = d;
         near = columns[c].name;
     }
-    enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s:%d:%d: \"%.40s\" is no column", csv->path,
+    enum wsc_err rc = WSC_RAISE(WSC_CONFIG, "%s:%d:%d: \"%.40s\" is no column", csv->path,
                                 csv->line, csv->column[i], csv->field[i]);
     return near ? wsc_err_hint(rc, "did you mean %s?", near) : rc;
 }
@@ -125,7 +125,7 @@ static WSC_CHECKED enum wsc_err read_head(struct reader *r)
     for (int c = 0; c < N_COLUMNS; c++)
         r->place[c] = -1;
     TRY(out_csv_next(csv, &more));
-    if (!more) return WSC_RAISE(WSC_FORMAT, "%s: empty, expected a line of columns", csv->path);
+    if (!more) return WSC_RAISE(WSC_CONFIG, "%s: empty, expected a line of columns", csv->path);
     csv->n_columns = csv->n_fields;
     for (int i = 0; i < csv->n_fields; i++) {
         int c = 0;
@@ -133,13 +133,13 @@ static WSC_CHECKED enum wsc_err read_head(struct reader *r)
             c++;
         if (c == N_COLUMNS) return unknown_column(csv, i);
         if (r->place[c] >= 0)
-            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: a second column %s", csv->path, csv->line,
+            return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: a second column %s", csv->path, csv->line,
                              csv->column[i], columns[c].name);
         r->place[c] = i;
     }
     for (int c = 0; c < N_COLUMNS; c++)
         if (r->place[c] < 0 && !columns[c].fallback)
-            return WSC_RAISE(WSC_FORMAT, "%s:%d: the column %s is missing", csv->path, csv->line,
+            return WSC_RAISE(WSC_CONFIG, "%s:%d: the column %s is missing", csv->path, csv->line,
                              columns[c].name);
     return WSC_OK;
 }
@@ -150,7 +150,7 @@ static WSC_CHECKED enum wsc_err take_text(const struct reader *r, enum column c,
 {
     const char *text = field_of(r, c);
     if (strlen(text) >= columns[c].size)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: longer than %zu bytes", PLACE(r, c),
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: longer than %zu bytes", PLACE(r, c),
                          columns[c].size - 1);
     memcpy(out, text, strlen(text) + 1);
     return WSC_OK;
@@ -161,7 +161,7 @@ static WSC_CHECKED enum wsc_err take_real(const struct reader *r, enum column c,
     const char *text = field_of(r, c);
     if (!*text) return WSC_OK;
     if (!wsc_units_double(text, out) && *out >= 0) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a number of at least 0, got \"%.40s\"",
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number of at least 0, got \"%.40s\"",
                      PLACE(r, c), text);
 }
 
@@ -171,7 +171,7 @@ static WSC_CHECKED enum wsc_err take_count(const struct reader *r, enum column c
     const char *text = field_of(r, c);
     if (!*text) return WSC_OK;
     if (!wsc_units_int(text, out) && *out >= 1 && *out <= most) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a whole number above 0, got \"%.40s\"",
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a whole number above 0, got \"%.40s\"",
                      PLACE(r, c), text);
 }
 
@@ -187,7 +187,7 @@ static WSC_CHECKED enum wsc_err take_name(const struct reader *r, enum column c,
         if (added > 0 && used + (size_t)added < sizeof list) used += (size_t)added;
     }
     return wsc_err_hint(
-        WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%.40s\" is not known", PLACE(r, c), field_of(r, c)),
+        WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: \"%.40s\" is not known", PLACE(r, c), field_of(r, c)),
         "one of %s", list);
 }
 
@@ -212,7 +212,7 @@ static WSC_CHECKED enum wsc_err take_batches(const struct reader *r, struct vali
         const bool room = row->n_other_batches < VALIDATION_MAX_OTHER_BATCHES;
         if (!room || wsc_units_int(item, batch) || *batch < 1)
             return WSC_RAISE(
-                WSC_FORMAT,
+                WSC_CONFIG,
                 "%s:%d:%d: %s: expected at most %d whole numbers above 0, got \"%.40s\"",
                 PLACE(r, OTHER_BATCHES), VALIDATION_MAX_OTHER_BATCHES, field_of(r, OTHER_BATCHES));
         row->n_other_batches++;
@@ -282,11 +282,11 @@ static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
         bool needed = compared ? columns[c].needed_compare : columns[c].needed;
         needed = needed || (compared && quantity_needs(row, c));
         if (!needed || *field_of(r, (enum column)c)) continue;
-        const enum wsc_err rc = WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE(r, c));
+        const enum wsc_err rc = WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: is empty", PLACE(r, c));
         return columns[c].if_none ? wsc_err_hint(rc, "%s", columns[c].if_none) : rc;
     }
     if (compared && !validation_quantity_predicted(row->quantity))
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s cannot be compared", PLACE(r, QUANTITY),
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %s cannot be compared", PLACE(r, QUANTITY),
                          validation_quantity_name(row->quantity));
     return WSC_OK;
 }
@@ -296,7 +296,7 @@ static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
 {
     const char *such_as;
     if (validation_unit_fits(row, &such_as)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%s\" is no unit of %s",
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: \"%s\" is no unit of %s",
                                   PLACE(r, UNIT), row->unit,
                                   validation_quantity_name(row->quantity)),
                         "such as %s", such_as);
@@ -328,7 +328,7 @@ static WSC_CHECKED enum wsc_err check_tolerance(const struct reader *r,
                                                 struct validation_figure *row)
 {
     if (row->kind == VALIDATION_KIND_CONTEXT || read_tolerance(row)) return WSC_OK;
-    return wsc_err_hint(WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: \"%s\" is no tolerance",
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: \"%s\" is no tolerance",
                                   PLACE(r, TOLERANCE), row->tolerance),
                         "10 %% around the value, or 14.5..15.8");
 }
@@ -338,7 +338,7 @@ static WSC_CHECKED enum wsc_err check_new(const struct reader *r,
 {
     for (int i = 0; i < n; i++)
         if (!strcmp(rows[i].id, rows[n].id))
-            return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: %s names an earlier row, %s:%d",
+            return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %s names an earlier row, %s:%d",
                              PLACE(r, ID), rows[n].id, rows[i].file, rows[i].line);
     return WSC_OK;
 }
@@ -351,7 +351,7 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validati
     const struct out_csv *csv = r->csv;
     struct validation_figure *row = &rows[n];
     if (csv->n_fields != csv->n_columns)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
+        return WSC_RAISE(WSC_CONFIG, "%s:%d: %d fields, the head line has %d", csv->path, csv->line,
                          csv->n_fields, csv->n_columns);
     *row = (struct validation_figure){.micro_batch = CONF_AUTO,
                                       .line = csv->line,

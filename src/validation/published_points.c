@@ -39,7 +39,7 @@ static WSC_CHECKED enum wsc_err check_head(struct out_csv *r, int *unit_of_file)
         }
         if (good) continue;
         return wsc_err_hint(
-            WSC_RAISE(WSC_FORMAT, "%s:%d:%d: expected the column %s, got \"%.60s\"", PLACE(r),
+            WSC_RAISE(WSC_CONFIG, "%s:%d:%d: expected the column %s, got \"%.60s\"", PLACE(r),
                       i < r->n_fields ? r->column[i] : 1, needed[i], field),
             "the head line is model,num_csx,tokens_per_s,source; the third column may be "
             "samples_per_s or speedup");
@@ -55,7 +55,7 @@ static WSC_CHECKED enum wsc_err take_count(const struct out_csv *r, int column, 
     int64_t count;
     const char *text = r->field[column];
     if (wsc_units_int(text, &count) || count < 1)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a whole number above 0, got \"%.40s\"",
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a whole number above 0, got \"%.40s\"",
                          PLACE_OF(r, column), needed[column], text);
     *value = (double)count;
     return WSC_OK;
@@ -66,7 +66,7 @@ static WSC_CHECKED enum wsc_err take_number(const struct out_csv *r, int column,
 {
     const char *text = r->field[column];
     if (out_parse_real(text, strlen(text), value) && *value > 0) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"",
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"",
                      PLACE_OF(r, column), name, text);
 }
 
@@ -75,9 +75,9 @@ static WSC_CHECKED enum wsc_err take_text(const struct out_csv *r, int column, c
 {
     size_t n = strlen(r->field[column]);
     if (!n)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: is empty", PLACE_OF(r, column), needed[column]);
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: is empty", PLACE_OF(r, column), needed[column]);
     if (n >= size)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d:%d: %s: longer than %zu bytes", PLACE_OF(r, column),
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: longer than %zu bytes", PLACE_OF(r, column),
                          needed[column], size - 1);
     memcpy(text, r->field[column], n + 1);
     return WSC_OK;
@@ -86,7 +86,7 @@ static WSC_CHECKED enum wsc_err take_text(const struct out_csv *r, int column, c
 static WSC_CHECKED enum wsc_err add_point(const struct out_csv *r, struct points *list)
 {
     if (r->n_fields != r->n_columns)
-        return WSC_RAISE(WSC_FORMAT, "%s:%d: %d fields, the head line has %d", PLACE(r),
+        return WSC_RAISE(WSC_CONFIG, "%s:%d: %d fields, the head line has %d", PLACE(r),
                          r->n_fields, r->n_columns);
     TRY_GROW(list->point, WSC_MEM_REPORT, list->size, list->n + 1);
     struct validation_point *p = &list->point[list->n];
@@ -104,7 +104,7 @@ static WSC_CHECKED enum wsc_err read_all(struct out_csv *r, struct points *list)
     bool more;
     TRY(out_csv_next(r, &more));
     if (!more)
-        return WSC_RAISE(WSC_FORMAT, "%s: empty, expected model,num_csx,tokens_per_s,source",
+        return WSC_RAISE(WSC_CONFIG, "%s: empty, expected model,num_csx,tokens_per_s,source",
                          r->path);
     TRY(check_head(r, &list->unit));
     for (;;) {
@@ -113,7 +113,7 @@ static WSC_CHECKED enum wsc_err read_all(struct out_csv *r, struct points *list)
         TRY(add_point(r, list));
     }
     if (list->n) return WSC_OK;
-    return WSC_RAISE(WSC_FORMAT, "%s: no point after the head line", r->path);
+    return WSC_RAISE(WSC_CONFIG, "%s: no point after the head line", r->path);
 }
 
 enum wsc_err validation_points_read(const char *path, struct validation_point **points, int *n)

@@ -588,11 +588,47 @@ static bool warn_idle(struct conf_parse *p, const struct zoo_params *params, int
     return true;
 }
 
+/* ---- keys that give way to others ------------------------------------------------------------ */
+
+/* Two keys of one thing: where a file has both, with different values, the first one gives way. */
+static const struct pair {
+    const char *path, *to;
+    bool (*apart)(const struct zoo_params *p); /* true: each has a use of its own here */
+    const char *what;
+} pairs[] = {
+    {"model.dropout_rate", "model.residual_dropout_rate", not_parallel,
+     "on the residual branches; it stays the default of the other dropout rates"},
+    {"model.mlm_loss_scaling", "model.loss_scaling", not_seq2seq, "for the loss of seq2seq"},
+};
+enum { N_PAIRS = sizeof pairs / sizeof *pairs };
+
+/* True for equal numbers and equal texts. */
+static bool is_same(const struct conf_node *a, const struct conf_node *b)
+{
+    double x, y;
+    if (a->kind != CONF_NODE_SCALAR || b->kind != CONF_NODE_SCALAR) return false;
+    if (!wsc_units_double(a->text, &x) && !wsc_units_double(b->text, &y)) return x == y;
+    return !strcmp(a->text, b->text);
+}
+
+static void warn_of_pairs(struct conf_parse *p, const struct zoo_params *params)
+{
+    for (int i = 0; i < N_PAIRS; i++) {
+        const struct conf_node *node = p->given[conf_keys_find(p->table, pairs[i].path)];
+        const struct conf_node *other = p->given[conf_keys_find(p->table, pairs[i].to)];
+        if (conf_node_is_null(node) || conf_node_is_null(other) || pairs[i].apart(params)) continue;
+        if (!is_same(node, other))
+            conf_diag_warn(p->diag, node->pos, pairs[i].path, "gives way to %s %s", pairs[i].to,
+                           pairs[i].what);
+    }
+}
+
 void zoo_idle_warn(struct conf_parse *p, const struct zoo_params *params)
 {
     for (int i = 0; i < p->table->n; i++)
         if (!conf_node_is_null(p->given[i]) && !warn_idle(p, params, i, conditions))
             (void)warn_idle(p, params, i, by_mode);
+    warn_of_pairs(p, params);
 }
 
 /* ---- keys without effect in any case ----------------------------------------------------------

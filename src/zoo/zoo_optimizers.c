@@ -88,6 +88,21 @@ static void set_defaults(struct conf_parse *p, const struct row *row, struct zoo
     if (row->standard.alpha > 0 && !given(p, "alpha")) o->alpha = row->standard.alpha;
 }
 
+/* Two ways to say one thing, of which one would be lost. */
+static void check_one_spelling(struct conf_parse *p)
+{
+    static const char *const old[] = {"beta1", "beta2"};
+    for (int i = 0; given(p, "betas") && i < 2; i++) {
+        const struct conf_node *node = given(p, old[i]);
+        char path[CONF_MAX_PATH];
+        (void)snprintf(path, sizeof path, "optimizer.%s", old[i]);
+        if (node)
+            conf_diag_error(p->diag, node->pos, path,
+                            "not together with betas, which has its value; hint: write betas "
+                            "alone");
+    }
+}
+
 /* Ranges that involve several keys, or members of a list. */
 static void check_values(struct conf_parse *p, const struct zoo_optimizer *o)
 {
@@ -161,6 +176,7 @@ void zoo_optimizer_check(struct conf_parse *p, struct zoo_optimizer *o)
     o->type = (enum zoo_optimizer_type)i;
     set_defaults(p, &rows[i], o);
     warn_unused(p, i);
+    check_one_spelling(p);
     check_values(p, o);
     check_lr_groups(p, &o->adjust_learning_rate);
 }

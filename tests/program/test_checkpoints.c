@@ -176,6 +176,14 @@ TEST(checkpoints, another_model_of_the_same_shapes_is_refused)
     T_EQ(r.status, 0);
     T_STR(r.err, "");
     spawn_free(&r);
+    spawn_run(&r,
+              "%s --num_steps 1 --checkpoint_path %s/checkpoint_8.mdl --model_dir %s "
+              "--set model.label_smoothing=0.1",
+              job_tiny(), from, job_path("heads"));
+    T_EQ(r.status, 0); /* of the loss, not of the model */
+    CU_ASSERT(strstr(r.err, "model.label_smoothing: 0.1; the checkpoint is of a run with 0") !=
+              NULL);
+    spawn_free(&r);
 }
 
 /* A training continues without the moments and says so; an evaluation needs none. */

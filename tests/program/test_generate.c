@@ -123,6 +123,7 @@ TEST(generate, wrong_prompts_are_told)
     } row[] = {
         {"--prompt_ids 1,x", "\"x\" is no token id"},
         {"--prompt_ids 1,,2", "\"\" is no token id"},
+        {"--prompt_ids 1,2,", "\"\" is no token id"},
         {"--prompt_ids 300", "token 300, the model has 300"},
         {"--prompt '' --tokenizer byte", "an empty text"},
         {"--prompt a", "no tokenizer is named"},

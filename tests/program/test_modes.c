@@ -381,6 +381,8 @@ TEST(modes, inspect_knows_every_kind_of_file)
     check_inspect(path, "model.transformer_decoder.layers.1.self_attn.proj_q_dense_layer.weight");
     (void)snprintf(path, sizeof path, "%s/train/*.h5", job_data());
     check_inspect(path, "samples of 64 tokens, 3 rows each");
+    check_inspect("tests/data/hf_t5/model.safetensors", "encoder.final_layer_norm.weight");
+    check_inspect("tests/data/hf_t5/model.safetensors", " tensors, ");
     check_inspect("configs/params/tiny.yaml", "num_hidden_layers: 2");
     check_inspect("configs/cluster/cs2.yaml", "cluster of CS-2");
 }
@@ -407,6 +409,22 @@ TEST(modes, inspect_names_an_empty_checkpoint)
     spawn_run(&r, "mkdir -p %s && : > %s/a.mdl && \"$WSC\" inspect %s/a.mdl", path, path, path);
     T_EQ(r.status, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "a.mdl: is not an HDF5 file; hint: is the file complete"));
+    spawn_free(&r);
+}
+
+/* The header of a file of weights ends before the file does. */
+TEST(modes, inspect_names_what_is_wrong_with_weights)
+{
+    struct spawn_result r;
+    char path[300];
+    (void)snprintf(path, sizeof path, "%s", job_path("cut"));
+    spawn_run(&r,
+              "mkdir -p %s && head -c 4000 tests/data/hf_t5/model.safetensors >%s/a.safetensors && "
+              "\"$WSC\" inspect %s/a.safetensors",
+              path, path, path);
+    T_EQ(r.status, 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "a.safetensors: "));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "YAML"));
     spawn_free(&r);
 }
 

@@ -347,16 +347,46 @@ TEST(scale, a_batch_that_an_option_replaces_warns)
     }
 }
 
-/* Of a sweep's values the one that does not fit is named. */
+/* Of a sweep's values the one that does not fit is named, and the others have their curves. */
 TEST(scale, the_value_that_fails_is_named)
 {
     struct spawn_result r;
+    const char *dir = job_path("systems");
     spawn_run(&r,
               "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 2 --out %s "
               "--sweep cluster.systems=4,1",
-              job_path("systems"));
+              dir);
+    T_EQ(r.status, 3);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "--sweep cluster.systems=1 is left out: num_csx: 2, but CS-2 has 1"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "error: 1 points or values do not fit"));
+    T_EQ(lines_in(dir, "sweep.csv"), 2);
+    spawn_free(&r);
+    spawn_run(&r,
+              "\"$WSC\" scale --params configs/params/tiny.yaml --num_csx 2 --out %s "
+              "--sweep cluster.systems=1",
+              dir);
     T_EQ(r.status, 3);
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--sweep cluster.systems=1: num_csx: 2, but CS-2 has 1"));
+    spawn_free(&r);
+}
+
+/* Models and numbers of systems that do not fit leave the curves of the others. */
+TEST(scale, points_that_do_not_fit_are_left_out)
+{
+    struct spawn_result r;
+    const char *dir = job_path("left_out");
+    spawn_run(
+        &r,
+        "\"$WSC\" scale --params configs/params/gpt3_13b.yaml,configs/params/tiny.yaml "
+        "--num_csx 1,2,32 --out %s --set cluster.memoryx.capacity=1GB --set cluster.systems=16",
+        dir);
+    T_EQ(r.status, 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "gpt3_13b on 2 systems is left out: 12853386240 "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "tiny on 32 systems is left out: num_csx: 32"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "error: 4 points or values do not fit"));
+    T_EQ(lines_in(dir, "scaling.csv"), 3);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "From 1 to 2 systems"));
     spawn_free(&r);
 }
 

@@ -11,10 +11,13 @@
 The module calls libwsc.so.1 (<libwsc.h>) through ctypes.  The library is searched in
 $WSC_LIBRARY, beside an installation of this module, in a source tree, and by the system.
 """
+import contextlib
 import ctypes
 import json
+import operator
 import os
 import shutil
+import warnings
 from ctypes import POINTER, Structure, byref, c_char_p, c_double, c_int, c_int64, c_size_t, c_void_p
 
 __all__ = ["Error", "Machine", "Params", "Run", "Sweep", "configs", "run", "scale", "version"]
@@ -26,6 +29,10 @@ class Error(Exception):
     def __init__(self, status, message):
         super().__init__(message)
         self.status = status
+
+    def __reduce__(self):
+        """Also out of a worker of multiprocessing, which pickles what was raised."""
+        return Error, (self.status, str(self))
 
 
 class _Scaling(Structure):
@@ -132,27 +139,52 @@ def version():
 
 
 class _Handle:
-    """A handle of the library with what releases it."""
+    """A handle of the library with what releases it; it has one owner."""
 
     def __init__(self, free):
-        self._handle = c_void_p()
+        self._owned = c_void_p()
         self._free = free
 
+    @property
+    def _handle(self):
+        if not self._owned:
+            raise ValueError(f"this {type(self).__name__} is empty")
+        return self._owned
+
+    def __reduce__(self):
+        raise TypeError(f"a {type(self).__name__} of wsc is not copied or pickled")
+
+    __copy__ = __reduce__
+
     def __del__(self):
-        if getattr(self, "_handle", None):
-            self._free(byref(self._handle))
+        if getattr(self, "_owned", None):
+            self._free(byref(self._owned))
+
+
+def _bytes(text):
+    """A text or a path for C, which would end at a NUL."""
+    coded = os.fsencode(text)
+    if b"\0" in coded:
+        raise ValueError(f"embedded null byte: {text!r}")
+    return coded
 
 
 def _texts(keys, prefix=""):
     """{"a.b": 1} as an array of `a.b=1`."""
-    sets = [f"{prefix}{key}={_yaml(value)}".encode() for key, value in (keys or {}).items()]
+    sets = [_bytes(f"{prefix}{key}={_yaml(value)}") for key, value in (keys or {}).items()]
     return (c_char_p * len(sets))(*sets), len(sets)
 
 
+def _plain(value):
+    """Numbers and arrays of numpy, and paths."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return os.fspath(value)
+
+
 def _yaml(value):
-    if value is None:
-        return "null"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """A text as it stands, as after `--set`; anything else in JSON, which is YAML."""
+    return value if isinstance(value, str) else json.dumps(value, default=_plain)
 
 
 class Params(_Handle):
@@ -161,7 +193,7 @@ class Params(_Handle):
     def __init__(self, path, keys=None):
         super().__init__(_lib.libwsc_params_free)
         array, n = _texts(keys)
-        _check(_lib.libwsc_params_load(byref(self._handle), os.fsencode(path), array, n))
+        _check(_lib.libwsc_params_load(byref(self._owned), _bytes(path), array, n))
 
     @property
     def text(self):
@@ -181,8 +213,8 @@ class Machine(_Handle):
     def __init__(self, path=None, keys=None):
         super().__init__(_lib.libwsc_machine_free)
         array, n = _texts(keys, "cluster.")
-        name = None if path is None else os.fsencode(path)
-        _check(_lib.libwsc_machine_load(byref(self._handle), name, array, n))
+        name = None if path is None else _bytes(path)
+        _check(_lib.libwsc_machine_load(byref(self._owned), name, array, n))
 
     @property
     def name(self):
@@ -191,7 +223,10 @@ class Machine(_Handle):
 
 
 class Sweep(_Handle):
-    """Points of a sweep; sweep["tokens_per_s"] is a column, len() the number of points."""
+    """Points of a sweep, which scale() makes.
+
+    sweep["tokens_per_s"] is a column, len() the number of points.
+    """
 
     def __init__(self):
         super().__init__(_lib.libwsc_sweep_free)
@@ -229,8 +264,25 @@ class Sweep(_Handle):
         return _lib.libwsc_sweep_csv(self._handle).decode()
 
 
-def _params(params, keys=None):
-    return params if isinstance(params, Params) else Params(params, keys)
+def _load_params(path, keys, level):
+    """Params whose warnings Python's module `warnings` shows: the caller does not see the object."""
+    params = Params(path, keys)
+    for text in params.warnings:
+        warnings.warn(text, stacklevel=level)
+    return params
+
+
+def _params(params):
+    return params if isinstance(params, Params) else _load_params(params, None, 4)
+
+
+def _counts(num_csx):
+    """One number of systems or several, of Python or numpy."""
+    counts = [operator.index(n) for n in (num_csx if hasattr(num_csx, "__iter__") else [num_csx])]
+    for n in counts:
+        if abs(n) >= 1 << 63:
+            raise OverflowError(f"num_csx: {n} is too large")
+    return (c_int64 * len(counts))(*counts)
 
 
 def _machine(machine):
@@ -241,27 +293,31 @@ def scale(params, num_csx=(1, 2, 4, 8, 16, 32, 64), cluster=None, scaling="weak"
           batch_per_csx=0):
     """Predict the steady-state step on each number of systems.
 
-    `params` is a file or Params, `cluster` a file, a Machine, or None: the built-in CS-2.
+    `params` is a file or Params, `num_csx` a number or several, `cluster` a file, a Machine, or
+    None: the built-in CS-2.
     """
     if scaling not in ("weak", "strong"):
         raise ValueError(f"scaling {scaling}: weak or strong")
-    counts = (c_int64 * len(num_csx))(*num_csx)
-    how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong", batch_per_csx)
+    counts = _counts(num_csx)
+    how = _Scaling(ctypes.sizeof(_Scaling), scaling == "strong", operator.index(batch_per_csx))
     model, machine, sweep = _params(params), _machine(cluster), Sweep()
-    _check(_lib.libwsc_scale(byref(sweep._handle), model._handle, machine._handle, counts,
+    _check(_lib.libwsc_scale(byref(sweep._owned), model._handle, machine._handle, counts,
                              len(counts), byref(how)))
     return sweep
 
 
 class Run:
-    """The files of a run: `metrics`, a dictionary for each logged step, and `performance`."""
+    """The files of a run: `metrics`, a dictionary for each logged step, and `performance`, which a
+    training writes; None where there was none."""
 
     def __init__(self, model_dir):
         self.model_dir = model_dir
         with open(os.path.join(model_dir, "metrics.jsonl"), encoding="utf-8") as file:
             self.metrics = [json.loads(line) for line in file]
-        with open(os.path.join(model_dir, "performance.json"), encoding="utf-8") as file:
-            self.performance = json.load(file)
+        self.performance = None
+        with contextlib.suppress(FileNotFoundError):
+            with open(os.path.join(model_dir, "performance.json"), encoding="utf-8") as file:
+                self.performance = json.load(file)
 
     def frame(self):
         """The metrics as a pandas DataFrame."""
@@ -276,8 +332,8 @@ def run(params, model_dir, cluster=None, numerics="host", keys=None, **runconfig
     any other key of the file.
     """
     sets = dict(keys or {})
-    sets["runconfig.model_dir"] = model_dir
+    sets["runconfig.model_dir"] = json.dumps(os.fsdecode(model_dir), ensure_ascii=False)
     sets.update({f"runconfig.{key}": value for key, value in runconfig.items()})
-    model, machine = Params(params, sets), _machine(cluster)
+    model, machine = _load_params(params, sets, 3), _machine(cluster)
     _check(_lib.libwsc_run(model._handle, machine._handle, numerics.encode()))
     return Run(model_dir)

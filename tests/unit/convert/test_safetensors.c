@@ -31,6 +31,7 @@ static const struct {
     {"{", 0, ":1:1: string or"},
     {"[]", 0, "expected a JSON object"},
     {"{\"a\":1}", 0, "tensor a: `dtype`"},
+    {"{\"a\\u001b[2J\":1}", 0, "the name of a tensor has a control character, 0x1B"},
     {"{" ENTRY("a", "F31", "[1]", "[0,4]") "}", 4, "`dtype` is none"},
     {"{" ENTRY("a", "F32", "3", "[0,4]") "}", 4, "`shape` is not a list"},
     {"{" ENTRY("a", "F32", "[-1]", "[0,4]") "}", 4, "`shape` is not a list"},

@@ -127,3 +127,26 @@ TEST(data_labels, escapes_that_are_no_character_are_replaced)
         CU_ASSERT(n > 0 && !memcmp(out, row[i].text, (size_t)n));
     }
 }
+
+/* Text of another encoding would be other tokens, a lost quote would take in the records below. */
+TEST(data_labels, tables_are_utf8_with_closed_quotes)
+{
+    float target;
+    int32_t label;
+    static char path[340];
+    const struct zoo_input sentences = {
+        .samples = ZOO_SAMPLES_SST2, .n_labels = VOCAB, .n_classes = 2};
+    const struct zoo_input tokens = {
+        .samples = ZOO_SAMPLES_TOKENS, .label_vocab_file = path, .n_labels = 9};
+    (void)snprintf(path, sizeof path, "%s/labels.json", test_tmpdir());
+    put("labels.json", "{\"A\": 1}\n");
+    put("train.tsv", "sentence\tlabel\nloan\t1\ncaf\xE9 ber\t0\n");
+    expect(read_first(sentences, &target, &label), "train.tsv:3:4: byte 0xE9 is not UTF-8");
+    put("train.tsv", "sentence\tlabel\nloan\tber\t1\n");
+    expect(read_first(sentences, &target, &label),
+           "train.tsv:2: the record has more columns than the first line");
+    put("samples.csv", "tokens,labels\n\"['loan']\",\"['A']\n");
+    put("meta.dat", "samples.csv 1\n");
+    expect(read_first(tokens, &target, &label),
+           "samples.csv:2:1: the record has a quote that does not end");
+}

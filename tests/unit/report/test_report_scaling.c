@@ -444,7 +444,7 @@ TEST(report_points, errors_name_file_and_line)
         struct validation_point *p;
         int n;
         case_write(case_path("bad.csv"), cases[i].text);
-        CU_ASSERT_EQUAL(validation_points_read(case_path("bad.csv"), &p, &n), WSC_FORMAT);
+        CU_ASSERT_EQUAL(validation_points_read(case_path("bad.csv"), &p, &n), WSC_CONFIG);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
         CU_ASSERT(!p && n == 0);
@@ -471,10 +471,10 @@ TEST(report_points, a_missing_file_and_long_names_are_errors)
     char text[512];
     struct validation_point *p;
     int n;
-    CU_ASSERT_EQUAL(validation_points_read(case_path("none.csv"), &p, &n), WSC_IO);
+    CU_ASSERT_EQUAL(validation_points_read(case_path("none.csv"), &p, &n), WSC_CONFIG);
     (void)snprintf(text, sizeof text, HEAD "%064d,1,2,s\n", 7);
     case_write(case_path("long.csv"), text);
-    CU_ASSERT_EQUAL(validation_points_read(case_path("long.csv"), &p, &n), WSC_FORMAT);
+    CU_ASSERT_EQUAL(validation_points_read(case_path("long.csv"), &p, &n), WSC_CONFIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "long.csv:2:1: model: longer than 63 bytes"));
     T_EQ(wsc_mem_in_use(WSC_MEM_REPORT), 0);
 }

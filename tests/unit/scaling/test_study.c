@@ -105,6 +105,8 @@ TEST(scaling_values, what_is_wrong_is_told)
         {"cluster.swarmx.latency=1us..1ms:x", "2 to 64"},
         {"cluster.swarmx.latency=", "no value"},
         {"cluster.stream.granularity=block", "cluster.stream.granularity: is no number; only"},
+        {"global_batch=4,8,", "an item of the list is empty"},
+        {"cluster.swarmx.latency=1us,,2us", "an item of the list is empty"},
         {"global_batch=0,4", "is no number of sequences"},
         {"global_batch=1.5", "is no number of sequences"},
         {"sparsity=0.5,1", "is no fraction"},

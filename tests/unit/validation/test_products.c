@@ -85,7 +85,7 @@ TEST(products, what_is_wrong_is_told)
     int n = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         case_write(case_path("bad.csv"), cases[i].text);
-        T_EQ(validation_products_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        T_EQ(validation_products_read(case_path("bad.csv"), &rows, &n), WSC_CONFIG);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
     }

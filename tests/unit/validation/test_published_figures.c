@@ -193,7 +193,7 @@ TEST(reference, errors_name_file_line_column_and_field)
         struct validation_figure *rows = NULL;
         int n = 0;
         case_write(case_path("bad.csv"), text);
-        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_CONFIG);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
         T_EQ(n, 0);
@@ -209,7 +209,7 @@ TEST(reference, an_id_that_comes_again_is_an_error)
     int n = 0;
     char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s%s", good, good);
     case_write(case_path("bad.csv"), text);
-    T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+    T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_CONFIG);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "bad.csv:3:1: id: a names an earlier row"));
     T_EQ(n, 1);
     wsc_free(rows);
@@ -231,11 +231,11 @@ TEST(reference, errors_of_the_head_line)
     int n = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         case_write(case_path("bad.csv"), cases[i].text);
-        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_FORMAT);
+        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_CONFIG);
         if (!strstr(wsc_err_message(), cases[i].message))
             T_STR(wsc_err_message(), cases[i].message);
     }
-    T_EQ(validation_figures_read(case_path("none.csv"), &rows, &n), WSC_IO);
+    T_EQ(validation_figures_read(case_path("none.csv"), &rows, &n), WSC_CONFIG);
     CU_ASSERT_PTR_NULL(rows);
 }
 

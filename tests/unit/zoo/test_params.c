@@ -196,6 +196,10 @@ TEST(zoo_params, a_key_twice_on_the_command_line_warns)
         const char *set[2], *warning; /* NULL: none */
     } pair[] = {
         {{"runconfig.num_csx=2", "runconfig.num_csx=4"}, "--set runconfig.num_csx: given twice"},
+        {{"optimizer.betas=[0.9, 0.95]", "optimizer.betas=[0.8, 0.9]"},
+         "--set optimizer.betas: given twice"},
+        {{"model.num_heads=3", "model={vocab_size: 9}"}, "--set model: given twice"},
+        {{"runconfig.num_csx=2", "runconfig.seed=4"}, NULL},
         {{"cluster.jitter=0", "cluster.jitter=0.1"}, "--set cluster.jitter: given twice"},
         {{"cluster.jitter=0", "cluster.jitter_stage=0.1"}, NULL},
         {{"cluster.faults+=straggler:factor=2", "cluster.faults+=straggler:factor=3"}, NULL}};
@@ -246,6 +250,9 @@ TEST(zoo_params, a_key_without_effect_beside_the_others_warns)
          "model.pos_scaling_extra_args.beta_fast: without effect",
          "position_embedding_type: rotary, pos_scaling_type: yarn, pos_scaling_extra_args: "
          "{beta_fast: 2, original_max_position_embeddings: 8}"},
+        {"name: gptj, dropout_rate: 0.5, residual_dropout_rate: 0.25", "",
+         "model.dropout_rate: gives way to model.residual_dropout_rate",
+         "name: gptj, dropout_rate: 0.5, residual_dropout_rate: 0.50"},
         {"fp16_type: bfloat16", "", "model.fp16_type: without effect: mixed_precision is off",
          "fp16_type: bfloat16, mixed_precision: true"},
         {"fp16_type: float16, mixed_precision: true", ", initial_loss_scale: 8",
