@@ -154,6 +154,16 @@ static enum wsc_err check_diffusion(const struct job *job)
     return WSC_OK;
 }
 
+/* Every PE is emulated cycle by cycle: a step of a small model takes hours on a whole wafer. */
+static void warn_of_large_mesh(const struct hw_wafer *w)
+{
+    enum { SMALL = 128 * 128 };
+    if (w->pe_cols * w->pe_rows <= SMALL) return;
+    WSC_WARNING("--numerics mesh: %lld x %lld PEs are emulated cycle by cycle, so that a step may "
+                "take hours; fewer: --set cluster.wafer.pe_cols=16 --set cluster.wafer.pe_rows=16",
+                (long long)w->pe_cols, (long long)w->pe_rows);
+}
+
 enum wsc_err job_check(const struct job *job)
 {
     TRY(check_diffusion(job));
@@ -163,6 +173,7 @@ enum wsc_err job_check(const struct job *job)
     if (!job->values) warn_without_values(job->params);
     if (job->numerics == KERNELS_MESH && job->params->model.recompute)
         WSC_WARNING("model.recompute: without effect on the mesh");
+    if (job->numerics == KERNELS_MESH) warn_of_large_mesh(&job->cluster->wafer);
     if (job->numerics == KERNELS_HOST) TRY(check_recompute(job));
     return WSC_OK;
 }

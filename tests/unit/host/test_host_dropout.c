@@ -206,6 +206,6 @@ TEST(mesh_features, are_those_of_decoders_and_encoders)
     one_token.head[0].loss = MODEL_SPAN_ENTROPY;
     T_OK(programs_model_check(&one_token));
     one_token.T = 1;
-    refuse(&one_token, "model.objective");
+    refuse(&one_token, "model.max_position_embeddings");
     fixture_destroy(&f);
 }
