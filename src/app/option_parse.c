@@ -201,7 +201,7 @@ static enum wsc_err empty_item(const struct app_option *o, const char *list)
 static enum wsc_err add_int(const struct app_option *o, const char *item, struct app_ints *out)
 {
     char name[64];
-    int64_t value;
+    int64_t value = 0;
     TRY(app_parse_int(label(o, name), item, o->min, o->max, &value));
     for (int i = 0; i < out->n; i++)
         if (out->item[i] == value)

@@ -23,17 +23,10 @@ static int64_t router_bytes(const struct mesh *m, int64_t at)
 {
     return at * (int64_t)sizeof *m->watch->router;
 }
-static int64_t slots_before(const struct mesh *m, int64_t at)
-{
-    return (at < m->n_pes ? m->router[at].first : m->n_channels) * (int64_t)MESH_FIFO;
-}
-static int64_t pushed_bytes(const struct mesh *m, int64_t at)
-{
-    return slots_before(m, at) * (int64_t)sizeof *m->watch->pushed;
-}
 static int64_t origin_bytes(const struct mesh *m, int64_t at)
 {
-    return slots_before(m, at) * (int64_t)sizeof *m->watch->origin;
+    const int64_t channels = at < m->n_pes ? m->router[at].first : m->n_channels;
+    return channels * (int64_t)(MESH_FIFO * sizeof *m->watch->origin);
 }
 
 /* The last wavelet over each edge, from the process of its PE. */
@@ -88,7 +81,6 @@ enum wsc_err mesh_share_watch(struct mesh *m)
     if (!m->border) return WSC_OK;
     TRY(mesh_share_places(m, w->pe, pe_bytes));
     TRY(mesh_share_places(m, w->router, router_bytes));
-    TRY(mesh_share_places(m, w->pushed, pushed_bytes));
     if (!w->follows) return WSC_OK;
     TRY(mesh_share_places(m, w->origin, origin_bytes));
     TRY(spread_edges(m));

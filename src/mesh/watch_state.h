@@ -95,7 +95,8 @@ struct mesh_watch {
     int64_t n_pes, n_channels;
     struct mesh_watch_pe *pe;
     struct mesh_watch_router *router;
-    uint32_t *pushed; /* of a channel's slot: 1 + cycle in which its wavelet entered */
+    uint32_t *pushed; /* of a channel's slot: 1 + cycle in which its wavelet entered, which is asked
+                         for in that cycle alone; over a border none enters within a cycle */
     struct mesh_watch_origin *origin; /* of a channel: MESH_FIFO slots */
     struct mesh_watch_flow **flow;
     struct mesh_watch_path *source, *sink; /* of the last wavelet over an edge */
