@@ -50,11 +50,11 @@ enum { STORAGE, TENSOR }; /* kinds of objects, in a value's length */
     XX(ByteStorage, CONVERT_OTHER, "U8", 1)                                                        \
     XX(BoolStorage, CONVERT_OTHER, "BOOL", 1)
 static const struct {
-    enum convert_dtype dtype;
     const char *type;
+    enum convert_dtype dtype;
     int item;
 } storage_type[] = {
-#define XX(name, dtype, type, item) {dtype, type, item},
+#define XX(name, dtype, type, item) {type, dtype, item},
     STORAGE_MAP(XX)
 #undef XX
 };

@@ -9,6 +9,7 @@
 #include "torch_weights.h"
 #include "weight_files.h"
 
+#include <wsc/check.h>
 #include <wsc/mem.h>
 
 #include <stdio.h>
@@ -72,6 +73,7 @@ enum wsc_err convert_visit(const char *path, store_visit_fn visit, void *ctx)
     struct convert_files *files;
     TRY(convert_files_open(&files, path));
     enum wsc_err rc = WSC_OK;
+    WSC_CHECK(files, "a file of weights that is open");
     for (int i = 0; i < files->n_tensors && !rc; i++) {
         const struct convert_tensor *t = &files->tensor[i];
         const struct store_item item = {t->name, t->type, t->n_dims, t->shape, NULL};
