@@ -3,6 +3,7 @@
  * sweep is a rectangle of models and numbers of systems, and so is what is left of it. */
 #include <wsc/scaling.h>
 
+#include <stddef.h>
 #include <string.h>
 
 const char *scaling_left_out(const struct scaling_row *row, int n)
@@ -27,7 +28,7 @@ static bool has_point(const struct scaling_points *p, int model)
 
 static void drop_model(struct scaling_points *p, int model)
 {
-    struct scaling_row *row = &p->row[model * p->n_counts];
+    struct scaling_row *row = &p->row[(ptrdiff_t)model * p->n_counts];
     const int after = --p->n_models - model;
     for (int i = 0; i < p->n_counts; i++)
         report(p, &row[i], "");
