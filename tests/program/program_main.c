@@ -47,9 +47,13 @@ struct part {
 static bool part_of_environment(struct part *part)
 {
     const char *text = getenv("WSC_TEST_PART");
+    char *end;
     *part = (struct part){1, 1};
     if (!text) return true;
-    return sscanf(text, "%dof%d", &part->k, &part->n) == 2 && part->k >= 1 && part->k <= part->n;
+    part->k = (int)strtol(text, &end, 10);
+    if (strncmp(end, "of", 2) != 0) return false;
+    part->n = (int)strtol(end + 2, &end, 10);
+    return !*end && part->k >= 1 && part->k <= part->n;
 }
 
 static bool add_cases(const char *only, struct part part)
