@@ -140,8 +140,7 @@ struct scaling_items {
     /** Computes item @p i into @p item, on several threads at a time; errors must depend on @p i
      *  alone. */
     enum wsc_err (*compute)(void *ctx, int i, void *item);
-    /** Whether item @p i has threads of its own, so that it is computed while no other one is;
-     * NULL: none has. */
+    /** Whether item @p i has threads of its own and is computed beside no other one; NULL: none. */
     bool (*alone)(void *ctx, int i);
     /** Called before each item of this rank, by one thread at a time: item @p i, and how many of
      *  all items about are done; NULL: never. */
@@ -149,8 +148,8 @@ struct scaling_items {
     void *ctx;
 };
 /** Compute all items, each on one rank of @p comm (NULL: all here), those of a rank on its threads
- *  (comm_threads()); afterwards every rank has all of them.  Collective.  Pointers inside items are
- * those of the rank that computed them. */
+ *  (comm_threads()); afterwards every rank has all of them.  Collective.  Pointers inside items
+ *  are those of the rank that computed them. */
 enum wsc_err scaling_share(struct comm *comm, const struct scaling_items *items) WSC_CHECKED;
 
 /** Simulate every (model, node count); *@p rows has n_models x n_counts entries, models first,

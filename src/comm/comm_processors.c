@@ -62,11 +62,12 @@ enum wsc_err comm_share_processors(MPI_Comm here)
 int comm_threads(int most)
 {
     enum { MOST_ASKED = 1024 };
+    /* Before any thread is started, so that comms made on several threads find it known. */
+    if (mine < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
     const char *text = getenv("OMP_NUM_THREADS");
     const long asked = text ? strtol(text, NULL, 10) : 0;
     if (asked > 0) return asked < MOST_ASKED ? (int)asked : MOST_ASKED;
     const double rounding = 1e-6;
-    if (mine < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
     const int own = (int)(mine + rounding);
     const int n = own < most ? own : most;
     return n > 1 ? n : 1;

@@ -154,7 +154,8 @@ static enum wsc_err check_diffusion(const struct job *job)
     return WSC_OK;
 }
 
-/* Every PE is emulated cycle by cycle: a step of a small model takes hours on a whole wafer. */
+/* Every PE is emulated cycle by cycle: of 128 x 128 busy PEs some thousand cycles a second
+ * (docs/BENCHMARKS.md), so that a step of a small model takes hours on a whole wafer. */
 static void warn_of_large_mesh(const struct hw_wafer *w)
 {
     enum { SMALL = 128 * 128 };

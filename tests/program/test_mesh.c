@@ -393,7 +393,6 @@ static void expect_result(const char *expected, int n, const char *words, const 
     free(text);
 }
 
-/* Written by one process and by ranks, continued by threads and by ranks. */
 /* Snapshots that @p writers ranks wrote, continued on threads and on ranks. */
 static void check_resumed(const char *const words[2], const char *expected, int writers)
 {
