@@ -682,6 +682,8 @@ struct zoo_params {
  *  WSC_CONFIG with all errors of the file, or WSC_NOMEM; zoo_params_fini() @p out also then. */
 enum wsc_err zoo_params_parse(struct zoo_params *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
+/** True when @p bytes look like a params file of either style: a map with one of its sections. */
+bool zoo_is_params_file(const char *bytes, size_t n_bytes);
 /** Free what @p params owns and set it to zero. */
 void zoo_params_fini(struct zoo_params *params);
 /** Write the effective params as YAML of the runconfig style that parses back to the same struct;

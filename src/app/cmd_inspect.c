@@ -197,15 +197,46 @@ static enum wsc_err inspect_params(const char *path, bool json)
     return rc;
 }
 
-/* Machine files are recognised by their keys; all else is a params file. */
+static bool ends_with(const char *path, const char *ending)
+{
+    const size_t n = strlen(path), length = strlen(ending);
+    return n >= length && !strcmp(path + n - length, ending);
+}
+
+/* A text that is neither a machine nor a params file: which command reads such files. */
+static enum wsc_err refuse_text(const char *path)
+{
+    static const char *const by_ending[][2] = {
+        {"config.json", "wsc convert reads the folder of a Hugging Face checkpoint"},
+        {".index.json", "wsc inspect lists the tensors of each of its shards"},
+        {"metrics.jsonl", "its lines are described in docs/FILES.md"},
+        {".jsonl", "wsc data makes a dataset of texts"},
+        {".txt", "wsc data makes a dataset of texts"},
+        {".csv", "wsc data makes a dataset of tables"}};
+    const enum wsc_err rc =
+        WSC_RAISE(WSC_CONFIG,
+                  "%s: is no params or cluster file, checkpoint, dataset or file of "
+                  "weights",
+                  path);
+    for (size_t i = 0; i < sizeof by_ending / sizeof *by_ending; i++)
+        if (ends_with(path, by_ending[i][0])) return wsc_err_hint(rc, "%s", by_ending[i][1]);
+    return wsc_err_hint(rc, "a params file has the sections model, train_input, optimizer and "
+                            "runconfig, or trainer");
+}
+
+/* Machine and params files are recognised by their keys; one that is named as YAML is read as
+ * params, whose errors tell the line that is wrong. */
 static enum wsc_err inspect_yaml(const char *path, bool json)
 {
     char *bytes = NULL;
     size_t n = 0;
     TRY(conf_read_file(path, &bytes, &n));
     const bool cluster = hw_is_machine_file(bytes, n);
+    const bool params =
+        ends_with(path, ".yaml") || ends_with(path, ".yml") || zoo_is_params_file(bytes, n);
     wsc_free(bytes);
-    return cluster ? inspect_cluster(path, json) : inspect_params(path, json);
+    if (cluster) return inspect_cluster(path, json);
+    return params ? inspect_params(path, json) : refuse_text(path);
 }
 
 enum wsc_err app_run_inspect(struct app_call *call)

@@ -5,7 +5,10 @@
  * have four each.  It decides how many threads a process starts, and no result. */
 #include "comm_state.h"
 
+#include <wsc/log.h>
+
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -59,14 +62,30 @@ enum wsc_err comm_share_processors(MPI_Comm here)
     return WSC_OK;
 }
 
-int comm_threads(int most)
+/* OMP_NUM_THREADS, of a list of which (one number per level of nested threads) the first counts; 0
+ * where it is not set, or is no number, which is reported once. */
+static int asked_threads(void)
 {
     enum { MOST_ASKED = 1024 };
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    const char *text = getenv("OMP_NUM_THREADS");
+    char *end;
+    if (!text || !*text) return 0;
+    const long asked = strtol(text, &end, 10);
+    if (asked > 0 && (!*end || *end == ',')) return asked < MOST_ASKED ? (int)asked : MOST_ASKED;
+    if (!atomic_flag_test_and_set(&warned))
+        WSC_WARNING("OMP_NUM_THREADS=%s: not a whole number from 1 up; the processors of this "
+                    "process decide",
+                    text);
+    return 0;
+}
+
+int comm_threads(int most)
+{
     /* Before any thread is started, so that comms made on several threads find it known. */
     if (mine < 0 && comm_share_processors(MPI_COMM_NULL)) return 1;
-    const char *text = getenv("OMP_NUM_THREADS");
-    const long asked = text ? strtol(text, NULL, 10) : 0;
-    if (asked > 0) return asked < MOST_ASKED ? (int)asked : MOST_ASKED;
+    const int asked = asked_threads();
+    if (asked) return asked;
     const double rounding = 1e-6;
     const int own = (int)(mine + rounding);
     const int n = own < most ? own : most;

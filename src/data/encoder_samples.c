@@ -3,7 +3,7 @@
  * masked tokens (CSV, masked before or when they are read), sentences and pairs of sentences with a
  * class (SST-2, MNLI), tokens with a label each, sentences that belong to a summary, answers.  HDF5
  * files of masked tokens are in masked_samples.c.  Padding, truncation and special tokens are
- * theirs, quirks included, so that a sample is the same.  batch_source.c calls. */
+ * theirs, quirks included, so that a sample is the same.  source_files.c calls. */
 #include "encoder_samples.h"
 #include "encoder_rows.h"
 #include "mask_tokens.h"

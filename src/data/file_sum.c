@@ -3,7 +3,7 @@
  * within its limit is hashed whole, a larger one in blocks of 1 MiB that are spread evenly over it,
  * the first and the last among them, so that the work is bounded for files of any size.  The hash
  * of a file is the XXH3 of each block under the hash of the block before.
- * Called by data_source_sums() in batch_source.c; src/job/job_same.c compares the ranks. */
+ * Called by data_source_sums() in source_files.c; src/job/job_same.c compares the ranks. */
 #include "file_sum.h"
 
 #include <wsc/hash.h>

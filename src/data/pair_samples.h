@@ -1,5 +1,5 @@
 /** HDF5 files of pairs for preference optimization: `data` (n, 6, T), or six datasets (n, T).
- *  batch_source.c reads one pair at a time as two sequences. */
+ *  source_files.c reads one pair at a time as two sequences. */
 #ifndef WSC_DATA_PAIR_SAMPLES_H
 #define WSC_DATA_PAIR_SAMPLES_H
 #include <wsc/err.h>

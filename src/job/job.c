@@ -15,6 +15,7 @@
 #include "job_mesh.h"
 #include "job_record.h"
 #include "job_same.h"
+#include "job_samples.h"
 #include "job_scoring.h"
 #include "job_stop.h"
 #include "job_threads.h"
@@ -302,6 +303,7 @@ static enum wsc_err set_up(struct job_state *s, bool *report)
         s->comm, s->checkpoint.in_group, &s->checkpoint.group.rank, &s->checkpoint.group.size);
     TRY(job_check_shared(s, report));
     TRY(job_compare_data(s, report));
+    TRY(job_identify_samples(s, report));
     job_log_start(s);
     TRY(restore(s, report));
     TRY(comm_agree(s->comm, count_steps(s), report));

@@ -8,6 +8,7 @@
  * job_history.c. */
 #include "job_checkpoint.h"
 #include "job_history.h"
+#include "job_samples.h"
 
 #include <wsc/log.h>
 #include <wsc/mem.h>
@@ -41,6 +42,8 @@ enum count {
     COUNT_STEP,
     COUNT_SAMPLES,
     COUNT_SEED,
+    COUNT_EPOCH,
+    COUNT_DATA,
     COUNT_LAST_STEP,
     COUNT_REACHED_STEP,
     COUNT_EVAL_DUE,
@@ -60,12 +63,16 @@ static void list_counts(const struct job_state *s, struct counts *c)
         .value = {[COUNT_STEP] = s->at.step,
                   [COUNT_SAMPLES] = s->at.samples,
                   [COUNT_SEED] = s->job->params->train_input.shuffle_seed,
+                  [COUNT_EPOCH] = s->checkpoint.samples.n,
+                  [COUNT_DATA] = s->checkpoint.samples.hash,
                   [COUNT_LAST_STEP] = s->run.last_step,
                   [COUNT_REACHED_STEP] = hw_faults_reached(s->cluster->faults),
                   [COUNT_EVAL_DUE] = s->at.eval_due},
         .row = {{"global_step", v + COUNT_STEP, NULL, 0, STORE_LAST_STEP},
                 {"dataloader.samples_streamed", v + COUNT_SAMPLES, NULL, 0, INT64_MAX},
                 {"dataloader.seed", v + COUNT_SEED, NULL, INT64_MIN, INT64_MAX},
+                {"wsc.samples_per_epoch", v + COUNT_EPOCH, NULL, 0, INT64_MAX},
+                {"wsc.samples_hash", v + COUNT_DATA, NULL, 0, INT64_MAX},
                 {"wsc.last_step", v + COUNT_LAST_STEP, NULL, 0, STORE_LAST_STEP},
                 {"wsc.reached_step", v + COUNT_REACHED_STEP, NULL, -1, STORE_LAST_STEP},
                 {"wsc.eval_due", v + COUNT_EVAL_DUE, NULL, 0, 1}}};
@@ -200,6 +207,17 @@ static void report_dropped_masks(const struct job_state *s, const struct store_f
                  n);
 }
 
+/* Continue with sample @p at of the stream, and report samples that are not the checkpoint's. */
+static enum wsc_err continue_stream(struct job_state *s, struct store_file *file, int64_t at)
+{
+    struct job_samples then = {0};
+    s->at.samples = at;
+    TRY(read_count(s, file, COUNT_EPOCH, 0, &then.n));
+    TRY(read_count(s, file, COUNT_DATA, 0, &then.hash));
+    job_compare_samples(s, &then);
+    return WSC_OK;
+}
+
 /* What @p states, NULL for all, asks for; a file that is not of a run has weights alone, and a run
  * that does not train updates none: another optimizer's file will do. */
 static enum wsc_err load_file(struct job_state *s, struct store_file *file, const char *states)
@@ -232,7 +250,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
         TRY(read_count(s, file, COUNT_EVAL_DUE, 0, &eval_due));
         s->at.eval_due = eval_due != 0;
     }
-    if (is_run && asks_for(states, "dataloader")) s->at.samples = samples;
+    if (is_run && asks_for(states, "dataloader")) TRY(continue_stream(s, file, samples));
     return WSC_OK;
 }
 

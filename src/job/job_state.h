@@ -60,13 +60,20 @@ struct job_progress {
     int64_t repeated_steps; /* done again after memory was lost */
 };
 
+/* The samples of train_input, by which a checkpoint knows them; zero without any. */
+struct job_samples {
+    int64_t n;    /* in an epoch */
+    int64_t hash; /* of sizes and parts of the files, 52 bits, so that a double holds it */
+};
+
 /* Checkpoints and the folder that has them. */
 struct job_checkpoints {
     int claim;                /* of model_dir, rank 0 only; -1: none */
     struct store_group group; /* of the ranks that hold shards */
     bool in_group;
-    int64_t saved_step; /* of the newest checkpoint; -1 none */
-    char *start_path;   /* owned: the checkpoint that this run began with, or NULL */
+    int64_t saved_step;         /* of the newest checkpoint; -1 none */
+    char *start_path;           /* owned: the checkpoint that this run began with, or NULL */
+    struct job_samples samples; /* that the run reads, the same on all ranks */
 };
 
 /* Looks at what signals ask for. */

@@ -216,3 +216,18 @@ void zoo_params_fini(struct zoo_params *params)
     wsc_free(params->file);
     memset(params, 0, sizeof *params);
 }
+
+bool zoo_is_params_file(const char *bytes, size_t n_bytes)
+{
+    static const char *const section[] = {"model",      "optimizer", "train_input",
+                                          "eval_input", "runconfig", "trainer"};
+    struct conf_doc doc = {0};
+    struct conf_diag d = {.file = ""};
+    const bool parses = conf_doc_parse(&doc, &d, bytes, n_bytes, CONF_LAST_WINS);
+    bool yes = false;
+    for (size_t i = 0; parses && i < sizeof section / sizeof *section; i++)
+        yes = yes || conf_node_find(doc.root, section[i]);
+    conf_doc_fini(&doc);
+    (void)!conf_diag_finish(&d);
+    return yes;
+}

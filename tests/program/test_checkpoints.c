@@ -186,6 +186,38 @@ TEST(checkpoints, another_model_of_the_same_shapes_is_refused)
     spawn_free(&r);
 }
 
+/* The position in the stream of samples means something else in another data set, on any number of
+ * ranks; a copy of it elsewhere is the same one. */
+TEST(checkpoints, another_data_set_is_named)
+{
+    struct job_metrics straight;
+    struct spawn_result r;
+    const char *from = trained(&straight), *copy = job_path("copy"), *dir = job_path("data");
+    CU_ASSERT_FATAL(spawn_ok("cp -r %s %s", job_data(), copy));
+    static const char *const ranks[] = {"", "mpirun --quiet -n 3"};
+    for (int i = 0; i < 2; i++) {
+        static const char resume[] = "%s %s --num_steps 1 --checkpoint_path %s/checkpoint_8.mdl "
+                                     "--model_dir %s --set train_input.data_dir=%s/%s";
+        spawn_run(&r, resume, ranks[i], job_tiny(), from, dir, copy, "train");
+        T_EQ(r.status, 0);
+        CU_ASSERT(strstr(r.err, "train_input: ") == NULL);
+        spawn_free(&r);
+        spawn_run(&r, resume, ranks[i], job_tiny(), from, dir, copy, "val");
+        T_EQ(r.status, 0);
+        CU_ASSERT(strstr(r.err, "train_input: the samples are not those of the checkpoint") !=
+                  NULL);
+        CU_ASSERT(strstr(r.err, "continues with sample 64 of these") != NULL);
+        spawn_free(&r);
+        spawn_run(&r,
+                  "%s %s --num_steps 1 " STATES "model --checkpoint_path %s/checkpoint_8.mdl "
+                  "--model_dir %s --set train_input.data_dir=%s/val",
+                  ranks[i], job_tiny(), from, dir, copy);
+        T_EQ(r.status, 0);
+        CU_ASSERT(strstr(r.err, "train_input: ") == NULL);
+        spawn_free(&r);
+    }
+}
+
 /* A training continues without the moments and says so; an evaluation needs none. */
 TEST(checkpoints, another_optimizer_warns_and_an_evaluation_needs_none)
 {

@@ -388,6 +388,31 @@ TEST(modes, inspect_knows_every_kind_of_file)
 }
 
 /* Nobody writes into the pipe: it would be waited for. */
+/* A text of another kind gets the command that reads it, not errors of YAML. */
+TEST(modes, inspect_says_who_reads_other_texts)
+{
+    static const char *const file[][3] = {
+        {"tests/data/hf_t5/config.json", "is no params", "wsc convert reads"},
+        {"$D/a.csv", "is no params", "wsc data makes"},
+        {"$D/a.jsonl", "is no params", "wsc data makes"},
+        {"$D/words", "is no params", "has the sections model"},
+        {"$D/a.yaml", "a.yaml:2:1: not valid YAML", ""},
+        {"$D/b.yaml", "model: required section is missing", ""}};
+    const char *dir = job_path("texts");
+    struct spawn_result r;
+    CU_ASSERT_FATAL(spawn_ok("mkdir -p %s && cd %s && printf 'a,b\\n1,2\\n' >a.csv && "
+                             "printf '{\"text\": \"a\"}\\n{\"text\": \"b\"}\\n' >a.jsonl && "
+                             "printf 'word\\n' >words && printf '{}\\n{}\\n' >a.yaml && "
+                             "printf 'a: 1\\n' >b.yaml",
+                             dir, dir));
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        spawn_run(&r, "D=%s && \"$WSC\" inspect %s", dir, file[i][0]);
+        T_EQ(r.status, 2);
+        CU_ASSERT(strstr(r.err, file[i][1]) != NULL && strstr(r.err, file[i][2]) != NULL);
+        spawn_free(&r);
+    }
+}
+
 TEST(modes, inspect_refuses_a_pipe)
 {
     struct spawn_result r;

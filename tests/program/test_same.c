@@ -97,3 +97,25 @@ TEST(same, ranks_with_other_samples_are_refused)
     T_EQ(r.status, 0);
     spawn_free(&r);
 }
+
+/* What a rank cannot read as a number of threads is named once, and its processors decide. */
+TEST(same, a_number_of_threads_that_is_none_is_named)
+{
+    struct spawn_result r;
+    static const char *const bad[] = {"nan", "0", "2x"};
+    for (int i = 0; i < 3; i++) {
+        spawn_run(&r, "OMP_NUM_THREADS=%s %s --num_steps 1 --model_dir %s", bad[i], job_tiny(),
+                  job_path("threads"));
+        T_EQ(r.status, 0);
+        const char *line = strstr(r.err, "not a whole number from 1 up");
+        CU_ASSERT_FATAL(line != NULL);
+        CU_ASSERT(strstr(r.err, bad[i]) != NULL);
+        CU_ASSERT(strstr(line + 1, "not a whole number from 1 up") == NULL);
+        spawn_free(&r);
+    }
+    spawn_run(&r, "OMP_NUM_THREADS=2,1 %s --num_steps 1 --model_dir %s", job_tiny(),
+              job_path("threads"));
+    T_EQ(r.status, 0);
+    T_STR(r.err, "");
+    spawn_free(&r);
+}

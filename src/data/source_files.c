@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The files of a source: found in the folders of its data sets, looked at once, kept open a few at
+ * a time and read sample by sample; their sizes and hashes.  batch_source.c calls. */
+#include "file_sum.h"
+#include "source_state.h"
+
+#include <wsc/mem.h>
+#include <wsc/store.h>
+#include <wsc/zoo.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_OPEN = 16 };
+
+/* ---- the list of files ----------------------------------------------------------------------- */
+
+/* Takes over @p path. */
+static enum wsc_err add_file(struct data_source *s, char *path)
+{
+    TRY_GROW(s->file, WSC_MEM_DATA, s->room, s->n_files + 1);
+    s->file[s->n_files++] = (struct data_file){.path = path};
+    return WSC_OK;
+}
+
+/* Hidden files are left out, such as those that an editor or a copy in progress leaves. */
+static bool is_sample_file(const char *name)
+{
+    size_t length = strlen(name);
+    return length > 3 && name[0] != '.' && !strcmp(name + length - 3, ".h5");
+}
+
+static enum wsc_err add_entry(struct data_source *s, const char *dir, const char *name)
+{
+    size_t length = strlen(dir);
+    const char *slash = length && dir[length - 1] == '/' ? "" : "/";
+    char *path = wsc_asprintf(WSC_MEM_DATA, "%s%s%s", dir, slash, name);
+    enum wsc_err rc = path ? add_file(s, path) : WSC_NOMEM;
+    if (rc) wsc_free(path);
+    return rc;
+}
+
+/* How to make what is missing: the folder's part goes, `wsc data` adds it. */
+static enum wsc_err hint_to_make(enum wsc_err rc, const struct data_source *s, const char *dir)
+{
+    static const char *const part[] = {"/train", "/val", "/test"};
+    const char *tokenizer = s->vocab == 256 ? "" : " --tokenizer bpe --vocab FILE --merges FILE";
+    size_t n = strlen(dir);
+    while (n && dir[n - 1] == '/')
+        n--;
+    for (int i = 0; i < (int)(sizeof part / sizeof *part); i++) {
+        const size_t length = strlen(part[i]);
+        if (n > length && !strncmp(dir + n - length, part[i], length)) {
+            n -= length;
+            break;
+        }
+    }
+    return wsc_err_hint(rc, "wsc data --input TEXT... --out %.*s --max_seq_length %lld%s makes it",
+                        (int)n, dir, (long long)s->T, tokenizer);
+}
+
+static enum wsc_err add_directory(struct data_source *s, const char *dir)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return hint_to_make(
+            WSC_RAISE(WSC_IO, "data_dir %s: cannot be listed: %s", dir, strerror(errno)), s, dir);
+    enum wsc_err rc = WSC_OK;
+    for (struct dirent *e = readdir(d); e && !rc; e = readdir(d))
+        if (is_sample_file(e->d_name)) rc = add_entry(s, dir, e->d_name);
+    (void)closedir(d);
+    return rc;
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct data_file *)a)->path, ((const struct data_file *)b)->path);
+}
+
+/* The files of encoders that a folder's own list names. */
+static enum wsc_err add_listed(struct data_source *s, const struct zoo_input *input,
+                               const char *dir)
+{
+    for (int k = 0;; k++) {
+        char *name;
+        TRY(data_examples_file(input, dir, k, &name));
+        if (!name) return WSC_OK;
+        const enum wsc_err rc = add_entry(s, dir, name);
+        wsc_free(name);
+        TRY(rc);
+    }
+}
+
+/* The files of data set @p k, after those of the ones before. */
+enum wsc_err data_source_list(struct data_source *s, const struct zoo_input *input, int k)
+{
+    struct data_set *set = &s->set[k];
+    const char *dir = "(none)";
+    set->first_file = s->n_files;
+    for (int i = 0; i < input->n_data_dirs; i++) {
+        if (input->data_set[i] != k) continue;
+        dir = input->data_dir[i];
+        if (s->shared && !data_examples_are_h5(input))
+            TRY(add_listed(s, input, dir));
+        else
+            TRY(add_directory(s, dir));
+    }
+    set->n_files = s->n_files - set->first_file;
+    if (!set->n_files)
+        return hint_to_make(WSC_RAISE(WSC_IO, "data_dir %s: holds no .h5 file", dir), s, dir);
+    qsort(s->file + set->first_file, (size_t)set->n_files, sizeof *s->file, by_path);
+    return WSC_OK;
+}
+
+/* ---- open files ------------------------------------------------------------------------------ */
+
+static bool is_open(const struct data_file *f)
+{
+    return f->open || f->pairs;
+}
+
+/* Descriptors are few and samples come in any order: the file that was used longest ago goes. */
+static void close_oldest(struct data_source *s)
+{
+    struct data_file *oldest = NULL;
+    for (int i = 0; i < s->n_files; i++)
+        if (is_open(&s->file[i]) && (!oldest || s->file[i].used < oldest->used))
+            oldest = &s->file[i];
+    store_samples_close(&oldest->open);
+    data_pairs_close(&oldest->pairs);
+    s->n_open--;
+}
+
+/* Have the file open and mark it as used now. */
+static enum wsc_err use_file(struct data_source *s, struct data_file *f)
+{
+    f->used = ++s->tick;
+    if (is_open(f)) return WSC_OK;
+    if (s->n_open == MAX_OPEN) close_oldest(s);
+    if (s->sequences > 1)
+        TRY(data_pairs_open(&f->pairs, f->path));
+    else
+        TRY(store_samples_open(&f->open, f->path, s->T));
+    s->n_open++;
+    return WSC_OK;
+}
+
+/* Tokens of a sequence, and samples, of an open file. */
+static int64_t T_of(const struct data_file *f)
+{
+    return f->pairs ? data_pairs_T(f->pairs) : store_samples_T(f->open);
+}
+
+static int64_t n_of(const struct data_file *f)
+{
+    return f->pairs ? data_pairs_n(f->pairs) : store_samples_n(f->open);
+}
+
+/* Files with spans belong to use_vsl and files without do not: each mistake gets the hint that
+ * ends it. */
+static enum wsc_err check_rows(const struct data_source *s, const struct data_file *f)
+{
+    int rows = store_samples_rows(f->open);
+    if (rows == s->n_rows) return WSC_OK;
+    if (rows == 5)
+        return wsc_err_hint(WSC_RAISE(WSC_FORMAT,
+                                      "%s: its samples have 5 rows (VSL: attention_span and "
+                                      "position_ids), but use_vsl is false",
+                                      f->path),
+                            "set use_vsl: true in the input section");
+    return wsc_err_hint(
+        WSC_RAISE(WSC_FORMAT, "%s: its samples have %d rows, but use_vsl is true", f->path, rows),
+        "make the dataset with wsc data --use_vsl");
+}
+
+static enum wsc_err wrong_length(const struct data_source *s, const struct data_file *f, int64_t T)
+{
+    const char *sinks = s->sinks ? " without sink tokens" : "";
+    const char *key =
+        s->own_length ? "max_sequence_length of the input" : "model.max_position_embeddings";
+    (void)WSC_RAISE(WSC_CONFIG, "%s: its sequences have %lld tokens, but %s%s is %lld", f->path,
+                    (long long)T, key, sinks, (long long)s->T);
+    return wsc_err_hint(
+        WSC_CONFIG, "make the dataset again with --max_seq_length %lld, or change %s%s",
+        (long long)s->T, s->own_length ? "the key" : "the model",
+        s->sinks || s->own_length || T > s->T ? "" : "; sink tokens need data_transforms here too");
+}
+
+/* Each file is looked at once before the run: first in another process (store_probe), since a
+ * damaged file can bring HDF5 down; then rows, length and number of samples. */
+static enum wsc_err check_gpt_file(struct data_source *s, struct data_file *f)
+{
+    TRY(store_probe(f->path));
+    TRY(use_file(s, f));
+    if (!f->pairs) TRY(check_rows(s, f));
+    const int64_t T = T_of(f);
+    return T == s->T ? WSC_OK : wrong_length(s, f, T);
+}
+
+enum wsc_err data_source_look(struct data_source *s, struct data_set *set, struct data_file *f)
+{
+    if (s->shared)
+        TRY(data_examples_open(&f->examples, f->path, s->shared));
+    else
+        TRY(check_gpt_file(s, f));
+    const int64_t n = s->shared ? data_examples_n(f->examples) : n_of(f);
+    f->first = set->n;
+    if (__builtin_add_overflow(set->n, n, &set->n) || set->n > DATA_MAX_SAMPLES)
+        return WSC_RAISE(WSC_FORMAT, "%s: too many samples", f->path);
+    return WSC_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The last file that begins at or before sample @p i; empty files begin where the next one does. */
+static struct data_file *file_of(const struct data_source *s, const struct data_set *set, int64_t i)
+{
+    int lo = set->first_file, hi = set->first_file + set->n_files - 1;
+    while (lo < hi) {
+        int mid = lo + (hi - lo + 1) / 2;
+        if (s->file[mid].first <= i)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return &s->file[lo];
+}
+
+/* Another program may have replaced the file since it was first looked at. */
+static enum wsc_err check_unchanged(const struct data_source *s, const struct data_file *f,
+                                    int64_t i)
+{
+    if (i < n_of(f) && T_of(f) == s->T && (!f->open || store_samples_rows(f->open) == s->n_rows))
+        return WSC_OK;
+    return WSC_RAISE(WSC_IO, "%s: was changed while it is in use", f->path);
+}
+
+enum wsc_err data_source_fetch(struct data_source *s, const struct data_set *set, int64_t i,
+                               int64_t g, const struct data_file **from)
+{
+    struct data_file *f = file_of(s, set, i);
+    const int64_t in_file = i - f->first;
+    *from = f;
+    if (s->shared)
+        return data_examples_read(f->examples, in_file, (uint64_t)g, s->sample, &s->target);
+    TRY(use_file(s, f));
+    TRY(check_unchanged(s, f, in_file));
+    return f->pairs ? data_pairs_read(f->pairs, in_file, s->sample)
+                    : store_samples_read(f->open, in_file, s->sample);
+}
+
+/* ---- closing and comparing ------------------------------------------------------------------- */
+
+void data_source_close_files(struct data_source *s)
+{
+    for (int i = 0; i < s->n_files; i++) {
+        store_samples_close(&s->file[i].open);
+        data_pairs_close(&s->file[i].pairs);
+        data_examples_close(&s->file[i].examples);
+        wsc_free(s->file[i].path);
+    }
+    wsc_free(s->file);
+    s->file = NULL;
+    s->n_files = 0;
+}
+
+/* Bytes of all files; INT64_MAX when one cannot be looked at, which its sum then says. */
+static int64_t bytes_of(const struct data_source *s)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < s->n_files; i++) {
+        struct stat st;
+        if (stat(s->file[i].path, &st)) return INT64_MAX;
+        sum += (int64_t)st.st_size;
+    }
+    return sum;
+}
+
+enum wsc_err data_source_sums(const struct data_source *source, int64_t most,
+                              struct data_file_sum **sums, int *n)
+{
+    const struct data_source *s = source;
+    const int64_t part = bytes_of(s) <= most ? most : most / (s->n_files ? s->n_files : 1);
+    *n = 0;
+    TRY_NEW(*sums, WSC_MEM_DATA, s->n_files);
+    enum wsc_err rc = WSC_OK;
+    for (; *n < s->n_files && !rc; (*n)++)
+        rc = data_sum_file(s->file[*n].path, part, &(*sums)[*n]);
+    if (rc) {
+        wsc_free(*sums);
+        *sums = NULL;
+    }
+    return rc;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which samples a training reads.
+ *
+ * A run that resumes continues at a position in the stream of samples, which means something else
+ * when data_dir has other files by then.  Samples are known by how many there are in an epoch and
+ * by a hash of their files: of sizes, and of the first and the last 1 MiB of each file, but not of
+ * their names, since a data set may be moved.  Called by job.c; job_checkpoint.c keeps the two
+ * numbers in checkpoints. */
+#include "job_samples.h"
+
+#include <wsc/data.h>
+#include <wsc/hash.h>
+#include <wsc/log.h>
+#include <wsc/mem.h>
+
+/* The samples that this rank reads; nothing where it reads none. */
+static enum wsc_err identify(const struct data_source *source, struct job_samples *samples)
+{
+    struct data_file_sum *sums = NULL;
+    int n = 0;
+    uint64_t hash = 0;
+    *samples = (struct job_samples){0};
+    if (!source) return WSC_OK;
+    TRY(data_source_sums(source, 0, &sums, &n));
+    for (int i = 0; i < n; i++) {
+        const uint64_t file[2] = {(uint64_t)sums[i].size, sums[i].hash};
+        hash = wsc_hash64(file, sizeof file, hash);
+    }
+    wsc_free(sums);
+    *samples = (struct job_samples){data_source_n_samples(source), (int64_t)(hash >> 12)};
+    return WSC_OK;
+}
+
+enum wsc_err job_identify_samples(struct job_state *s, bool *report)
+{
+    struct job_samples *samples = &s->checkpoint.samples;
+    if (!s->job->values) return WSC_OK;
+    TRY(comm_agree(s->comm, identify(s->train.source, samples), report));
+    samples->n = comm_max(s->comm, samples->n);
+    samples->hash = comm_max(s->comm, samples->hash);
+    return WSC_OK;
+}
+
+void job_compare_samples(const struct job_state *s, const struct job_samples *then)
+{
+    const struct job_samples *now = &s->checkpoint.samples;
+    const bool known = then->n && now->n;
+    if (!known || (then->n == now->n && then->hash == now->hash)) return;
+    WSC_WARNING("train_input: the samples are not those of the checkpoint: %lld in an epoch, %lld "
+                "there%s; the training continues with sample %lld of these "
+                "(--set runconfig.load_checkpoint_states=model,optimizer,lr_scheduler,global_step "
+                "begins with their first)",
+                (long long)now->n, (long long)then->n, then->n == now->n ? ", of other files" : "",
+                (long long)s->at.samples);
+}

@@ -1,0 +1,15 @@
+/** Which samples a training reads: kept in its checkpoints and compared when it resumes.
+ *
+ *  job.c identifies them before the restore, job_checkpoint.c writes and compares. */
+#ifndef WSC_JOB_SAMPLES_H
+#define WSC_JOB_SAMPLES_H
+#include "job_state.h"
+
+/** Identify the samples of train_input, into s->checkpoint.samples.  Reads at most two blocks of
+ *  1 MiB of each file.  Collective; *@p report as of comm_agree(). */
+enum wsc_err job_identify_samples(struct job_state *s, bool *report);
+
+/** Warn when a checkpoint, whose stream of samples this run continues, was written with others:
+ *  @p then is all zero where the file does not say. */
+void job_compare_samples(const struct job_state *s, const struct job_samples *then);
+#endif
