@@ -26,24 +26,31 @@ static const struct kernels_row *sampled_row(int i)
     return row;
 }
 
+enum wsc_err kernels_simulate_pair(const struct kernels_row *row, struct programs_case *c,
+                                   struct kernels_pair *pair)
+{
+    struct programs_result r;
+    TRY(kernels_row_run(row, c, &r));
+    *pair = (struct kernels_pair){.kernel = row->name,
+                                  .pass = c->backward ? "backward" : "forward",
+                                  .w = c->w,
+                                  .h = c->h,
+                                  .cycles = r.stats.cycles,
+                                  .analytical = r.analytical,
+                                  .max_error = r.max_error,
+                                  .tolerance = kernels_row_tolerance(row, c)};
+    return WSC_OK;
+}
+
 enum wsc_err kernels_pair_of(const struct kernels_row *row, const struct hw *hw, uint64_t seed,
                              int i, struct kernels_pair *pair)
 {
     struct kernels_sampler s = {seed, wsc_rng_stream(WSC_RNG_TEST, (uint64_t)i), 0};
     struct programs_case c = kernels_small_case(hw, seed, row->gradient && i % 2);
-    struct programs_result r;
     TRY(programs_arch_of(hw, &c.arch));
     kernels_sample_grid(&s, &c);
     row->shapes->sample(&s, &c);
-    TRY(kernels_row_run(row, &c, &r));
-    *pair = (struct kernels_pair){.kernel = row->name,
-                                  .pass = c.backward ? "backward" : "forward",
-                                  .w = c.w,
-                                  .h = c.h,
-                                  .cycles = r.stats.cycles,
-                                  .analytical = r.analytical,
-                                  .max_error = r.max_error,
-                                  .tolerance = kernels_row_tolerance(row, &c)};
+    TRY(kernels_simulate_pair(row, &c, pair));
     row->shapes->describe(&c, pair->shape, sizeof pair->shape);
     return WSC_OK;
 }

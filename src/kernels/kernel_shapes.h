@@ -19,4 +19,8 @@ int64_t kernels_pick(struct kernels_sampler *s, int64_t low, int64_t high);
 struct programs_case kernels_small_case(const struct hw *hw, uint64_t seed, bool backward);
 /** Sample fabric, samples and tokens of the case. */
 void kernels_sample_grid(struct kernels_sampler *s, struct programs_case *c);
+/** Simulate a case of a row into *@p pair, whose shape is left to the caller.  Errors of
+ *  kernels_row_run(). */
+enum wsc_err kernels_simulate_pair(const struct kernels_row *row, struct programs_case *c,
+                                   struct kernels_pair *pair) WSC_CHECKED;
 #endif

@@ -70,7 +70,6 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
     enum { STREAM = 1 << 20 };
     struct kernels_sampler s = {seed, wsc_rng_stream(WSC_RNG_TEST, STREAM + (uint64_t)i), 0};
     struct subject what;
-    struct programs_result r;
     int n = 0;
     while (subject_of(n, &what))
         n++;
@@ -84,15 +83,7 @@ static enum wsc_err simulate(const struct hw *hw, uint64_t seed, int i, struct k
     } else {
         sample_case(&s, &c);
     }
-    TRY(kernels_row_run(what.row, &c, &r));
-    *pair = (struct kernels_pair){.kernel = what.row->name,
-                                  .pass = c.backward ? "backward" : "forward",
-                                  .w = c.w,
-                                  .h = c.h,
-                                  .cycles = r.stats.cycles,
-                                  .analytical = r.analytical,
-                                  .max_error = r.max_error,
-                                  .tolerance = kernels_row_tolerance(what.row, &c)};
+    TRY(kernels_simulate_pair(what.row, &c, pair));
     if (what.row->collective)
         what.row->shapes->describe(&c, pair->shape, sizeof pair->shape);
     else

@@ -4,6 +4,7 @@
  * blocks; those of other tests mostly have one. */
 #include "../../support/test.h"
 #include "../model/model_case.h"
+#include "kernel_case.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
@@ -21,33 +22,6 @@ static void ok(enum wsc_err rc)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
-static struct mesh_stats counts(const char *kernel, struct programs_case c)
-{
-    const struct kernels_row *row;
-    struct programs_result r;
-    ok(kernels_row_find(kernel, &row));
-    ok(kernels_row_run(row, &c, &r));
-    CU_ASSERT(r.max_error < 1e-4);
-    return r.stats;
-}
-
-static void expect_same(const char *kernel, struct programs_case c)
-{
-    struct mesh_watch *watch;
-    ok(mesh_watch_create(&watch, &(struct mesh_watch_config){0}));
-    c.threads = 1;
-    c.watch = watch;
-    const struct mesh_stats one_by_one = counts(kernel, c);
-    c.watch = NULL;
-    for (c.threads = 1; c.threads <= MAX_THREADS; c.threads++) {
-        const struct mesh_stats stats = counts(kernel, c);
-        const bool same = !memcmp(&stats, &one_by_one, sizeof stats);
-        if (!same) (void)printf("%s on %d threads\n", kernel, c.threads);
-        CU_ASSERT(same);
-    }
-    mesh_watch_destroy(&watch);
-}
-
 TEST(mesh_batch, counts_are_those_of_single_cycles)
 {
     static const char *const kernel[] = {"allreduce", "gemm", "transpose", "layernorm", "softmax"};
@@ -55,7 +29,8 @@ TEST(mesh_batch, counts_are_those_of_single_cycles)
     const struct hw hw = {.cluster = &cluster};
     for (int i = 0; i < (int)(sizeof kernel / sizeof *kernel); i++)
         for (int arch = 0; arch < 2; arch++)
-            expect_same(kernel[i], (struct programs_case){.w = SIDE,
+            kernel_same_as_watched(kernel[i],
+                                   (struct programs_case){.w = SIDE,
                                                           .h = SIDE,
                                                           .arch = (enum mesh_arch)arch,
                                                           .words = 19,
@@ -66,7 +41,8 @@ TEST(mesh_batch, counts_are_those_of_single_cycles)
                                                           .samples = 1,
                                                           .features = 75,
                                                           .hw = &hw,
-                                                          .seed = 2});
+                                                          .seed = 2},
+                                   1e-4);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 

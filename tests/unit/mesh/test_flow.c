@@ -3,47 +3,12 @@
  * be seen is that of a watched run, which visits every place in every cycle: counts and values on
  * fabrics that are wide enough for such streams, both generations, one to four threads. */
 #include "../../support/test.h"
+#include "kernel_case.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
 
-#include <stdio.h>
-#include <string.h>
-
-enum { MAX_THREADS = 4, LONG = 90 };
-
-/* T_OK with less nesting. */
-static void ok(enum wsc_err rc)
-{
-    T_OK(rc);
-}
-
-static struct mesh_stats counts(const char *kernel, struct programs_case c)
-{
-    const struct kernels_row *row;
-    struct programs_result r;
-    ok(kernels_row_find(kernel, &row));
-    ok(kernels_row_run(row, &c, &r));
-    CU_ASSERT(r.max_error <= 0);
-    return r.stats;
-}
-
-static void expect_same(const char *kernel, struct programs_case c)
-{
-    struct mesh_watch *watch;
-    ok(mesh_watch_create(&watch, &(struct mesh_watch_config){0}));
-    c.threads = 1;
-    c.watch = watch;
-    const struct mesh_stats single = counts(kernel, c);
-    c.watch = NULL;
-    for (c.threads = 1; c.threads <= MAX_THREADS; c.threads++) {
-        const struct mesh_stats stats = counts(kernel, c);
-        const bool same = !memcmp(&stats, &single, sizeof stats);
-        if (!same) (void)printf("%s %s on %d threads\n", kernel, c.algo, c.threads);
-        CU_ASSERT(same);
-    }
-    mesh_watch_destroy(&watch);
-}
+enum { LONG = 90 };
 
 /* Rows and columns that are long against a batch, filling, full and running dry: w, h, words. */
 static const int shapes[][3] = {{LONG, 3, 150}, {2, LONG, 120}, {40, 40, 80}};
@@ -53,12 +18,14 @@ TEST(mesh_flow, counts_are_those_of_single_visits)
     static const char *const algo[] = {"chain", "two-phase", "snake"};
     for (int i = 0; i < (int)(sizeof shapes / sizeof *shapes); i++)
         for (int k = 0; k < (int)(sizeof algo / sizeof *algo); k++)
-            expect_same("allreduce", (struct programs_case){.algo = algo[k],
-                                                            .arch = (enum mesh_arch)((i + k) % 2),
-                                                            .w = shapes[i][0],
-                                                            .h = shapes[i][1],
-                                                            .words = shapes[i][2],
-                                                            .seed = 3});
+            kernel_same_as_watched("allreduce",
+                                   (struct programs_case){.algo = algo[k],
+                                                          .arch = (enum mesh_arch)((i + k) % 2),
+                                                          .w = shapes[i][0],
+                                                          .h = shapes[i][1],
+                                                          .words = shapes[i][2],
+                                                          .seed = 3},
+                                   0);
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }
 
@@ -66,13 +33,16 @@ TEST(mesh_flow, counts_are_those_of_single_visits)
 TEST(mesh_flow, streams_from_edges)
 {
     for (int arch = 0; arch < 2; arch++)
-        expect_same("gemm", (struct programs_case){.algo = "stream",
-                                                   .arch = (enum mesh_arch)arch,
-                                                   .w = 40,
-                                                   .h = 30,
-                                                   .m = 3,
-                                                   .n = 100,
-                                                   .k = 80,
-                                                   .seed = 4});
-    expect_same("broadcast", (struct programs_case){.w = 40, .h = 35, .words = 100, .seed = 5});
+        kernel_same_as_watched("gemm",
+                               (struct programs_case){.algo = "stream",
+                                                      .arch = (enum mesh_arch)arch,
+                                                      .w = 40,
+                                                      .h = 30,
+                                                      .m = 3,
+                                                      .n = 100,
+                                                      .k = 80,
+                                                      .seed = 4},
+                               0);
+    kernel_same_as_watched("broadcast",
+                           (struct programs_case){.w = 40, .h = 35, .words = 100, .seed = 5}, 0);
 }

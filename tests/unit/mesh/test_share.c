@@ -2,6 +2,7 @@
 /* Bands of rows in several processes: nothing that can be seen depends on their number. */
 #include "../../support/test.h"
 #include "../model/model_case.h"
+#include "kernel_case.h"
 #include "random_fabric.h"
 #include "share_group.h"
 #include "watch_text.h"
@@ -54,26 +55,8 @@ TEST(mesh_share, kernels_count_the_same)
     const struct hw hw = {.cluster = &cluster};
     for (int i = 0; kernels_row_at(i); i++) {
         const struct kernels_row *row = kernels_row_at(i);
-        const bool square = !strcmp(row->name, "transpose");
-        const struct programs_case c = {.w = square ? 6 : 5,
-                                        .h = 6,
-                                        .arch = (enum mesh_arch)(i % 2),
-                                        .words = 11,
-                                        .m = 14,
-                                        .n = 13,
-                                        .k = 9,
-                                        .length = 20,
-                                        .calls = 7,
-                                        .density = 0.7,
-                                        .tokens = 11,
-                                        .samples = 2,
-                                        .features = 13,
-                                        .heads = 2,
-                                        .head_dim = 4,
-                                        .vocab = 17,
-                                        .threads = 1 + i % 3 / 2,
-                                        .hw = &hw,
-                                        .seed = 5};
+        struct programs_case c = kernel_case(row, &hw, (enum mesh_arch)(i % 2));
+        c.threads = 1 + i % 3 / 2;
         compare_kernel(row, &c, 2 + i % 3);
         struct programs_case back = c;
         back.backward = true;
@@ -228,28 +211,10 @@ TEST(mesh_share, watched_kernels_show_the_same)
     const struct hw_machine cluster = model_case_cs2();
     const struct hw hw = {.cluster = &cluster};
     for (int i = 0; kernels_row_at(i); i++) {
-        const bool square = !strcmp(kernels_row_at(i)->name, "transpose");
-        compare_watched(kernels_row_at(i),
-                        &(struct programs_case){.w = square ? 6 : 4,
-                                                .h = 6,
-                                                .arch = (enum mesh_arch)(i % 2),
-                                                .words = 11,
-                                                .m = 9,
-                                                .n = 8,
-                                                .k = 7,
-                                                .length = 20,
-                                                .calls = 7,
-                                                .density = 0.7,
-                                                .tokens = 7,
-                                                .samples = 1,
-                                                .features = 9,
-                                                .heads = 2,
-                                                .head_dim = 4,
-                                                .vocab = 17,
-                                                .threads = 1 + i % 3 / 2,
-                                                .hw = &hw,
-                                                .seed = 5},
-                        2 + i % 3);
+        const struct kernels_row *row = kernels_row_at(i);
+        struct programs_case c = kernel_case(row, &hw, (enum mesh_arch)(i % 2));
+        c.threads = 1 + i % 3 / 2;
+        compare_watched(row, &c, 2 + i % 3);
     }
     T_EQ(wsc_mem_in_use(WSC_MEM_MESH), 0);
 }

@@ -3,6 +3,7 @@
  * programs with their errors, observers, on any number of threads and processes. */
 #include "../../support/test.h"
 #include "../model/model_case.h"
+#include "kernel_case.h"
 #include "random_fabric.h"
 #include "share_group.h"
 #include "shelf.h"
@@ -119,25 +120,8 @@ TEST(mesh_snapshot, resumed_kernels_are_the_same)
     const struct hw hw = {.cluster = &cluster};
     for (int i = 0; kernels_row_at(i); i++) {
         const struct kernels_row *row = kernels_row_at(i);
-        const bool square = !strcmp(row->name, "transpose");
-        const struct programs_case c = {.w = square ? 6 : 5,
-                                        .h = 6,
-                                        .arch = (enum mesh_arch)(i % 2),
-                                        .words = 11,
-                                        .m = 14,
-                                        .n = 13,
-                                        .k = 9,
-                                        .length = 20,
-                                        .calls = 7,
-                                        .density = i % 3 ? 0.7 : 1,
-                                        .tokens = 11,
-                                        .samples = 2,
-                                        .features = 13,
-                                        .heads = 2,
-                                        .head_dim = 4,
-                                        .vocab = 17,
-                                        .hw = &hw,
-                                        .seed = 5};
+        struct programs_case c = kernel_case(row, &hw, (enum mesh_arch)(i % 2));
+        if (i % 3 == 0) c.density = 1;
         check_kernel(row, &c, 1 + i % 3);
         struct programs_case back = c;
         back.backward = true;

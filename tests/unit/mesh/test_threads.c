@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../support/test.h"
 #include "../model/model_case.h"
+#include "kernel_case.h"
 
 #include <wsc/kernels.h>
 #include <wsc/mem.h>
@@ -44,26 +45,8 @@ TEST(mesh_threads, kernels_count_the_same)
     const struct hw hw = {.cluster = &cluster};
     for (int i = 0; kernels_row_at(i); i++) {
         const struct kernels_row *k = kernels_row_at(i);
-        const bool square = !strcmp(k->name, "transpose");
         for (int arch = 0; arch < 2; arch++) {
-            const struct programs_case c = {.w = square ? 6 : 5,
-                                            .h = 6,
-                                            .arch = (enum mesh_arch)arch,
-                                            .words = 11,
-                                            .m = 14,
-                                            .n = 13,
-                                            .k = 9,
-                                            .length = 20,
-                                            .calls = 7,
-                                            .density = 0.7,
-                                            .tokens = 11,
-                                            .samples = 2,
-                                            .features = 13,
-                                            .heads = 2,
-                                            .head_dim = 4,
-                                            .vocab = 17,
-                                            .hw = &hw,
-                                            .seed = 5};
+            const struct programs_case c = kernel_case(k, &hw, (enum mesh_arch)arch);
             compare(k, &c);
         }
     }
