@@ -9,8 +9,8 @@
 
 enum { MOST = 3 };
 
-/* The matrices that a part multiplies activations by, in both passes; of a mixture of experts and
- * of a vocabulary none. */
+/* The matrices that a part multiplies activations by, in both passes; of a mixture of experts none,
+ * of a head some rows at a time, host_arrange_rows(). */
 static const struct matrices {
     int n;
     enum model_tensor_kind kind[MOST];
@@ -62,15 +62,15 @@ static int64_t bytes_of_part(const struct model *m, int stage, const struct matr
     return sum;
 }
 
-int64_t host_arranged_bytes(const struct model *m)
+int64_t host_arranged_bytes(const struct model *m, int64_t vocab_block)
 {
-    int64_t most = 0;
+    int64_t most = bytes_of(m, vocab_block, m->C);
     for (int s = 0; s < m->n_stages && !m->experts; s++)
         for (int p = 0; p < N_PARTS; p++) {
             const int64_t bytes = bytes_of_part(m, s, &part_matrices[p]);
             most = bytes > most ? bytes : most;
         }
-    return most;
+    return m->experts ? 0 : most;
 }
 
 static bool is_large(const struct host *k, int64_t rows_of_leaf)
@@ -78,11 +78,24 @@ static bool is_large(const struct host *k, int64_t rows_of_leaf)
     return rows_of_leaf >= (k->limits.arranged_rows ? k->limits.arranged_rows : HOST_BLOCK_ROWS);
 }
 
-/* Generation has an order of additions of its own, and products that leave zeros out. */
+/* Generation has an order of additions of its own. */
 static bool arranges(const struct host *k)
 {
-    return !k->cached && !k->stage.weights && !k->model->experts &&
-           is_large(k, k->share.leaf_samples * k->T);
+    return !k->cached && !k->model->experts && is_large(k, k->share.leaf_samples * k->T);
+}
+
+/* Arrange a matrix (out, in) of the stage, or some rows of one, at *@p at, which moves behind it.
+ */
+static const void *arrange_matrix(struct host *k, const void *w, int64_t out, int64_t in,
+                                  bool backward, char **at)
+{
+    const struct num_product p = backward ? host_linear_back_shape(HOST_BLOCK_ROWS, in, out)
+                                          : host_linear_shape(HOST_BLOCK_ROWS, in, out);
+    char *to = *at;
+    if (!num_arranges(k->model->format, &p)) return NULL;
+    num_arrange(k->model->format, &p, w, to);
+    *at += bytes_of(k->model, out, in);
+    return to;
 }
 
 void host_arrange(struct host *k, enum model_part part, bool backward)
@@ -94,15 +107,20 @@ void host_arrange(struct host *k, enum model_part part, bool backward)
     for (int i = 0; i < list->n && arranges(k); i++) {
         const enum model_tensor_kind kind = list->kind[i];
         const void *w = k->stage.weight[kind];
-        if (!w) continue;
-        const int64_t out = k->stage.rows[kind], in = k->stage.cols[kind];
-        const struct num_product p = backward ? host_linear_back_shape(HOST_BLOCK_ROWS, in, out)
-                                              : host_linear_shape(HOST_BLOCK_ROWS, in, out);
-        if (!num_arranges(k->model->format, &p)) continue;
-        num_arrange(k->model->format, &p, w, at);
-        k->stage.arranged[kind] = at;
-        at += bytes_of(k->model, out, in);
+        if (w && !k->stage.sparse[kind])
+            k->stage.arranged[kind] =
+                arrange_matrix(k, w, k->stage.rows[kind], k->stage.cols[kind], backward, &at);
     }
+}
+
+void host_arrange_rows(struct host *k, enum model_tensor_kind kind, int64_t first, int64_t n,
+                       bool backward)
+{
+    const int64_t in = k->model->C;
+    char *at = k->buffer[HOST_ARRANGED];
+    const void *w = host_const_at(k, k->stage.weight[kind], first * in);
+    const bool worth_it = arranges(k) && k->model->head[k->head].rows == MODEL_ROWS_ALL;
+    k->stage.arranged[kind] = worth_it ? arrange_matrix(k, w, n, in, backward, &at) : NULL;
 }
 
 /* ---- gradients of weights -------------------------------------------------------------------- */

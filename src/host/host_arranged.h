@@ -10,11 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Bytes of the arranged matrices of the largest part of a stage; 0 for a format without them. */
-int64_t host_arranged_bytes(const struct model *m);
+/** Bytes of the arranged matrices of the largest part of a stage, or of @p vocab_block rows of a
+ *  head's matrix; 0 for a format without them. */
+int64_t host_arranged_bytes(const struct model *m, int64_t vocab_block);
 /** Arrange the matrices of @p part for its forward or backward pass over the rows of the share;
  *  what the part before arranged is void. */
 void host_arrange(struct host *k, enum model_part part, bool backward);
+/** Arrange rows [first, first + n) of the matrix @p kind of a head for the products of its forward
+ *  or backward pass, and note them in the stage; or note that there are none, where the head takes
+ *  some rows of a leaf alone. */
+void host_arrange_rows(struct host *k, enum model_tensor_kind kind, int64_t first, int64_t n,
+                       bool backward);
 /** Bytes of a row of the widest arranged input of a linear layer, for gradients of weights, and of
  *  a token in the transpose that a thread needs beside them; 0 for a format without them. */
 int64_t host_arranged_row_bytes(const struct model *m);

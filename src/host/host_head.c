@@ -4,6 +4,7 @@
  * host_head_loss.c the losses. */
 #include "host_head.h"
 #include "host_adapter.h"
+#include "host_arranged.h"
 #include "host_buffers.h"
 #include "host_grad.h"
 #include "host_gradient.h"
@@ -61,6 +62,16 @@ static struct host_columns columns_of(const struct host *k, int64_t first)
     return (struct host_columns){first, block_cols(k, first), host_head(k)->outputs};
 }
 
+/* A product of a block of rows with the columns from @p first on. */
+static void multiply(const struct host *k, const struct num_product *p, const void *a,
+                     int64_t first, float *c)
+{
+    const enum model_tensor_kind kind = head_weight(k);
+    const void *arranged = k->stage.arranged[kind];
+    if (!arranged || !num_gemm_arranged(k->model->format, p, a, arranged, c))
+        host_product(k, p, a, host_const_at(k, k->stage.weight[kind], first * k->model->C), c);
+}
+
 /* Logits (n, cols) of a block of rows, from its normalised input. */
 static void logits_of(const struct host *k, const struct host_span *b, int64_t first,
                       const void *xn, float *out, int thread)
@@ -69,7 +80,7 @@ static void logits_of(const struct host *k, const struct host_span *b, int64_t f
     float scale = (float)k->model->logits_scale, cap = (float)k->model->zoo.final_logit_softcapping;
     const float *bias = k->stage.vector[head_bias(k)];
     struct num_product shape = host_linear_shape(b->n, C, cols);
-    host_product(k, &shape, xn, host_const_at(k, k->stage.weight[head_weight(k)], first * C), out);
+    multiply(k, &shape, xn, first, out);
     const struct host_columns columns = columns_of(k, first);
     if (host_has_adapter(k, head_weight(k))) host_adapter_logits(k, b, &columns, xn, out, thread);
     for (int64_t i = 0; bias && i < b->n; i++)
@@ -94,23 +105,19 @@ static void copy_wanted(const struct host *k, const struct host_span *b, int64_t
     }
 }
 
-/* Logits and statistics of a block of rows, in one pass over the vocabulary. */
+/* The block of columns at hand of a block of rows: logits, and what they add to the statistics. */
 static void head_rows(struct host *k, const struct host_span *b, int thread)
 {
-    int64_t V = host_head(k)->outputs;
-    void *xn = host_thread(k, thread, HOST_OPERAND);
-    float *scratch = host_thread(k, thread, HOST_ROW);
-    host_head_input(k, b, xn, false, thread);
-    host_head_loss_begin(k, b);
-    for (int64_t first = 0; first < V; first += k->vocab_block) {
-        const struct host_columns columns = columns_of(k, first);
-        float *logits =
-            keeps(k) ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
-        logits_of(k, b, first, xn, logits, thread);
-        copy_wanted(k, b, first, logits);
-        host_head_loss_take(k, b, &columns, logits, scratch);
-    }
-    host_head_loss_end(k, b);
+    const int64_t first = k->vocab_at;
+    const struct host_columns columns = columns_of(k, first);
+    void *xn = host_at(k, k->buffer[HOST_XN], b->row * k->model->C);
+    if (first == 0) host_head_input(k, b, xn, false, thread);
+    if (first == 0) host_head_loss_begin(k, b);
+    float *logits = keeps(k) ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
+    logits_of(k, b, first, xn, logits, thread);
+    copy_wanted(k, b, first, logits);
+    host_head_loss_take(k, b, &columns, logits, host_thread(k, thread, HOST_ROW));
+    if (first + columns.n == columns.all) host_head_loss_end(k, b);
 }
 
 /* The last position of a text alone. */
@@ -121,17 +128,31 @@ static void last_row(void *ctx, int64_t i, int thread)
     if (k->wanted[i] >= 0) head_rows(k, &row, thread);
 }
 
+/* Block of columns by block, so that its weights are arranged once for all rows. */
+static void output_forward(struct host *k)
+{
+    const int64_t n = host_head(k)->outputs;
+    for (k->vocab_at = 0; k->vocab_at < n; k->vocab_at += k->vocab_block) {
+        const int64_t first = k->vocab_at;
+        host_arrange_rows(k, head_weight(k), first, block_cols(k, first), false);
+        if (k->cached)
+            num_parallel(k->n_samples, last_row, k);
+        else
+            host_each_head_block(k, head_rows);
+    }
+}
+
 void host_head_forward(struct host *k)
 {
     k->head = 0;
     if (k->cached) {
-        num_parallel(k->n_samples, last_row, k);
+        output_forward(k);
         return;
     }
     for (int64_t i = 0; i < k->n_leaves; i++)
         k->loss[i] = (struct model_loss){0};
     for (; k->head < k->model->n_heads; k->head++) {
-        host_each_head_block(k, head_rows);
+        output_forward(k);
         if (k->stage.reference) host_pairs_refer(k, host_head_tokens(k));
         for (int64_t i = 0; !k->stage.reference && i < k->n_leaves; i++)
             host_head_loss_add(k, i, &k->loss[i]);
@@ -142,17 +163,27 @@ void host_head_forward(struct host *k)
 
 /* ---- backward */
 
+/* The input of the output layer, which the gradient of its weights takes too. */
+static void input_again(struct host *k, const struct host_span *b, int thread)
+{
+    host_head_input(k, b, host_at(k, k->buffer[HOST_XN], b->row * k->model->C), true, thread);
+}
+
+/* Logits that were not kept. */
+static void logits_again(struct host *k, const struct host_span *b, int thread)
+{
+    const void *xn = host_const_at(k, k->buffer[HOST_XN], b->row * k->model->C);
+    logits_of(k, b, k->vocab_at, xn, kept_logits(k, k->vocab_at, b->row), thread);
+}
+
 /* One block of columns of all rows: dlogits, then dxn += dlogits W. Blocks follow each other in
  * one order for every row (beta 1 after the first). */
 static void head_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, first = k->vocab_at, cols = block_cols(k, first);
-    void *xn = host_at(k, k->buffer[HOST_XN], b->row * C);
     float *logits = kept_logits(k, first, b->row);
     const void *operands = logits;
     const struct host_columns columns = columns_of(k, first);
-    if (first == 0) host_head_input(k, b, xn, true, thread);
-    if (!keeps(k)) logits_of(k, b, first, xn, logits, thread);
     host_head_loss_backward(k, b, &columns, logits);
     if (!k->fp32) {
         uint16_t *rounded = (uint16_t *)k->buffer[HOST_DLOGITS] + b->row * cols;
@@ -161,8 +192,7 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
     }
     struct num_product shape = host_linear_back_shape(b->n, C, cols);
     shape.beta = first == 0 ? 0 : 1;
-    host_product(k, &shape, operands, host_const_at(k, k->stage.weight[head_weight(k)], first * C),
-                 (float *)k->buffer[HOST_DXN] + b->row * C);
+    multiply(k, &shape, operands, first, (float *)k->buffer[HOST_DXN] + b->row * C);
     if (host_has_adapter(k, head_weight(k)))
         host_adapter_logits_backward(k, b, &columns, operands, thread);
 }
@@ -174,9 +204,15 @@ static void output_backward(struct host *k)
     const struct host_head_rows *r = host_head_rows(k);
     int64_t C = k->model->C, V = host_head(k)->outputs;
     struct host_grad grad[4];
+    host_each_head_block(k, input_again);
     for (k->vocab_at = 0; k->vocab_at < V; k->vocab_at += k->vocab_block) {
         int64_t first = k->vocab_at, cols = block_cols(k, first);
         const void *dlogits = k->fp32 ? kept_logits(k, first, 0) : k->buffer[HOST_DLOGITS];
+        if (!keeps(k)) {
+            host_arrange_rows(k, head_weight(k), first, cols, false);
+            host_each_head_block(k, logits_again);
+        }
+        host_arrange_rows(k, head_weight(k), first, cols, true);
         host_each_head_block(k, head_rows_backward);
         grad[0] = host_linear_grad(head_weight(k), cols, C, dlogits, cols, k->buffer[HOST_XN]);
         grad[1] = host_bias_grad(head_bias(k), cols, dlogits, cols);

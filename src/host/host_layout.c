@@ -227,12 +227,12 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     bytes[HOST_TOKENS] = times(times(z.rows, m->n_heads), (int64_t)sizeof(struct host_token));
     head_layout(bytes, m, &z, training);
     bytes[HOST_VECTORS] = m->format == NUM_FP32 ? 0 : times(vectors_max(m), 4);
-    bytes[HOST_ARRANGED] = host_arranged_bytes(m);
+    bytes[HOST_ARRANGED] = host_arranged_bytes(m, host_vocab_block(m, limits));
     bytes[HOST_TABLE] = times(times(model_longest(m), m->rotary_dim), 4);
     if (m->zoo.position_embedding_type == ZOO_POSITION_FIXED)
         bytes[HOST_TABLE] = times(times(model_longest(m), m->C), 4);
     bytes[HOST_PLACES] = times(times(z.places, m->C), 4);
-    if (training || m->experts) bytes[HOST_XN] = times(z.c, z.op);
+    bytes[HOST_XN] = times(z.c, z.op);
     if (training) training_layout(bytes, m, &z, limits);
 }
 

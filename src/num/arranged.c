@@ -76,7 +76,7 @@ static void turn_words(char *restrict out, int64_t ld_out, const char *restrict 
 static void turn(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
                  int64_t rows, int64_t cols)
 {
-    const bool here = num_has_turn();
+    const num_turn_fn avx512 = num_turn_avx512(), turn_tile = avx512 ? avx512 : num_turn_avx2();
     for (int64_t r = 0; r < rows; r += TILE) {
         const int64_t n_rows = rows - r < TILE ? rows - r : TILE;
         for (int64_t c = 0; c < cols; c += TILE) {
@@ -84,8 +84,8 @@ static void turn(char *restrict out, int64_t ld_out, const char *restrict in, in
             char *to = out + c * ld_out + r * 4;
             const char *from = in + r * ld + c * 4;
             fetch_rows(from + AHEAD * ld, ld, n_rows);
-            if (here && n_rows == TILE && n_cols == TILE)
-                num_turn(to, ld_out, from, ld);
+            if (turn_tile && n_rows == TILE && n_cols == TILE)
+                turn_tile(to, ld_out, from, ld);
             else
                 turn_words(to, ld_out, from, ld, n_rows, n_cols);
         }

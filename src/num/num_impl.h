@@ -16,13 +16,13 @@ void num_gemm_widened(enum num_format format, const struct num_product *p, const
 /** A 16-bit operand (rows, cols at ld) as fp32, at num_row_stride(cols); the caller frees it. */
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld);
-/** True on a processor that transposes in its registers. */
-bool num_has_turn(void);
-/** Rows and columns of a tile of num_turn(). */
+/** Rows and columns of a tile that processors transpose in their registers. */
 enum { NUM_TURN_TILE = 16 };
-/** Write the transpose of a tile of 32-bit words; strides in bytes, no address need be aligned.
- *  num_has_turn() is true. */
-void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld);
+/** Writes the transpose of a tile of 32-bit words; strides in bytes, no address need be aligned. */
+typedef void (*num_turn_fn)(char *out, int64_t ld_out, const char *in, int64_t ld);
+/** In the registers of AVX-512 and of AVX2; NULL on a processor that has not the instructions. */
+num_turn_fn num_turn_avx512(void);
+num_turn_fn num_turn_avx2(void);
 /** True on a processor with an instruction that rounds to bfloat16. */
 bool num_has_narrow_bf16(void);
 /** Round @p n numbers to bfloat16 by it.  num_has_narrow_bf16() is true. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The transpose of 16 x 16 words of 32 bits in the registers of AVX-512: pairs of words, then of
  * pairs, are interleaved within quarters of the registers, then the quarters change places.
- * arranged.c calls it where the processor has it and a tile is whole. */
+ * arranged.c calls it where the processor has it and a tile is whole; turn_avx2.c is for others. */
 #include "num_impl.h"
 
 #if defined(__x86_64__)
@@ -10,11 +10,6 @@
 #    define UNIT __attribute__((target("avx512f")))
 
 enum { N = NUM_TURN_TILE, HALF = N / 2 };
-
-bool num_has_turn(void)
-{
-    return __builtin_cpu_supports("avx512f");
-}
 
 /* Word c of rows 0 .. 3 of each group of four: register 4 g + c has it for columns c, c + 4, c + 8
  * and c + 12, a quarter each. */
@@ -33,7 +28,7 @@ UNIT static inline void interleave(__m512i x[N])
     }
 }
 
-UNIT void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld)
+UNIT static void turn_tile(char *out, int64_t ld_out, const char *in, int64_t ld)
 {
     enum { EVEN = 0x88, ODD = 0xDD };
     __m512i x[N];
@@ -52,17 +47,14 @@ UNIT void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld)
         _mm512_storeu_si512(to + 12 * ld_out, _mm512_shuffle_i32x4(high, high2, ODD));
     }
 }
-#else
-bool num_has_turn(void)
-{
-    return false;
-}
 
-void num_turn(char *out, int64_t ld_out, const char *in, int64_t ld)
+num_turn_fn num_turn_avx512(void)
 {
-    (void)out;
-    (void)ld_out;
-    (void)in;
-    (void)ld;
+    return __builtin_cpu_supports("avx512f") ? turn_tile : NULL;
+}
+#else
+num_turn_fn num_turn_avx512(void)
+{
+    return NULL;
 }
 #endif

@@ -351,6 +351,35 @@ TEST(num_gemm, arranged_operands_give_the_product)
     wsc_free(x);
 }
 
+/* A tile is a part of larger matrices, at addresses that are not aligned; what is beside it stays.
+ */
+static void check_turn(num_turn_fn turn)
+{
+    enum { TILE = NUM_TURN_TILE, WIDE = TILE + 3, LEFT = 7 };
+    uint32_t in[TILE * WIDE + 1], out[(TILE + 1) * WIDE];
+    for (uint32_t i = 0; i < TILE * WIDE + 1; i++)
+        in[i] = i;
+    for (int i = 0; i < (TILE + 1) * WIDE; i++)
+        out[i] = LEFT;
+    turn((char *)(out + 1), WIDE * 4, (const char *)in + 2, WIDE * 4);
+    for (int r = 0; r < TILE + 1; r++) {
+        for (int c = 0; c < WIDE; c++) {
+            uint32_t expected = LEFT;
+            if (r < TILE && c > 0 && c <= TILE)
+                memcpy(&expected, (const char *)in + 2 + ((c - 1) * WIDE + r) * 4, sizeof expected);
+            T_EQ(out[r * WIDE + c], expected);
+        }
+    }
+}
+
+TEST(num_gemm, tiles_are_transposed_by_each_kind_of_processor)
+{
+    const num_turn_fn turn[] = {num_turn_avx512(), num_turn_avx2()};
+    for (size_t i = 0; i < sizeof turn / sizeof *turn; i++)
+        if (turn[i]) check_turn(turn[i]);
+    CU_ASSERT(!turn[0] || turn[1]); /* a processor with AVX-512 has AVX2 */
+}
+
 /* oneDNN turns a stored transpose for each product: this processor's reason to do it once. */
 TEST(num_gemm, a_linear_layer_takes_an_arranged_matrix)
 {
