@@ -49,21 +49,25 @@
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
     XX(place_tasks, 1.5, "dot + place_tasks, tasks of a place, on the mesh", "sampled")            \
     XX(fullest, 0.8, "fullest sqrt(2 ln cols / outputs), on the mesh", "phi")                      \
-    XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "ends")         \
-    XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh", "ends")   \
-    XX(way_short, 2, "(ends - way_short) (relay + next_end), way of a turn, on the mesh", "ends")  \
-    XX(way_rounded, 3, "(ends - way_rounded) relay in 16 bits on WSE-2, on the mesh", "ends")      \
-    XX(pair_pause, 2, "at least pair_pause, two ends in 16 bits on WSE-2, on the mesh", "ends")    \
+    XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "end times")    \
+    XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh",           \
+       "end times")                                                                                \
+    XX(way_short, 2, "(ends - way_short) (relay + next_end), way of a turn, on the mesh",          \
+       "end times")                                                                                \
+    XX(way_rounded, 3, "(ends - way_rounded) relay in 16 bits on WSE-2, on the mesh", "end times") \
+    XX(pair_pause, 2, "at least pair_pause, two ends in 16 bits on WSE-2, on the mesh",            \
+       "end times")                                                                                \
     XX(pair_rounded, 0.5, "pair_rounded t - relay, two ends in 16 bits on WSE-2, on the mesh",     \
-       "ends")                                                                                     \
+       "end times")                                                                                \
     XX(round_share, 0.25, "round_share (setup_copy - 1 - round_hidden t), WSE-3, on the mesh",     \
-       "ends")                                                                                     \
+       "end times")                                                                                \
     XX(round_hidden, 0.5, "round_share (setup_copy - 1 - round_hidden t), WSE-3, on the mesh",     \
-       "ends")                                                                                     \
-    XX(turn_rounded, 12, "turn_short + turn_rounded in 16 bits on WSE-2, on the mesh", "ends")     \
-    XX(crowd_cols, 3, "1 - k / (crowd_cols cols), AXPYs of one cycle, on the mesh", "ends")        \
-    XX(ends_vary, 0.2, "ends_vary deviations, loads that hold ends up, on the mesh", "ends")       \
-    XX(either, 1.5, "either s, where loads or ends decide, on the mesh", "ends")                   \
+       "end times")                                                                                \
+    XX(turn_rounded, 12, "turn_short + turn_rounded in 16 bits on WSE-2, on the mesh",             \
+       "end times")                                                                                \
+    XX(crowd_cols, 3, "1 - k / (crowd_cols cols), AXPYs of one cycle, on the mesh", "end times")   \
+    XX(ends_vary, 0.2, "ends_vary deviations, loads that hold ends up, on the mesh", "end times")  \
+    XX(either, 1.5, "either s, where loads or ends decide, on the mesh", "end times")              \
     XX(spare_busy, 0.94, "accumulators - spare_less - spare_busy busy", "phi")
 
 /** Values of the coefficients by name. */
