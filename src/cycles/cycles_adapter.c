@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Low-rank adapters on the wafer (Hu et al. 2021): y = W x + s B A x.  Their products are laid out
- * as all others: A has r outputs, and the r features of A x lie on the columns of the lane, one on
- * each of the first r.  Of an embedding A is a table whose rows the tokens take.  docs/MODEL.md,
- * "Adapters and frozen weights".  cycles_parts.c calls. */
+/* Computes the cycles of low-rank adapters on the wafer (Hu et al. 2021): y = W x + s B A x. Their
+ * products have the layout of all other products: A has r outputs, and the r features of A x lie on
+ * the first r columns of the lane, one on each. For an embedding A is a table whose rows the
+ * tokens take. docs/MODEL.md, "Adapters and frozen weights". cycles_parts.c calls. */
 #include "cycles_adapter.h"
 
 #include "cycles_product.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of causal attention and its gradient.  Keys of a sequence stream past its queries, as
- * weights do.  The columns of a head keep the scores of the keys, an equal part each (the mesh
- * programs are program_scores.c and program_attention_out.c). */
+/* Computes the cycles of attention and its gradient in training. Keys of a sequence stream past
+ * its queries, as weights do; the columns of a head keep the scores of the keys, an equal part
+ * each. The mesh programs are program_scores.c and program_attention_out.c; docs/MODEL.md,
+ * "Attention". */
 #include <wsc/cycles_ops.h>
 
 #include "cycles_fitted.h"

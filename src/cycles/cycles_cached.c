@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of attention in generation: cached keys and values stay where they were computed, on the
- * rows of their text or source, and the queries of new tokens come to them.  One query at a time
- * goes to all rows of its text; each PE multiplies it with its own keys, and what it gives with its
- * own values; the rows' parts are added up on the way back.  In beam search the keys and values of
- * a prompt's texts move between their rows.  They are the operations of attention in training, with
- * the keys where there are queries there; no program of the mesh does it, so this formula is not
- * compared with simulated cycles. */
+/* Computes the cycles of attention in generation. Cached keys and values stay where they were
+ * computed, on the rows of their text or source. One query of a new token at a time goes to all
+ * rows of its text; each PE multiplies it with its own keys, and the resulting probabilities with
+ * its own values; the partial results of the rows are added on the way back. In beam search keys
+ * and values move between the rows of a prompt's texts. No program of the mesh does this, so the
+ * formula is not compared with simulated cycles. */
 #include "cycles_cached.h"
 #include "cycles_rows.h"
 

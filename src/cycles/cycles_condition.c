@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Diffusion transformers on the wafer (Peebles and Xie 2023, adaLN-Zero).  Of each sequence one row
- * of C features, the sum of the embeddings of time step and class, meets matrices (C, C) that give
- * scale and shift of a norm's output, (1 + scale) x + shift, or the gate of a branch.  These rows
- * are spread over the rows of a lane as tokens are, one for each sequence; what they give goes to
- * the rows that hold tokens of their sequence, and in the backward pass sums over these tokens come
- * back.  Products are those of any other matrix with fewer tokens.  cycles_parts.c calls; next:
- * cycles_product.c. */
+/* Computes the cycles of conditioning in diffusion transformers (Peebles and Xie 2023,
+ * adaLN-Zero). Each sequence has one row of C features, the sum of the embeddings of time step and
+ * class. Matrices (C, C) compute from it scale and shift of a norm's output, (1 + scale) x +
+ * shift, or the gate of a branch. These rows are distributed over the rows of a lane as tokens
+ * are; their results go to the rows that hold tokens of their sequence, and in the backward pass
+ * sums over these tokens come back. Products are those of any matrix with fewer tokens.
+ * cycles_parts.c calls; next: cycles_product.c. */
 #include "cycles_condition.h"
 
 #include "cycles_product.h"

@@ -1,6 +1,6 @@
-/** Cycles of what a diffusion transformer has beside the products of a block: the embedding of
- *  patches, time step and class, and the conditioning of norms and branches.  cycles_parts.c adds
- *  them to its parts.  docs/MODEL.md, "Diffusion transformers". */
+/** Cycles of a diffusion transformer beside the products of its blocks: the embedding of patches,
+ *  time step and class, and the conditioning of norms and branches. cycles_parts.c adds them to its
+ *  parts. docs/MODEL.md, "Diffusion transformers". */
 #ifndef WSC_CYCLES_CONDITION_H
 #define WSC_CYCLES_CONDITION_H
 #include <wsc/cycles_ops.h>

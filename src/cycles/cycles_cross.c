@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles between encoder and decoder.  Both stacks spread the sequences of a micro-batch evenly
- * over the rows, so that a sequence lies on the same rows in both: keys pass its queries as those
- * of attention within a stack do, only that their number is the encoder's and no mask hides them.
- * Queries, keys and values are products in the layouts of their own tokens.  cycles_parts.c has the
+/* Computes the cycles between encoder and decoder. Both stacks distribute the sequences of a
+ * micro-batch evenly over the rows, so a sequence lies on the same rows in both. Hence keys pass
+ * queries as in attention within a stack; their number is the encoder's, and no mask hides them.
+ * Queries, keys and values are products in the layouts of their own tokens. cycles_parts.c has the
  * table of parts. */
 #include "cycles_cross.h"
 

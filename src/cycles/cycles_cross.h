@@ -1,5 +1,6 @@
-/** Cycles of what joins an encoder and a decoder: the norm of the encoder's output, projections of
- *  queries from the decoder and of keys and values from that output, attention between them. */
+/** Cycles of the operations between an encoder and a decoder: the norm of the encoder's output,
+ *  projections of queries from the decoder and of keys and values from that output, attention
+ *  between them. */
 #ifndef WSC_CYCLES_CROSS_H
 #define WSC_CYCLES_CROSS_H
 #include <wsc/cycles_ops.h>

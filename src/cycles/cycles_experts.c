@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of a mixture of experts beside the products of its networks, as the programs of the mesh
- * do it (program_router.c, program_experts.c): the choice of experts from their values along a row,
- * gradients of their weights, the moves between tokens and places (docs/MODEL.md, section 3).  The
- * programs put each of these beside simulated cycles; the parts of a stage have their sums. */
+/* Computes the cycles of a mixture of experts beside the products of its networks: the router, the
+ * choice of experts by maxima along a row, gradients of their weights, the moves between tokens and
+ * places. The equations describe program_router.c and program_experts.c (docs/MODEL.md, "Mixtures
+ * of experts"). The programs show each operation beside simulated cycles; the parts of a stage add
+ * them up. */
 #include "cycles_experts.h"
 #include "cycles_product.h"
 #include "cycles_rows.h"

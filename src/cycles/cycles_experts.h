@@ -1,5 +1,5 @@
 /** Cycles of a mixture of experts beside the products of its networks: the router, the choice, and
- *  the rows of tokens that go to the experts and come back. */
+ *  the copies of tokens to the experts and back. */
 #ifndef WSC_CYCLES_EXPERTS_H
 #define WSC_CYCLES_EXPERTS_H
 #include <wsc/cycles_ops.h>

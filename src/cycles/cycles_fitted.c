@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The values of the coefficients that were read off simulated cycles, from their rows in
- * cycles_fitted.h, for the equations of cycles_product.c, cycles_attention.c, cycles_rows.c and
- * cycles_vector.c. */
+/* Defines the values of the fitted coefficients, from their rows in cycles_fitted.h. The equations
+ * of cycles_product.c, cycles_attention.c, cycles_rows.c and cycles_vector.c read them. */
 #include "cycles_fitted.h"
 
 #define VALUE(name, value, term, equation) .name = (value),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The coefficients of the analytical model that no document states and no constant of a machine
- * holds: each was read off simulated cycles, of the mesh or (phi) of a chain of columns.  One row
- * for each; the equations take the values from here, and docs/MODEL.md has the table that a golden
- * test writes from these rows. */
+/* The fitted coefficients of the analytical model, which no document states and no machine file
+ * has.  Each was read off simulated cycles of the mesh, those of `phi` off a simulated chain of
+ * columns.  One row is one coefficient; the equations read it from here, and a golden test writes
+ * the table of docs/MODEL.md, section 11, from these rows. */
 #ifndef WSC_CYCLES_FITTED_H
 #define WSC_CYCLES_FITTED_H
 
@@ -18,10 +18,10 @@
     XX(head_fewer, 2, "head_ends - head_fewer / head_cols, sums that end", "contract_features")    \
     XX(head_least, 0.5, "at least head_least vectors of a key", "contract_features")               \
     XX(head_hidden, 2, "start / head_hidden, additions that a start hides", "contract_features")   \
-    XX(loop_ends, 1.5, "loop_ends (q_mean - gap), on the mesh", "contract_features")               \
-    XX(loop_slope, 0.4, "loop_slope q_mean - loop_offset, on the mesh", "contract_features")       \
-    XX(loop_offset, 2, "loop_slope q_mean - loop_offset, on the mesh", "contract_features")        \
-    XX(pass_hidden, 3, "q_mean - gap / pass_hidden, on the mesh", "contract_keys")                 \
+    XX(loop_ends, 1.5, "loop_ends (q_mean - gap), in loops", "contract_features")                  \
+    XX(loop_slope, 0.4, "loop_slope q_mean - loop_offset, in loops", "contract_features")          \
+    XX(loop_offset, 2, "loop_slope q_mean - loop_offset, in loops", "contract_features")           \
+    XX(pass_hidden, 3, "q_mean - gap / pass_hidden, in loops", "contract_keys")                    \
     XX(key_ends, 0.75, "key_ends q_mean + key_relays k / rows, on the mesh", "contract_features")  \
     XX(key_relays, 0.14, "key_ends q_mean + key_relays k / rows, on the mesh",                     \
        "contract_features")                                                                        \
@@ -43,26 +43,31 @@
     XX(give, 4, "give + row_word k, a shared row of the table", "embed backward")                  \
     XX(row_word, 2, "each word of a shared row", "embed forward, embed backward")                  \
     XX(queued, 1.5, "queued rows, starts that queues absorb, WSE-3, on the mesh", "embed forward") \
-    XX(queued_tokens, 2, "min(1, queued_tokens / t) of it", "embed forward")                       \
+    XX(queued_tokens, 2, "min(1, queued_tokens / t) of these starts", "embed forward")             \
     XX(wait, 0.886, "wait cols^wait_cols, columns that wait for each other", "phi")                \
     XX(wait_cols, 0.085, "wait cols^wait_cols, columns that wait for each other", "phi")           \
     XX(spare_less, 0.16, "accumulators - spare_less - spare_busy busy", "phi")                     \
     XX(place_tasks, 1.5, "dot + place_tasks, tasks of a place, on the mesh", "sampled")            \
     XX(fullest, 0.8, "fullest sqrt(2 ln cols / outputs), on the mesh", "phi")                      \
-    XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "ends")         \
-    XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh", "ends")   \
-    XX(way_short, 2, "(ends - way_short) (relay + next_end), way of a turn, on the mesh", "ends")  \
-    XX(way_rounded, 3, "(ends - way_rounded) relay in 16 bits on WSE-2, on the mesh", "ends")      \
-    XX(pair_pause, 2, "at least pair_pause, two ends in 16 bits on WSE-2, on the mesh", "ends")    \
-    XX(pair_rounded, 0.5, "pair_rounded t - relay, the same", "ends")                              \
+    XX(next_end, 1, "t + relay + next_end, ends one after the other, on the mesh", "end times")    \
+    XX(turn_short, 19, "(ends - 1) relay + t - turn_short, sums of a turn, on the mesh",           \
+       "end times")                                                                                \
+    XX(way_short, 2, "(ends - way_short) (relay + next_end), way of a turn, on the mesh",          \
+       "end times")                                                                                \
+    XX(way_rounded, 3, "(ends - way_rounded) relay in 16 bits on WSE-2, on the mesh", "end times") \
+    XX(pair_pause, 2, "at least pair_pause, two ends in 16 bits on WSE-2, on the mesh",            \
+       "end times")                                                                                \
+    XX(pair_rounded, 0.5, "pair_rounded t - relay, two ends in 16 bits on WSE-2, on the mesh",     \
+       "end times")                                                                                \
     XX(round_share, 0.25, "round_share (setup_copy - 1 - round_hidden t), WSE-3, on the mesh",     \
-       "ends")                                                                                     \
+       "end times")                                                                                \
     XX(round_hidden, 0.5, "round_share (setup_copy - 1 - round_hidden t), WSE-3, on the mesh",     \
-       "ends")                                                                                     \
-    XX(turn_rounded, 12, "more of it in 16 bits, on the mesh", "ends")                             \
-    XX(crowd_cols, 3, "1 - k / (crowd_cols cols), AXPYs of one cycle, on the mesh", "ends")        \
-    XX(ends_vary, 0.2, "ends_vary deviations, loads that hold ends up, on the mesh", "ends")       \
-    XX(either, 1.5, "either s, where loads or ends decide, on the mesh", "ends")                   \
+       "end times")                                                                                \
+    XX(turn_rounded, 12, "turn_short + turn_rounded in 16 bits on WSE-2, on the mesh",             \
+       "end times")                                                                                \
+    XX(crowd_cols, 3, "1 - k / (crowd_cols cols), AXPYs of one cycle, on the mesh", "end times")   \
+    XX(ends_vary, 0.2, "ends_vary deviations, loads that hold ends up, on the mesh", "end times")  \
+    XX(either, 1.5, "either s, where loads or ends decide, on the mesh", "end times")              \
     XX(spare_busy, 0.94, "accumulators - spare_less - spare_busy busy", "phi")
 
 /** Values of the coefficients by name. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the features and tokens of a micro-batch lie on the PEs of a wafer, and how fast one PE is.
- * Features spread over x, tokens over y; a head of attention has columns of its own, or shares one
- * (docs/MODEL.md, "Layout").  Every formula of the analytical model reads the struct that is filled
- * here; next: cycles_vector.c. */
+/* Computes the layout of a micro-batch on the PEs of a wafer, and the rates of one PE. Features are
+ * distributed over x, tokens over y; a head of attention has columns of its own, or shares one
+ * (docs/MODEL.md, "Layout"). Every formula of the analytical model reads the struct that this file
+ * fills; next: cycles_vector.c. */
 #include "cycles_layout.h"
 
 #include "cycles_vector.h"

@@ -1,5 +1,5 @@
-/** Layouts of generation and of a planned micro-batch, and what is live on a PE in a block; layouts
- *  of whole sequences are public (<wsc/cycles_ops.h>). */
+/** Layouts of generation and of a planned micro-batch, and the live values of a PE in a block.
+ *  Layouts of whole sequences are public (<wsc/cycles_ops.h>). */
 #ifndef WSC_CYCLES_LAYOUT_H
 #define WSC_CYCLES_LAYOUT_H
 #include <wsc/cycles_ops.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of losses and their gradients, from the @p logits outputs that a PE has of each of its
- * tokens.  A new loss is a row of the table at the end. */
+/* Computes the cycles of losses and their gradients, from the @p logits outputs that a PE has of
+ * each of its tokens. The table at the end has a row for each loss. */
 #include "cycles_losses.h"
 
 #include "cycles_vector.h"

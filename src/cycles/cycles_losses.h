@@ -1,5 +1,5 @@
-/** What a loss needs again in the backward pass; its other cycles are public (<wsc/cycles_ops.h>).
- */
+/** Cycles of a loss that the backward pass recomputes. The other cycles of losses are public
+ *  (<wsc/cycles_ops.h>). */
 #ifndef WSC_CYCLES_LOSSES_H
 #define WSC_CYCLES_LOSSES_H
 #include <wsc/cycles_ops.h>

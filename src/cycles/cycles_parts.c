@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of each part of a stage: the operations that it has, by the features of the model, forward
- * and backward, with what is computed again because it was not kept.  The operations themselves are
- * in cycles_product.c, cycles_rows.c and cycles_attention.c; cycles_stage.c adds up stages and
- * cycles_plan.c chooses what is kept. */
+/* Computes the cycles of each part of a stage, forward and backward, as a sum of operations that
+ * depends on the features of the model. Recomputation of values that were not kept is included.
+ * The operations are in cycles_product.c, cycles_rows.c and cycles_attention.c; cycles_stage.c adds
+ * up stages and cycles_plan.c chooses the kept values. */
 #include "cycles_parts.h"
 
 #include "cycles_adapter.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The planner: lanes, micro-batch and what to keep between forward and backward of a block, chosen
- * by the shortest step among all combinations whose memory fits a PE.  A stage takes the longest of
- * compute (cycles_parts.c), weights or gradients through the wafer's I/O, and what moves to and
- * from the activation servers; docs/MODEL.md, "Plan". */
+/* Chooses lanes, micro-batch and the activations that a block keeps from forward to backward: the
+ * plan with the shortest step among all combinations whose memory fits a PE. A stage takes the
+ * longest of compute (cycles_parts.c), weights or gradients through the wafer's I/O, and traffic to
+ * and from the activation servers; docs/MODEL.md, "Plan". */
 #include "cycles_plan.h"
 
 #include "cycles_layout.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of the products: Y = X W' with streamed weights, whose partial sums are added up along the
- * row, and sums over tokens (dW = dY' X, gradients of keys and values), whose results are built
- * block by block while values go round the row and leave down the column.  The mesh programs of the
- * same are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
+/* Computes the cycles of the products. Y = X W' has streamed weights, whose partial sums are added
+ * along the row. Sums over tokens (dW = dY' X, gradients of keys and values) build their results
+ * block by block: values go round the row, results leave down the column. The mesh programs of
+ * these products are program_product.c and program_weight_grad.c; docs/MODEL.md, "Products". */
 #include "cycles_product.h"
 #include "cycles_fitted.h"
 

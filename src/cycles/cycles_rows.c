@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of operations on the tile of a PE, its t tokens times its features: biases, residual,
- * norms, nonlinearities, rotary positions, softmax, tables of rows.  Each is one vector
+/* Computes the cycles of operations on the tile of a PE, its t tokens times its features: biases,
+ * residual, norms, nonlinearities, rotary positions, softmax, tables of rows. Each is one vector
  * operation for the whole tile (a descriptor has up to four dimensions), with sums along the row
- * where features are added up.  cycles_parts.c says which part has which. */
+ * where features are added. cycles_parts.c assigns them to parts. */
 #include "cycles_rows.h"
 #include "cycles_fitted.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products with sparse weights: only weights that are not zero stream, so that the columns of a
- * lane have binomial numbers of multiply-adds for each output, and wait for each other as far as
- * their accumulators do not keep them apart.  The law is fitted to a max-plus simulation of the
- * same chain of columns (tests/unit/cycles/sparse_chain.h), which test_cycles_sparse.c compares;
- * docs/MODEL.md, "Sparse weights".  Called by cycles_product.c. */
+/* Computes the cycles of products with sparse weights. Only non-zero weights stream, so the
+ * columns of a lane have binomial numbers of multiply-adds for each output; they wait for each
+ * other where they have no free accumulator. The equation is fitted to a max-plus simulation of
+ * the chain of columns (tests/unit/cycles/sparse_chain.h), which test_cycles_sparse.c compares;
+ * docs/MODEL.md, "Sparse weights". Called by cycles_product.c. */
 #include "cycles_sparse.h"
 
 #include "cycles_fitted.h"

@@ -1,5 +1,5 @@
-/** Sparse weights: what an output costs when columns have different numbers of weights, and weight
- *  gradients of the weights that are not zero alone. */
+/** Sparse weights: the cycles of an output when columns have different numbers of weights, and
+ *  weight gradients of the non-zero weights alone. */
 #ifndef WSC_CYCLES_SPARSE_H
 #define WSC_CYCLES_SPARSE_H
 #include <wsc/cycles_ops.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The public questions to the analytical model: cycles of a stage for a number of sequences, by
- * kind, of a step of generation, and until the first gradient leaves.  Each lays the sequences on
- * the wafer (cycles_layout.c) and adds up the stage's parts (cycles_parts.c). */
+/* Implements the public functions of the analytical model: cycles of a stage for a number of
+ * sequences, by kind of work, of a step of generation, and until the first gradient leaves. Each
+ * lays the sequences on the wafer (cycles_layout.c) and adds up the stage's parts (cycles_parts.c).
+ */
 #include <wsc/cycles.h>
 
 #include "cycles_condition.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cycles of vector operations of a PE (set-up plus elements over the rate), of sums along a row of
- * PEs, and of vectors that come in or leave at the edge of the wafer.  Rates and set-up cycles are
- * the machine's (configs/cluster); docs/MODEL.md, "Vector operations". */
+/* Computes the cycles of vector operations of a PE (set-up plus elements over the rate), of sums
+ * along a row of PEs, and of vectors that come in or leave at the edge of the wafer. Rates and
+ * set-up cycles come from the machine file (configs/cluster); docs/MODEL.md, "Vector operations".
+ */
 #include "cycles_vector.h"
 #include "cycles_fitted.h"
 

@@ -1,5 +1,5 @@
-/** Cycles of vector operations on a PE, of sums along rows and of what crosses the edge: the terms
- *  of which cycles_rows.c, cycles_attention.c and the other operations are made. */
+/** Cycles of vector operations on a PE, of sums along rows and of vectors that cross the edge.
+ *  cycles_rows.c, cycles_attention.c and the other operations are sums of these terms. */
 #ifndef WSC_CYCLES_VECTOR_H
 #define WSC_CYCLES_VECTOR_H
 #include <wsc/cycles_ops.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of the table for rotary positions and attention, head by head; tensors are (samples,
- * tokens, heads, head_dim).  The host has both only inside the parts QKV and ATTN of a model. */
+/* Defines the rows of the table for rotary positions and attention, head by head. Tensors are
+ * (samples, tokens, heads, head_dim). The host computes both only inside the parts QKV and ATTN of
+ * a model. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
 #include "kernel_strips.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of the table for collectives and products on blocks of words.  They run on the mesh alone:
- * their values are multiples of 1/8 whose sums are exact, and their formulas are those of the
- * literature (HPDC'24), which the programs evaluate for the tree that they build. */
+/* Defines the rows of the table for collectives and products on blocks of words. They run on the
+ * mesh alone: their values are multiples of 1/8 whose sums are exact. Their formulas are those of
+ * the literature (HPDC'24), which the programs evaluate for the tree that they build. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
 

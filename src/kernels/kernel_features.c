@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of the table for operations over rows of features: norms, softmax, nonlinearities.  Their
- * inputs are X and dY (rows, features), of the norms also gain and bias; their results Y, or
- * backward dX. */
+/* Defines the rows of the table for operations over rows of features: norms, softmax,
+ * nonlinearities. Their inputs are X and dY (rows, features), for the norms also gain and bias;
+ * the results are Y, or backward dX. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
 #include "kernel_strips.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The analytical model against the mesh: operations on sampled grids and shapes, each simulated and
- * by its formula.  `wsc validate --mesh` prints the pairs; the rows that can be sampled are those
- * with shapes (kernel_shapes.c). */
+/* Compares the analytical model with the mesh on operations of sampled grids and shapes: each is
+ * simulated and computed by its formula. `wsc validate --mesh` prints the pairs; the rows that can
+ * be sampled are those with shapes (kernel_shapes.c). */
 #include "kernel_shapes.h"
 
 #include <wsc/check.h>

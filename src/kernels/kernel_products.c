@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of the table for the products of linear layers: Y = X W' and the gradient of its weights,
- * dW = dY' X.  The gradient of the input is a product too (dX = dY W). */
+/* Defines the rows of the table for the products of linear layers: Y = X W' and the gradient of its
+ * weights, dW = dY' X. The gradient of the input is a product too (dX = dY W). */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
 #include "kernel_strips.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Running one row of the table: operands from the case's seed, the program on the mesh (or the host
- * column), the reference in double precision, and the largest error.  Input i is stream 1000 + i of
+/* Runs one row of the table: operands from the case's seed, the program on the mesh (or the host
+ * column), the reference in double precision, and the largest error. Input i is stream 1000 + i of
  * the test generator, in (-1, 1); ids are stream 1002. */
 #include <wsc/kernels.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Shapes over which mesh and analytical model are compared: fabrics of up to 24 x 24 PEs, and for
- * each family of operations sizes that do not divide them.  kernel_pairs.c runs what is sampled
- * here. */
+/* Samples the shapes on which mesh and analytical model are compared: fabrics of up to 24 x 24 PEs,
+ * and for each family of operations sizes that do not divide them. kernel_pairs.c runs the sampled
+ * shapes. */
 #include "kernel_shapes.h"
 
 #include <wsc/check.h>

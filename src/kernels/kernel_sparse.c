@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The analytical model against the mesh for matrices of which few elements are not zero: products,
- * input gradients and weight gradients on sampled fabrics, with the tokens and features of a PE and
- * the turns of outputs that plans have, and products with tiles in the PEs, at densities of 1 to
- * 0.05.  `wsc validate --mesh --sparse`
- * prints the pairs; docs/MODEL.md, "Sparse weights". */
+/* Compares the analytical model with the mesh for sparse matrices: products, input gradients and
+ * weight gradients on sampled fabrics, and products with tiles in the PEs, at densities of 1 to
+ * 0.05. Tokens and features of a PE and turns of outputs are those of plans. `wsc validate --mesh
+ * --sparse` prints the pairs; docs/MODEL.md, "Sparse weights". */
 #include "kernel_shapes.h"
 
 #include <wsc/check.h>

@@ -1,5 +1,5 @@
-/** Which plans an operation is compared for at real size, and on what strip of the wafer: lists of
- *  the rows of the table, which kernel_wafer.c walks. */
+/** Plans for which an operation is compared at real size, and the strips of the wafer on which it
+ *  runs: lists of the rows of the table, which kernel_wafer.c walks. */
 #ifndef WSC_KERNEL_STRIPS_H
 #define WSC_KERNEL_STRIPS_H
 #include <stdbool.h>

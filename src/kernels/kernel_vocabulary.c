@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of the table for what has the size of the vocabulary: rows of an embedding table, and the
- * cross entropy of logits.  The host has both only inside the parts EMBED and HEAD of a model. */
+/* Defines the rows of the table for operations of the size of the vocabulary: rows of an embedding
+ * table, and the cross entropy of logits. The host computes both only inside the parts EMBED and
+ * HEAD of a model. */
 #include "kernel_rows.h"
 #include "kernel_shapes.h"
 #include "kernel_strips.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The analytical model against the mesh at real size: operations of plans of published models on
- * strips of the wafer, full-width (a lane's columns) or full-height, with the features and tokens
- * that a PE has in the plan.  What cannot be simulated whole is simulated at two sizes of one
- * dimension in which cycles are affine, and continued to the plan's (docs/MESH.md, "At real size").
- * `wsc validate --mesh --wafer` prints the cases; docs/decisions/0024-wafer-strips.md has the
- * reasons. */
+/* Compares the analytical model with the mesh at real size: operations of plans of published models
+ * on strips of the wafer, full-width (a lane's columns) or full-height, with the features and
+ * tokens that a PE has in the plan. An operation too large to simulate runs at two sizes of a
+ * dimension in which cycles are affine, and is extrapolated to the plan's size (docs/MESH.md, "At
+ * real size"). `wsc validate --mesh --wafer` prints the cases; docs/decisions/0024-wafer-strips.md
+ * has the reasons. */
 #include "kernel_strips.h"
 
 #include <wsc/kernels.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One face over the two ways to compute values: every call goes to the host or to the mesh,
- * whichever kernels_create() was asked for.  The wafer role calls it; next: host.c and
+/* Implements the common interface of the two ways to compute values: every call goes to the host or
+ * to the mesh, as kernels_create() was asked. The wafer role calls it; next: host.c and
  * program_model.c. */
 #include <wsc/kernels.h>
 

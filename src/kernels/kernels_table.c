@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The one table of operations, gathered from the files that hold its rows.  A new operation is one
+/* Gathers the one table of operations from the files that hold its rows. A new operation is one
  * row in one of them (with its functions), or a new file and its array here; it then is in `wsc
- * mesh list`, `wsc mesh NAME`, `wsc validate --mesh` and the tests.  Why parts of a model are no
- * rows: docs/decisions/0017-kernel-table.md. */
+ * mesh list`, `wsc mesh NAME`, `wsc validate --mesh` and the tests.
+ * docs/decisions/0017-kernel-table.md explains why parts of a model are no rows. */
 #include "kernel_rows.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The arithmetic of a PE: the table of operations (types, elements a cycle, set-up cycles) and the
- * conversions between 32-bit and 16-bit floats, rounded to nearest even. vector.c and pe.c read
- * the table; rates and set-ups have their sources at MESH_OP_MAP in mesh.h. */
+/* Implements the arithmetic of a PE: the table of operations (types, elements a cycle, set-up
+ * cycles) and the conversions between 32-bit and 16-bit floats, rounded to nearest even. vector.c
+ * and pe.c read the table; rates and set-ups have their sources at MESH_OP_MAP in mesh.h. */
 #include "alu.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Turns a vector operation as a task issues it into the form that a thread runs: addresses, steps
- * and row jumps of its descriptors, and what an element costs, from SIMD width and from operands
- * that lie in the same bank.  Forms that repeat with other addresses and numbers are kept.  Called
- * by op.c when an operation is issued; pe.c runs the result. */
+/* Translates a vector operation from the descriptors that a task issues to the form that a thread
+ * runs: addresses, steps and row jumps, and the cost of an element, from SIMD width and from
+ * operands in one bank. Forms that repeat with other addresses and numbers are kept. op.c calls it
+ * when an operation is issued; pe.c runs the result. */
 #include "compile.h"
 #include "alu.h"
 #include "mesh_state.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What is left when nothing can move any more: operations that wait for input or output, wavelets
- * held in routers and queues, edges that could not deliver. The first of them are named with PE,
- * colour and reason; at the limit of cycles those that still move are. Called by run.c at the end
- * of a run. */
+/* Reports the state of a fabric in which nothing can move: operations that wait for input or
+ * output, wavelets held in routers and queues, edges that could not deliver. It names the first of
+ * them with PE, colour and reason; at the limit of cycles it names those that still move. run.c
+ * calls it at the end of a run. */
 #include "deadlock.h"
 #include "mesh_channel.h"
 #include "mesh_queue.h"

@@ -1,5 +1,5 @@
-/** The end of a run: what is left when nothing moves any more, and who still moves at the limit
- *  of cycles. run.c calls both; an error has the cycle of waits in its message. */
+/** Checks at the end of a run: waiting operations when nothing moves any more, and active PEs at
+ *  the limit of cycles. run.c calls both; an error has the cycle of waits in its message. */
 #ifndef WSC_MESH_DEADLOCK_H
 #define WSC_MESH_DEADLOCK_H
 #include "mesh_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The edge of the fabric: sources that feed wavelets of the host over a link, one a cycle, and
- * sinks that take what leaves. router.c moves their wavelets; mesh_link.c gives a source its
- * channel. */
+/* Implements the edge of the fabric: sources that feed wavelets of the host over a link, one a
+ * cycle, and sinks that take the wavelets that leave. router.c moves their wavelets; mesh_link.c
+ * gives a source its channel. */
 #include "mesh_state.h"
 
 #include <wsc/mem.h>

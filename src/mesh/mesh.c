@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A fabric from creation to destruction: sizes checked, arrays of routers and PEs, and
- * mesh_clear(), which forgets a program and keeps memory. Next: mesh_link.c (routes), program.c
- * (tasks), run.c (cycles); mesh_state.h explains how the data is laid out. */
+/* Creates and destroys a fabric: it checks sizes and allocates the arrays of routers and PEs.
+ * mesh_clear() forgets a program and keeps memory. Next: mesh_link.c (routes), program.c (tasks),
+ * run.c (cycles); mesh_state.h explains the layout of the data. */
 #include "mesh_flow.h"
 #include "mesh_link.h"
 #include "mesh_share.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Conservative lookahead of a band (Chandy, Misra 1979; Bryant 1977): a lower bound of the cycle in
- * which something can leave a channel at its border.  A channel that holds a wavelet may be left in
- * the next cycle.  An empty one is left a cycle after something entered it, from the PE, which may
- * be busy with other operations, or from the channel before it, for which the same holds a hop
- * earlier.  The walk up the route ends after MOST_HOPS.  mesh_share.c calls it. */
+/* Computes the conservative lookahead of a band (Chandy, Misra 1979; Bryant 1977): a lower bound of
+ * the cycle in which something can leave a channel at its border. A channel that holds a wavelet
+ * may be left in the next cycle. An empty one is left a cycle after a wavelet entered it, from the
+ * PE, which may be busy with other operations, or from the channel before it, with the bound of
+ * that channel a hop earlier. The walk up the route ends after MOST_HOPS. mesh_share.c calls it. */
 #include "mesh_ahead.h"
 #include "mesh_channel.h"
 #include "mesh_queue.h"

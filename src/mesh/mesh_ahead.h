@@ -1,5 +1,5 @@
-/** How many cycles a band of rows may run before anything can cross its borders: the lookahead of
- *  processes that share a fabric.  mesh_share.c calls it. */
+/** Lookahead of processes that share a fabric: the number of cycles that a band of rows may run
+ *  before anything can cross its borders. mesh_share.c calls it. */
 #ifndef WSC_MESH_AHEAD_H
 #define WSC_MESH_AHEAD_H
 #include "mesh_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Copies between the host and memories of PEs, in rows of a rectangle.  Of several processes each
- * copies what its PEs have and gets the rest; while a run is resumed the host is given what it has
- * read before (snapshot.c). */
+/* Copies between the host and memories of PEs, in rows of a rectangle. With several processes each
+ * one copies the memory of its PEs and receives the rest; while a run is resumed the host gets the
+ * data that it read before (snapshot.c). */
 #include "mesh_memory.h"
 #include "mesh_share.h"
 #include "mesh_state.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cycle of a block of places, and how the next batch of cycles in which something happens is
- * found.  What a place does depends on the state of its neighbours at the start of the cycle, so a
- * block may run a cycle as soon as the blocks beside it have run the one before: mesh_wave.c orders
- * them so that what a block touches stays in the caches from one cycle to the next.  run.c repeats
- * batches on the calling thread, team.c on several. */
+/* Runs a cycle of a block of places, and finds the next batch of cycles in which something
+ * happens. A place depends on the state of its neighbours at the start of the cycle alone, so a
+ * block may run a cycle as soon as the blocks beside it have run the one before. mesh_wave.c orders
+ * the blocks so that their data stays in the caches from one cycle to the next. run.c repeats
+ * batches on the calling thread, team.c on several threads. */
 #include "mesh_cycle.h"
 #include "mesh_channel.h"
 #include "mesh_flow.h"

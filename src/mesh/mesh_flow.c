@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams that nothing can disturb during a batch of cycles: their places are not visited, and all
- * cycles of the batch are one loop at each queue and PE of the way.  Streams that begin at a PE
- * move before the batch; their last places give to those that are visited cycle by cycle.  Streams
- * that take from a place that is visited move after the batch.  Those that cross to another region
- * move there at the same time.  The state after it is that of single visits.  mesh_cycle.c calls
- * it. */
+/* Moves streams that nothing can disturb during a batch of cycles. Their places are not visited:
+ * all cycles of the batch are one loop at each queue and PE of the route. Streams that begin at a
+ * PE move before the batch, and their last places give to places that are visited cycle by cycle.
+ * Streams that take from a visited place move after the batch. Streams that cross to another
+ * region move there at the same time. The state after the batch is that of single visits.
+ * mesh_cycle.c calls it. */
 #include "mesh_flow.h"
 #include "mesh_flow_find.h"
 #include "mesh_flow_run.h"

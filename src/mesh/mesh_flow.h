@@ -1,5 +1,5 @@
-/** Streams that nothing can disturb during a batch flow through it without visits, all cycles at
- *  once; mesh_cycle.c calls these functions. */
+/** Streams that nothing can disturb during a batch: they move through all cycles of the batch at
+ *  once, without visits. mesh_cycle.c calls these functions. */
 #ifndef WSC_MESH_FLOW_H
 #define WSC_MESH_FLOW_H
 #include "mesh_state.h"

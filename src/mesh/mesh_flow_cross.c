@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams over the borders between the regions of a process.  A place at a border takes part in
- * them when the place beyond it, which another thread looks at, is steady, too.  Then either such
- * places alone are visited, or streams flow from region to region, as a pipeline: all of them
- * before the batch, or all of them after it.  team.c calls it. */
+/* Moves streams over the borders between the regions of a process. A place at a border takes part
+ * when the place beyond it, which another thread examines, is steady, too. Then either such places
+ * alone are visited, or streams flow from region to region as a pipeline: all of them before the
+ * batch, or all of them after it. team.c calls it. */
 #include "mesh_flow_cross.h"
 #include "mesh_flow_state.h"
 

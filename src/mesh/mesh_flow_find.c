@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which streams flow through a batch: a place is steady when each channel that holds wavelets, and
- * its PE if that does anything, gets one and gives one in every cycle as long as its neighbours do.
- * What is not steady can disturb a place only from cycle to cycle and from neighbour to neighbour,
- * so places further from it than the cycles of the batch flow (the light cone of mesh_ahead.c in
- * two dimensions).  Regions that threads of this process run look at each other's, and let streams
- * flow from one to the next (mesh_flow_cross.c).  mesh_flow.c calls it once a batch. */
+/* Finds the streams that flow through a batch. A place is steady when each channel that holds
+ * wavelets, and its PE if it is active, gets one and gives one in every cycle as long as its
+ * neighbours do. A disturbance moves by one neighbour in a cycle, so places further from any
+ * unsteady place than the cycles of the batch flow (the light cone of mesh_ahead.c in two
+ * dimensions). Regions of different threads examine each other's places, and let streams flow from
+ * one to the next (mesh_flow_cross.c). mesh_flow.c calls it once a batch. */
 #include "mesh_flow_find.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/** Which streams nothing can disturb during a batch of cycles, by the state at its beginning;
- *  mesh_flow.c asks before a batch. */
+/** Search for the streams that nothing can disturb during a batch of cycles, from the state at its
+ *  beginning. mesh_flow.c calls it before a batch. */
 #ifndef WSC_MESH_FLOW_FIND_H
 #define WSC_MESH_FLOW_FIND_H
 #include "mesh_flow_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Streams that flow, moved by the cycles of a batch at once: every queue on the way takes as many
+/* Moves flowing streams by the cycles of a batch at once. Every queue on the route takes as many
  * words as it gives, and holds the last of them at the end, with the times of single cycles.
- * mesh_flow_find.c has found them. */
+ * mesh_flow_find.c has found the streams. */
 #include "mesh_flow_run.h"
 #include "mesh_wait.h"
 #include "pe.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From routes to channels: mesh_route() and mesh_filter() collect what each router does with each
- * colour, and before the first cycle mesh_link() makes one channel (queue, outputs, switch,
+/* Makes channels from routes. mesh_route() and mesh_filter() collect the actions of each router on
+ * each colour; before the first cycle mesh_link() makes one channel (queue, outputs, switch,
  * filter) of every route and connects it to those of the neighbours, checking that each colour has
  * one sender. */
 #include "mesh_link.h"

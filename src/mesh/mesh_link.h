@@ -1,5 +1,5 @@
-/** From the routes of colours, as a program states them, to the channels in which wavelets wait;
- *  once, before the first cycle of a run. */
+/** Translation of the routes of colours, as a program states them, to the channels in which
+ *  wavelets wait; done once, before the first cycle of a run. */
 #ifndef WSC_MESH_LINK_H
 #define WSC_MESH_LINK_H
 #include "mesh_state.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of the PEs, 48 KB each: reservations that name what does not fit, and its host memory,
- * which grows as addresses are touched.  Copies between host and PEs: mesh_copy.c. */
+/* Manages the memory of the PEs, 48 KB each. A reservation that does not fit is named in the
+ * error; host memory grows as addresses are touched. mesh_copy.c has the copies between host and
+ * PEs. */
 #include "mesh_memory.h"
 #include "mesh_state.h"
 #include "pool.h"

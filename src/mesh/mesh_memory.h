@@ -1,5 +1,5 @@
-/** Memory of a PE as it grows: 48 KB are reserved by address, and exist on the host from the
- *  first touch on. */
+/** Memory of a PE: 48 KB are reserved by address, and exist on
+ *  the host from the first touch on. */
 #ifndef WSC_MESH_MEMORY_H
 #define WSC_MESH_MEMORY_H
 #include "mesh_state.h"

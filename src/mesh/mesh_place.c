@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Places of the fabric: directions, checks of rectangles and colours with the place in the message,
- * depths of the queues of a PE.  The files that set a fabric up use it. */
+/* Defines places of the fabric: directions, checks of rectangles and colours with the place in the
+ * message, depths of the queues of a PE. The files that set a fabric up use it. */
 #include "mesh_queue.h"
 #include "mesh_state.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bands of rows on several processes.  Every process builds the whole fabric and runs its own
- * regions; of the row next to a neighbour's it holds a copy.  Neighbours exchange
- * letters after each cycle in which something may have crossed (mesh_ahead.c): a wavelet that
- * crossed, a router to wake, a gate that changed.  A cycle reads the state at its start alone, so
- * the copies need not be newer, and cycles and values are those of one process.  run.c and
- * mesh_cycle.c call it. */
+/* Runs bands of rows on several processes. Every process builds the whole fabric and runs its own
+ * regions; it holds a copy of the row next to its border. Neighbours exchange letters after each
+ * cycle in which something may have crossed (mesh_ahead.c): a wavelet that crossed, a router to
+ * wake, a gate that changed. A cycle reads the state at its start alone, so the copies need not be
+ * newer, and cycles and values are those of one process. run.c and mesh_cycle.c call it. */
 #include "mesh_share.h"
 #include "mesh_ahead.h"
 #include "mesh_channel.h"

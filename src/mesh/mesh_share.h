@@ -1,6 +1,6 @@
-/** A fabric that several processes run, each a band of rows: what crosses between the bands after
- *  every cycle, and what all processes must know at the end.  Without struct mesh_share all of it
- *  does nothing. */
+/** A fabric that several processes run, each a band of rows: the exchange between the bands after
+ *  every cycle, and the agreement of all processes at the end. Without struct mesh_share these
+ *  functions do nothing. */
 #ifndef WSC_MESH_SHARE_H
 #define WSC_MESH_SHARE_H
 #include "mesh_state.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An observer on several processes: each one watches its own band, and wavelets that cross a border
- * bring their origin along (mesh_share.c).  Here every process gets what the others have: counts
- * and slots of channels as ranges of arrays, paths and events as the bytes of a snapshot
- * (snapshot_watch.c).  run.c calls it at the end of a run, snapshot.c before it writes. */
+/* Combines the observations of several processes. Each process watches its own band, and wavelets
+ * that cross a border bring their origin along (mesh_share.c). Here every process gets the
+ * observations of the others: counts and slots of channels as ranges of arrays, paths and events as
+ * the bytes of a snapshot (snapshot_watch.c). run.c calls it at the end of a run, snapshot.c before
+ * it writes. */
 #include "mesh_share_watch.h"
 #include "mesh_share.h"
 #include "mesh_state.h"

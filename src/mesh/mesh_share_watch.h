@@ -1,5 +1,5 @@
-/** What processes that share a watched fabric have seen, each of its own PEs, and how all of them
- *  get it. */
+/** Observations of processes that share a watched fabric, each of its own PEs, and their exchange
+ *  between all processes. */
 #ifndef WSC_MESH_SHARE_WATCH_H
 #define WSC_MESH_SHARE_WATCH_H
 #include "mesh_state.h"

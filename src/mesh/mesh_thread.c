@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The beginning of an operation on a thread of a PE: its set-up, and of an operation on memory
- * alone all elements at once (vector.c), whose cycles then only pass.  task.c begins what a task
- * asked for, pe.c runs what has begun. */
+/* Begins an operation on a thread of a PE. It charges the set-up; for an operation on memory alone
+ * it computes all elements at once (vector.c), and their cycles then only pass. task.c begins the
+ * requests of a task, pe.c runs the operations that have begun. */
 #include "mesh_thread.h"
 #include "alu.h"
 #include "compile.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Waiting for another thread of the fabric.  What it is to do takes microseconds, so who waits
- * looks for longer than that; on a host with fewer processors that would keep the others from
- * working, so then it sleeps.  team.c, mesh_wave.c and mesh_flow_run.c call it. */
+/* Waits for another thread of the fabric. The work of the other thread takes microseconds, so a
+ * waiting thread polls for longer than that. On a host with fewer processors than threads polling
+ * would keep the others from working, so there the thread sleeps. team.c, mesh_wave.c and
+ * mesh_flow_run.c call it. */
 #include "mesh_wait.h"
 
 enum { LOOKS = 4000 };

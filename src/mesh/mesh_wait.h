@@ -1,5 +1,5 @@
-/** How the threads of a fabric wait for each other: who is early looks again and again for a while,
- *  then sleeps. */
+/** Waiting between the threads of a fabric: a thread that is early polls for a while, then sleeps.
+ */
 #ifndef WSC_MESH_WAIT_H
 #define WSC_MESH_WAIT_H
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Watching a run: counts of every PE and router by state, the peaks of queues, and the pictures
+/* Observes a run: counts of every PE and router by state, the peaks of queues, and the pictures
  * made of them. The fabric calls the hooks when a watch is attached; watch_path.c keeps the
  * critical path and watch_trace.c the events. */
 #include "mesh_watch.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* In which order a region runs the blocks of its batch.  A block may run a cycle when it and the
- * blocks beside it have run the one before, those of the neighbouring regions among them.  So
- * regions start at their borders: the blocks on which the other side waits are run first, along
- * diagonals, as far as the other side has come; between two looks at it a step of a wave moves
- * through the region from its far end (time skewing in split tiles; Wolf 1992, Wonnacott 2000).
+/* Orders the blocks of a region in a batch (time skewing in split tiles; Wolf 1992, Wonnacott
+ * 2000). A block may run a cycle when it and the blocks beside it have run the one before, those
+ * of the neighbouring regions among them. So a region starts at its borders: it first runs the
+ * blocks for which the other side waits, along diagonals, as far as the other side has come.
+ * Between two looks at the other side, a step of a wave moves through the region from its far end.
  * Threads then wait for each other at the end of a batch, and seldom in it. */
 #include "mesh_wave.h"
 #include "mesh_cycle.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a task may ask for while it runs: vector operations, scalar code, switches that advance,
- * tasks to activate or block. Each request is checked (types, lengths, memory, colours) and
- * appended to the task's list, which task.c carries out in order. */
+/* Checks and records the requests of a running task: vector operations, scalar code, switches that
+ * advance, tasks to activate or block. Each request is checked (types, lengths, memory, colours)
+ * and appended to the task's list, which task.c carries out in order. */
 #include "op.h"
 #include "alu.h"
 #include "compile.h"

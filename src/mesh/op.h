@@ -1,5 +1,5 @@
 /** Operands of operations, as programs state them in data structure descriptors, their checks, and
- *  the list of what the running task asks for. */
+ *  the list of the running task's requests. */
 #ifndef WSC_MESH_OP_H
 #define WSC_MESH_OP_H
 #include "mesh_state.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cycle of a PE's datapath: which of its threads may run elements, in turns, how many by the
- * SIMD width and the banks, and what happens when an operation ends. Copies and sums of 32-bit
- * rows, most of what programs do, have a path of their own. task.c picks tasks; compile.c has
- * prepared the operations. */
+/* Runs a cycle of a PE's datapath. It picks, round-robin, the threads that may run elements,
+ * computes their number from the SIMD width and the banks, and ends operations. Copies and sums of
+ * 32-bit rows, the most frequent operations of programs, have a path of their own. task.c picks
+ * tasks; compile.c has prepared the operations. */
 #include "pe.h"
 #include "alu.h"
 #include "compile.h"

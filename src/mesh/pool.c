@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of a region that comes and goes while the fabric runs: blocks of a power of two cache
- * lines from slabs, one free list a size, and buffers that are kept from one program to the next.
- * Not shared between threads. */
+/* Allocates memory of a region that comes and goes while the fabric runs: blocks of a power of two
+ * cache lines from slabs, with one free list a size, and buffers that are kept from one program to
+ * the next. A pool is not shared between threads. */
 #include "pool.h"
 
 #include <wsc/mem.h>

@@ -1,5 +1,5 @@
-/** What a program binds at a PE before the start: tasks, queues of colours; here the check that
- *  an id is that of a local task. */
+/** Bindings of a program at a PE before the start: tasks, queues of colours. Here is the check
+ *  that an id is that of a local task. */
 #ifndef WSC_MESH_PROGRAM_H
 #define WSC_MESH_PROGRAM_H
 #include "mesh_state.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A region is a band of rows that one host thread runs: its share of routers and PEs, the lists of
+/* Implements a region, a band of rows that one host thread runs: its routers and PEs, the lists of
  * places to visit in the next cycles, its timers, and the mail to the regions above and below.
  * run.c moves a region by one cycle, team.c runs all of them. */
 #include "region.h"

@@ -1,5 +1,5 @@
 /** A region of the fabric, the rows that one thread runs: its timers, its mail to neighbouring
- *  regions, and the marks of who has something to do in which cycle. */
+ *  regions, and the marks of the places that are active in a cycle. */
 #ifndef WSC_MESH_REGION_H
 #define WSC_MESH_REGION_H
 #include "mesh_state.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A cycle of a router: colours in turn take the wavelets at the head of their queues to all
+/* Runs a cycle of a router. Colours in turn take the wavelets at the head of their queues to all
  * outputs of their route at once, if every one has room; switches advance, filters withhold
- * wavelets from the PE. It reads the state at the start of the cycle alone, so the order of visits
- * has no influence. */
+ * wavelets from the PE. A cycle reads the state at its start alone, so the order of visits has no
+ * influence. */
 #include "router.h"
 #include "mesh_channel.h"
 #include "mesh_link.h"

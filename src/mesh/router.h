@@ -1,4 +1,4 @@
-/** A cycle of a router: which of its colours moves one wavelet where; and a cycle of the sources
+/** A cycle of a router, which moves at most one wavelet over each link; and a cycle of the sources
  *  at the edges. */
 #ifndef WSC_MESH_ROUTER_H
 #define WSC_MESH_ROUTER_H

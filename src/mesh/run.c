@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mesh_run(): links the fabric, starts its regions, repeats cycles (mesh_cycle.c) until nothing can
- * move, on this thread or on a team (team.c), and lets deadlock.c judge what is left. */
+/* Implements mesh_run(): it links the fabric, starts its regions, and repeats cycles (mesh_cycle.c)
+ * until nothing can move, on this thread or on a team (team.c). deadlock.c then judges the
+ * remaining state. */
 #include "deadlock.h"
 #include "mesh_cycle.h"
 #include "mesh_flow.h"

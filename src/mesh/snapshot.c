@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Snapshots: when one is due, its arrays, and how a run continues from one.  The arrays are `head`
- * (sizes, counts, cycle), `said` (what the host has read of programs that ended), `rows` (where
- * each row of the fabric begins in `state`), `state` (snapshot_pe.c) and `watch`
- * (snapshot_watch.c).  run.c and mesh_cycle.c call it; the file itself is the caller's. */
+/* Writes snapshots at their due cycles, and continues a run from one. The arrays are `head`
+ * (sizes, counts, cycle), `said` (the data that the host has read from programs that ended), `rows`
+ * (where each row of the fabric begins in `state`), `state` (snapshot_pe.c) and `watch`
+ * (snapshot_watch.c). run.c and mesh_cycle.c call it; the file itself is the caller's. */
 #include "snapshot.h"
 #include "mesh_share.h"
 #include "mesh_share_watch.h"

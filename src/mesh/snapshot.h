@@ -1,5 +1,5 @@
-/** When a run is written, and how it continues: run.c and mesh_cycle.c ask here, copies to the host
- *  pass through here. */
+/** Times at which a run is written, and its continuation. run.c and mesh_cycle.c call these
+ *  functions, and copies to the host pass through them. */
 #ifndef WSC_MESH_SNAPSHOT_INTERNAL_H
 #define WSC_MESH_SNAPSHOT_INTERNAL_H
 #include "mesh_state.h"

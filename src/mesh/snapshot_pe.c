@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A row of the fabric in a snapshot: channels and switches, then of each PE its registers, queues,
- * threads, requests, memory, and when it is visited next, then timers, edges and what tasks keep
- * on the host.  Wavelets and wake-ups that were sent to a neighbouring region count as arrived, so
- * that the bytes know nothing of regions.  snapshot.c walks over the rows. */
+/* Converts a row of the fabric to bytes of a snapshot and back: channels and switches, then of each
+ * PE its registers, queues, threads, requests, memory and next visit, then timers, edges and the
+ * data that tasks keep on the host. Wavelets and wake-ups that were sent to a neighbouring region
+ * count as arrived, so the bytes do not depend on regions. snapshot.c walks over the rows. */
 #include "snapshot_pe.h"
 #include "mesh_channel.h"
 #include "mesh_link.h"

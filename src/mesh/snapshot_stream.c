@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The stream of bytes through which a snapshot is counted, written and read: snapshot_pe.c says
- * what of a PE passes, snapshot_watch.c what of an observer, snapshot.c where the bytes go. */
+/* Implements the stream of bytes through which a snapshot is counted, written and read.
+ * snapshot_pe.c passes the state of PEs through it, snapshot_watch.c that of an observer;
+ * snapshot.c provides the bytes. */
 #include "snapshot_stream.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An observer in a snapshot: counts of PEs and routers, paths of the wavelets, threads and tasks
- * that are under way, and the events of traced PEs.  mesh_watch.c, watch_path.c and watch_trace.c
- * keep what passes here; snapshot.c calls it. */
+/* Converts the state of an observer to bytes of a snapshot and back: counts of PEs and routers,
+ * paths of the wavelets, threads and tasks in progress, and the events of traced PEs. mesh_watch.c,
+ * watch_path.c and watch_trace.c keep this state; snapshot.c calls it. */
 #include "snapshot_watch.h"
 #include "mesh_watch.h"
 #include "snapshot_stream.h"

@@ -1,5 +1,5 @@
-/** What an observer has counted so far, as bytes of a snapshot: counts of PEs and routers, paths,
- *  traces.  snapshot.c calls it. */
+/** Counts, paths and traces of an observer as bytes of
+ *  a snapshot. snapshot.c calls it. */
 #ifndef WSC_MESH_SNAPSHOT_WATCH_H
 #define WSC_MESH_SNAPSHOT_WATCH_H
 #include "mesh_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tasks of a PE: the one that is picked next (activated, not blocked, by priority), its function
- * on the host, and then what it asked for, in order, until the list is empty. op.c checks and
- * records the requests; pe.c runs the operations. */
+/* Runs the tasks of a PE. It picks the next one (activated, not blocked, by priority), calls its
+ * function on the host, and then carries out its requests in order, until the list is empty. op.c
+ * checks and records the requests; pe.c runs the operations. */
 #include "task.h"
 #include "mesh_queue.h"
 #include "mesh_state.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regions on threads of the host.  All meet before a batch of cycles, to agree on streams that may
- * flow over their borders, and after a round of batches; in between each waits for its neighbours
- * alone (mesh_wave.c).  The result does not depend on their number.  Called by run.c when a fabric
- * has more than one region. */
+/* Runs regions on threads of the host. All threads meet before a batch of cycles, to agree on
+ * streams that may flow over their borders, and after a round of batches; in between each waits for
+ * its neighbours alone (mesh_wave.c). The result does not depend on the number of threads. Called
+ * by run.c when a fabric has more than one region. */
 #include "team.h"
 #include "mesh_cycle.h"
 #include "mesh_flow.h"

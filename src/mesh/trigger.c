@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Data-triggered operations: a data wavelet on a colour is the number c of a multiply-add that
- * begins without a task and without set-up (Hot Chips 33 and 34: a weight that arrives triggers
- * its multiply-add).  mesh_arm() checks and compiles the multiply-add of the first wavelet; each
- * wavelet then moves its sums and vector on.  pe.c calls what is here from its cycle; docs/MESH.md,
- * "Data-triggered operations", states the rules. */
+/* Implements data-triggered operations: a data wavelet on a colour is the number c of a
+ * multiply-add that begins without a task and without set-up (Hot Chips 33 and 34: a weight that
+ * arrives triggers its multiply-add). mesh_arm() checks and compiles the multiply-add of the first
+ * wavelet; each wavelet then advances its sums and vector. pe.c calls these functions from its
+ * cycle; docs/MESH.md, "Data-triggered operations", states the rules. */
 #include "trigger.h"
 #include "alu.h"
 #include "compile.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Descriptors of vector operations (memory, fabric, numbers) and the elements of an operation in
- * general: up to four dimensions, any types, maps. pe.c calls it for operations that rows do not
- * describe. */
+/* Computes the elements of an operation in general: up to four dimensions, any types, maps, from
+ * the descriptors of its operands (memory, fabric, numbers). pe.c calls it for operations that rows
+ * do not describe. */
 #include "vector.h"
 #include "alu.h"
 #include "mesh_state.h"

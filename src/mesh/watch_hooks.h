@@ -1,5 +1,5 @@
-/** What the emulator shows an observer: one line at each place where something happens.  A hook
- *  (mesh_see_...) tests one pointer and is nothing else when nobody watches. */
+/** Hooks through which the emulator reports events to an observer, one line at each place of an
+ *  event. A hook (mesh_see_...) tests one pointer and does nothing else when nobody watches. */
 #ifndef WSC_MESH_WATCH_HOOKS_H
 #define WSC_MESH_WATCH_HOOKS_H
 #include "mesh_state.h"

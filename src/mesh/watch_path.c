@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The critical path of a run, kept while the fabric moves: every wavelet, thread and task carries
- * how the time up to it was spent, and takes over the later of the things it waited for. At the
- * end the last event has the whole path; no record of all events is needed. */
+/* Computes the critical path of a run while the fabric moves. Every wavelet, thread and task
+ * carries the breakdown of the time up to it, and takes over that of the later of its causes. At
+ * the end the last event has the whole path; no record of all events is needed. */
 #include "watch_path.h"
 #include "mesh_state.h"
 #include "watch_state.h"

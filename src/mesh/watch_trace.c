@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Events of the traced PEs while the fabric moves: tasks, operations, wavelets, queues; at most as
- * many as the user allows. trace_write.c prints them, mesh_trace_choice() proposes PEs to trace. */
+/* Records the events of the traced PEs while the fabric moves: tasks, operations, wavelets, queues;
+ * at most as many as the user allows. trace_write.c prints them, mesh_trace_choice() proposes PEs
+ * to trace. */
 #include "watch_trace.h"
 #include "mesh_state.h"
 #include "watch_path.h"

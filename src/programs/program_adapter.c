@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Low-rank adapters on the mesh, as products of their own beside that of the matrix: x A', its
- * product with B', which is added to the matrix's, and back.  x A' is not kept but computed again
- * for the gradient of B, as the analytical model has it (docs/MODEL.md, "Adapters and frozen
- * weights").  program_parts.c and program_branch.c call. */
+/* Computes low-rank adapters on the mesh, as products of their own beside that of the matrix. The
+ * product x A' is multiplied with B', and the result is added to that of the matrix. x A' is not
+ * kept but computed again for the gradient of B, as in the analytical model (docs/MODEL.md,
+ * "Adapters and frozen weights"). program_parts.c and program_branch.c call. */
 #include "program_adapter.h"
 #include "program_grid.h"
 #include "program_stage.h"

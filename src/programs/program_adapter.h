@@ -1,7 +1,8 @@
-/** Linear layers of a stage with their low-rank adapters (Hu et al. 2021): y = W x + s B A x with
- *  s = alpha / r, and tables with theirs.  The r features between A and B lie on the columns as all
- *  others; their products and gradients are those of matrices.  The parts of a block know nothing
- *  of adapters; a matrix without one is what program_stage.h makes of it. */
+/** Linear layers of a stage with their low-rank adapters (Hu et al. 2021): y = W x + s B A x with s
+ *  = alpha / r, and embedding tables with theirs. The r features between A and B lie on the
+ *  columns as all others; their products and gradients are those of matrices. The parts of a block
+ *  call these functions for every matrix; a matrix without an adapter goes straight to
+ *  program_stage.h. */
 #ifndef WSC_PROGRAMS_ADAPTER_H
 #define WSC_PROGRAMS_ADAPTER_H
 #include "program_embedding.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attention output, O = P V: scores come down the column, the value of their key along the row,
- * and each pair is an AXPY into the sums of the query's PE. Also dQ = dS K. program_scores.c keeps
- * the scores; docs/MESH.md, "Transformer programs". */
+/* Computes the attention output O = P V, and dQ = dS K. Scores come down the column, the value of
+ * their key along the row, and each pair is an AXPY into the sums of the query's PE.
+ * program_scores.c keeps the scores; docs/MESH.md, "Transformer programs". */
 #include "program_attention_out.h"
 #include "program_chain.h"
 #include "program_grid.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the parts of a block share on the mesh: operations on the hidden features, the norms, what
- * is added to the residual stream and its gradient, the nonlinearity of the filter. program_parts.c
- * and program_experts.c put parts together from these and from the operations of a stage. */
+/* Computes the operations that the parts of a block share on the mesh: operations on the hidden
+ * features, the norms, the sum with the residual stream and its gradient, the nonlinearity of the
+ * filter. program_parts.c and program_experts.c build parts from these and from the operations of a
+ * stage. */
 #include "program_branch.h"
 #include "program_adapter.h"
 #include "program_norm.h"

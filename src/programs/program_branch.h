@@ -1,6 +1,6 @@
-/** What attention and feed-forward network, as parts of a block on the mesh, have in common: norms
- *  before them and after them, the sum with the residual stream, the nonlinearity of the filter.
- *  program_parts.c and program_experts.c call it. */
+/** Operations that attention and feed-forward network, as parts of a block on the mesh, have in
+ *  common: norms before them and after them, the sum with the residual stream, the nonlinearity of
+ *  the filter. program_parts.c and program_experts.c call them. */
 #ifndef WSC_PROGRAMS_BRANCH_H
 #define WSC_PROGRAMS_BRANCH_H
 #include "program_stage.h"

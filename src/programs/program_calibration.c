@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Simulated cycles beside published ones: calls of fp32 fmacs (WSE-2 simulator), the parts of a
- * message (FABRICA, WSE-3 simulator), all-reduce (WaferLLM). `wsc mesh calibration` prints the
- * points; the sources stand at each of them. */
+/* Measures operations whose cycles are published, for comparison: calls of fp32 fmacs (WSE-2
+ * simulator), the parts of a message (FABRICA, WSE-3 simulator), all-reduce (WaferLLM). `wsc mesh
+ * calibration` prints the points; each point names its source. */
 #include "program_job.h"
 #include "program_ktree.h"
 

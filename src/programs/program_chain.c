@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Patterns along lines of PEs: routes from the edge, words collected at one end and given to all,
- * sums passed on from neighbour to neighbour (receive, add, send). program_product.c and the
- * others are made of them. */
+/* Implements communication patterns along lines of PEs: routes from the edge, words collected at
+ * one end and broadcast to all, sums passed from neighbour to neighbour (receive, add, send).
+ * program_product.c and the other patterns use them. */
 #include "program_chain.h"
 #include "program_grid.h"
 #include "program_resources.h"

@@ -1,5 +1,5 @@
-/** Patterns on lines of PEs: words from the edge, gathering, sums that pass from PE to PE, and keys
- *  of attention along the columns. */
+/** Communication patterns on lines of PEs: words from the edge, gathering, sums that pass from PE
+ *  to PE, and keys of attention along the columns. */
 #ifndef WSC_PROGRAMS_CHAIN_H
 #define WSC_PROGRAMS_CHAIN_H
 #include "program_grid.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of a mixture of experts on the mesh.  A row of PEs has as many places as its tokens have
- * networks, whatever they choose; so tiles of places have one size, and a token is never dropped.
- * program_router.c fills in what a router leaves, program_experts.c uses it. */
+/* Reserves the memory of a mixture of experts on the mesh. A row of PEs has as many places as its
+ * tokens have networks, whatever they choose; so tiles of places have one size, and a token is
+ * never dropped. program_router.c fills in the results of a router, program_experts.c uses them. */
 #include "program_choice.h"
 
 #include <wsc/mem.h>

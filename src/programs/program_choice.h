@@ -1,5 +1,5 @@
-/** Memory of a mixture of experts on the mesh: tiles of places, what a router leaves for each
- * layer, registers of the rows (struct programs_choice and struct programs_experts). */
+/** Memory of a mixture of experts on the mesh: tiles of places, results of a router for each layer,
+ *  registers of the rows (struct programs_choice and struct programs_experts). */
 #ifndef WSC_PROGRAMS_CHOICE_H
 #define WSC_PROGRAMS_CHOICE_H
 #include "program_state.h"

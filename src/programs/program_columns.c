@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums over tokens by arriving data: one value that is sent at a time.  The numbers of all its
+/* Computes sums over tokens by arriving data, one sent value at a time. The numbers of all its
  * tokens come along the row, each starts an AXPY over the features that a PE holds, and the sums
- * leave down the column while the next value is under way (program_trigger.c).  The columns of a
- * row, or of a head, are collected at the first one, which sends to all.  Called for weight
- * gradients and for gradients of keys and values where this is faster than blocks
- * (program_weight_grad.c). */
+ * leave down the column while the next value is computed (program_trigger.c). The columns of a
+ * row, or of a head, are collected at the first one, which sends to all. program_weight_grad.c
+ * calls it for weight gradients and gradients of keys and values where this is faster than blocks.
+ */
 #include "program_columns.h"
 #include "program_chain.h"
 #include "program_resources.h"

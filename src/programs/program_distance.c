@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights by distance that train, from the embedding's stage to the scores of all layers and back.
- * Every column of a head takes the head's weights and sums their gradients over the scores that it
- * keeps; the edge adds up those of the columns.  Of relative positions a PE makes a table by
- * distance: the queries of a row of scores are as many tokens apart as the fabric has rows, so the
- * row meets every h-th distance, and a bucket is a run of distances.  program_parts.c calls. */
+/* Moves trained weights by distance from the embedding's stage to the scores of all layers, and
+ * their gradients back. Every column of a head takes the head's weights and sums their gradients
+ * over the scores that it keeps; the edge adds the columns. For relative positions a PE makes a
+ * table by distance: the queries of a row of scores are as many tokens apart as the fabric has
+ * rows, so the row meets every h-th distance, and a bucket is a run of distances. program_parts.c
+ * calls. */
 #include "program_distance.h"
 #include "program_grid.h"
 #include "program_stage.h"

@@ -1,8 +1,8 @@
-/** Weights by the distance from a query to a key that train, on the mesh: relative positions
- * (Raffel et al. 2020), a weight for each head and bucket of distances, or slopes of ALiBi (Press
- * et al. 2022).  They come in with the embeddings, to every column of their head, and stay for all
- *  layers; the sums of their gradients over the layers leave with those of the embeddings.  What
- *  the weights do to scores is in program_softmax.c. */
+/** Trained weights by the distance from a query to a key, on the mesh: relative positions (Raffel
+ *  et al. 2020), with a weight for each head and bucket of distances, or slopes of ALiBi (Press et
+ *  al. 2022). They come in with the embeddings, to every column of their head, and stay for all
+ *  layers; the sums of their gradients over the layers leave with those of the embeddings.
+ *  program_softmax.c applies them to scores. */
 #ifndef WSC_PROGRAMS_DISTANCE_H
 #define WSC_PROGRAMS_DISTANCE_H
 #include "program_scores.h"

@@ -1,5 +1,5 @@
-/** Dropout on the mesh: a PE computes the random numbers of its elements, those of the host
- *  (model_dropout_at()), and what they drop. */
+/** Dropout on the mesh. A PE computes the random numbers of its elements, which are those of the
+ *  host (model_dropout_at()), and applies them. */
 #ifndef WSC_PROGRAMS_DROPOUT_H
 #define WSC_PROGRAMS_DROPOUT_H
 #include "program_grid.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows of a table: every row passes all PEs of a column and a token takes its own (gather); for
- * the gradient every row is a sum over the tokens that took it, which leaves at the edge
- * (scatter). */
+/* Looks up rows of a table, and sums their gradients. Every row passes all PEs of a column and a
+ * token takes its own (gather); for the gradient every row is a sum over the tokens that took it,
+ * which leaves at the edge (scatter). */
 #include "program_embedding.h"
 #include "program_chain.h"
 #include "program_grid.h"

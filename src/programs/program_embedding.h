@@ -1,4 +1,4 @@
-/** Tables of rows (embeddings): rows stream past the tokens, which take theirs; gradients of rows
+/** Tables of rows (embeddings). Rows stream past the tokens, which take theirs; gradients of rows
  *  leave summed over their tokens. */
 #ifndef WSC_PROGRAMS_EMBEDDING_H
 #define WSC_PROGRAMS_EMBEDDING_H

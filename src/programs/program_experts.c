@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A mixture of experts (Shazeer et al. 2017) on the mesh.  Each PE copies its features of a token
- * to the token's places; the weights of every network pass all rows, and a row computes with them
- * at the places of that network alone; the results are weighted and added up where the token lies.
- * Weights and gradients take the way of any feed-forward network, network by network. */
+/* Computes a mixture of experts (Shazeer et al. 2017) on the mesh. Each PE copies its features of
+ * a token to the token's places. The weights of every network pass all rows, and a row computes
+ * with them at the places of that network alone; the results are weighted and added where the token
+ * lies. Weights and gradients travel as in any feed-forward network, network by network. */
 #include "program_experts.h"
 #include "program_branch.h"
 #include "program_choice.h"

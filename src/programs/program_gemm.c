@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* C = A B by SUMMA on a square of PEs, and the choice between it and the streaming product
- * (program_gemm_stream.c). The blocks' way over the fabric is described at the colours below. */
+/* Computes C = A B by SUMMA on a square of PEs, and chooses between SUMMA and the streaming product
+ * (program_gemm_stream.c). The comment at the colours below describes how blocks move. */
 #include "program_gemm_stream.h"
 #include "program_job.h"
 

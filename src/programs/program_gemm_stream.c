@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* C = W X with weights that stream in from the edge, as the machine trains: each weight that is
- * not zero triggers one multiply-add over a PE's tokens. The steps are described at the colours
- * below; docs/MESH.md, "Weight streaming". */
+/* Computes C = W X with weights that stream in from the edge, as the machine trains. Each weight
+ * that is not zero triggers one multiply-add over a PE's tokens. The comment at the colours below
+ * describes the steps; docs/MESH.md, "Data movement and products". */
 #include "program_gemm_stream.h"
 #include "program_job.h"
 

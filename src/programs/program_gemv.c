@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* y = A x with column blocks on the PEs and a reduction along each row, and calls of fmacs on one
- * PE, the unit that the calibration compares with a published simulator. */
+/* Computes y = A x with column blocks on the PEs and a reduction along each row. It also runs
+ * calls of fmacs on one PE, the unit that the calibration compares with a published simulator. */
 #include "program_job.h"
 #include "program_path.h"
 #include "program_tree.h"

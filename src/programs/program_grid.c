@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where features and tokens lie on the fabric: features of a tensor or of heads on columns, tokens
- * round-robin on rows, memory for tiles, copies between host and PEs, and the frame in which every
- * program of a transformer runs. */
+/* Maps features and tokens to the fabric: features of a tensor or of heads to columns, tokens
+ * round-robin to rows. It reserves memory for tiles, copies between host and PEs, and has the
+ * frame in which every program of a transformer runs. */
 #include "program_grid.h"
 #include "program_resources.h"
 

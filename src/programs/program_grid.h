@@ -1,4 +1,4 @@
-/** Where tokens and features lie on the fabric of one wafer.
+/** Layout of tokens and features on the fabric of one wafer.
  *
  *  The fabric has one lane or several side by side, which do the same with other sequences.  In a
  *  lane features lie on x, tokens on y: PE (x, y) holds some features (its slots) of some tokens.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Heads on the mesh: norm, linear layer with nonlinearity, norm, output layer, each where the head
- * has it (Devlin et al. 2019 for encoders'); program_head_loss.c has the loss.  The fabric keeps
- * a tile for every token, so the layers compute all of them, and the gradients of those that the
- * head does not take are 0; src/host/host_head_input.c gathers them instead, and so does the
- * analytical model of a step. */
+/* Computes the heads of a model on the mesh: norm, linear layer with nonlinearity, norm, output
+ * layer, each where the head has it (Devlin et al. 2019 for encoders'); program_head_loss.c has the
+ * loss. The fabric keeps a tile for every token, so the layers compute all tokens, and the
+ * gradients of those that the head does not take are 0. The host (src/host/host_head_input.c) and
+ * the analytical model of a step gather the tokens of a head instead. */
 #include "program_head.h"
 #include "program_adapter.h"
 #include "program_branch.h"

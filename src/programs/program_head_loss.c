@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Losses of heads on the mesh: one table by kind, whose rows name the programs of loss and gradient
- * and how the host adds up what leaves the fabric.  The functions below the table do what is common
- * to all losses: their operands, their cycles, their sums by leaf. */
+/* Computes the losses of heads on the mesh, from one table by kind. A row of the table names the
+ * programs of loss and gradient, and the function with which the host adds the values that leave
+ * the fabric. The functions below the table are common to all losses: their operands, their
+ * cycles, their sums by leaf. */
 #include "program_head_loss.h"
 #include "program_loss.h"
 #include "program_pairs.h"

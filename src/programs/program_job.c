@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The job that every collective runs: a fabric of the case's size, operands that are multiples of
- * 1/8 so that sums are exact, the run with its time on this host, and the comparison with what the
- * host adds up. */
+/* Runs the job of every collective: a fabric of the case's size, the run with its time on this
+ * host, and the comparison with the sum that the host computes. Operands are multiples of 1/8, so
+ * that sums are exact. */
 #include "program_job.h"
 
 #include <wsc/clock.h>

@@ -1,5 +1,5 @@
-/** The job that a collective or a product on blocks of words runs as: its fabric, its operands, its
- *  check.  Operands are multiples of 1/8, so that sums are exact and a lost or doubled wavelet
+/** The job in which a collective or a product on blocks of words runs: its fabric, its operands,
+ *  its check. Operands are multiples of 1/8, so that sums are exact and a lost or doubled wavelet
  *  shows. */
 #ifndef WSC_PROGRAMS_JOB_H
 #define WSC_PROGRAMS_JOB_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Allreduce of a row by a tree of two levels with its root in the middle of the row (WaferLLM,
- * OSDI'25). Colours and scalar code are described below; called by program_reduce.c for --algo
- * ktree. */
+/* Computes the all-reduce of a row by a tree of two levels with its root in the middle of the row
+ * (WaferLLM, OSDI'25). Comments below describe colours and scalar code; program_reduce.c calls it
+ * for --algo ktree. */
 #include "program_ktree.h"
 #include "program_job.h"
 

@@ -1,5 +1,5 @@
-/** Allreduce of a row by a tree of two levels (WaferLLM, OSDI'25); program_reduce.c calls it for
- * the algorithm ktree. */
+/** Allreduce of a row by a tree of two levels (WaferLLM, OSDI'25). program_reduce.c calls it for
+ *  the algorithm ktree. */
 #ifndef WSC_PROGRAMS_KTREE_H
 #define WSC_PROGRAMS_KTREE_H
 #include <wsc/err.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Cross entropy over the vocabulary, whose features lie on the columns: maximum, the label's
- * logit, the lowest index of a largest logit and the sum of exponentials, each a sum along the
- * row; then the gradient from the exponentials that are left.  program_head.c calls. */
+/* Computes the cross entropy over the vocabulary, whose features lie on the columns. Maximum, the
+ * label's logit, the lowest index of a largest logit and the sum of exponentials are sums along the
+ * row. The gradient then starts from the exponentials that the loss left in memory. program_head.c
+ * calls. */
 #include "program_loss.h"
 #include "program_grid.h"
 #include "program_softmax.h"

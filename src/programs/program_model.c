@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A model on the mesh of one wafer: tiles and vectors reserved once, a micro-batch of leaves,
- * stages forward and backward, gradients added along the canonical tree at the edge.
- * program_parts.c computes the parts of a stage. */
+/* Runs a model on the mesh of one wafer. Tiles and vectors are reserved once; then each
+ * micro-batch of leaves passes the stages forward and backward, and the edge adds gradients along
+ * the canonical tree. program_parts.c computes the parts of a stage. */
 #include "program_adapter.h"
 #include "program_branch.h"
 #include "program_chain.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Blocks of words between one PE and many: broadcast-like scatter with filters, gather as a star
- * without additions, and the transpose of a square of blocks over its diagonal. */
+/* Moves blocks of words between one PE and many: scatter as a broadcast with filters, gather as a
+ * star without additions, and the transpose of a square of blocks over its diagonal. */
 #include "program_job.h"
 #include "program_path.h"
 #include "program_tree.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Norms (LayerNorm, RMSNorm), nonlinearities and rotary positions as scripts of vector operations
- * with sums along the row (program_vector_ops.c); equations and papers stand in program_norm.h. */
+/* Writes norms (LayerNorm, RMSNorm), nonlinearities and rotary positions as scripts of vector
+ * operations with sums along the row (program_vector_ops.c). program_norm.h has the equations and
+ * papers. */
 #include "program_norm.h"
 #include "program_grid.h"
 #include "program_vector_ops.h"

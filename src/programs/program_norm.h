@@ -1,5 +1,5 @@
-/** Norms, nonlinearities and rotary positions as steps of a script: what is done to each token or
- *  each element by itself. */
+/** Norms, nonlinearities and rotary positions as steps of a script: operations on each token or
+ *  each element separately. */
 #ifndef WSC_PROGRAMS_NORM_H
 #define WSC_PROGRAMS_NORM_H
 #include "program_grid.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operations of a transformer one by one: each lays the caller's operands on a fabric of its own,
- * runs the program, and gives the result back.  The table of operations (kernels_table.c) samples
- * the operands, compares with the definition and puts the analytical model beside the simulated
- * cycles; the programs themselves are in program_product.c, program_norm.c and so on. */
+/* Runs the operations of a transformer one by one: each lays the caller's operands on a fabric of
+ * its own, runs the program, and returns the result. The table of operations (kernels_table.c)
+ * samples the operands, compares with the definition and shows the analytical model beside the
+ * simulated cycles. The programs themselves are in program_product.c, program_norm.c and so on. */
 #include "program_columns.h"
 #include "program_embedding.h"
 #include "program_grid.h"

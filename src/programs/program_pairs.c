@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Preference optimization on the mesh: log-probabilities of sequences at the edge, where the cross
- * entropies of their tokens arrive, and weights of tokens, which are an input of the backward pass
- * as labels are of the forward pass (model_pairs.c has the loss). */
+/* Computes the loss of preference optimization at the edge of the mesh. Log-probabilities of
+ * sequences come from the cross entropies of their tokens, which arrive there; the weights of
+ * tokens are an input of the backward pass, as labels are of the forward pass (model_pairs.c has
+ * the loss). */
 #include "program_pairs.h"
 
 #include <wsc/check.h>

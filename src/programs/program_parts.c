@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The parts of a stage (embedding, q k v, attention, feed-forward, head) on the mesh, forward and
- * backward, of decoders and encoders: which operations run on which tiles.  The operations are in
- * program_stage.c, heads in program_head.c, positions and windows in program_positions.c, mixtures
- * of experts in program_experts.c. */
+/* Runs the parts of a stage (embedding, q k v, attention, feed-forward, head) on the mesh, forward
+ * and backward, for decoders and encoders. It decides which operations run on which tiles. The
+ * operations are in program_stage.c, heads in program_head.c, positions and windows in
+ * program_positions.c, mixtures of experts in program_experts.c. */
 #include "program_parts.h"
 #include "program_adapter.h"
 #include "program_branch.h"

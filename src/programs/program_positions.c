@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Positions of tokens on the mesh: rotary angles as two tiles beside queries and keys (Su et al.
- * 2021), sines as rows of a table that streams past (Vaswani et al. 2017), slopes of ALiBi (Press
- * et al. 2022) and windows as what is done to scores.  The numbers come from model_positions.c;
+/* Prepares the positions of tokens on the mesh: rotary angles as two tiles beside queries and keys
+ * (Su et al. 2021), sines as rows of a table that streams past (Vaswani et al. 2017), slopes of
+ * ALiBi (Press et al. 2022) and windows as operations on scores. model_positions.c has the numbers;
  * program_parts.c calls. */
 #include "program_positions.h"
 #include "program_distance.h"

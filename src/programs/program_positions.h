@@ -1,5 +1,5 @@
 /** Positions of a model's tokens on the mesh: tables of rotary angles on the PEs, the rows of a
- *  fixed table, and what positions and windows do to attention scores. */
+ *  fixed table, and the operations by which positions and windows change attention scores. */
 #ifndef WSC_PROGRAMS_POSITIONS_H
 #define WSC_PROGRAMS_POSITIONS_H
 #include "program_scores.h"

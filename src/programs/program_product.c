@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Y = X W' with streamed weights, and scores Q K': scalars come down the columns, each one an AXPY
- * over the PE's tokens; the sums of an output (or a key) are added along the row and end at the
- * column that owns it. docs/MESH.md calls the pattern contract. */
+/* Computes Y = X W' with streamed weights, and scores Q K'. Scalars come down the columns, each
+ * one an AXPY over the PE's tokens; the sums of an output (or a key) are added along the row and
+ * end at the column that owns it. docs/MESH.md calls the pattern contract. */
 #include "program_product.h"
 #include "program_chain.h"
 #include "program_grid.h"

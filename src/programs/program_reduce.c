@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reduce, all-reduce and broadcast: rows first, then the first column, on the tree that --algo
- * names or that costs least, or a ring. Beside the simulated cycles stand the formulas of HPDC'24
- * (Luczynski et al., arXiv 2404.15888) from program_tree.c. */
+/* Computes reduce, all-reduce and broadcast: rows first, then the first column. The tree is the
+ * one that --algo names, or the one with the lowest cost; an all-reduce may also use a ring. The
+ * results have the formulas of HPDC'24 (Luczynski et al., arXiv 2404.15888) from program_tree.c
+ * beside the simulated cycles. */
 #include "program_job.h"
 #include "program_ktree.h"
 #include "program_path.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Squared error of the output of first tokens: the PE that holds the output of a token subtracts
- * its target, which like a label is an input of the step, and the squares leave along the row. */
+/* Computes the squared error of the output of first tokens. The PE that holds the output of a
+ * token subtracts its target, which like a label is an input of the step, and the squares leave
+ * along the row. */
 #include "program_regression.h"
 #include "program_vector_ops.h"
 

@@ -1,5 +1,5 @@
-/** Local tasks, colours, queues and microthreads of the patterns: one numbering for all, so that
- *  patterns that run in one program do not meet. */
+/** Numbers of local tasks, colours, queues and microthreads of the patterns. All patterns share
+ *  one numbering, so that two patterns of one program never use the same resource. */
 #ifndef WSC_PROGRAMS_RESOURCES_H
 #define WSC_PROGRAMS_RESOURCES_H
 

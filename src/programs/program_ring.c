@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Words that positions of a row give to all others in turns: switches collect the words of a group
- * at its first position, then the groups at position 0, which passes all on. program_weight_grad.c
- * sends its values so. */
+/* Sends words of every position of a row to all other positions, in turns. Switches collect the
+ * words of a group at its first position, then the groups at position 0, which broadcasts all
+ * words. program_weight_grad.c sends its values in this way. */
 #include "program_ring.h"
 #include "program_chain.h"
 #include "program_grid.h"

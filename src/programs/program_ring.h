@@ -1,7 +1,7 @@
-/** Words that positions of a row give to all of it, in turns.  Words come in blocks and within a
- *  block in rounds: in each round every position of the block sends its words, from west to east.
- *  Positions are collected in groups at the group's first one (a switch that turns to those after
- *  it and back), the groups in the same way at position 0, which passes all on. */
+/** Words that every position of a row sends to all of the row, in turns. Words come in blocks and
+ *  within a block in rounds: in each round every position of the block sends its words, from west
+ *  to east. Positions are collected in groups at the group's first one (a switch advances to those
+ *  after it and back), the groups in the same way at position 0, which broadcasts all words. */
 #ifndef WSC_PROGRAMS_RING_H
 #define WSC_PROGRAMS_RING_H
 #include "program_chain.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The router of a mixture of experts (Jiang et al. 2024) on the mesh.  The experts' logits of a
- * token lie along its row; a softmax, a sigmoid or Sinkhorn's normalisation makes of them what
- * chooses experts and what weighs them.  The largest one is found as often as a token has experts,
- * each time by two maxima along the row, after which all PEs of the row know its number.  Each PE
- * then sorts its tokens by network: tokens never leave their row.  The sums of the load-balancing
- * loss leave at the north edge. */
+/* Computes the router of a mixture of experts (Jiang et al. 2024) on the mesh. The experts' logits
+ * of a token lie along its row; a softmax, a sigmoid or Sinkhorn's normalisation makes from them
+ * the values that choose experts and those that weigh them. For each expert of a token, two maxima
+ * along the row find the largest value and its index, after which all PEs of the row know it. Each
+ * PE then sorts its tokens by network: tokens never leave their row. The sums of the
+ * load-balancing loss leave at the north edge. */
 #include "program_router.h"
 #include "program_branch.h"
 #include "program_choice.h"

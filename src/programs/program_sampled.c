@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The gradient of the weights that are not zero, alone (SDDMM): dW = dY' X in some places.  One of
- * the operands is sent, value by value: the numbers of its tokens go along the row into a buffer of
- * each PE, collected at the first column as in program_columns.c.  The places of the value's
- * non-zeros stream down the columns; each starts a task, which multiplies a held feature with the
- * buffer and sums up over the tokens.  A control wavelet ends the value, whose sums leave up the
- * column while the next one is under way.  Called by program_columns.c; docs/MESH.md. */
+/* Computes the gradient of the non-zero weights alone (SDDMM): dW = dY' X at the places of
+ * non-zeros. One operand is sent value by value: the numbers of its tokens go along the row into a
+ * buffer of each PE, collected at the first column as in program_columns.c. The places of the
+ * value's non-zeros stream down the columns; each starts a task that multiplies a held feature with
+ * the buffer and sums over the tokens. A control wavelet ends the value, whose sums leave up the
+ * column while the next value is computed. Called by program_columns.c; docs/MESH.md, "Patterns".
+ */
 #include "program_sampled.h"
 #include "program_chain.h"
 #include "program_resources.h"

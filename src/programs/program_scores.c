@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attention scores, kept key by key on the columns of their head: which column owns a key, where
- * its row lies, and how rows of scores are sent along the head's columns. */
+/* Stores attention scores key by key on the columns of their head. It computes which column owns a
+ * key and where its row lies, and sends rows of scores along the head's columns. */
 #include "program_scores.h"
 #include "program_chain.h"
 #include "program_grid.h"

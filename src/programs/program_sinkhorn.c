@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sinkhorn's normalisation (Clark et al. 2022, appendix B) of a router's logits, in logarithms:
- * from each logit the logarithm of the sum of exponentials over the experts of its token is
- * subtracted, a sum along the row, then that over the tokens of its sequence, a sum down the
- * columns of the lane, in turns.  Each is a program of its own, since both sums take the same
- * colours. */
+/* Computes Sinkhorn's normalisation (Clark et al. 2022, appendix B) of a router's logits, in
+ * logarithms. From each logit it subtracts the logarithm of the sum of exponentials over the
+ * experts of its token, a sum along the row, then that over the tokens of its sequence, a sum down
+ * the columns of the lane; the two alternate. Each is a program of its own, since both sums use
+ * the same colours. */
 #include "program_sinkhorn.h"
 #include "program_choice.h"
 #include "program_softmax.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Softmax over the features of a tile, and over the keys of attention scores, as scripts of vector
- * operations; with the gradients. The attention of a sequence is put together here from scores,
- * probabilities and output. */
+/* Computes softmax over the features of a tile, and over the keys of attention scores, as scripts
+ * of vector operations, with the gradients. It also combines scores, probabilities and output into
+ * the attention of a sequence. */
 #include "program_softmax.h"
 #include "program_attention_out.h"
 #include "program_columns.h"

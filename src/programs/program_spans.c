@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Answers as spans: maximum, sum of exponentials, the label's logit and the first token with the
- * largest one, each a sum down the columns of the lane that have an output; then the gradient from
- * the exponentials that are left.  What leaves the fabric crosses it along the rows, in a program
- * of its own, since both sums take the same colours. */
+/* Computes the loss of answers as spans. Maximum, sum of exponentials, the label's logit and the
+ * first token with the largest one are sums down the columns of the lane that have an output; the
+ * gradient starts from the exponentials that the loss left in memory. The values that leave cross
+ * the fabric along the rows, in a program of its own, since both sums use the same colours. */
 #include "program_spans.h"
 #include "program_softmax.h"
 #include "program_stage.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums of the squares of each leaf's gradient, tensor by tensor as the stages come: an order that
- * depends on the model alone.  Frozen tensors and elements outside masks do not count; a tied table
+/* Sums the squares of each leaf's gradient, tensor by tensor as the stages come: an order that
+ * depends on the model alone. Frozen tensors and elements outside masks do not count; a tied table
  * counts as the sum of its two gradients, of which the head's comes first and is kept. */
 #include "program_squares.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Operations of a stage on the mesh: norms, biases, products with the matrices that stream, weight
- * gradients leaf by leaf, each booked beside the cycles of the analytical model for the same
- * shapes.  program_parts.c calls them part by part. */
+/* Runs the operations of a stage on the mesh: norms, biases, products with the matrices that
+ * stream, weight gradients leaf by leaf. It records the cycles of each operation beside those of
+ * the analytical model for the same shapes. program_parts.c calls them part by part. */
 #include "program_stage.h"
 #include "program_columns.h"
 #include "program_grid.h"

@@ -1,6 +1,6 @@
-/** What the parts of a stage are made of on the mesh: norms, products with the stage's matrices,
- *  biases, their gradients leaf by leaf, and the booking of cycles beside the analytical model's.
- *  program_parts.c puts parts together from these. */
+/** Operations from which the parts of a stage are built on the mesh: norms, products with the
+ *  stage's matrices, biases, their gradients leaf by leaf, and the record of cycles beside the
+ *  analytical model's. program_parts.c builds parts from these. */
 #ifndef WSC_PROGRAMS_STAGE_H
 #define WSC_PROGRAMS_STAGE_H
 #include "program_product.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Dropout of the stage at hand: which of its places drop anything in this step, and the cycles of
- * what they drop.  The parts of a block and adapters call. */
+/* Applies dropout to the current stage: it decides which of the stage's places drop anything in
+ * this step, and counts the cycles. The parts of a block and adapters call. */
 #include "program_stage_dropout.h"
 #include "program_stage.h"
 

@@ -1,5 +1,5 @@
-/** Dropout of the stage at hand (program_dropout.h has that of any tile): its places in the step,
- * and what they take. */
+/** Dropout of the current stage: its places in the step, and their cycles. program_dropout.h has
+ *  the dropout of any tile. */
 #ifndef WSC_PROGRAMS_STAGE_DROPOUT_H
 #define WSC_PROGRAMS_STAGE_DROPOUT_H
 #include "program_dropout.h"

@@ -1,9 +1,8 @@
-/** A model on the mesh of one wafer: what program_model.c and program_parts.c share.
- *
- *  Activations stay in the PEs between forward and backward; weights come through the north edge
- *  stage by stage, gradients leave there leaf by leaf, a leaf of each lane at a time.  The leaves'
- * gradients are added at the edge along the canonical tree (<wsc/num.h>), so that values do not
- * depend on who owns which leaf. */
+/** State of a model on the mesh of one wafer, shared by program_model.c and program_parts.c.
+ *  Activations stay in the PEs between forward and backward. Weights come through the north edge
+ *  stage by stage, gradients leave there leaf by leaf, a leaf of each lane at a time. The edge
+ *  adds the leaves' gradients along the canonical tree (<wsc/num.h>), so that values do not depend
+ *  on who owns which leaf. */
 #ifndef WSC_PROGRAMS_STATE_H
 #define WSC_PROGRAMS_STATE_H
 #include "program_grid.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which models the programs of the mesh compute: decoders of every family and encoders, with heads
- * of an even width where these turn.  Everything else is refused by the name of its key before
- * anything is reserved. */
+/* Checks whether the programs of the mesh can compute a model: decoders of every family and
+ * encoders, with heads of an even width where positions are rotary. All other models are refused
+ * by the name of a key, before anything is reserved. */
 #include "program_vector_ops.h"
 
 #include <wsc/programs.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* `wsc mesh survey`: collectives on rows and squares of growing size against the formulas of
- * HPDC'24, and the tree that is chosen against the best of the fixed ones; with the tolerance that
- * is stated for each formula and why some are only estimates. */
+/* Runs `wsc mesh survey`: collectives on rows and squares of growing size, compared with the
+ * formulas of HPDC'24, and the chosen tree compared with the best of the fixed ones. Each formula
+ * has its tolerance here, and the reason why some formulas are only estimates. */
 #include <wsc/err.h>
 #include <wsc/programs.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Trees of a reduction on a line of PEs: star, chain, binary tree, two phases, and those of the
- * dynamic program of HPDC'24 (Luczynski et al., arXiv 2404.15888), with its formulas.
+/* Makes trees of a reduction on a line of PEs: star, chain, binary tree, two phases, and those of
+ * the dynamic program of HPDC'24 (Luczynski et al., arXiv 2404.15888), with its formulas.
  * program_tree_cost.c chooses among them by their schedule. */
 #include "program_tree.h"
 #include "program_tree_cost.h"

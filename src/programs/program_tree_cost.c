@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The schedule of a reduction on a tree, message by message, without running the fabric: the
- * choice of `--algo auto` and the reference where a formula adds up terms that overlap. The rules
- * are those of the fabric (docs/MESH.md). */
+/* Computes the schedule of a reduction on a tree, message by message, without running the fabric.
+ * The schedule decides `--algo auto`, and is the reference where a formula adds terms that
+ * overlap. It follows the rules of the fabric (docs/MESH.md). */
 #include "program_tree_cost.h"
 #include "program_tree_shape.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Colours and turns of a tree on a line of PEs, apart from any fabric: which colour each position
- * sends on, in which blocks it receives its children, and what passes it. program_path.c lays the
- * result on PEs. */
+/* Assigns colours and turns to a tree on a line of PEs, independent of any fabric. For each
+ * position it computes the colour on which the position sends, the blocks in which it receives its
+ * children, and the messages that pass it. program_path.c lays the result on PEs. */
 #include "program_tree_shape.h"
 
 #include <wsc/mem.h>

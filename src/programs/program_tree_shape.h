@@ -1,6 +1,6 @@
-/** A tree on a line of PEs with its colours, apart from any fabric: what each position receives,
- *  sends and lets pass.  program_path.c lays it on PEs, program_tree_cost.c computes how long it
- *  takes. */
+/** A tree on a line of PEs with its colours, independent of any fabric: the messages that each
+ *  position receives, sends and lets pass. program_path.c lays it on PEs, program_tree_cost.c
+ *  computes its time. */
 #ifndef WSC_PROGRAMS_TREE_SHAPE_H
 #define WSC_PROGRAMS_TREE_SHAPE_H
 #include <wsc/err.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Items whose multiply-adds arriving data start (mesh_arm): when an item has ended, by a control
- * wavelet or by its count of wavelets, its sums set out on a microthread as soon as those before
- * have ended, and the next item is bound to an accumulator whose sums have ended.
- * program_product.c, program_attention_out.c and program_columns.c say what the items are. */
+/* Runs items whose multiply-adds arriving data start (mesh_arm). When an item has ended, by a
+ * control wavelet or by its count of wavelets, its sums leave on a microthread as soon as those
+ * before have ended, and the next item is bound to a free accumulator. program_product.c,
+ * program_attention_out.c and program_columns.c define the items. */
 #include "program_trigger.h"
 #include "program_resources.h"
 

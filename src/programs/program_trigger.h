@@ -1,6 +1,6 @@
-/** Items one after the other whose multiply-adds arriving data start: the sums of an item travel
- *  along a line while the next items are under way in other accumulators.  The patterns contract,
- *  mix and outer are such items (docs/MESH.md, "Transformer programs"). */
+/** Sequences of items whose multiply-adds arriving data start. The sums of an item travel along a
+ *  line while the next items are computed in other accumulators. The patterns contract, mix and
+ *  outer consist of such items (docs/MESH.md, "Transformer programs"). */
 #ifndef WSC_PROGRAMS_TRIGGER_H
 #define WSC_PROGRAMS_TRIGGER_H
 #include "program_chain.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Scripts: the same list of vector operations on every PE, one after the other, over tiles,
- * tokens, features or scores, with row sums, vectors through the edge and scalar code in between.
- * Norms, softmax, loss and biases are made of them. */
+/* Runs scripts: one list of vector operations that every PE executes in order, over tiles, tokens,
+ * features or scores, with row sums, vectors through the edge and scalar code in between. Norms,
+ * softmax, loss and biases are scripts. */
 #include "program_vector_ops.h"
 #include "program_chain.h"
 #include "program_grid.h"

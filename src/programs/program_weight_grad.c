@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums over tokens: dW = dY' X, and the gradients of keys and values. One factor stays on its PE,
- * the other goes round the row (program_ring.c); results are built block by block and leave the
- * wafer down the column, or end at their row. docs/MESH.md calls the pattern outer. */
+/* Computes sums over tokens: dW = dY' X, and the gradients of keys and values. One factor stays on
+ * its PE, the other one is sent to the whole row (program_ring.c); results are built block by block
+ * and leave the wafer down the column, or end at their row. docs/MESH.md calls the pattern outer.
+ */
 #include "program_weight_grad.h"
 #include "program_chain.h"
 #include "program_grid.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The result of a fit (<wsc/validation.h>): the table that `wsc calibrate` prints, and the machine
- * file that it writes, with standard errors and the fitted rows as the source of each constant.
- */
+/* Writes the result of a fit (<wsc/validation.h>): the table that `wsc calibrate` prints, and a
+ * machine file with the fitted constants. Each constant has its standard error, and the fitted
+ * rows as its source. */
 #include <wsc/report.h>
 
 #include <wsc/mem.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON Schema (draft 7) of params files of both styles and of cluster files, for editors and for
- * checks without this program: the tables of keys as sections (schema_tree.c), rows as values
- * (schema_values.c), polymorphic maps as definitions (schema_records.c).  What several keys decide
- * together is left to the program.  `wsc params --schema` prints a document. */
+/* Writes the JSON Schema (draft 7) of params files of both styles and of cluster files, for editors
+ * and for checks without this program. Sections come from the tables of keys (schema_tree.c),
+ * values from their rows (schema_values.c), polymorphic maps become definitions
+ * (schema_records.c). Conditions on several keys are left to the program. `wsc params --schema`
+ * prints a document. */
 #include "schema.h"
 
 #include <wsc/mem.h>

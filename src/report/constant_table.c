@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The constants of a machine with value, kind, source and uncertainty, as a table or as JSON, for
- * `wsc inspect`. */
+/* Prints the constants of a machine with value, kind, source and uncertainty, as a table or as
+ * JSON. `wsc inspect` calls it. */
 #include <wsc/report.h>
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables of an exhibit as texts: published against predicted figures, figures that are only
- * shown, points of the curves.  Where they go is for exhibit_page.c, exhibit_pdf.c and
- * exhibit_files.c. */
+/* Formats the tables of an exhibit as texts: published against predicted figures, figures without a
+ * comparison, points of the curves. exhibit_page.c, exhibit_pdf.c and exhibit_files.c write them
+ * into their outputs. */
 #include "exhibit_output.h"
 
 #include <wsc/mem.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The files of `wsc reproduce`: for each exhibit the rows and the points of its curves as CSV with
- * all digits and its picture, then the page and the PDF; and the tables on stdout. */
+/* Writes the files of `wsc reproduce`: for each exhibit its picture, and as CSV with all digits its
+ * rows and the points of its curves; then the page and the PDF. The tables also go to stdout. */
 #include "exhibit_output.h"
 
 #include <wsc/file.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reproduction.html: a section for each exhibit with its picture and its tables, then the constants
- * of the machines and provenance, in one file without network. */
+/* Writes reproduction.html: a section for each exhibit with its picture and its tables, then the
+ * constants of the machines and provenance. The page is one file that needs no network. */
 #include "exhibit_output.h"
 #include "html_page.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* reproduction.pdf by gnuplot: a page for each exhibit, the picture above, its table below in a
- * monospaced font; long tables take further pages. */
+/* Writes reproduction.pdf with gnuplot. Each exhibit has a page with the picture above and its
+ * table below, in a monospaced font; long tables continue on further pages. */
 #include "exhibit_output.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The pictures of exhibits, as gnuplot commands inside a rectangle of the page, so that the SVG,
- * the PNG and a page of the PDF use the same ones.  Throughput has logarithmic axes, and a panel of
- * the parallel efficiency below it, because a straight line on logarithmic axes hides what is lost.
- * What was measured is solid, what is projected beyond the largest measurement is dashed. */
+/* Draws the pictures of exhibits, as gnuplot commands inside a rectangle of the page, so that the
+ * SVG, the PNG and a page of the PDF use the same commands. Throughput has logarithmic axes. A
+ * panel below shows the parallel efficiency, because a straight line on logarithmic axes hides its
+ * loss. Measured parts are solid; parts beyond the largest measurement are dashed. */
 #include "exhibit_output.h"
 #include "plot_style.h"
 

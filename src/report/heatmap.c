@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Heat maps of a rectangle of PEs (`wsc mesh --heatmap`): panels side by side, drawn by gnuplot
- * into one PNG.  Grids larger than 1024 are folded: a dot shows the mean or the greatest of its
- * cells.
- */
+/* Draws heat maps of a rectangle of PEs (`wsc mesh --heatmap`): panels side by side, drawn by
+ * gnuplot into one PNG. Grids larger than 1024 are folded: a dot shows the mean or the greatest of
+ * its cells. */
 #include <wsc/report.h>
 
 #include <wsc/file.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* page.css and page.js as part of the program: every page carries both, so that it is one file.
- * The assembler includes the texts, paths are relative to the top of the tree, where make runs.
- * Used by html_page.c. */
+/* Puts page.css and page.js into the program, so that every HTML page carries both and is one
+ * file. The assembler includes the texts; paths are relative to the top of the tree, where make
+ * runs. Used by html_page.c. */
 #include "html_assets.h"
 
 /* Global and hidden, as in machine_builtin.c. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What all HTML pages are made of: head with the style sheet, tables, the constants of a machine,
- * provenance; html_picture.c has pictures.  A page is one file that needs no network.  Used by
- * report_html.c and study_html.c (a sweep) and exhibit_page.c (published tables and figures). */
+/* Writes the common pieces of HTML pages: head with the style sheet, tables, the constants of a
+ * machine, provenance. A page is one file that needs no network; html_picture.c adds pictures.
+ * Used by report_html.c and study_html.c (a sweep) and exhibit_page.c (published tables and
+ * figures). */
 #include "html_page.h"
 #include "html_assets.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A picture of gnuplot inside a page: the SVG without its XML head and its titles, which browsers
- * would show as tooltips, and with the values of points as labels.  gnuplot draws plot K of a
- * command into <g id="NAME_plot_K">, in the second panel of several K is as in 3b; a point as <use
- * ... transform='...'/>, in the order of the data.  Used by report_html.c and exhibit_page.c. */
+/* Puts an SVG picture of gnuplot into a page. It drops the XML head and the titles, which browsers
+ * would show as tooltips, and adds the values of points as labels. gnuplot draws plot K of a
+ * command into <g id="NAME_plot_K">, in the second panel of several K is as in 3b; a point is <use
+ * ... transform='...'/>, in the order of the data. Used by report_html.c and exhibit_page.c. */
 #include "html_page.h"
 
 #include <wsc/file.h>

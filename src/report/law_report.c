@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A scaling law: tables on stdout, law.csv, predictions.csv, and a picture of loss against FLOPs
- * with the interval in which one more training lies, and the published law of Cerebras-GPT. */
+/* Reports a scaling law: tables on stdout, law.csv, predictions.csv, and a picture of loss against
+ * FLOPs. The picture shows the prediction interval of one more training, and the published law of
+ * Cerebras-GPT. */
 #include <wsc/report.h>
 
 #include <wsc/file.h>

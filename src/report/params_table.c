@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a params file comes to (struct job_description of <wsc/job.h>): for people and as one JSON
- * object on a line; with a plan also the stages on the emulated machine.  Called by `wsc run
- * --validate_only`, `--compile_only` and `wsc inspect`. */
+/* Prints a summary of a params file (struct job_description of <wsc/job.h>), as text for people or
+ * as one JSON object on a line. With a plan it also prints the stages on the emulated machine.
+ * Called by `wsc run --validate_only`, `--compile_only` and `wsc inspect`. */
 #include <wsc/report.h>
 
 #include <wsc/mem.h>

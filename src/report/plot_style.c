@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Colours of curves and the axis of efficiencies.  Okabe and Ito 2008, "Color Universal Design":
- * distinguishable with every kind of colour vision.  The yellow of the set is left out, it is too
- * pale on white. */
+/* Defines the colours of curves and the axis of efficiencies. The colours are those of Okabe and
+ * Ito 2008, "Color Universal Design": distinguishable with every kind of colour vision. The yellow
+ * of the set is left out, because it is too pale on white. */
 #include "plot_style.h"
 
 #include <math.h>

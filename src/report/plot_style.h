@@ -1,4 +1,4 @@
-/** What the pictures of this folder share: the colours of curves, the axis of efficiencies.
+/** Colours of curves and the axis of efficiencies, shared by the pictures of this folder.
  *  scaling_plot.c and exhibit_plot.c include it. */
 #ifndef WSC_PLOT_STYLE_H
 #define WSC_PLOT_STYLE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of `wsc validate` for published figures of single products: on stdout, as products.csv,
- * and as products.md, which docs/VALIDATION.md holds. */
+/* Writes the table of `wsc validate` for published figures of single products: on stdout, as
+ * products.csv, and as products.md, which is a part of docs/VALIDATION.md. */
 #include <wsc/report.h>
 #include <wsc/validation_products.h>
 

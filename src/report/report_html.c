@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* report.html of a sweep: one self-contained page with the plots as inline SVG, tables, the
+/* Writes report.html of a sweep: one self-contained page with the plots as inline SVG, tables, the
  * constants of the machine with their sources, provenance and the machine file. */
 #include "html_page.h"
 #include "scaling_output.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The rows of a sweep, checked and sorted by model and number of systems, as the CSV, the plot and
- * the page need them; and the loss against linear scaling, split by the parts of a step. */
+/* Checks the rows of a sweep and sorts them by model and number of systems, for the CSV, the plot
+ * and the page. It also splits the loss against linear scaling by the parts of a step. */
 #include "report_view.h"
 
 #include <wsc/check.h>

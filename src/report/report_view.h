@@ -1,5 +1,5 @@
-/** The rows of a sweep in the order in which tables, plots and the page show them, and the words on
- *  where the loss against linear scaling comes from. */
+/** The rows of a sweep, in the order in which tables, plots and the page show them, and sentences
+ *  on the causes of the loss against linear scaling. */
 #ifndef WSC_REPORT_VIEW_H
 #define WSC_REPORT_VIEW_H
 #include <wsc/report.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes the files of `wsc scale`: tables first, then pictures, then the page; a picture that
- * cannot be drawn keeps none of the others away and is the error at the end. */
+/* Writes the files of `wsc scale`: tables first, then pictures, then the page. A picture that
+ * cannot be drawn does not stop the other files; its error is returned at the end. */
 #include "scaling_output.h"
 
 #include <wsc/file.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scaling.svg and scaling.png: throughput against the number of systems on logarithmic axes, linear
- * scaling from the first point, uncertainty bands and published points; below it, where more than
- * one number of systems was swept, the parallel efficiency, which a line on logarithmic axes hides.
- */
+/* Draws scaling.svg and scaling.png: throughput against the number of systems on logarithmic axes,
+ * with linear scaling from the first point, uncertainty bands and published points. With more than
+ * one number of systems a panel below shows the parallel efficiency, which a line on logarithmic
+ * axes hides. */
 #include "plot_style.h"
 #include "scaling_output.h"
 

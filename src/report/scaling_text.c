@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* scaling.csv and the table of a sweep on stdout: one block per model, a row per number of systems,
- * and in words where the loss against linear scaling comes from. */
+/* Writes scaling.csv and the table of a sweep on stdout: one block per model, one row per number of
+ * systems. A sentence after each block names the causes of the loss against linear scaling. */
 #include "scaling_output.h"
 
 #include <wsc/mem.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON Schema of records: maps whose selector (`scheduler`, `kind`, `name`) decides about their
- * keys.  Every kind is a definition of its own; the map refers to it by if and then, so that an
- * editor reports what is wrong with the kind at hand.  Called by config_schema.c. */
+/* Writes the JSON Schema of records: maps whose selector (`scheduler`, `kind`, `name`) decides
+ * which keys they have. Every kind is a definition of its own; the map refers to it by `if` and
+ * `then`, so that an editor reports errors of the selected kind alone. Called by config_schema.c.
+ */
 #include "schema.h"
 
 #include <stdio.h>

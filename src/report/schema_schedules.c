@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON Schema of schedules: a scheduler by its key `scheduler` or by its name as the one key of a
- * map, and lists of them.  ScalePerParamLR, which wraps a schedule, is not in the table of
- * schedulers (src/zoo/zoo_schedules.c) and has its own pattern here.  Called by config_schema.c. */
+/* Writes the JSON Schema of schedules: a scheduler by its key `scheduler` or by its name as the one
+ * key of a map, and lists of schedulers. ScalePerParamLR, which wraps a schedule, is not in the
+ * table of schedulers (src/zoo/zoo_schedules.c) and has its own pattern here. Called by
+ * config_schema.c. */
 #include "schema.h"
 
 #include <wsc/zoo.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON Schema of the sections of a file: a table of keys is a tree of dotted paths; a section
- * becomes an object, a row what the tree's own function writes.  Old spellings of keys are members
- * too.  Called by config_schema.c. */
+/* Writes the JSON Schema of the sections of a file. A table of keys is a tree of dotted paths: a
+ * section becomes an object, and a function of the tree writes each row. Old spellings of keys are
+ * members too. Called by config_schema.c. */
 #include "schema.h"
 
 #include <wsc/zoo.h>

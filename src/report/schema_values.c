@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* JSON Schema of single values, from the rows of key tables: type, range, choices, unit.  YAML
- * readers differ in what they take for a number or a boolean (`1e-05`, `yes`), so texts of that
- * form are accepted beside them, as the program does.  A value with a reader of its own
- * (CONF_T_SPECIAL) has a row in the table of forms below.  Called by config_schema.c. */
+/* Writes the JSON Schema of single values from the rows of key tables: type, range, choices, unit.
+ * YAML readers differ in the texts that they read as numbers or booleans (`1e-05`, `yes`), so the
+ * schema accepts these texts, as the program does. A value with a reader of its own
+ * (CONF_T_SPECIAL) has a row in the table of forms below. Called by config_schema.c. */
 #include "schema.h"
 
 #include <wsc/check.h>

@@ -1,5 +1,5 @@
-/** Tables and the picture of a sweep over sparsity, which study_tables.c shows instead of those of
- * a swept constant. */
+/** Tables and the picture of a sweep over sparsity. study_tables.c shows them instead of those of a
+ *  swept constant. */
 #ifndef WSC_SPARSITY_SWEEP_H
 #define WSC_SPARSITY_SWEEP_H
 #include "scaling_output.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A step taken apart (struct timeline_step): modules, critical path by part and by kind of segment,
- * load of the links; printed, and written as critical_path.csv, links.csv and op_profile.csv. */
+/* Reports the breakdown of one step (struct timeline_step): modules, critical path by part and by
+ * kind of segment, load of the links. It prints tables and writes critical_path.csv, links.csv and
+ * op_profile.csv. */
 #include "step_table.h"
 
 #include <wsc/file.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sections of report.html on what a curve depends on: effects, faults, swept constants,
- * sensitivity, whole trainings, a step taken apart. */
+/* Writes the sections of report.html on the parameters of a curve: effects, faults, swept
+ * constants, sensitivity, whole trainings, the breakdown of a step. */
 #include "html_page.h"
 #include "scaling_output.h"
 #include "step_table.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a curve depends on, as CSV files, tables on stdout and pictures: effects, faults, a swept
- * constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
+/* Writes the dependence of a curve on its parameters, as CSV files, tables on stdout and pictures:
+ * effects, faults, a swept constant (sweep.svg), sensitivity (tornado.svg), whole trainings. */
 #include "html_page.h"
 #include "scaling_output.h"
 #include "sparsity_sweep.h"

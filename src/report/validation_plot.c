@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* validation.svg and validation.png: predicted over published speed of every judged row, with the
- * accepted range, the 90 % band, a marker for each site, and hollow markers for fitted rows.  Drawn
- * after the tables of validation_table.c. */
+/* Draws validation.svg and validation.png: predicted over published speed of every judged row, with
+ * the accepted range and the 90 % band. Each site has its own marker; fitted rows have hollow
+ * markers. validation_table.c calls it after its tables. */
 #include "validation_plot.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The tables of `wsc validate`: predictions with their speed error, what each prediction consists
- * of, rows that are not compared; on stdout, as CSV and as Markdown. */
+/* Writes the tables of `wsc validate`: predictions with their speed error, the parts of each
+ * prediction, and rows that are not compared. They go to stdout, to CSV files and to Markdown. */
 #include "validation_plot.h"
 
 #include <wsc/file.h>

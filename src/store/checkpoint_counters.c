@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Counters of a checkpoint: numbers beside the tensors, such as the step and the loss scale.
- *
- * Each is a dataset of one element, so that it is covered by the file's sums and can be edited, and
- * a number of the state dict, which cstorch reads without looking at datasets.  Whoever has
- * counters lists them in a table of struct store_counter: job_checkpoint.c those of the run,
- * memoryx_checkpoint.c those of the optimizer. */
+/* Reads and writes the counters of a checkpoint: numbers beside the tensors, such as the step and
+ * the loss scale. Each is a dataset of one element, so that the sums of the file cover it and it
+ * can be edited. It is also a number of the state dict, which cstorch reads without looking at
+ * datasets. The owners list their counters in a table of struct store_counter: job_checkpoint.c
+ * those of the run, memoryx_checkpoint.c those of the optimizer. */
 #include "checkpoint_entries.h"
 
 enum wsc_err store_define_counters(struct store_file *f, const struct store_counter *c, int n)

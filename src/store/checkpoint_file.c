@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A checkpoint as a whole: creating it in a group of processes, completing it, opening and
- * verifying it.  Completing: every dataset gets the sum of its elements, the file the digest of all
- * names, shapes and sums; then all is flushed, the mark of success is written and flushed, and the
- * file gets its final name.  A crash at any point leaves the older file of that name, or a `.tmp`.
- * The table of entries is in checkpoint_entries.c, values are moved in checkpoint_values.c, what a
- * file holds is listed in checkpoint_listing.c. */
+/* Creates, completes, opens and verifies a checkpoint, in a group of processes. To complete a
+ * file, every dataset gets the sum of its elements and the file the digest of all names, shapes and
+ * sums; then all is flushed, the mark of success is written and flushed, and the file gets its
+ * final name. A crash at any point leaves the older file of that name, or a `.tmp`.
+ * checkpoint_entries.c has the table of entries, checkpoint_values.c moves values,
+ * checkpoint_listing.c lists the content of a file. */
 #include "checkpoint_entries.h"
 #include "checkpoint_layout.h"
 #include "checkpoint_listing.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A folder of checkpoints: names by step and stamp, the newest, removing old ones when a newer one
- * can be read back, and the lock that allows one writer. */
+/* Manages a folder of checkpoints: names by step and stamp, the newest one, and the lock that
+ * allows one writer. Old checkpoints are removed when a newer one can be read back. */
 #include "h5.h"
 
 #include <wsc/mem.h>

@@ -1,5 +1,5 @@
-/** Names of the attributes of a checkpoint: ours, and those by which cstorch knows a state
- *  dict. */
+/** Names of the attributes of a checkpoint: those of this program, and those by which cstorch
+ *  recognizes a state dict. */
 #ifndef WSC_STORE_CHECKPOINT_LAYOUT_H
 #define WSC_STORE_CHECKPOINT_LAYOUT_H
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a file holds: the datasets at its root, and what cstorch keeps without one.  Up to version
- * 0.4 of its layout the latter are datasets without elements whose attributes say what they stand
- * for; since 0.5 they are JSON texts among the root's attributes.  Python objects are passed over:
- * they are never read. */
+/* Lists the content of an opened file: the datasets at its root, and the values that cstorch keeps
+ * without a dataset. Up to version 0.4 of its layout these values are empty datasets, whose
+ * attributes describe them; since 0.5 they are JSON texts among the root's attributes. Python
+ * objects are skipped: they are never read. */
 #include "checkpoint_listing.h"
 #include "checkpoint_entries.h"
 #include "checkpoint_layout.h"

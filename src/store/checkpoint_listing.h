@@ -1,5 +1,5 @@
-/** What an opened file holds: datasets and values without one, of any version of cstorch's
- *  layout. */
+/** Listing of an opened file: datasets, and values without one, of any version of cstorch's layout.
+ */
 #ifndef WSC_STORE_CHECKPOINT_LISTING_H
 #define WSC_STORE_CHECKPOINT_LISTING_H
 #include "checkpoint_entries.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tensors of a model in a checkpoint: up to three names each, and the levels that trainers add.  A
- * state dict of a trainer has its model below "model.", a plain one at the root; tied tensors stand
- * under either of their names.  So a tensor is looked for under each of them, and written under
- * all. */
+/* Reads and writes the tensors of a model in a checkpoint, under up to three names each and the
+ * levels that trainers add. The state dict of a trainer has its model below "model.", a plain one
+ * at the root; tied tensors stand under either of their names. So a tensor is searched under each
+ * of its names, and written under all. */
 #include "checkpoint_entries.h"
 #include "h5_info.h"
 

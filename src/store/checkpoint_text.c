@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Text attributes at the root of a checkpoint: what goes with its tensors, such as the params of
- * the run.  All ranks write the same text into the same file, which is what HDF5 wants of
- * attributes; one that has no room for it must not leave the others waiting. */
+/* Reads and writes text attributes at the root of a checkpoint, such as the params of the run. All
+ * ranks write the same text into the same file, as HDF5 requires for attributes; a rank without
+ * memory for it must not leave the others waiting. */
 #include "checkpoint_entries.h"
 #include "h5_number.h"
 #include "h5_text.h"

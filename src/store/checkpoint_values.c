@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Values of a checkpoint: datasets are defined, and flat ranges or boxes written and read in pieces
- * below the 2^31 bytes that MPI-IO counts.  Each element enters a sum that does not depend on who
- * wrote which part. */
+/* Defines the datasets of a checkpoint, and writes and reads flat ranges or boxes of them, in
+ * pieces below the 2^31 bytes that MPI-IO counts. Each element enters a sum that does not depend
+ * on which rank wrote it. */
 #include "checkpoint_values.h"
 #include "checkpoint_entries.h"
 #include "h5.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HDF5 files and datasets handled with care: links, types, filters, storage and sizes of a dataset
- * are checked before a byte is read; disk space is reserved, since HDF5 1.10 does not survive a
- * full disk.  Its errors are raised in h5_error.c. */
+/* Opens and creates HDF5 files and datasets with checks: links, types, filters, storage and sizes
+ * of a dataset are checked before a byte is read. Disk space is reserved first, since HDF5 1.10
+ * does not survive a full disk. h5_error.c raises its errors. */
 #include "h5.h"
 #include "h5_error.h"
 #include "h5_info.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Errors of HDF5 as ours.  The library keeps a stack of records from its innermost function to the
- * one that was called, and prints it unless it is silenced; the record of the innermost one says
- * why, in the words of the operating system when it has them.  Every file of `store` that calls
- * HDF5 raises its failures here. */
+/* Raises errors of HDF5 as errors of this program. The library keeps a stack of records from its
+ * innermost function to the called one, and prints it unless it is silenced; the innermost record
+ * has the reason, in the words of the operating system when it has them. Every file of `store`
+ * that calls HDF5 raises its failures here. */
 #include "h5_error.h"
 
 #include <stdarg.h>

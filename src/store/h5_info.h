@@ -1,5 +1,5 @@
-/** A dataset as far as it was inspected: shape, type and chunks.  h5.c fills it in, readers and
- *  filters rely on it. */
+/** The inspected properties of a dataset: shape, type and chunks. h5.c fills them in, readers and
+ *  filters rely on them. */
 #ifndef WSC_STORE_H5_INFO_H
 #define WSC_STORE_H5_INFO_H
 #include <hdf5.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HDF5 filter 32004, LZ4, for reading.  A chunk is 8 bytes of its size, 4 bytes of the size of a
- * block, both big-endian, then for each block 4 bytes of its stored size and its data; a block that
- * did not get smaller is stored as it was. */
+/* Reads HDF5 filter 32004, LZ4. A chunk is 8 bytes of its size, 4 bytes of the size of a block,
+ * both big-endian, then for each block 4 bytes of its stored size and its data. A block that
+ * compression did not make smaller is stored as it was. */
 #include "h5_lz4.h"
 #include "h5_info.h"
 

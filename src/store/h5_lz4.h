@@ -1,5 +1,5 @@
-/** HDF5's filter for LZ4, by which cstorch stores tensors.  It is registered once for the process,
- * with the size that chunks must expand to. */
+/** HDF5's filter for LZ4, with which cstorch stores tensors. It is registered once for the
+ *  process, with the size that chunks must expand to. */
 #ifndef WSC_STORE_H5_LZ4_H
 #define WSC_STORE_H5_LZ4_H
 #include "h5_info.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attributes that are numbers or arrays of them.  h5py stores a bool as an enumeration of 8 bits
- * with the members FALSE and TRUE, and reads only that back as one; cstorch uses all three kinds.
- * Texts are in h5_text.c. */
+/* Reads and writes attributes that are numbers or arrays of numbers. h5py stores a bool as an
+ * enumeration of 8 bits with the members FALSE and TRUE, and reads only such an enumeration back as
+ * a bool; cstorch uses all three kinds. Texts are in h5_text.c. */
 #include "h5_number.h"
 #include "h5_error.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Text attributes of fixed length, as h5py writes them; those of variable length are read by
- * h5_variable_text.c. */
+/* Reads and writes text attributes of fixed length, as h5py does; h5_variable_text.c reads those of
+ * variable length. */
 #include "h5_text.h"
 #include "h5_error.h"
 #include "h5_number.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Texts of variable length, as h5py writes them, read by ourselves.
- *
- * In their place a file has a length, the address of a collection of such objects, and a number in
- * it (HDF5 File Format Specification 3.0, III.E "Global Heap").  HDF5 1.10 takes room for the
- * length and then copies the whole object, however long that is: a file whose two lengths differ
- * writes over the memory after the block. */
+/* Reads texts of variable length, as h5py writes them, without the reader of HDF5. In their place
+ * a file has a length, the address of a collection of such objects, and a number in it (HDF5 File
+ * Format Specification 3.0, III.E "Global Heap"). HDF5 1.10 reserves memory for the length and
+ * then copies the whole object, however long that is: a file whose two lengths differ overwrites
+ * the memory after the block. */
 #include "h5_variable_text.h"
 #include "h5_error.h"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HDF5 1.10 believes what a file says about itself in places that no checksum guards: a damaged
- * table of links or heap ends the process that opens it.  So another process opens it first.
- *
- * That process is this program again, started by posix_spawn with a hidden subcommand: a fork of a
- * rank that has threads could not call HDF5.  It is started with the first file, stays, and gets
- * the open descriptor of each file over a socket; prober.c is its side. A file that could not be
- * looked at is not opened. */
+/* Checks an HDF5 file in another process before this one opens it. HDF5 1.10 trusts parts of a
+ * file that no checksum guards: a damaged table of links or heap ends the process that opens the
+ * file. The other process is this program again, started by posix_spawn with a hidden subcommand,
+ * since a fork of a rank that has threads could not call HDF5. It starts with the first file,
+ * stays, and receives the open descriptor of each file over a socket; prober.c is its side. A file
+ * that could not be checked is not opened. */
 #include "prober.h"
 
 #include <wsc/err.h>

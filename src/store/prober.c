@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The other process of store_probe(): it serves requests to look at HDF5 files.
- *
- * It is started from the program's own file, has one thread, and has opened nothing, so it may
- * fork. Each request is an open descriptor; a child of its own walks through all of that file but
- * the values, under a limit of processor time, and the way in which the child ends is the verdict.
- * What a damaged file does to the memory of one child touches no later request.
- * The serving process ends when the socket does, that is with the program that started it.
- * The side that asks is in probe.c. */
+/* Serves the requests of store_probe() (probe.c) in a process of its own: it checks HDF5 files.
+ * The process is started from the program's own file, has one thread and has opened nothing, so it
+ * may fork. Each request is an open descriptor. A child walks through all of that file except the
+ * values, under a limit of processor time, and the way in which it ends is the verdict. A damaged
+ * file can corrupt the memory of one child, but no later request. The process ends when the socket
+ * closes, that is with the program that started it. */
 #include "prober.h"
 #include "h5.h"
 #include "h5_error.h"

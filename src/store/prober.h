@@ -1,5 +1,5 @@
-/** Messages between a program that opens HDF5 files and the process that looks at them first: a
- * file descriptor goes one way, a verdict comes back.  probe.c asks, prober.c answers. */
+/** Messages between a program that opens HDF5 files and the process that checks them first: a file
+ *  descriptor goes one way, a verdict comes back. probe.c sends, prober.c answers. */
 #ifndef WSC_STORE_PROBER_H
 #define WSC_STORE_PROBER_H
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads sample files of the Model Zoo: `data` of shape (n, 3, T), (n, 5, T) or a corpus of rank 1.
- * What the file says of itself is checked first; sample_writer.c writes such files. */
+ * It checks the header data of the file first; sample_writer.c writes such files. */
 #include "h5.h"
 #include "h5_error.h"
 #include "h5_info.h"

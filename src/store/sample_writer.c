@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Writes sample files: one chunk for each sample, shuffled and compressed by libdeflate with the
- * checksum that HDF5 expects, and handed to HDF5 as raw chunks: the same samples give the same
- * bytes. */
+/* Writes sample files with one chunk for each sample. Chunks are shuffled and compressed by
+ * libdeflate with the checksum that HDF5 expects, and given to HDF5 as raw chunks: equal samples
+ * give equal bytes. */
 #include "h5.h"
 #include "h5_error.h"
 #include "h5_number.h"

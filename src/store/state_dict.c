@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What makes a file a state dict for cstorch, version 0.5 of its layout: the tree of keys as
- * PyTorch writes down a tree of containers, and for every key what its value is. */
+/* Makes a file a state dict for cstorch, version 0.5 of its layout. It writes the tree of keys as
+ * PyTorch describes a tree of containers, and a description of the value of every key. */
 #include "checkpoint_entries.h"
 #include "checkpoint_layout.h"
 #include "h5_number.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the HDF5 library at hand can do: its version, writing by several ranks, the filters of
- * compressed datasets.  `wsc doctor` reports it. */
+/* Reports the abilities of the installed HDF5 library: its version, writing by several ranks, the
+ * filters of compressed datasets. `wsc doctor` prints them. */
 #include "h5.h"
 
 #include <wsc/store.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The processes that write one checkpoint: agreeing on success, adding up sums, and handing their
- * communicator to HDF5.  The reductions are the caller's, who owns MPI; checkpoint_file.c calls
- * these at every step in which one process can fail and the others must not continue. */
+/* Coordinates the processes that write one checkpoint: they agree on success, add up sums, and pass
+ * their communicator to HDF5. The caller, who owns MPI, supplies the reductions. checkpoint_file.c
+ * calls these functions at every step in which one process can fail and the others must not
+ * continue. */
 #include "writer_group.h"
 #include "h5_error.h"
 

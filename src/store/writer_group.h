@@ -1,5 +1,5 @@
-/** What a group of ranks agrees on while it writes one file: failures, sums, the driver of
- *  HDF5. */
+/** Agreement of a group of ranks that writes one file: failures,
+ *  sums, the driver of HDF5. */
 #ifndef WSC_STORE_WRITER_GROUP_H
 #define WSC_STORE_WRITER_GROUP_H
 #include <wsc/err.h>

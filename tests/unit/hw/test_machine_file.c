@@ -137,7 +137,11 @@ TEST(report_config_reference, names_every_kind_of_row)
         "without effect |",
         "| `runconfig.drop_data` | `init.backend.drop_data`, "
         "`init.callbacks.GlobalFlags.csx.debug.",
-        "| `wafer.clock` | quantity | Hz | required | 1 kHz to 1000 GHz | used |"};
+        "| `wafer.clock` | quantity | Hz | required | 1 kHz to 1000 GHz | used |",
+        "- [Params files](#params-files): Params files are Model Zoo files of two styles",
+        "\n  - [Training input](#training-input): ",
+        "\n### Training input\n",
+        "\n  - [Recovery and retransmission](#recovery-and-retransmission): "};
     char *text;
     T_OK(report_config_reference(&text));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
