@@ -108,6 +108,50 @@ TEST(data_labels, numbers_of_labels_do_not_wrap)
     expect(read_token("9", &label), "labels is 9, expected 0 to 8");
 }
 
+/* A masked sample of a table, of T tokens: ids, mask of padding, types, and one label. */
+static enum wsc_err read_masked(const char *ids, const char *attends, const char *types,
+                                const char *label)
+{
+    char text[400];
+    float target;
+    int32_t ignored;
+    (void)snprintf(text, sizeof text,
+                   "input_ids,attention_mask,labels,masked_lm_weights,masked_lm_positions,"
+                   "token_type_ids,next_sentence_label\n\"[%s]\",\"[%s]\",\"[%s]\",\"[1]\",\"[1]\","
+                   "\"[%s]\",\"[1]\"\n",
+                   ids, attends, label, types);
+    put("samples.csv", text);
+    put("meta.dat", "samples.csv 1\n");
+    return read_first(
+        (struct zoo_input){.samples = ZOO_SAMPLES_CSV_STATIC, .pairs = true, .n_labels = VOCAB - 1},
+        &target, &ignored);
+}
+
+/* Values are used as indices later: the largest ones that may be, and each one beyond. */
+TEST(data_labels, values_of_samples_stay_in_their_ranges)
+{
+    char last[64], beyond[64], label[64];
+    (void)snprintf(last, sizeof last, "1, 2, %d, 0", VOCAB - 1);
+    (void)snprintf(beyond, sizeof beyond, "1, 2, %d, 0", VOCAB);
+    (void)snprintf(label, sizeof label, "position 1: labels is %d, expected 0 to %d", VOCAB - 1,
+                   VOCAB - 2);
+    char largest[16], larger[16];
+    (void)snprintf(largest, sizeof largest, "%d", VOCAB - 2);
+    (void)snprintf(larger, sizeof larger, "%d", VOCAB - 1);
+    T_OK(read_masked(last, "1, 1, 1, 0", "0, 1, 1, 0", largest));
+    T_OK(read_masked(last, "0, 1, 0, 0", "0, 1, 1, 0", "0"));
+    expect(read_masked(beyond, "1, 1, 1, 0", "0, 1, 1, 0", "0"),
+           "sample 0, position 2: input_ids is");
+    expect(read_masked("1, -2, 0, 0", "1, 1, 1, 0", "0, 1, 1, 0", "0"), "input_ids");
+    expect(read_masked(last, "1, 2, 1, 0", "0, 1, 1, 0", "0"),
+           "sample 0, position 1: attention_mask is 2, expected 0 to 1");
+    expect(read_masked(last, "0, 0, 0, 0", "0, 1, 1, 0", "0"),
+           "sample 0 has no token that attention may see");
+    expect(read_masked(last, "1, 1, 1, 0", "0, 2, 1, 0", "0"),
+           "sample 0, position 1: token_type_ids is 2, expected 0 to 1");
+    expect(read_masked(last, "1, 1, 1, 0", "0, 1, 1, 0", larger), label);
+}
+
 TEST(data_labels, escapes_that_are_no_character_are_replaced)
 {
     static const struct {

@@ -231,6 +231,17 @@ static void refused(struct zoo_input *input, int64_t length, int64_t vocab, cons
     data_source_close(&s);
 }
 
+/* The hint for a folder @p dir without samples names the folder that `wsc data` makes, @p out. */
+static void refused_with_hint(struct zoo_input *input, const char *dir, const char *out)
+{
+    char text[1000];
+    (void)snprintf(text, sizeof text,
+                   "data_dir %s: holds no .h5 file; hint: wsc data --input TEXT... --out %s "
+                   "--max_seq_length ",
+                   dir, out);
+    refused(input, T, 500, text);
+}
+
 TEST(source, errors_name_file_and_place)
 {
     char dir[256] = "/nonexistent";
@@ -238,7 +249,12 @@ TEST(source, errors_name_file_and_place)
     refused(&input, T, 500, "/nonexistent: cannot be listed: No such file");
     (void)snprintf(dir, sizeof dir, "%s", folder("none"));
     input = input_of(dir);
-    refused(&input, T, 500, "holds no .h5 file; hint: wsc data --input TEXT... --out ");
+    refused_with_hint(&input, dir, dir);
+    char part[300];
+    (void)snprintf(part, sizeof part, "%s", folder("none/train"));
+    input = input_of(part);
+    refused_with_hint(&input, part, dir);
+    input = input_of(dir);
     (void)snprintf(dir, sizeof dir, "%s", folder("vocab"));
     put_file(dir, "x.h5", 10, 3);
     refused(&input, T, 312, "x.h5: sample 2, position 2: labels is 312, expected 0 to 311");
