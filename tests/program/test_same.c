@@ -107,10 +107,9 @@ TEST(same, a_number_of_threads_that_is_none_is_named)
         spawn_run(&r, "OMP_NUM_THREADS=%s %s --num_steps 1 --model_dir %s", bad[i], job_tiny(),
                   job_path("threads"));
         T_EQ(r.status, 0);
-        const char *line = strstr(r.err, "not a whole number from 1 up");
-        CU_ASSERT_FATAL(line != NULL);
-        CU_ASSERT(strstr(r.err, bad[i]) != NULL);
-        CU_ASSERT(strstr(line + 1, "not a whole number from 1 up") == NULL);
+        static const char why[] = "not a whole number from 1 up";
+        const char *line = strstr(r.err, why);
+        CU_ASSERT(line && strstr(r.err, bad[i]) && !strstr(line + 1, why));
         spawn_free(&r);
     }
     spawn_run(&r, "OMP_NUM_THREADS=2,1 %s --num_steps 1 --model_dir %s", job_tiny(),

@@ -356,17 +356,19 @@ TEST(num_gemm, arranged_operands_give_the_product)
 static void check_turn(num_turn_fn turn)
 {
     enum { TILE = NUM_TURN_TILE, WIDE = TILE + 3, LEFT = 7 };
+    const int64_t ld = WIDE * (int64_t)sizeof(uint32_t);
     uint32_t in[TILE * WIDE + 1], out[(TILE + 1) * WIDE];
     for (uint32_t i = 0; i < TILE * WIDE + 1; i++)
         in[i] = i;
     for (int i = 0; i < (TILE + 1) * WIDE; i++)
         out[i] = LEFT;
-    turn((char *)(out + 1), WIDE * 4, (const char *)in + 2, WIDE * 4);
+    turn((char *)(out + 1), ld, (const char *)in + 2, ld);
     for (int r = 0; r < TILE + 1; r++) {
         for (int c = 0; c < WIDE; c++) {
             uint32_t expected = LEFT;
             if (r < TILE && c > 0 && c <= TILE)
-                memcpy(&expected, (const char *)in + 2 + ((c - 1) * WIDE + r) * 4, sizeof expected);
+                memcpy(&expected, (const char *)in + 2 + (c - 1) * ld + r * (int64_t)4,
+                       sizeof expected);
             T_EQ(out[r * WIDE + c], expected);
         }
     }
