@@ -31,11 +31,15 @@ static enum wsc_err identify(const struct data_source *source, struct job_sample
     return WSC_OK;
 }
 
+/* The ranks that read samples have the same ones (job_same.c), so the first of them looks. */
 enum wsc_err job_identify_samples(struct job_state *s, bool *report)
 {
     struct job_samples *samples = &s->checkpoint.samples;
+    const struct data_source *source = s->train.source;
+    const int64_t from_last = comm_size(s->comm) - comm_rank(s->comm);
     if (!s->job->values) return WSC_OK;
-    TRY(comm_agree(s->comm, identify(s->train.source, samples), report));
+    const bool first = comm_max(s->comm, source ? from_last : 0) == from_last;
+    TRY(comm_agree(s->comm, identify(first ? source : NULL, samples), report));
     samples->n = comm_max(s->comm, samples->n);
     samples->hash = comm_max(s->comm, samples->hash);
     return WSC_OK;
