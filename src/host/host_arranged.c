@@ -84,9 +84,7 @@ static bool arranges(const struct host *k)
     return !k->cached && !k->model->experts && is_large(k, k->share.leaf_samples * k->T);
 }
 
-/* Arrange a matrix (out, in) of the stage, or some rows of one, at *@p at, which moves to the end
- * of it.
- */
+/* Arrange a matrix (out, in) of the stage, or some rows of one, at *@p at, and advance that. */
 static const void *arrange_matrix(struct host *k, const void *w, int64_t out, int64_t in,
                                   bool backward, char **at)
 {
