@@ -23,7 +23,7 @@ struct points {
 
 #define PLACE(r) (r)->path, (r)->line
 
-/* Of matrix products, forward and backward. */
+/* FLOPs of matrix products, forward and backward. */
 static const double flop_per_parameter_and_token = 6;
 
 static enum wsc_err read_head(const struct out_csv *r, struct points *p)
