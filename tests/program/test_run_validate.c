@@ -318,4 +318,16 @@ TEST(validate, several_constants_fit_other_figures)
         strstr(r.out, "correlation of wafer.stage_latency and wafer.kernel_factor"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 rows fitted, 0 of them outside"));
     spawn_free(&r);
+    /* Overrides that do not reach the file, or the fit, are named. */
+    spawn_run(&r,
+              "\"$WSC\" calibrate --overwrite --out %s/f.yaml --reference %s --fit "
+              "wafer.stage_latency --set cluster.wafer.stage_latency=2ms --set "
+              "cluster.wafer.clock=850MHz",
+              dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "--set cluster.wafer.stage_latency: without effect: it is fitted"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set cluster.wafer.clock: the fit depends on it, the "
+                                         "written file does not have it; hint: give it beside"));
+    spawn_free(&r);
 }
