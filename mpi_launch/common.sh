@@ -118,6 +118,21 @@ find_mpirun() {
 }
 is_open_mpi() { [ "$mpirun" != mpirun ]; }
 
+# Open MPI opens four files for each rank that it starts and some thirty for itself, and where they
+# are too many it waits forever: the limit is raised as far as it goes, or refused.
+enough_files() { # RANKS
+    need=$(($1 * 4 + 40))
+    for limit in "$(ulimit -n)" "$(ulimit -H -n)"; do
+        if [ "$limit" = unlimited ] || [ "$limit" -ge "$need" ]; then
+            ulimit -S -n "$limit"
+            return
+        fi
+    done
+    echo "$0: $1 ranks need $need open files, the limit is $limit; hint: ulimit -n $need," \
+        "or -n for fewer ranks" >&2
+    exit 2
+}
+
 # mpirun's words that give the program's variables to ranks on other hosts too; MPICH's gives all.
 forwarded_variables() {
     is_open_mpi || return 0

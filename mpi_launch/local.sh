@@ -38,6 +38,7 @@ if [ "$ranks" -gt 1 ]; then
     set -- -n "$ranks" "$@"
     find_mpirun
     if is_open_mpi; then
+        enough_files "$ranks"
         [ "$ranks" -le "$(nproc)" ] || set -- --oversubscribe "$@"
         [ "$(id -u)" -ne 0 ] || set -- --allow-run-as-root "$@"
         set -- --bind-to none "$@"

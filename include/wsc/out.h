@@ -33,6 +33,9 @@ enum { OUT_REAL_SIZE = 40, OUT_DATE_SIZE = 20, OUT_PERCENT_SIZE = 40 };
 /** Append @p s escaped for HTML, text or attribute: & < > and both quotes become entities; what is
  *  not UTF-8, and control characters but tab and newline, become U+FFFD. */
 void out_text_html(struct wsc_text *t, const char *s);
+/** Append @p s as a cell of a Markdown table: a bar is escaped, & and < become entities, control
+ *  characters blanks; what is not UTF-8 becomes U+FFFD. */
+void out_text_markdown_cell(struct wsc_text *t, const char *s);
 /** Append @p s as a JSON string with its quotes (RFC 8259); what is not UTF-8 becomes U+FFFD,
  *  control characters \\uXXXX. */
 void out_text_json(struct wsc_text *t, const char *s);

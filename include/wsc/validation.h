@@ -125,6 +125,9 @@ struct validation_figure {
  * and the field. */
 enum wsc_err validation_figures_read(const char *path, struct validation_figure **rows,
                                      int *n) WSC_CHECKED;
+/** Column of a row that says what the override `key=value` @p set would, as global_batch says
+ * train_input.batch_size: such an override has no effect on rows.  NULL: none does. */
+const char *validation_column_of_key(const char *set);
 /** Speed error of a prediction of @p figure, in its unit: predicted / published - 1 in speed, so
  * that positive is too fast; of a time the inverse ratio.  NaN of a bound and of a figure of 0. */
 double validation_speed_error(const struct validation_figure *figure, double predicted);

@@ -106,6 +106,32 @@ static enum wsc_err prepare(const struct app_calibrate *o, struct app_comparison
     return app_make_folder(folder);
 }
 
+/* True when @p set, `cluster.PATH=VALUE`, is of a constant that the fit determines. */
+static bool is_fitted(const struct validation_fit *fit, const char *set)
+{
+    const char *path = conf_set_cluster_path(set);
+    for (int i = 0; path && i < fit->n_constants; i++) {
+        const size_t n = strlen(fit->constant[i].path);
+        if (!strncmp(path, fit->constant[i].path, n) && path[n] == '=') return true;
+    }
+    return false;
+}
+
+/* Names the overrides that the written files do not have: they hold fitted constants alone. */
+static void warn_of_sets(const struct app_calibrate *o, const struct validation_fit *fit)
+{
+    for (int i = 0; i < o->config.n_sets; i++) {
+        const char *text = o->config.set[i].text;
+        const int n = (int)strcspn(text, "=");
+        if (is_fitted(fit, text))
+            WSC_WARNING("--set %.*s: without effect: it is fitted", n, text);
+        else if (!validation_column_of_key(text))
+            WSC_WARNING("--set %.*s: the fit depends on it, the written file does not have it; "
+                        "hint: give it beside --cluster %s",
+                        n, text, o->out);
+    }
+}
+
 /* What rank 0 does after it. */
 static enum wsc_err finish(const struct app_calibrate *o, const struct app_comparison *c,
                            const struct validation_calibration *fit,
@@ -113,6 +139,7 @@ static enum wsc_err finish(const struct app_calibrate *o, const struct app_compa
 {
     TRY(report_calibration_print(&fit->report));
     if (o->leave_one_out) TRY(report_protocol_print(protocol));
+    warn_of_sets(o, &fit->report);
     for (int m = 0; m < fit->report.n_machines; m++) {
         char base[2 * PATH_MAX], path[PATH_MAX + 64];
         name_file(o, m ? fit->report.machine[m].name : NULL, path, sizeof path);

@@ -4,6 +4,7 @@
 #include "comparison.h"
 #include "user_files.h"
 
+#include <wsc/log.h>
 #include <wsc/mem.h>
 
 #include <dirent.h>
@@ -72,6 +73,17 @@ static enum wsc_err read_points(const char *path, struct validation_figure **row
     return WSC_RAISE(WSC_CONFIG, "%s: no row", path);
 }
 
+/* Keys of the command line that a column of every row says instead. */
+static void warn_of_replaced(const struct app_config *config)
+{
+    for (int i = 0; i < config->n_sets; i++) {
+        const char *text = config->set[i].text, *column = validation_column_of_key(text);
+        if (column)
+            WSC_WARNING("--set %.*s: without effect on rows: their column %s says it",
+                        (int)strcspn(text, "="), text, column);
+    }
+}
+
 /* ---- a comparison ---------------------------------------------------------------------------- */
 
 /* The folder of an option, or the one that comes with the program. */
@@ -107,6 +119,7 @@ enum wsc_err app_comparison_open(struct app_comparison *c, const struct app_conf
         TRY(app_load_cluster(NULL, config, &c->cluster, NULL));
         c->has_cluster = true;
     }
+    warn_of_replaced(config);
     TRY(app_read_references(c->reference_dir, &rows, &n));
     enum wsc_err rc = figures->points ? read_points(figures->points, &rows, &n) : WSC_OK;
     c->rows = rows;

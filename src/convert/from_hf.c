@@ -71,6 +71,18 @@ static enum wsc_err make_model(struct import *im)
     return model_create(&im->model, &im->params, HW_STREAM_BLOCK);
 }
 
+/* Says why the params compute in 32 bits, where the command line does not. */
+static void tell_precision(const struct import *im)
+{
+    static const char key[] = "model.mixed_precision=";
+    bool said = im->params.model.mixed_precision;
+    for (int i = 0; i < im->job->n_sets; i++)
+        said = said || !strncmp(im->job->set[i].text, key, strlen(key));
+    if (!said)
+        WSC_INFO("model.mixed_precision: false, as torch_dtype of config.json is none of 16 bits; "
+                 "--set model.mixed_precision=true computes in 16");
+}
+
 /* Errors of the params that were made of config.json are reported at its keys
  * (convert_source_blame). */
 static enum wsc_err open_input(struct import *im)
@@ -86,9 +98,7 @@ static enum wsc_err open_input(struct import *im)
     if (rc) return convert_source_blame(&im->config, im->cs.family, rc);
     im->cs.params = &im->params;
     im->cs.model = im->model;
-    if (!im->params.model.mixed_precision)
-        WSC_INFO("model.mixed_precision: false, as torch_dtype of config.json has 32 bits; --set "
-                 "model.mixed_precision=true computes in 16");
+    tell_precision(im);
     TRY(convert_map_create(&im->map, &im->cs, is_bare(im)));
     return WSC_OK;
 }

@@ -314,14 +314,41 @@ static void print_quoted(FILE *out, const char *text)
     (void)fputc('"', out);
 }
 
-/* Weights of 16 bits are computed with in 16 bits. */
-static void add_precision(struct convert_yaml *y)
+/* Names of types in config.json. */
+static const char *const dtype_names[] = {
+    [CONVERT_F32] = "float32", [CONVERT_F16] = "float16", [CONVERT_BF16] = "bfloat16"};
+
+/* The type under @p key into *@p dtype, which stays as it is where the folder does not say it. */
+static enum wsc_err read_dtype(const struct convert_source *s, const char *key, int *dtype)
 {
-    const char *dtype = json_string_value(json_object_get(y->from->json, "torch_dtype"));
-    if (!dtype) dtype = json_string_value(json_object_get(y->from->json, "dtype"));
-    const bool narrow = dtype && (!strcmp(dtype, "bfloat16") || !strcmp(dtype, "float16"));
+    enum { N_NAMES = sizeof dtype_names / sizeof *dtype_names };
+    const json_t *value = json_object_get(s->json, key);
+    const char *text = json_string_value(value);
+    int i = 0;
+    if (!value || json_is_null(value)) return WSC_OK;
+    while (i < N_NAMES && (!text || !dtype_names[i] || strcmp(text, dtype_names[i]) != 0))
+        i++;
+    if (i == N_NAMES)
+        return wsc_err_hint(convert_source_raise(s, WSC_CONFIG, key, "%s is not supported",
+                                                 text ? text : "what stands here"),
+                            "known are: float32, float16, bfloat16");
+    if (*dtype >= 0 && *dtype != i)
+        return convert_source_raise(s, WSC_CONFIG, key, "%s contradicts torch_dtype, %s", text,
+                                    dtype_names[*dtype]);
+    *dtype = i;
+    return WSC_OK;
+}
+
+/* Weights of 16 bits are computed with in 16 bits; newer folders say `dtype`. */
+static enum wsc_err add_precision(struct convert_yaml *y)
+{
+    int dtype = -1;
+    TRY(read_dtype(y->from, "torch_dtype", &dtype));
+    TRY(read_dtype(y->from, "dtype", &dtype));
+    const bool narrow = dtype == CONVERT_F16 || dtype == CONVERT_BF16;
     convert_yaml_add(y, "mixed_precision", "%s", narrow ? "true" : "false");
-    if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype);
+    if (narrow) convert_yaml_add(y, "fp16_type", "%s", dtype_names[dtype]);
+    return WSC_OK;
 }
 
 /* Masked tokens of a sample: 20 of 128, 80 of 512, as the Model Zoo's files have it. */
@@ -371,7 +398,7 @@ static enum wsc_err write_yaml(struct convert_yaml *y, const struct convert_fami
     (void)fputs("model:\n", y->out);
     for (int i = 0; i < family->n_keys; i++)
         TRY(key_to_yaml(&family->key[i], y));
-    add_precision(y);
+    TRY(add_precision(y));
     add_sections(y, checkpoint);
     return WSC_OK;
 }
@@ -461,12 +488,6 @@ static enum wsc_err key_to_json(const struct convert_key *key, const struct conv
     return convert_config_set(config, key->hf, json_of(value, key->type));
 }
 
-/* The name of the type in config.json. */
-static const char *torch_dtype(enum convert_dtype dtype)
-{
-    return dtype == CONVERT_F16 ? "float16" : dtype == CONVERT_BF16 ? "bfloat16" : "float32";
-}
-
 /* What every folder names, then the rows of the family. */
 static enum wsc_err fill_json(const struct convert_side *cs, enum convert_dtype dtype,
                               json_t *config)
@@ -474,7 +495,7 @@ static enum wsc_err fill_json(const struct convert_side *cs, enum convert_dtype 
     const struct convert_family *f = cs->family;
     TRY(convert_config_set(config, "architectures", json_pack("[s]", f->architecture)));
     TRY(convert_config_set(config, "model_type", json_string(f->model_type)));
-    TRY(convert_config_set(config, "torch_dtype", json_string(torch_dtype(dtype))));
+    TRY(convert_config_set(config, "torch_dtype", json_string(dtype_names[dtype])));
     for (int i = 0; i < f->n_keys; i++)
         TRY(key_to_json(&f->key[i], cs, config));
     return WSC_OK;

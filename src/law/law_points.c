@@ -23,6 +23,9 @@ struct points {
 
 #define PLACE(r) (r)->path, (r)->line
 
+/* FLOPs of matrix products, forward and backward. */
+static const double flop_per_parameter_and_token = 6;
+
 static enum wsc_err read_head(const struct out_csv *r, struct points *p)
 {
     for (int k = 0; k < N_COLUMNS; k++)
@@ -33,6 +36,9 @@ static enum wsc_err read_head(const struct out_csv *r, struct points *p)
             k++;
         if (k == N_COLUMNS)
             WSC_WARNING("%s:%d: column %.40s is ignored", PLACE(r), r->field[i]);
+        else if (p->at[k] >= 0)
+            return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: a second column %s", PLACE(r), r->column[i],
+                             column_name[k]);
         else
             p->at[k] = i;
     }
@@ -66,6 +72,17 @@ static enum wsc_err take_use(const struct out_csv *r, const struct points *p, bo
                      r->column[p->at[USE]], text);
 }
 
+/* Embedding and attention add to 6 params tokens, recomputation too; adapters and embeddings that
+ * are no product take away.  FLOPs further away are of another training, or in another unit. */
+static void warn_of_flop(const struct out_csv *r, const struct points *list,
+                         const struct law_point *p, double product)
+{
+    const double most = 10, least = 0.5;
+    if (!(product > 0) || (p->flop >= least * product && p->flop <= most * product)) return;
+    WSC_WARNING("%s:%d:%d: flop: %s has %.3g, 6 params tokens are %.3g; the law takes flop",
+                PLACE(r), r->column[list->at[FLOP]], p->name, p->flop, product);
+}
+
 static enum wsc_err add_point(const struct out_csv *r, struct points *list)
 {
     if (r->n_fields != r->n_columns)
@@ -85,8 +102,9 @@ static enum wsc_err add_point(const struct out_csv *r, struct points *list)
     TRY(take_number(r, list, FLOP, &p->flop));
     TRY(take_number(r, list, LOSS, &p->loss));
     TRY(take_use(r, list, &p->judged));
-    const double flop_per_parameter_and_token = 6;
-    if (!(p->flop > 0)) p->flop = flop_per_parameter_and_token * params * tokens;
+    const double product = flop_per_parameter_and_token * params * tokens;
+    if (!(p->flop > 0)) p->flop = product;
+    warn_of_flop(r, list, p, product);
     if (!(p->flop > 0) || !(p->loss > 0))
         return WSC_RAISE(WSC_CONFIG, "%s:%d: %s: FLOPs or loss are missing", PLACE(r), name);
     p->params = (int64_t)params;

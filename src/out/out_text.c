@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Text escaped for the format around it: HTML, JSON strings, CSV fields, gnuplot strings.
+/* Text escaped for the format around it: HTML, cells of Markdown, JSON strings, CSV fields,
+ * gnuplot strings.
  * What is no UTF-8 becomes U+FFFD, so that no input can break the format around it. */
 #include <wsc/out.h>
 
@@ -68,6 +69,24 @@ void out_text_html(struct wsc_text *t, const char *s)
             wsc_text_add(t, "&#39;");
         else if (is_control(c) && *c != '\n' && *c != '\t')
             wsc_text_add(t, REPLACEMENT);
+        else
+            wsc_text_bytes(t, c, n);
+    }
+}
+
+void out_text_markdown_cell(struct wsc_text *t, const char *s)
+{
+    while (*s) {
+        size_t n;
+        const char *c = next_char(&s, &n);
+        if (*c == '|')
+            wsc_text_add(t, "\\|");
+        else if (*c == '&')
+            wsc_text_add(t, "&amp;");
+        else if (*c == '<')
+            wsc_text_add(t, "&lt;");
+        else if (is_control(c))
+            wsc_text_add(t, " ");
         else
             wsc_text_bytes(t, c, n);
     }

@@ -67,9 +67,10 @@ static enum wsc_err write_markdown(const char *dir, const struct validation_prod
     for (int i = 0; i < n; i++) {
         const struct validation_product *r = &rows[i];
         char error[OUT_PERCENT_SIZE];
-        wsc_text_add(&t, "| %s | %s | %s | %.6g | %.6g | %s |", r->id,
-                     validation_kind_name(r->kind), r->unit, r->value, r->predicted,
-                     out_change(error, 1, error_of(r)));
+        wsc_text_add(&t, "| ");
+        out_text_markdown_cell(&t, r->id);
+        wsc_text_add(&t, " | %s | %s | %.6g | %.6g | %s |", validation_kind_name(r->kind), r->unit,
+                     r->value, r->predicted, out_change(error, 1, error_of(r)));
         if (r->kind == VALIDATION_KIND_CONTEXT)
             wsc_text_add(&t, " | not judged |\n");
         else

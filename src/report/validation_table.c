@@ -168,8 +168,11 @@ static void put(struct sink *s, const struct cells *c)
     for (int i = 0; i < c->n && s->table; i++)
         out_table_cell(s->table, "%s", c->text[i]);
     if (!s->markdown) return;
-    for (int i = 0; i < c->n; i++)
-        wsc_text_add(s->markdown, "| %s ", c->text[i]);
+    for (int i = 0; i < c->n; i++) {
+        wsc_text_add(s->markdown, "| ");
+        out_text_markdown_cell(s->markdown, c->text[i]);
+        wsc_text_add(s->markdown, " ");
+    }
     wsc_text_add(s->markdown, "|\n");
 }
 

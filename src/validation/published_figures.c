@@ -291,6 +291,42 @@ static WSC_CHECKED enum wsc_err check_needed(const struct reader *r,
     return WSC_OK;
 }
 
+/* A column that the quantity does not read would be dropped in silence. */
+static WSC_CHECKED enum wsc_err check_unused(const struct reader *r,
+                                             const struct validation_figure *row)
+{
+    static const enum column special[] = {SAMPLES, OTHER_BATCHES};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++)
+        if (*field_of(r, special[i]) && !quantity_needs(row, (int)special[i]))
+            return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: a row of %s has none", PLACE(r, special[i]),
+                             validation_quantity_name(row->quantity));
+    return WSC_OK;
+}
+
+/* Numbers without which there is no error to state, and no line. */
+static WSC_CHECKED enum wsc_err check_numbers(const struct reader *r,
+                                              const struct validation_figure *row)
+{
+    const bool zero = validation_quantity_needs(row->quantity, VALIDATION_MAY_BE_ZERO);
+    if (row->kind == VALIDATION_KIND_CONTEXT) return WSC_OK;
+    if (!(row->value > 0) && !zero)
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: expected a number above 0, got \"%.40s\"",
+                         PLACE(r, VALUE), field_of(r, VALUE));
+    if (row->num_csx > row->global_batch)
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences for %lld systems",
+                         PLACE(r, GLOBAL_BATCH), (long long)row->global_batch,
+                         (long long)row->num_csx);
+    const int64_t share = (row->global_batch + row->num_csx - 1) / row->num_csx;
+    if (row->micro_batch > share)
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: %lld sequences, a system has %lld",
+                         PLACE(r, MICRO_BATCH), (long long)row->micro_batch, (long long)share);
+    for (int i = 0; i < row->n_other_batches; i++)
+        if (row->other_batch[i] != row->global_batch) return WSC_OK;
+    if (!row->n_other_batches) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: %s: a line needs a batch beside global_batch, %lld",
+                     PLACE(r, OTHER_BATCHES), (long long)row->global_batch);
+}
+
 static WSC_CHECKED enum wsc_err check_unit(const struct reader *r,
                                            const struct validation_figure *row)
 {
@@ -362,6 +398,8 @@ static WSC_CHECKED enum wsc_err take_row(const struct reader *r, struct validati
     for (int c = 0; c < N_COLUMNS; c++)
         TRY(take_field(r, (enum column)c, row));
     TRY(check_needed(r, row));
+    TRY(check_unused(r, row));
+    TRY(check_numbers(r, row));
     TRY(check_unit(r, row));
     TRY(check_tolerance(r, row));
     return check_new(r, rows, n);

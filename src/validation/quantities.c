@@ -230,6 +230,7 @@ static const struct quantity {
     [VALIDATION_BOUNDARY] = {.name = "boundary",
                              .unit = {"s"},
                              .fast = VALIDATION_FAST_IS_NEITHER,
+                             .needs = VALIDATION_MAY_BE_ZERO,
                              .derived = true,
                              .predict = predict_boundary},
     [VALIDATION_OTHER] = {.name = "other", .fast = VALIDATION_FAST_IS_NEITHER}};

@@ -90,15 +90,52 @@ static enum wsc_err check_stands_in(const struct validation_cases *cases,
         "the published figures are of %s", known);
 }
 
+/* ---- keys that a column says -------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *key, *column;
+} said[] = {{"train_input.batch_size", "global_batch"},
+            {"train_input.micro_batch_size", "micro_batch"},
+            {"model.max_position_embeddings", "msl"},
+            {"runconfig.num_csx", "num_csx"}};
+
+const char *validation_column_of_key(const char *set)
+{
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++)
+        if (!strncmp(set, said[i].key, strlen(said[i].key)) && set[strlen(said[i].key)] == '=')
+            return said[i].column;
+    return NULL;
+}
+
+/* An override that the row's prediction would not have. */
+static enum wsc_err check_set(const struct validation_figure *ref, const char *set)
+{
+    const int n = (int)strcspn(set, "=");
+    const char *column = validation_column_of_key(set);
+    if (column)
+        return WSC_RAISE(WSC_CONFIG, "%s:%d:%d: set: %.*s: the column %s says it", ref->file,
+                         ref->line, ref->set_column, n, set, column);
+    if (!conf_set_cluster_path(set)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "%s:%d:%d: set: %.*s: is no key of the params",
+                                  ref->file, ref->line, ref->set_column, n, set),
+                        "the column cluster names a machine file, which may have base: %s.yaml",
+                        ref->cluster);
+}
+
 /* ---- models ---------------------------------------------------------------------------------- */
 
-/* The row's overrides `a=b;c=d`, cut in place, before those of the comparison. */
-static enum wsc_err collect_sets(const struct validation_comparison *c, char *text,
+/* The row's overrides `a=b;c=d`, cut in place in @p text, before those of the comparison. */
+static enum wsc_err collect_sets(const struct validation_comparison *c,
+                                 const struct validation_figure *ref, char *text,
                                  struct conf_set set[MAX_SETS], int *n)
 {
     *n = 0;
-    for (char *item = strsep(&text, ";"); item && *n < MAX_SETS; item = strsep(&text, ";"))
-        if (*item) set[(*n)++] = (struct conf_set){.text = item};
+    for (char *item = strsep(&text, ";"); item && *n < MAX_SETS; item = strsep(&text, ";")) {
+        if (!*item) continue;
+        TRY(check_set(ref, item));
+        set[(*n)++] = (struct conf_set){.text = item};
+    }
     if (*n + c->n_sets > MAX_SETS)
         return WSC_RAISE(WSC_CONFIG, "more than %d keys are overridden", MAX_SETS);
     for (int i = 0; i < c->n_sets; i++)
@@ -128,7 +165,7 @@ static enum wsc_err read_params(struct validation_case *item, const struct valid
     int n_sets;
     (void)snprintf(path, sizeof path, "%s/%s.yaml", c->params_dir, ref->model);
     (void)snprintf(set_text, sizeof set_text, "%s", ref->set);
-    TRY(collect_sets(c, set_text, set, &n_sets));
+    TRY(collect_sets(c, ref, set_text, set, &n_sets));
     enum wsc_err rc = conf_read_file(path, &bytes, &n);
     if (rc)
         return wsc_err_hint(at_row(rc, ref, ref->model_column, "model"),

@@ -184,6 +184,23 @@ TEST(launch, mpich_gets_the_words_that_it_knows)
     free(said);
 }
 
+/* With fewer open files than its ranks need mpirun would wait forever. */
+TEST(launch, a_limit_of_open_files_is_raised_or_refused)
+{
+    char *said = NULL;
+    T_EQ(launch("ROOM=1; ulimit -n 80", "mpi_launch/local.sh -n 17 " TINY, &said), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "17 ranks need 108 open files, the limit is 80; hint: "
+                                        "ulimit -n 108, or -n for fewer ranks"));
+    free(said);
+    char words[64];
+    written("mpirun.words", words, sizeof words);
+    T_STR(words, " ");
+    T_EQ(launch("ROOM=1; ulimit -n 80", "mpi_launch/local.sh -n 10 " TINY, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", " -n 10 "));
+    T_EQ(launch("ROOM=1; ulimit -S -n 80", "mpi_launch/local.sh -n 17 " TINY, NULL), 0);
+    CU_ASSERT(was_called_with("mpirun.words", " -n 17 "));
+}
+
 /* Asked to stop (5) and failures go back into the queue; what cannot change, and the eleventh
  * failure, do not. */
 TEST(launch, slurm_jobs_come_back_when_that_may_help)

@@ -90,6 +90,8 @@ TEST(law, errors_name_their_place)
         {"--points FILE", "name,loss\na,2\n", "points.csv:1: expected columns"},
         {"--points FILE", "name,flop,loss\na,x,2\n", "points.csv:2:3: flop: expected a number"},
         {"--points FILE", "name,flop,loss\na,1e18,\n", "points.csv:2: a: FLOPs or loss"},
+        {"--points FILE", "name,loss,flop,loss\na,2,1e18,3\n",
+         "points.csv:1:16: a second column loss"},
         {"--points FILE", "name,flop,loss,use\na,1e18,2,no\n", "points.csv:2:10: use: expected"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct spawn_result r;
@@ -135,6 +137,23 @@ TEST(law, a_constant_that_no_prediction_reads_warns)
     spawn_run(&r, predicts, job_path("passing"),
               "'cluster.faults+=straggler:wafer=0,factor=2,from=3'");
     T_EQ(r.status, 2);
+    spawn_free(&r);
+}
+
+/* FLOPs that are far from 6 params tokens of their row are named: one of them is wrong. */
+TEST(law, columns_that_contradict_each_other_are_named)
+{
+    struct spawn_result r;
+    const char *dir = job_path("contradict");
+    CU_ASSERT(spawn_ok("mkdir %s && printf 'name,flop,loss,params,tokens\na,1e18,3,1e6,1e7\n"
+                       "b,6e17,2.8,1e8,1e9\nc,1e20,2.5,,\n' >%s/points.csv",
+                       dir, dir));
+    spawn_run(&r, "\"$WSC\" law --points %s/points.csv --out %s/out", dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "points.csv:2:3: flop: a has 1e+18, 6 params tokens are "
+                                         "6e+13; the law takes flop"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "points.csv:3"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "points.csv:4"));
     spawn_free(&r);
 }
 

@@ -217,6 +217,11 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
         {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs9,", "own.csv:2:48: cluster: "},
         {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,model.num_heads=0",
          "own.csv:2:52: set: model.num_heads: must be at least 1"},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,train_input.batch_size=64",
+         "own.csv:2:52: set: train_input.batch_size: the column global_batch says it"},
+        {"mine,rate,samples/s,1,bert_base,1,512,auto,128,cs2,cluster.wafer.clock=850MHz",
+         "own.csv:2:52: set: cluster.wafer.clock: is no key of the params; hint: the column "
+         "cluster names a machine file"},
     };
     const char *dir = job_path("row_place");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -228,6 +233,22 @@ TEST(validate, errors_of_what_a_row_names_have_its_place)
         if (!strstr(r.err, cases[i].message)) T_STR(r.err, cases[i].message);
         spawn_free(&r);
     }
+}
+
+/* Keys of the command line that columns of all rows replace are named. */
+TEST(validate, keys_that_columns_replace_are_named)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" validate --points /nonexistent.csv --out %s --set runconfig.num_csx=4 "
+              "--set model.max_position_embeddings=64",
+              job_path("replaced"));
+    T_EQ(r.status, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set runconfig.num_csx: without effect on rows: their "
+                                         "column num_csx says it"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set model.max_position_embeddings: without effect on "
+                                         "rows: their column msl says it"));
+    spawn_free(&r);
 }
 
 /* A folder that cannot be made is reported before the predictions, which take long. */
@@ -296,5 +317,17 @@ TEST(validate, several_constants_fit_other_figures)
     CU_ASSERT_PTR_NOT_NULL(
         strstr(r.out, "correlation of wafer.stage_latency and wafer.kernel_factor"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 rows fitted, 0 of them outside"));
+    spawn_free(&r);
+    /* Overrides that do not reach the file, or the fit, are named. */
+    spawn_run(&r,
+              "\"$WSC\" calibrate --overwrite --out %s/f.yaml --reference %s --fit "
+              "wafer.stage_latency --set cluster.wafer.stage_latency=2ms --set "
+              "cluster.wafer.clock=850MHz",
+              dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "--set cluster.wafer.stage_latency: without effect: it is fitted"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "--set cluster.wafer.clock: the fit depends on it, the "
+                                         "written file does not have it; hint: give it beside"));
     spawn_free(&r);
 }

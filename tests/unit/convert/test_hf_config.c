@@ -174,6 +174,11 @@ TEST(hf_config, what_every_family_would_drop_is_an_error)
         {"\"rope_parameters\": {\"rope_type\": \"longrope\"}", "rope_parameters:"},
         {"\"final_logit_softcapping\": 30.0",
          "config.json:2:3: final_logit_softcapping: is not a known key of a "},
+        {"\"torch_dtype\": \"bf16\"",
+         "config.json:2:3: torch_dtype: bf16 is not supported; hint: known are: float32, "},
+        {"\"dtype\": 16", "config.json:2:3: dtype: what stands here is not supported"},
+        {"\"torch_dtype\": \"float16\", \"dtype\": \"float32\"",
+         ":2:29: dtype: float32 contradicts torch_dtype, float16"},
     };
     for (int i = 0; i < N_SMALL; i++) {
         expect(i, "", "model:\n", NULL);
@@ -181,6 +186,8 @@ TEST(hf_config, what_every_family_would_drop_is_an_error)
                NULL);
         expect(i, "\"quantization_config\": null, \"logits_scaling\": 1.0, \"pruned_heads\": {}",
                "model:\n", NULL);
+        expect(i, "\"torch_dtype\": \"float16\", \"dtype\": \"float16\"", "fp16_type: float16\n",
+               NULL);
         for (size_t r = 0; r < sizeof row / sizeof *row; r++) {
             const bool partial = r == 8 && i == family("neox"); /* it has that */
             expect(i, row[r].key, partial ? "rotary_dim: 6\n" : NULL, row[r].why);

@@ -44,7 +44,7 @@ static struct validation_figure ref[N_ROWS] = {{.id = "a,1",
                                                 .unit = "apples",
                                                 .value = 3,
                                                 .kind = VALIDATION_KIND_CONTEXT,
-                                                .reason = "no apples here",
+                                                .reason = "no apples | <here>",
                                                 .source = "s"}};
 static struct hw_source latency = {.key = "wafer.stage_latency",
                                    .value = (char[]){"2 ms"},
@@ -119,7 +119,7 @@ TEST(validation, tables_tell_errors_parts_and_what_was_fitted)
                                        "50.0 %", /* products */
                                        "20.0 %", /* attention, and the share of the peak */
                                        "25.0 %", /* neutral share */
-                                       "no apples here",
+                                       "no apples | <here>",
                                        "3 apples",
                                        fitted,
                                        "64..256",
@@ -148,7 +148,7 @@ TEST(validation, files_hold_the_same)
     check_says(markdown,
                "| a,1 | h | 100 | 128 | -21.9 % | yes | 10 % | 64..256 | fitted | 80 | +25.0 % |");
     check_says(markdown, "    wsc validate\n");
-    check_says(markdown, "| c | 3 apples | no apples here |");
+    check_says(markdown, "| c | 3 apples | no apples \\| &lt;here> |");
     check_says(markdown, "![predicted over published](validation.png)");
     CU_ASSERT(!access(case_path("validation/validation.png"), R_OK));
     CU_ASSERT(!access(case_path("validation/validation.svg"), R_OK));

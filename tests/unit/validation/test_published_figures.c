@@ -121,10 +121,10 @@ TEST(reference, points_are_rates_of_compared_rows)
     int n, n_points;
     read_text(HEAD "a,time,s,10,100,g,1,1,auto,1024,c,,calibration,5 %,w,,s,,st,fa,,\n"
                    "b,rate,samples/s,11,,g,1,2,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
-                   "c,rate,tokens/s,512,,g,2,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
+                   "c,rate,tokens/s,512,,g,2,2,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n"
                    "d,rate,samples/s,9,,g,1,1,auto,1024,c,x=1,validation,5 %,w,,s,,st,fa,,\n"
                    "e,rate,samples/s,9,,g,1,1,auto,1024,c,,context,,w,,s,,st,fa,,\n"
-                   "f,speedup,1,9,,g,16,1,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n",
+                   "f,speedup,1,9,,g,16,16,auto,1024,c,,validation,5 %,w,,s,,st,fa,,\n",
               &r, &n);
     T_OK(validation_points_of(r, n, &p, &n_points));
     T_EQ(n_points, 3);
@@ -184,6 +184,18 @@ TEST(reference, errors_name_file_line_column_and_field)
          "other_batches: expected at most 4 whole numbers above 0"},
         {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,,fa,,\n", "site: is empty"},
         {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,,,\n", "family: is empty"},
+        {"a,rate,samples/s,0,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:18: value: expected a number above 0, got \"0\""},
+        {"a,rate,samples/s,1,7,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:20: samples: a row of rate has none"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,2,st,fa,,\n",
+         "other_batches: a row of rate has none"},
+        {"a,slope,ms/sequence,1,,g,1,4,auto,8,c,,validation,5 %,w,,s,4 4,st,fa,,\n",
+         "other_batches: a line needs a batch beside global_batch, 4"},
+        {"a,rate,samples/s,1,,g,8,4,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:25: global_batch: 4 sequences for 8 systems"},
+        {"a,rate,samples/s,1,,g,2,7,5,8,c,,validation,5 %,w,,s,,st,fa,,\n",
+         "bad.csv:2:27: micro_batch: 5 sequences, a system has 4"},
         {"a,rate,samples/s,1\n", "bad.csv:2: 4 fields, the head line has 22"},
         {"a_name_that_is_far_too_long_to_be_the_name_of_any_row,rate,samples/s,1,,g,1,1,auto,8,c,,"
          "validation,5 %,w,,s,,st,fa,,\n",
