@@ -63,6 +63,8 @@ static enum wsc_err make_one(const char *path)
         if (S_ISDIR(info.st_mode)) return WSC_OK;
         return WSC_RAISE(WSC_IO, "%s: exists and is not a folder", path);
     }
+    if (why == EEXIST)
+        return WSC_RAISE(WSC_IO, "%s: is a link to a folder that does not exist", path);
     return WSC_RAISE(WSC_IO, "%s: folder cannot be made: %s", path, strerror(why));
 }
 
