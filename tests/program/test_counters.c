@@ -190,6 +190,27 @@ TEST(counters, what_does_not_fit_is_refused)
     check_refused(&tokens, 1, 2, "more tokens than 64 bits count");
 }
 
+/* Number and hash of the samples, each by itself; a file without them, as of an earlier release, is
+ * not compared. */
+TEST(counters, samples_of_a_checkpoint_are_compared)
+{
+    static const char warning[] = "the samples are not those of the checkpoint";
+    const struct counter n = {"wsc.samples_per_epoch", 12345, 0};
+    const struct counter hash = {"wsc.samples_hash", 12345, 0};
+    const struct counter none[] = {{"wsc.samples_per_epoch", 0, 0}, {"wsc.samples_hash", 0, 0}};
+    check_refused(&n, 1, 0, "12345 there; the training continues with sample 24 of these");
+    check_refused(&hash, 1, 0, "there, of other files; the training continues with sample 24");
+    struct spawn_result r;
+    char doctored[200];
+    (void)snprintf(doctored, sizeof doctored, "%s", job_path("doctored.mdl"));
+    doctor(first_checkpoint(), doctored, none, 2);
+    spawn_run(&r, "%s %s --num_steps 5 --model_dir %s --checkpoint_path %s", job_tiny(), JOB,
+              job_path("unknown"), doctored);
+    T_EQ(r.status, 0);
+    CU_ASSERT(strstr(r.err, warning) == NULL);
+    spawn_free(&r);
+}
+
 /* The clock of a run continues from its checkpoint, and ends the run where it ends. */
 TEST(counters, the_clock_of_a_checkpoint_at_the_end_of_time)
 {
