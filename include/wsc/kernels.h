@@ -198,12 +198,12 @@ double kernels_row_cycles(const struct kernels_row *row, const struct programs_c
 /** Tolerance of the values of case @p c against the definition. In fp32 it is the row's tolerance.
  *  In a 16-bit format with unit roundoff u, four roundings u are added, because results pass
  *  through sums, products and a map that each round. When each product of a sum over n tokens is
- *  rounded (rounds_products), 3 / 4 sqrt(n) roundings are added if that is more. This is 5.3
- *  standard deviations of the sum of n roundings. The rounding of a product m 2^e is uniform up to
- *  u 2^e; its standard deviation is u / sqrt(3) times 0.74 |product| (1 / m in root mean square,
- *  with log m uniform). Products of two uniform numbers in (-1, 1) have a root mean square of 1 /
- *  3. The standard deviation of the sum is thus 0.142 u sqrt(n). Among 10^5 results one exceeds the
- *  tolerance once in a hundred cases. */
+ *  rounded (rounds_products), 3 / 4 sqrt(n) roundings are added instead of four, if that is more.
+ *  This is 5.3 standard deviations of the sum of n roundings. The rounding of a product m 2^e is
+ *  uniform up to u 2^e; its standard deviation is u / sqrt(3) times 0.74 |product| (1 / m in root
+ *  mean square, with log m uniform). Products of two uniform numbers in (-1, 1) have a root mean
+ *  square of 1 / 3. The standard deviation of the sum is thus 0.142 u sqrt(n). In a result of 10^5
+ *  numbers, one exceeds the tolerance in one of a hundred cases. */
 double kernels_row_tolerance(const struct kernels_row *row, const struct programs_case *c);
 /** Compute the row's values on the host with the operands of kernels_row_run(), and compare with
  * the reference; WSC_USAGE when the row has no host column. */

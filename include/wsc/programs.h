@@ -148,7 +148,7 @@ enum wsc_err programs_arch_of(const struct hw *hw, enum mesh_arch *arch) WSC_CHE
 /** Set @p l to the layout that operations use on a fabric of the case's size. */
 void programs_layout_init(struct programs_layout *l, const struct programs_case *c);
 /** Features per PE when @p heads heads of @p d features are distributed over @p w columns and
- *  groups of @p unit neighbouring features stay in one PE. */
+ *  groups of @p unit features of a head stay in one PE. */
 int programs_head_slots(int heads, int d, int w, int unit);
 
 /** Y (rows, m) = X W' from X (rows, k), W (m, k); backward dX (rows, k) = dY W from dY (rows, m),
