@@ -89,8 +89,8 @@ enum wsc_err programs_run_broadcast(const struct programs_case *c, struct progra
 /** Reduce the vectors of all PEs to PE (0, 0), first along rows, then along a column. Algorithms:
  *  star, chain, tree, two-phase, auto (Luczynski et al., HPDC'24). */
 enum wsc_err programs_run_reduce(const struct programs_case *c, struct programs_result *r);
-/** All-reduce the vectors of all PEs. Algorithms: reduce and broadcast, a ring, or a tree from the
- *  middle of a row (ktree). */
+/** Add the vectors of all PEs and send the sum to all of them (all-reduce). Algorithms: reduce and
+ *  broadcast, a ring, or a tree from the middle of a row (ktree). */
 enum wsc_err programs_run_allreduce(const struct programs_case *c, struct programs_result *r);
 /** Predict the cycles of programs_run_broadcast() with the formula of HPDC'24. */
 double programs_expect_broadcast(const struct programs_case *c);
