@@ -1,13 +1,13 @@
-/** The emulated machine: its constants from a machine file, its faults, and the times and sizes
- *  that follow from them.
+/** Hardware: reads the constants of the emulated machine, computes times and sizes from them, and
+ *  applies faults.
  *
  *  A machine file (configs/cluster/cs2.yaml is the built-in one) is parsed into struct hw_machine;
- *  struct hw is a view of it with the faults of the present step.  This is the only module where
- *  cycles become picoseconds, and it knows no model.  Base units throughout: ps, bytes, bytes/s,
- *  Hz, W; wafers, SwarmX nodes and MemoryX shards are counted from 0, steps in machine files from
- *  1.  Every constant has a source and one of the kinds documented, derived, assumed, calibrated.
+ *  struct hw is a view of it with the faults of the current step. Only this module converts cycles
+ *  to picoseconds; it does not know the model. Units are ps, bytes, bytes/s, Hz and W. Wafers,
+ *  SwarmX nodes and MemoryX shards are counted from 0, steps in machine files from 1. Every
+ *  constant has a source and one of the kinds documented, derived, assumed, calibrated.
  *
- *  Nothing here communicates: every rank parses the same bytes and samples the same faults.
+ *  No function communicates: every rank parses equal bytes and samples equal faults.
  *
  *      struct hw_machine machine;
  *      enum wsc_err rc = hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0);
@@ -15,7 +15,7 @@
  *      int64_t ps = hw_cycles_to_ps(&hw, 1000);
  *      hw_machine_fini(&machine);
  *
- *  This is the built-in CS-2; 1000 cycles at 850 MHz are 1176471 ps.  Read next:
+ *  This is the built-in CS-2; 1000 cycles at 850 MHz are 1176471 ps. Read next:
  *  src/hw/machine_keys.c, the table of keys with ranges; docs/FAULTS.md; <wsc/cluster.h>, which
  *  moves the faults from step to step. */
 #ifndef WSC_HW_H
