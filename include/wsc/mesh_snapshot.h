@@ -13,7 +13,7 @@
  *  snapshot. The code of the caller must therefore depend only on its arguments and on data read
  *  from the fabric.
  *
- *  A snapshot refers to task functions and maps by their addresses in the program, so only the
+ *  A snapshot identifies task functions and maps by their position in the executable, so only the
  *  executable that wrote it can read it. The reader of the file checks this, and that arguments are
  *  equal.
  *
