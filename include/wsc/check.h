@@ -1,11 +1,12 @@
-/** Checks of our own mistakes: shapes, indices, protocol order.
+/** Checks for mistakes of the program itself: shapes, indices, protocol order.
  *
- *  WSC_CHECK is always on, at module borders.  WSC_ASSERT costs nothing in release builds and may
- *  stand in inner loops.  Both print what failed and call the abort hook, so that one rank's bug
+ *  WSC_CHECK is always on, at module borders. WSC_ASSERT costs nothing in release builds and may
+ *  stand in inner loops. Both print what failed and call the abort hook, so that one rank's bug
  *  ends the whole job instead of leaving the other ranks waiting for a message.
  *
- *  A check is for what cannot happen when the program is right.  What the user, a file or the host
- *  can cause is an error of <wsc/err.h>, which returns and has an exit status of its own.
+ *  Use a check for a condition that always holds in a correct program. A failure that the user, a
+ *  file or the host can cause is an error of <wsc/err.h>, which is returned and has its own exit
+ *  status.
  *
  *      WSC_CHECK(n >= 0 && n <= max, "%lld of at most %lld", (long long)n, (long long)max); */
 #ifndef WSC_CHECK_H

@@ -1,17 +1,17 @@
-/** Configuration engine: YAML files to plain structs, through tables of keys.
+/** Configuration engine: reads YAML files into plain structs with tables of keys.
  *
- *  A file is parsed into a tree (struct conf_node).  A table with one row per key (struct conf_key)
+ *  A file is parsed into a tree (struct conf_node). A table with one row per key (struct conf_key)
  *  defines type, unit, default and range of each key; it drives reading, `--set`, the dump of the
- *  effective configuration and docs/CONFIG.md.  The tables are those of <wsc/zoo.h> (params files)
- *  and <wsc/hw.h> (machine files).  It owns libyaml.
+ *  effective configuration and docs/CONFIG.md. The tables are those of <wsc/zoo.h> (params files)
+ *  and <wsc/hw.h> (machine files). It owns libyaml.
  *
  *  All errors of a file are reported together, each as `file:line:col: key: problem; hint: action`,
- *  as one WSC_CONFIG error.  Nothing here communicates: rank 0 reads the bytes, every rank parses
- *  the same bytes, so the structs are equal on all ranks.  Files are not trusted: depth, size and
+ *  as one WSC_CONFIG error. No function communicates: rank 0 reads the bytes and every rank parses
+ *  equal bytes, so the structs are equal on all ranks. Files are not trusted: depth, size and
  *  expansion of aliases are bounded.
  *
  *  The order of this header is that of a parse: bytes, problems, tree, tables of keys, records,
- *  text that is written back.  The core is struct conf_key.
+ *  text that is written back. The core is struct conf_key.
  *
  *      struct conf_doc doc = {0};
  *      struct conf_diag d = {.file = path, .sets = sets, .n_sets = n_sets};

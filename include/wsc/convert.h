@@ -1,22 +1,22 @@
-/** Checkpoints of other programs: Hugging Face folders to `.mdl` files and back.
+/** Convert: converts checkpoints of other programs, Hugging Face folders to `.mdl` files and back.
  *
  *  A Hugging Face model is a folder with config.json and model.safetensors, or shards of it with
- *  model.safetensors.index.json; pytorch_model.bin and its shards are read as well.  Here a model
- * is a checkpoint with the Model Zoo's tensor names and a params file.  One table per family
- * (src/convert/hf_families.c) says which tensors and which configuration keys belong together; the
- * same table serves both directions, and a folder that went through both has the same bytes in
- * every tensor.
+ *  model.safetensors.index.json; pytorch_model.bin and its shards are read as well. Here a model is
+ *  a checkpoint with the Model Zoo's tensor names and a params file. One table per family
+ *  (src/convert/hf_families.c) says which tensors and which configuration keys belong together; the
+ *  same table serves both directions, and a folder that went through both has the same bytes in
+ *  every tensor.
  *
  *  Files of others are not trusted: every length, offset and shape is checked before memory is
- *  taken.  Values move in blocks, so memory does not grow with a tensor or a model.  What is
- *  written gets its final name when it is complete.  Not collective: one process.
+ *  taken. Values move in blocks, so memory does not grow with a tensor or a model. What is written
+ *  gets its final name when it is complete. Not collective: one process.
  *
  *      struct convert_job job = {.input = "gpt2", .out = "gpt2_cs", .dtype = CONVERT_OTHER};
  *      struct convert_result done;
  *      TRY(convert_from_hf(&job, &done));
  *
  *  Errors: WSC_FORMAT for the content of a file, with tensor or key and config.json:line:column;
- *  WSC_IO; WSC_CONFIG for params; WSC_USAGE.  Start reading at struct convert_job; read next
+ *  WSC_IO; WSC_CONFIG for params; WSC_USAGE. Start reading at struct convert_job; read next
  *  docs/FAMILIES.md. */
 #ifndef WSC_CONVERT_H
 #define WSC_CONVERT_H

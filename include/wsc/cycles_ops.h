@@ -1,17 +1,18 @@
-/** Cycles of single operations on a layout of features and tokens.
+/** Cycles of single operations: the equations of the analytical model for a layout of features and
+ *  tokens.
  *
- *  The analytical model (<wsc/cycles.h>) adds these up to parts and stages; the mesh programs
- *  (<wsc/programs.h>) put each one beside the simulated cycles of the same operation.
- *  docs/MODEL.md derives each formula; the symbols are the names used here.  Cycles are whole
- *  numbers held in doubles: exact below 2^53, and no absurd size can overflow them.  Features "a
- *  PE" are those of the PE that has most, since the slowest PE decides.
+ *  <wsc/cycles.h> adds these cycles up to parts and stages. The mesh programs (<wsc/programs.h>)
+ *  compare each equation with the simulated cycles of the operation. docs/MODEL.md derives each
+ *  formula; the symbols are the names used here. Cycles are whole numbers in doubles: exact below
+ *  2^53, without overflow for any size. Features per PE are those of the PE with most features,
+ *  because the slowest PE determines the time.
  *
  *      struct cycles_layout l;
  *      cycles_layout_init(&l, hw, model, lanes, n_sequences);
  *      struct cycles_side in = cycles_side_of(&l, model->C);
  *      double c = cycles_product(&l, &in, (double)model->F, 1);
  *
- *  All functions are pure.  Start reading at struct cycles_layout. */
+ *  All functions are pure. Start reading at struct cycles_layout. */
 #ifndef WSC_CYCLES_OPS_H
 #define WSC_CYCLES_OPS_H
 #include <wsc/cycles.h>

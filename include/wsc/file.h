@@ -1,11 +1,11 @@
-/** Files that are read whole, and files that appear whole.
+/** Files: reads whole files, and writes files that appear complete or not at all.
  *
- *  What is written gets its final name when all of it is on disk: written beside, synced, renamed,
- *  the folder synced.  A crash leaves the older file or the new one, never a part (Pillai et al.,
- *  OSDI 2014).  Paths are those of the operating system, of any length.  Nothing here is
- *  collective: one process of a job writes a file.
+ *  A file is written under a temporary name, synced and renamed, then the folder is synced. A crash
+ *  leaves the older file or the new one, never a part (Pillai et al., OSDI 2014). Paths are those
+ *  of the operating system, of any length. Nothing here is collective: one process of a job writes
+ *  a file.
  *
- *  Start reading at wsc_file_publish().  <wsc/out.h> writes results with it, <wsc/store.h> HDF5
+ *  Start reading at wsc_file_publish(). <wsc/out.h> writes results with it, <wsc/store.h> HDF5
  *  files.
  *
  *      TRY(wsc_file_mkdir_above(path));

@@ -1,16 +1,16 @@
-/** Host: values of the transformer's operations, computed on the CPU.
+/** Host: computes the values of the transformer's operations on the CPU.
  *
- *  Numerics.  With model->format fp32 everything is fp32.  With a 16-bit format the operands of
- *  products are rounded to it and summed in fp32; residual stream, norms, softmax, loss and weight
- *  gradients are fp32.
+ *  Numerics. With model->format fp32 everything is fp32. With a 16-bit format the operands of
+ *  products are rounded to this format and the products are summed in fp32; residual stream, norms,
+ *  softmax, loss and weight gradients are fp32.
  *
  *  The one invariant: values do not depend on how leaves (micro-shards of the global batch) are
- *  spread over wafers, ranks or threads.  Each leaf's gradient comes from products of the same
+ *  spread over wafers, ranks or threads. Each leaf's gradient comes from products of the same
  *  shapes wherever it is computed, and leaf gradients are added along the canonical tree
  *  (<wsc/num.h>).
  *
- *  A micro-batch is: host_begin(), host_forward() of every stage in order, host_losses(), in
- *  training host_backward() of every stage in reverse order.  The wafer calls it through
+ *  Calls of a micro-batch: host_begin(); host_forward() of every stage in order; host_losses(); in
+ *  training host_backward() of every stage in reverse order. The wafer makes them through
  *  <wsc/kernels.h>.
  *
  *      host_begin(k, &share, batch);
@@ -19,8 +19,8 @@
  *      for (int s = model->n_stages - 1; s >= 0; s--)
  *          host_backward(k, s, weights[s], grads[s]);
  *
- *  Work is spread over num_threads() threads inside; one caller at a time.  Arithmetic cannot fail:
- *  wrong shapes and order are checks. */
+ *  The functions use num_threads() threads inside; only one thread may call them at a time.
+ *  Arithmetic cannot fail; a wrong shape or order of calls fails a WSC_CHECK. */
 #ifndef WSC_HOST_H
 #define WSC_HOST_H
 #include <wsc/data.h>
@@ -43,21 +43,22 @@ void host_destroy(struct host **k);
 /** Start a micro-batch: @p batch (borrowed until the last stage) holds the samples of @p share, in
  *  order. */
 void host_begin(struct host *k, const struct data_share *share, const struct data_batch *batch);
-/** Start a step of generation instead of a micro-batch: sample i of @p batch is a text whose
- *  positions before the first one of @p step earlier steps have been through, so that their keys
- *  and values are in the cache; the forwards compute positions [first, end) alone, and the head the
- *  last of them, whose logits are kept.  Logits have the same bits however a text was cut into
- *  steps, whatever else is in the batch; they are those of host_begin() and host_want_logits() but
- *  for the last bits, because a product of few rows is another one to the library (num_gemm_rows).
+/** Start a step of generation instead of a micro-batch. Sample i of @p batch is a text. @p step
+ *  gives its new positions [first, end); earlier steps have computed the positions before them and
+ *  put their keys and values into the cache. The forward passes compute only the new positions, and
+ *  the head only the last one, whose logits are kept. Logits are bit-identical however a text is
+ *  cut into steps and whatever else is in the batch. They differ from those of host_begin() with
+ *  host_want_logits() in the last bits only, because the library computes a product of few rows in
+ *  another way (num_gemm_rows).
  *
- *  Of an encoder with a decoder the positions are those of the target.  The first text of each
- *  prompt passes the encoder in the step that computes its position 0, with the whole source; the
- *  keys and values of its output serve all texts of the prompt from then on.
- *  WSC_NOMEM: no room for the cache. */
+ *  With an encoder and a decoder, the positions are those of the target. The step that computes
+ *  position 0 of the first text of a prompt runs the encoder on the whole source; all texts of the
+ *  prompt then use the keys and values of its output. WSC_NOMEM: no room for the cache. */
 enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
                                const struct data_step *step) WSC_CHECKED;
 /** Bytes of the keys and values of @p n_tokens of one text, in all layers of a decoder, in the
- *  model's format; and of those of @p n_tokens of a source that it attends to. */
+ *  model's format. A source of @p n_tokens that the decoder attends to needs the same number of
+ *  bytes. */
 int64_t host_cache_bytes(const struct model *model, int64_t n_tokens);
 /** Forward of one stage.  @p weights: the stage's vector (n_elems) in model->format. The vector has
  *  its tensors in the order of the stage's views; it is not read after the call. */
@@ -67,21 +68,21 @@ void host_forward(struct host *k, int stage, const void *weights);
  *  the node's leaves of d(sum over masked tokens of the cross entropy)/d(weight), not normalised.
  */
 void host_backward(struct host *k, int stage, const void *weights, float *grads);
-/** One part of a stage's forward pass, while the others' weights still come: call it for each of
- *  the stage's parts, from 0 on, with the same @p weights.  Read are views of the parts up to
- *  @p part alone, those before first_view[part + 1]. */
+/** Compute one part of a stage's forward pass while weights of later parts are still arriving. Call
+ *  it for each of the stage's parts, from 0 on, with the same @p weights. It reads only views of
+ *  the parts up to @p part: those before first_view[part + 1]. */
 void host_forward_part(struct host *k, int stage, int part, const void *weights);
-/** One part of a stage's backward pass: call it for each part, from the last one to 0, with the
- *  same pointers.  Of @p weights views of the parts from @p part on are read, those from
- *  first_view[part] on.  Both passes have the bits of host_forward() and host_backward(). */
+/** Compute one part of a stage's backward pass. Call it for each part, from the last one to 0, with
+ *  the same pointers. It reads only views of the parts from @p part on: those from first_view[part]
+ *  on. Results of both passes by parts are bit-identical to host_forward() and host_backward(). */
 void host_backward_part(struct host *k, int stage, int part, const void *weights, float *grads);
-/** After a part of a dense stage's backward pass: as many elements at the end of each vector of
- *  gradients will not change any more. */
+/** Number of elements at the end of each gradient vector that are final; called after a part of a
+ *  dense stage's backward pass. */
 int64_t host_final_gradients(const struct host *k);
-/** Forward of a stage some of whose tensors have arrived with a mask.  @p weights: one for each
- * view of the stage, in order, borrowed until the return.  Products with a matrix of few non-zeros
- *  leave the zeros out (<wsc/num_sparse.h>): which ones is a rule on tensor, format and n_kept
- *  (docs/decisions/0026-sparse-products.md).  WSC_NOMEM. */
+/** Forward of a stage some of whose tensors have arrived with a mask. @p weights: one for each view
+ *  of the stage, in order, borrowed until the return. Products with a matrix of few non-zeros skip
+ *  the zeros (<wsc/num_sparse.h>); a rule on tensor, format and n_kept selects these matrices
+ *  (docs/decisions/0026-sparse-products.md). WSC_NOMEM. */
 enum wsc_err host_forward_sparse(struct host *k, int stage,
                                  const struct model_weights *weights) WSC_CHECKED;
 /** Backward of such a stage.  @p grads is as in host_backward(), but a vector has
@@ -89,9 +90,9 @@ enum wsc_err host_forward_sparse(struct host *k, int stage,
  *  n_kept elements, in order.  WSC_NOMEM. */
 enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_weights *weights,
                                   float *grads) WSC_CHECKED;
-/** Why the products of tensor @p tensor multiply its zeros when @p n_kept of its weights are not
- *  zero; NULL: they leave them out.  The rule of host_forward_sparse(), of the matrix alone. Static
- *  text. */
+/** Explain why the products of tensor @p tensor multiply its zeros too when @p n_kept of its
+ *  weights are not zero; static text. NULL: the products skip the zeros. This is the rule of
+ *  host_forward_sparse() for the matrix alone. */
 const char *host_dense_reason(const struct model *model, int tensor, int64_t n_kept);
 /** Scale the gradients: from now on they are @p scale times those of the summed loss (loss
  * scaling); 1 until it is called. */
@@ -103,8 +104,8 @@ enum wsc_err host_measure_leaves(struct host *k) WSC_CHECKED;
  *  host_backward() adds up, over all parameters; the two parts of a tied tensor count as their
  *  sum.  Borrowed until the next begin. */
 const double *host_leaf_squares(const struct host *k);
-/** Losses after the last forward stage, one entry per leaf of the share, in order; borrowed until
- *  the next begin. */
+/** Losses, one entry per leaf of the share, in order; valid after the last forward stage, borrowed
+ *  until the next begin. */
 const struct model_loss *host_losses(const struct host *k);
 /** Choose one position per sample of the share whose logits to keep; call after host_begin() and
  *  before the head's forward (the head keeps no logits of a whole batch).  @p position_of_sample is

@@ -1,13 +1,13 @@
-/** The emulated machine: its constants from a machine file, its faults, and the times and sizes
- *  that follow from them.
+/** Hardware: reads the constants of the emulated machine, computes times and sizes from them, and
+ *  applies faults.
  *
  *  A machine file (configs/cluster/cs2.yaml is the built-in one) is parsed into struct hw_machine;
- *  struct hw is a view of it with the faults of the present step.  This is the only module where
- *  cycles become picoseconds, and it knows no model.  Base units throughout: ps, bytes, bytes/s,
- *  Hz, W; wafers, SwarmX nodes and MemoryX shards are counted from 0, steps in machine files from
- *  1.  Every constant has a source and one of the kinds documented, derived, assumed, calibrated.
+ *  struct hw is a view of it with the faults of the current step. Only this module converts cycles
+ *  to picoseconds; it does not know the model. Units are ps, bytes, bytes/s, Hz and W. Wafers,
+ *  SwarmX nodes and MemoryX shards are counted from 0, steps in machine files from 1. Every
+ *  constant has a source and one of the kinds documented, derived, assumed, calibrated.
  *
- *  Nothing here communicates: every rank parses the same bytes and samples the same faults.
+ *  No function communicates: every rank parses equal bytes and samples equal faults.
  *
  *      struct hw_machine machine;
  *      enum wsc_err rc = hw_machine_parse(&machine, NULL, NULL, 0, NULL, 0);
@@ -15,7 +15,7 @@
  *      int64_t ps = hw_cycles_to_ps(&hw, 1000);
  *      hw_machine_fini(&machine);
  *
- *  This is the built-in CS-2; 1000 cycles at 850 MHz are 1176471 ps.  Read next:
+ *  This is the built-in CS-2; 1000 cycles at 850 MHz are 1176471 ps. Read next:
  *  src/hw/machine_keys.c, the table of keys with ranges; docs/FAULTS.md; <wsc/cluster.h>, which
  *  moves the faults from step to step. */
 #ifndef WSC_HW_H
@@ -62,46 +62,46 @@ struct hw_fault {
     enum hw_place place;
     /** Index of the wafer, node or shard, 0 to 4095 in a file; CONF_NULL: every one. */
     int64_t where;
-    /** The first step that it touches, from 1. */
+    /** First affected step, from 1. */
     int64_t from;
-    /** How many steps it lasts; 0: to the end.  Losses of a wafer or node never end, that of a
-     *  shard's memory ends with its step. */
+    /** Number of affected steps; 0: to the end. The loss of a wafer or node never ends; the loss of
+     *  a shard's memory ends with its step. */
     int64_t steps;
-    /** Probability, 0 to 1, that it begins in a step, for each place; 0: it begins at @c from,
-     *  once. */
+    /** Probability, 0 to 1, that it begins in a step, for each wafer, node or shard; 0: it begins
+     *  once, at @c from. */
     double rate;
-    /** How bad: factor (straggler, slow link: at least 1), relative standard deviation (jitter: up
+    /** Severity: factor (straggler, slow link: at least 1), relative standard deviation (jitter: up
      *  to 0.2), probability for a packet (lossy link: up to 0.5), number of planes; 0 where there
      *  is none. */
     double amount;
-    char text[HW_FAULT_TEXT_BYTES]; /**< as `--fault` takes it */
+    char text[HW_FAULT_TEXT_BYTES]; /**< the fault in the syntax of `--fault` */
 };
 /** The key of @p place in machine files: "wafer", "node" or "shard"; static. */
 const char *hw_place_name(enum hw_place place);
 
 /* ---- machine --------------------------------------------------------------------------------- */
 
-/** What one stage streams. A finer grain overlaps weights and compute better and pays the stage
- *  latency more often. */
+/** Granularity of streaming: the unit of a stage. A finer granularity overlaps weights and compute
+ *  better, but has more stage latencies. */
 enum hw_granularity {
     HW_STREAM_BLOCK, /**< a transformer block */
     HW_STREAM_MATRIX /**< one matrix of a block */
 };
-/** How this host cuts a batch over wafers: at subtrees of the canonical tree, so that few gradient
- *  vectors travel, or evenly.  No effect on values or virtual time. */
+/** How the emulator divides a batch over wafers to compute values: at subtrees of the canonical
+ *  tree, so that few gradient vectors are sent, or evenly. No effect on values or virtual time. */
 enum hw_shares { HW_SHARES_SUBTREES, HW_SHARES_EVEN };
 
 /** Which results of the weight gradient of a sparse matrix a wafer computes. */
 enum hw_gradient {
     HW_GRADIENT_DENSE,  /**< all, as of a dense matrix */
-    HW_GRADIENT_SAMPLED /**< those of the non-zeros alone */
+    HW_GRADIENT_SAMPLED /**< only those of the non-zeros */
 };
 
-/** When a SwarmX node begins to send a message that comes in. */
+/** When a SwarmX node begins to forward a message. */
 enum hw_forwarding {
-    HW_CUT_THROUGH,  /**< with its first byte */
-    HW_STORE_PACKET, /**< when the first packet is there */
-    HW_STORE_MESSAGE /**< when all of it is there */
+    HW_CUT_THROUGH,  /**< when the first byte has arrived */
+    HW_STORE_PACKET, /**< when the first packet has arrived */
+    HW_STORE_MESSAGE /**< when the whole message has arrived */
 };
 
 /** The emulated machine: the values of a machine file in base units (ps, bytes, bytes/s, Hz, W).
@@ -120,7 +120,8 @@ struct hw_machine {
         int64_t pe_cols, pe_rows; /**< usable PEs, x by y */
         /** Memory of a PE, bytes. */
         int64_t sram_bytes_per_pe;
-        /** code, queues, staging: not for activations Less than sram_bytes_per_pe. */
+        /** Memory for code, queues and staging, not for activations; less than sram_bytes_per_pe.
+         */
         int64_t sram_reserved_bytes_per_pe;
         double simd_fmach;                /**< 16-bit multiply-adds, 16-bit sum, per cycle and PE */
         double simd_fmachs;               /**< 16-bit multiply-adds, 32-bit sum, per cycle and PE */
@@ -132,12 +133,13 @@ struct hw_machine {
         int64_t vector_setup_fp32_cycles; /**< start of a multiply-add, 32-bit operands */
         int64_t vector_setup_add_cycles;  /**< start of an addition, product or maximum */
         int64_t vector_setup_copy_cycles; /**< start of a copy or of scalar code over a vector */
-        /** Arriving data start multiply-adds; otherwise loops of scalar code do. */
+        /** True: arriving data start multiply-adds. False: loops of scalar code start them. */
         bool data_triggered;
-        double arrival_cycles;       /**< from one operation that arriving data start to the next,
-                                          beside its elements */
-        int64_t vector_loop_cycles;  /**< from one vector operation of a loop to the next, beside
-                                          the start: operand addresses, the scalar */
+        /** From one data-triggered operation to the next, in addition to its elements. */
+        double arrival_cycles;
+        /** Loop overhead per vector operation, in addition to its start: operand addresses, the
+         *  scalar. */
+        int64_t vector_loop_cycles;
         int64_t hop_cycles;          /**< router to router */
         int64_t ramp_cycles;         /**< router to PE, each way */
         int64_t exp_cycles;          /**< one exponential on one PE */
@@ -145,21 +147,21 @@ struct hw_machine {
         int64_t io_rate_bytes_per_s; /**< one direction */
         /** Fraction of the masked attention scores that is computed, 0 to 1. */
         double masked_scores;
-        /** Fixed cost of starting a kernel, which a stage of the forward pass does once; calibrated
-         *  in cs2.yaml. */
+        /** Fixed cost of starting a kernel; a stage of the forward pass starts one. Calibrated in
+         *  cs2.yaml. */
         int64_t stage_latency_ps;
         double backward_kernels; /**< kernels that a stage of the backward pass starts */
-        /** Kernels that each low-rank adapter of a stage starts beside them in the forward pass;
+        /** Additional kernels that each low-rank adapter of a stage starts in the forward pass;
          *  backward_kernels times as many in the backward pass. */
         double adapter_kernels;
-        /** Kernels that each conditioned norm and each gate of a diffusion transformer starts,
-         * likewise. */
+        /** Additional kernels that each conditioned norm and each gate of a diffusion transformer
+         *  starts in the forward pass; backward_kernels times as many in the backward pass. */
         double condition_kernels;
-        /** On the cycles of all kernels; 1: as the formulas say.  One of the constants that may be
-         *  calibrated; 0.1 to 10. */
+        /** Factor on the cycles of all kernels, 0.1 to 10; 1: no change. It may be calibrated. */
         double kernel_factor;
-        /** Products with sparse weights: outputs whose sums a PE holds at a time, 2 to 64; cycles
-         *  that an index adds to the multiply-add of its weight; results of a weight gradient. */
+        /** Products with sparse weights. sum_accumulators: outputs whose sums a PE holds at a time,
+         *  2 to 64; sparse_index_cycles: cycles that an index adds to the multiply-add of its
+         *  weight; sparse_gradient: computed results of a weight gradient. */
         int64_t sum_accumulators;
         double sparse_index_cycles;
         enum hw_gradient sparse_gradient;
@@ -167,7 +169,7 @@ struct hw_machine {
         /** Power of one system, W, for energy per token. */
         int64_t system_power_w;
     } wafer;
-    /** The broadcast and reduce tree: what a node and a link of it take. */
+    /** The broadcast and reduce tree: rates, latencies and power of its nodes and links. */
     struct hw_swarmx {
         /** Children of a node, 2 to 64; there are ceil(log_fanout N) levels above N wafers. */
         int64_t fanout;
@@ -181,7 +183,8 @@ struct hw_machine {
         /** Parallel networks that make up a link, 1 to 64; a lost one takes its part of the rate.
          */
         int64_t planes;
-        int64_t header_bytes; /**< of each packet, beside its payload of retransmit.packet_bytes */
+        /** Header of each packet, in addition to its payload of retransmit.packet_bytes. */
+        int64_t header_bytes;
         enum hw_forwarding forwarding;
     } swarmx;
     /** The weight store: servers (shards) among which every tensor is striped. */
@@ -200,27 +203,28 @@ struct hw_machine {
         int64_t bytes_per_parameter;
         /** Power of one shard, with its share of the other servers, W. */
         int64_t shard_power_w;
-        double incast; /**< part of its rate at which a port receives from all planes at once */
+        double incast; /**< fraction of its rate at which a port receives from all planes at once */
     } memoryx;
-    /** How weights stream.  The settings of chunks and of keeping are of the host's transport and
-     * change no virtual time. */
+    /** Streaming of weights. The settings of chunks and of kept weights concern the transport of
+     *  the host and do not change virtual time. */
     struct hw_stream {
-        /** What one stage streams. */
+        /** Unit of a stage. */
         enum hw_granularity granularity;
-        enum hw_shares shares; /**< host: how it cuts a batch over the wafers that it computes */
+        enum hw_shares shares; /**< host: division of a batch over wafers to compute values */
         /** Weights granted ahead of the stage being consumed; 0: one stage at a time. */
         int64_t prefetch_window_bytes;
         /** Bytes of one non-zero of a sparse tensor, with its index. */
         double sparse_weight_bytes, sparse_gradient_bytes;
-        /** Elements per second of one shard that are looked at when a mask is chosen. */
+        /** Elements per second that one shard examines when a mask is chosen. */
         int64_t mask_rate_params_per_s;
         int64_t chunk_bytes;      /**< host transport: largest piece of one MPI message */
         int64_t chunks_in_flight; /**< host transport: pieces posted at once per message */
-        int64_t keep_bytes; /**< host transport: weights that a receiver keeps to not get again */
+        /** Host transport: weights that a receiver keeps, so that they are not sent again. */
+        int64_t keep_bytes;
     } stream;
     double jitter; /**< standard deviation of a wafer's compute time from step to step, relative */
     double jitter_stage;  /**< from stage to stage of a step, independent of each other, relative */
-    double jitter_system; /**< from one system to another, the same in all steps, relative */
+    double jitter_system; /**< from system to system, constant over all steps, relative */
     /** Input workers: processes on host nodes that make the samples of the systems. */
     struct hw_feed {
         int64_t rate_bytes_per_s; /**< port of one worker node */
@@ -229,16 +233,18 @@ struct hw_machine {
         int64_t workers;             /**< processes for each system, unless the params say */
         int64_t workers_per_node;    /**< processes that a node runs at full rate; 0: any number */
         int64_t worker_tokens_per_s; /**< one process; 0: no limit */
-        int64_t sample_ps;           /**< of one process for a sample, beside its tokens */
-        /** Processes that each worker loads with in a training and in an evaluation: of the params
-         *  (num_workers), no key of the machine; 0: the worker itself loads. */
+        /** Time of one process for a sample, in addition to its tokens. */
+        int64_t sample_ps;
+        /** Loader processes of each worker in a training and in an evaluation; from the params
+         *  (num_workers), not a key of the machine. 0: the worker itself loads. */
         int64_t loaders, eval_loaders;
-        /** Samples of packed texts, of the params too (use_vsl): two more numbers a token. */
+        /** True: samples are packed texts, with two more numbers per token; from the params
+         *  (use_vsl). */
         bool packed, eval_packed;
     } input;
-    /** Activation servers, which keep what does not fit the wafers. */
+    /** Activation servers, which keep activations that do not fit the wafers. */
     struct hw_activation {
-        int64_t rate_bytes_per_s;        /**< to and from all that one system has; 0: no limit */
+        int64_t rate_bytes_per_s;        /**< to and from all servers of one system; 0: no limit */
         int64_t server_rate_bytes_per_s; /**< to and from one; 0: no limit */
         int64_t servers;                 /**< of a system; 0: as many as the rate of all needs */
         int64_t nodes;                   /**< nodes for all systems; 0: one for each system */
@@ -256,16 +262,16 @@ struct hw_machine {
         double mtbf_hours;  /**< mean time between failures of one system; 0: none fails */
         int64_t restart_ps; /**< from a failure to the first step of the restarted job */
     } reliability;
-    /** Mechanisms that make many systems slower than one, each with a switch (`effects.*`); all
-     *  true is the machine.  The scaling-loss breakdown switches those that act inside a step off
-     *  one at a time; hw_effect() lists them. */
+    /** Mechanisms that cause scaling losses, each with a switch (`effects.*`); the machine has all
+     *  of them on. The scaling-loss breakdown switches off those that act inside a step, one at a
+     *  time; hw_effect() lists them. */
     struct hw_effects {
         /** boundary: the optimizer takes time and waits for the norm; reduce: gradients take time
          *  to MemoryX; latency: links and nodes have latencies; jitter: compute time varies; input:
          *  samples take time to come in; activation: servers limit what spills; network: headers,
          *  stored packets, crowded ports; control: a coordinator lets a step begin. */
         bool boundary, reduce, latency, jitter, input, activation, network, control;
-        bool checkpoint, restarts; /**< between steps: no part of a sweep of steps */
+        bool checkpoint, restarts; /**< between steps: no effect on a sweep of steps */
     } effects;
     /** Times of recovery from a fault; a step without a new fault needs none of them. */
     struct hw_recovery {
@@ -276,7 +282,7 @@ struct hw_machine {
     } recovery;
     /** Links that lose packets: go-back-N, see vtime_link_send_over() in <wsc/vtime.h>. */
     struct hw_retransmit {
-        /** What is lost at a time, bytes. */
+        /** Bytes of a packet, the unit of a loss. */
         int64_t packet_bytes;
         int64_t timeout_ps; /**< until a loss is noticed that no later packet reports */
     } retransmit;
@@ -285,13 +291,13 @@ struct hw_machine {
         struct hw_fault *item; /**< owned, in the order of file and command line */
         int n;
     } faults;
-    uint64_t hash;            /**< of all values: identifies the machine in results */
+    uint64_t hash;            /**< hash of all values; identifies the machine in results */
     struct hw_source *source; /**< owned; where each constant comes from, table order */
     int n_sources;            /**< length of `source` */
     char *file;               /**< name of the file for messages; owned */
 };
 
-/** Constants that the error of one may be correlated with. */
+/** Maximum number of constants with which the error of one may be correlated. */
 enum { HW_MAX_CORRELATIONS = 4 };
 /** Provenance and uncertainty of one constant, for tables and reports. In the order of the key
  *  table; of constants only, not of the name or of faults. */
@@ -300,13 +306,13 @@ struct hw_source {
     char *value;      /**< as written, with unit; owned */
     const char *kind; /**< documented, derived, assumed or calibrated; static */
     char *source;     /**< document, derivation or assumption in words; owned */
-    /** Where the true value may lie, base units; low <= high, both the value itself when nothing is
-     *  uncertain or when the constant is no number.  Without a statement in the file: documented
-     *  exact, derived 5 %, calibrated 10 %, assumed from half to twice. */
+    /** Range of the true value, base units; low <= high. Both are the value itself when it is not
+     *  uncertain or not a number. Defaults without a statement in the file: documented exact,
+     *  derived 5 %, calibrated 10 %, assumed from half to twice. */
     double low, high;
     bool is_set; /**< given on the command line */
-    /** How the error of a calibrated constant goes with those of others of the same fit; n of
-     * them. Without a statement in the file errors are independent. */
+    /** Correlations of the error of a calibrated constant with those of other constants of one fit,
+     *  n_correlations of them. Without a statement in the file errors are independent. */
     struct hw_correlation {
         const char *key; /**< of the other constant; static */
         double value;    /**< correlation coefficient, -1 < value < 1 */

@@ -1,9 +1,9 @@
-/** A job: what `wsc run` does around the emulated cluster.
+/** Job: implements `wsc run`, everything around the emulated cluster.
  *
- *  Steps, log lines, metrics, checkpoints, evaluation, generation, stops and restarts; the files
- *  that it leaves in model_dir are described in docs/FILES.md.  The machine itself is
- *  <wsc/cluster.h>.  All functions but job_describe() and job_print_placement() are collective over
- *  the ranks of the job.
+ *  A job runs the steps, evaluations and generations that the params ask for. It writes log lines,
+ *  metrics and checkpoints, and it handles stops and restarts. docs/FILES.md describes the files
+ *  that it writes to model_dir; <wsc/cluster.h> declares the machine itself. Every function is
+ *  collective over the ranks of the job, except job_describe() and job_print_placement().
  *
  *      struct job job = {.params = &params, .cluster = &machine, .numerics = KERNELS_HOST,
  *                        .values = true, .command = command};
@@ -12,8 +12,9 @@
  *      if (rc && report) fprintf(stderr, "%s\n", wsc_err_message());
  *      comm_destroy(&comm);
  *
- *  A run that is cut anywhere and resumed has the losses, weights and virtual times of one that was
- *  not.  Read next: src/job/job.c, then job_checkpoint.c and job_stop.c; docs/RUNNING.md. */
+ *  A run that is interrupted at any point and resumed has the losses, weights and virtual times of
+ *  an uninterrupted run. Read next: src/job/job.c, then job_checkpoint.c and job_stop.c;
+ *  docs/RUNNING.md. */
 #ifndef WSC_JOB_H
 #define WSC_JOB_H
 #include <wsc/cluster.h>
@@ -21,75 +22,76 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Steps of a job whose virtual time is recorded: of a training its steps, of an evaluation its
- *  batches, of a generation its tokens. */
+/** Selects the steps of a job whose virtual time is recorded. A step is one update in a training,
+ *  one batch in an evaluation, one token in a generation. */
 struct job_recording {
-    int64_t first_step; /**< finished steps before the first one; -1: the third one of the run,
-                           which all later ones equal, or the last one when there are fewer; the run
-                             replaces it by the step */
+    /** Number of finished steps before the first recorded one. -1 selects the third step of the
+     *  run, which all later steps equal, or the last step of a shorter run; the run replaces -1 by
+     *  the number. */
+    int64_t first_step;
     /** Steps to record, at least 1. */
     int64_t n_steps;
-    /** Rank 0 gets the record of one step or several, which it may use until it returns: the step
-     *  before the first one, when the run has it, and then those that were asked for. */
+    /** Called on rank 0 with the record of one step or several. @p record is valid until the
+     *  return. The first record is that of the step before `first_step`, when the run has it; then
+     *  come the requested steps. */
     enum wsc_err (*take)(void *ctx, const struct cluster_record *record);
     /** First argument of `take`. */
     void *ctx;
-    int64_t next_step; /**< kept by the run: the next one that is to be recorded */
+    int64_t next_step; /**< written by the run: the next step to record */
 };
-/** What `wsc run` was asked for; all borrowed for the run.  Equal on all ranks, which job_run()
- *  checks for what it can. */
+/** The request of `wsc run`. All pointers are borrowed for the run. The contents must be equal on
+ *  all ranks; job_run() checks this as far as it can. */
 struct job {
     /** The effective params; runconfig.mode decides what the run does. */
     const struct zoo_params *params;
     struct job_recording *recording; /**< NULL: no virtual time is recorded */
     /** The emulated machine. */
     const struct hw_machine *cluster;
-    /** Where values are computed: KERNELS_NONE keeps time alone. */
+    /** Where values are computed; KERNELS_NONE computes virtual time only. */
     enum kernels_numerics numerics;
     bool values; /**< numerics is not KERNELS_NONE */
     /** File for the mean gradients of the first step (HDF5), or NULL. */
     const char *dump_gradients;
-    /** NULL, or a name that a run shares with its restarts: one that finds checkpoints of this name
-     *  in model_dir resumes from the newest and continues to the step at which the first was to
-     *  end. */
+    /** NULL, or a name that a run shares with its restarts. A run that finds checkpoints of this
+     *  name in model_dir resumes from the newest one; it ends at the last step of the first run. */
     const char *run_id;
     const char *const *prompt; /**< texts to continue, or lists of token ids */
-    /** Entries of `prompt`; of mode GENERATE. */
+    /** Number of entries of `prompt`; used in mode GENERATE. */
     int n_prompts;
     /** The prompts are lists of token ids and not texts. */
     bool prompts_are_ids;
-    const char *tokenizer, *vocab, *merges; /**< as data_tokenizer_open() takes them; NULL:
-                                                 bytes */
-    /** Tokens that a text is continued by, at most. */
+    const char *tokenizer, *vocab, *merges; /**< arguments of data_tokenizer_open(); NULL: bytes */
+    /** Maximum number of tokens added to a prompt. */
     int64_t max_new_tokens;
-    double temperature, top_p; /**< as struct wafer_prompts has them, and the next two */
+    double temperature, top_p; /**< these two and the next two: see struct wafer_prompts */
     int64_t top_k, eos_id;
-    int64_t n_beams;       /**< texts of a prompt in beam search; 0 and 1: no search */
-    double length_penalty; /**< as struct wafer_prompts has it, and the next one */
+    int64_t n_beams;       /**< beams of a prompt in beam search; 0 and 1: no beam search */
+    double length_penalty; /**< this and the next one: see struct wafer_prompts */
     bool early_stopping;
-    /** JSON Lines of an evaluation harness whose log-likelihoods to compute (mode EVAL), or NULL.
-     */
+    /** JSON Lines file of an evaluation harness, or NULL. Mode EVAL computes the log-likelihoods of
+     *  its requests. */
     const char *requests;
     bool json; /**< performance.json on stdout too */
     /** Print which role lives on which rank, before the first step. */
     bool print_placement;
     const char *command; /**< the command line, for provenance */
-    /** Name of the progress of a run that is part of a larger work; NULL: by its mode. */
+    /** Title of the progress line, for a run that is part of a larger command; NULL: named by the
+     *  mode. */
     const char *title;
 };
-/** Check that all ranks run the same version with the same command line.  WSC_CONFIG names the
- *  first rank that does not, and the word that differs.  To be called before anything else that
- *  depends on the command line, which later steps take to be equal.  Collective; *@p report as of
- *  comm_agree(). */
+/** Check that all ranks run the same version with the same command line. WSC_CONFIG: the message
+ *  names the first rank that differs and the differing word. Call it before anything that depends
+ *  on the command line, because all later steps assume equal ones. Collective. *@p report is set as
+ *  by comm_agree(). */
 enum wsc_err job_compare_commands(struct comm *comm, int argc, char **argv,
                                   bool *report) WSC_CHECKED;
-/** Run it: set up, train or evaluate or generate, write what is due.  Collective over the job;
- *  blocks until it has ended.  Errors before the first pass are agreed on by all ranks (*@p report:
- *  this rank should print its message), and so is WSC_INTERRUPTED; later ones end the job with
- *  comm_abort() after printing, when there are several ranks. */
+/** Run the job: set up, train or evaluate or generate, and write all output files. Collective over
+ *  the job; it blocks until the job has ended. All ranks agree on an error before the first pass
+ *  and on WSC_INTERRUPTED, and *@p report is true on the rank that should print its message. A
+ *  later error is printed and ends the job with comm_abort(), when there are several ranks. */
 enum wsc_err job_run(struct comm *comm, const struct job *job, bool *report) WSC_CHECKED;
-/** Step and loss of the last evaluation that the metrics.jsonl of @p dir has; step -1 where there
- * is none, or no file.  WSC_IO, WSC_NOMEM. */
+/** Read step and loss of the last evaluation from metrics.jsonl in @p dir. *@p step is -1 when the
+ *  file is missing or has no evaluation. WSC_IO, WSC_NOMEM. */
 enum wsc_err job_last_evaluation(const char *dir, int64_t *step, double *loss) WSC_CHECKED;
 /** Parameters of one module of a model. */
 struct job_module {
@@ -99,16 +101,18 @@ struct job_module {
 };
 /** Embedding, attention, router, feed-forward, norms of blocks, final norm and head. */
 enum { JOB_MODULES = 7 };
-/** Sparse tensors of one kind: the same matrix of all blocks and experts. */
+/** Sparse tensors of one kind, for example the query matrix of all blocks, or one matrix of all
+ *  experts. */
 struct job_sparse {
     char name[128];     /**< with `*` for the numbers of blocks and experts */
-    int entry;          /**< of model->sparsity */
-    int64_t n_tensors;  /**< of this kind */
-    int64_t n_elems;    /**< of one of them */
-    int64_t kept_first; /**< of one of them, before the first update */
-    int64_t kept_last;  /**< of one of them, after the last step of the params */
+    int entry;          /**< index in model->sparsity */
+    int64_t n_tensors;  /**< number of tensors of this kind */
+    int64_t n_elems;    /**< elements of one such tensor */
+    int64_t kept_first; /**< non-zeros of one tensor, before the first update */
+    int64_t kept_last;  /**< non-zeros of one tensor, after the last step of the params */
 };
-/** What a job comes to before it runs; job_description_fini() it.  report_job_print() prints it. */
+/** Description of a job before it runs: sizes of the model and, with a plan, the mapping to the
+ *  machine. report_job_print() prints it. Free it with job_description_fini(). */
 struct job_description {
     const struct zoo_params *params; /**< borrowed */
     const struct model *model;       /**< borrowed from one of the next two */
@@ -119,17 +123,18 @@ struct job_description {
     struct job_module module[JOB_MODULES];
     struct job_sparse *sparse; /**< owned, n_sparse: the sparse tensors by kind; NULL: none */
     int n_sparse;
-    bool evaluates;          /**< with a plan: it is that of an evaluation, the mode's only work */
-    struct cycles_plan plan; /**< with a plan: how a micro-batch lies on a wafer */
-    /** With a plan: how the global batch is cut. */
+    /** With a plan: the plan is for evaluation, because the mode only evaluates. */
+    bool evaluates;
+    struct cycles_plan plan; /**< with a plan: mapping of a micro-batch to a wafer */
+    /** With a plan: division of the global batch. */
     struct stream_batch batch;
 };
-/** Describe @p job in this process alone; with a plan also the machine, which the model must fit
- *  (WSC_CAPACITY).  job_description_fini() @p out also after an error. */
+/** Describe @p job; not collective. @p with_plan: also plan it for the machine; WSC_CAPACITY when
+ *  the model does not fit. Call job_description_fini() on @p out, also after an error. */
 enum wsc_err job_describe(struct job_description *out, const struct job *job,
                           bool with_plan) WSC_CHECKED;
 /** Free what @p d owns; a zeroed one is allowed. */
 void job_description_fini(struct job_description *d);
-/** `--print_placement`: which role lives on which rank of @p comm and on which host, on stdout. */
+/** Print rank and host of every role on stdout (`--print_placement`). */
 enum wsc_err job_print_placement(const struct job *job, const struct comm *comm) WSC_CHECKED;
 #endif

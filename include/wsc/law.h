@@ -1,4 +1,4 @@
-/** Scaling laws of one's own runs: loss against training FLOPs.
+/** Scaling laws of the user's runs: fits the loss as a function of training FLOPs.
  *
  *  A ladder of sizes is trained (law_train()), or points are read from a file (law_points_read());
  *  law_fit() fits
@@ -6,7 +6,7 @@
  *      L(f) = (f / a)^b + c,   b < 0, c >= 0
  *
  *  by least squares of the losses, the form of Dey et al. 2023 ("Cerebras-GPT", arXiv 2304.03208,
- *  section 3.1).  FLOPs are those of model_flop_per_token_hoffmann(), as such publications count.
+ *  section 3.1). FLOPs are those of model_flop_per_token_hoffmann(), as such publications count.
  *  The floor c is kept only where the points determine it.
  *
  *      struct law_fit fit;

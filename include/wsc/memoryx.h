@@ -1,15 +1,15 @@
 /** MemoryX: one shard of the weight store.
  *
- *  Holds its part of the fp32 master weights and of the optimizer state, streams weights down,
- *  takes summed gradients up, updates.  Two sequential programs share the shard
- *  (docs/decisions/0001): one sends, one receives and updates; the second reports to the first when
- *  a step's weights are ready.  Nothing it computes depends on the number of shards: tensors are
- *  cut in whole blocks, and sums over them go along the canonical tree.  The step as one page is
- *  src/memoryx/memoryx_step.c.
+ *  A shard holds its part of the fp32 master weights and of the optimizer state. It sends weights
+ *  down, receives summed gradients and updates the weights. Two sequential programs share the shard
+ *  (docs/decisions/0001): one sends; the other receives, updates, and reports to the first when the
+ *  weights of a step are ready. Results do not depend on the number of shards, because tensors are
+ *  cut into whole blocks and sums over blocks follow the canonical tree. src/memoryx/memoryx_step.c
+ *  shows one step.
  *
- *  Life: memoryx_create() and memoryx_init_weights() or memoryx_load() for each local shard,
- *  and memoryx_spawn_masks() where tensors are sparse; memoryx_spawn() before each pass; between
- * passes memoryx_define() and memoryx_save() write a checkpoint:
+ *  Order of calls: memoryx_create() and memoryx_init_weights() or memoryx_load() for each local
+ *  shard, and memoryx_spawn_masks() when tensors are sparse; memoryx_spawn() before each pass.
+ *  Between passes memoryx_define() and memoryx_save() write a checkpoint:
  *
  *      TRY(store_create(&file, path, &group));
  *      TRY(memoryx_define(shard, file));
@@ -32,8 +32,8 @@
 struct memoryx;
 
 /** Gradient noise scale (McCandlish et al. 2018, appendix A.1), from the gradients of the
- *  micro-shards of a batch and from their mean. All in units of the loss's gradient squared, summed
- *  over all parameters. */
+ *  micro-shards of a batch and from their mean. All squares are sums over all parameters, in units
+ *  of the squared gradient of the loss. */
 struct memoryx_noise {
     bool known; /**< more than one micro-shard, and the step was not skipped */
     /** Mean over micro-shards of |gradient of the micro-shard's share of the loss|^2. */
@@ -41,22 +41,22 @@ struct memoryx_noise {
     double batch_square; /**< |mean gradient|^2 */
     /** Running means of the estimates of tr(Sigma), of a sample, and of |G|^2. */
     double variance, gradient;
-    /** B_simple = variance / gradient, samples; NAN while the second is not positive. */
+    /** B_simple = variance / gradient, samples; NAN while `gradient` is not positive. */
     double scale;
 };
-/** Results of a batch; shard 0 hands them to memoryx_hooks.on_batch. Equal to the bit for any
- *  number of systems, shards and ranks; times too, without values as with them. */
+/** Results of a batch; shard 0 passes them to memoryx_hooks.on_batch. They are bit-identical for
+ *  any number of systems, shards and ranks. Times are also equal with and without values. */
 struct memoryx_batch {
     int64_t step; /**< finished steps, this one included; or the batch's index */
     /** False: loss, norms and hash are not set. */
     bool has_values;
     double loss;             /**< mean over masked tokens, or by the loss_scaling rule */
     struct stream_loss sums; /**< over the batch */
-    double grad_norm;        /**< of the mean gradient, before clipping; 0 when evaluating */
+    double grad_norm;        /**< norm of the mean gradient, before clipping; 0 in an evaluation */
     /** With optimizer.log_summaries, else NULL: norms of the gradient by layer.  Borrowed until the
      *  hook returns. */
     const double *layer_grad_norm;
-    double params_norm; /**< of all weights that the batch was computed with; see layer_grad_norm */
+    double params_norm; /**< norm of all weights used for the batch; set when layer_grad_norm is */
     /** Value of the schedule at this step, before groups of tensors scale it. */
     double learning_rate;
     double loss_scale; /**< of this step; 1 without loss scaling */
@@ -68,12 +68,12 @@ struct memoryx_batch {
     int64_t mask_step; /**< updates that masks count, this step included; see kept */
     /** weights_hash is set: trace_hash of the params. */
     bool has_hash;
-    uint64_t weights_hash;            /**< of all parameters, after the update */
+    uint64_t weights_hash;            /**< hash of all parameters, after the update */
     struct vtime end;                 /**< of the batch on the slowest wafer */
-    int64_t time_ps;                  /**< since the batch before */
+    int64_t time_ps;                  /**< time since the end of the previous batch */
     struct vtime_breakdown breakdown; /**< where the time went; adds up to time_ps */
 };
-/** Who is called with results, on the rank of shard 0, from its fiber; an error ends the pass.
+/** Callbacks for results, called on the rank of shard 0, from its fiber. An error ends the pass.
  *  Each may be NULL. */
 struct memoryx_hooks {
     /** After each batch of a training or evaluation, in order. */
@@ -86,7 +86,7 @@ struct memoryx_hooks {
     void *ctx;
 };
 
-/** What a shard needs to know beyond the net; borrowed for its life. */
+/** Configuration of a shard beyond the net; borrowed for the shard's life. */
 struct memoryx_config {
     const struct zoo_params *params; /**< optimizer, loss scaling, checks */
     bool values;                     /**< false: sizes and times only, no memory for weights */
@@ -102,10 +102,10 @@ void memoryx_destroy(struct memoryx **memoryx);
 /** Set the initial weights by the rules of the tensor table: element i of tensor k is a function of
  *  (seed, k, i), so it is the same on any number of shards. */
 void memoryx_init_weights(struct memoryx *memoryx);
-/** Make the program ready that gives every sparse tensor its first mask, unless it has one from a
- *  checkpoint, and zeroes the weights outside.  To be run once by all shards after
- *  memoryx_init_weights() or memoryx_load(), before the first pass.  No virtual time.  WSC_NOMEM.
- */
+/** Spawn the program that creates the first mask of every sparse tensor and sets the weights
+ *  outside it to zero. A mask from a checkpoint is kept. All shards run it once, after
+ *  memoryx_init_weights() or memoryx_load() and before the first pass. It takes no virtual time.
+ *  WSC_NOMEM. */
 enum wsc_err memoryx_spawn_masks(struct memoryx *memoryx) WSC_CHECKED;
 /** Make the shard's two programs for @p pass (borrowed until comm_run() returns) ready to run.
  *  WSC_NOMEM.  A loss or norm that is not finite ends the pass with WSC_NUMERIC where
@@ -113,42 +113,43 @@ enum wsc_err memoryx_spawn_masks(struct memoryx *memoryx) WSC_CHECKED;
 enum wsc_err memoryx_spawn(struct memoryx *memoryx, const struct stream_pass *pass) WSC_CHECKED;
 /** Time at which the newest batch ended on the slowest wafer; 0 before the first one. */
 struct vtime memoryx_now(const struct memoryx *memoryx);
-/** Between passes: the next batch begins at @p until.  What is on its way arrives when it does;
- *  @p restored: nothing is, as the state comes from a checkpoint. */
+/** Delay the beginning of the next batch to @p until; called between passes. Messages in flight
+ *  keep their times of arrival. @p restored: no message is in flight, because the state comes from
+ *  a checkpoint. */
 void memoryx_wait(struct memoryx *memoryx, struct vtime until, bool restored);
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** Define all datasets of a checkpoint, masks among them; every rank that holds shards calls it
- * once, with any one of its shards.  Tensors under their names; `optimizer.state.<i>.<name>` with
- * PyTorch's names; counters; times. */
+/** Define all datasets of a checkpoint: tensors under their names, `optimizer.state.<i>.<name>`
+ *  with PyTorch's names, masks, counters and times. Every rank that holds shards calls it once,
+ *  with any one of its shards. */
 enum wsc_err memoryx_define(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
-/** Write this shard's parts of what memoryx_define() defined; for each local shard, in any order.
- *  WSC_IO. */
+/** Write this shard's parts of the datasets of memoryx_define(). Call it for each local shard, in
+ *  any order. WSC_IO. */
 enum wsc_err memoryx_save(struct memoryx *memoryx, struct store_file *file) WSC_CHECKED;
-/** Set the time at which the newest batch ended back to @p end: an evaluation that did not come to
- *  its end never was, and is done again by the run that resumes here. */
+/** Set the time at which the newest batch ended back to @p end. This discards an interrupted
+ *  evaluation, which the resumed run repeats. */
 void memoryx_rewind(struct memoryx *memoryx, struct vtime end);
-/** What to take from a checkpoint. */
+/** Selects what memoryx_load() reads from a checkpoint. */
 struct memoryx_load {
     /** Model tensors. */
     bool weights;
     bool optimizer; /**< its state */
     bool times;     /**< virtual time */
-    bool schedule;  /**< where the schedules of learning rate and weight decay are */
+    bool schedule;  /**< positions in the schedules of learning rate and weight decay */
     bool scaler;    /**< the dynamic loss scale */
     bool masks;     /**< the counter of masks; masks themselves come with weights */
-    bool strict;    /**< a tensor that is missing is an error; otherwise it has its initial value */
+    bool strict;    /**< a missing tensor is an error; otherwise it keeps its initial value */
     int64_t step;   /**< finished steps, for files that do not count updates */
 };
-/** Read this shard's parts; what is not taken, or is not in the file, starts as in a new run. Names
- *  with or without the leading "model." level are taken.  Errors: a shape that does not fit, names
- *  that the model does not know (strict). */
+/** Read this shard's parts of a checkpoint. State that is not selected, or is not in the file,
+ *  starts as in a new run. Names may have a leading "model." level. Errors: a shape that does not
+ *  fit, names that the model does not know (strict). */
 enum wsc_err memoryx_load(struct memoryx *memoryx, struct store_file *file,
                           const struct memoryx_load *what) WSC_CHECKED;
-/** Compare the vocabulary of a checkpoint with that of @p model before memoryx_load(), and log what
- *  runconfig.new_vocabulary does with other rows.  WSC_CONFIG where optimizer state is wanted too
- *  (@p optimizer), which has the old rows. */
+/** Compare the vocabulary of a checkpoint with that of @p model before memoryx_load(). When they
+ *  differ, log what runconfig.new_vocabulary does with the rows. WSC_CONFIG when they differ and @p
+ *  optimizer asks for the optimizer state too, because that has the old rows. */
 enum wsc_err memoryx_check_vocabulary(const struct memoryx_config *config,
                                       const struct model *model, struct store_file *file,
                                       bool optimizer) WSC_CHECKED;

@@ -1,12 +1,13 @@
-/** The dataflow mesh inside a wafer, cycle by cycle: routers, colours, processing elements.
+/** Mesh: simulates the dataflow mesh inside a wafer cycle by cycle, with routers, colours and
+ *  processing elements (PEs).
  *
- *  It moves every wavelet over every link and runs every vector operation of every processing
- *  element (PE), with values.  It is not a model: no cycle comes from a formula.  It does not
- *  decode instructions: a task is a C function that issues vector operations, and what scalar code
- *  costs it states by mesh_wait().  It knows no kernel; those are <wsc/programs.h>.
+ *  It moves every wavelet over every link and executes every vector operation of every PE, with
+ *  values. No cycle comes from a formula. It does not decode instructions: a task is a C function
+ *  that issues vector operations and states the cycles of scalar code with mesh_wait(). Kernels for
+ *  the mesh are in <wsc/programs.h>.
  *
- *  The one invariant: what happens in a cycle depends on the state at its start alone, so neither
- *  the order in which routers and PEs are visited nor the number of host threads has any influence.
+ *  The one invariant: a cycle depends only on the state at its start. Results therefore do not
+ *  depend on the order in which routers and PEs are visited, or on the number of host threads.
  *
  *  A program in five steps: create, route, bind queues and tasks, run, copy out.
  *
@@ -17,10 +18,10 @@
  *      TRY(mesh_start(m, (struct mesh_rect){0, 0, 1, 1}, 8));
  *      TRY(mesh_run(m, &stats));
  *
- *  Errors: WSC_USAGE for a program that the machine would not take, with PE, colour or operation;
- *  WSC_CAPACITY for memory, filters or tasks beyond a PE; WSC_DEADLOCK with the wait-for graph;
- *  WSC_NOMEM.  Start reading at mesh_create(), mesh_route() and mesh_issue(); docs/MESH.md states
- *  the rules of the machine with their sources and works through an example. */
+ *  Errors: WSC_USAGE for a program that the machine does not allow, with PE, colour or operation;
+ *  WSC_CAPACITY for more memory, filters or tasks than a PE has; WSC_DEADLOCK with the wait-for
+ *  graph; WSC_NOMEM. Start with mesh_create(), mesh_route() and mesh_issue(). docs/MESH.md states
+ *  the rules of the machine with their sources and has an example. */
 #ifndef WSC_MESH_H
 #define WSC_MESH_H
 #include <wsc/err.h>
@@ -38,74 +39,78 @@ enum {
     MESH_SRAM_BYTES = 49152, /**< 48 KB of a PE, 8 banks of 6 KB (SDK documentation) */
     MESH_POSITIONS = 4,      /**< switch positions of a colour, the initial one included */
     MESH_THREADS = 8,        /**< microthreads of a PE */
-    MESH_FIFO = 4,           /**< wavelets a colour holds at a router; assumed: the least power of
-                                  two that passes one a cycle over hops of two cycles */
+    /** Buffer of a colour at a router, wavelets; assumed: the smallest power of two that passes one
+     *  wavelet per cycle over hops of two cycles. */
+    MESH_FIFO = 4,
     MESH_MAX_MAP_CYCLES = 1024
 };
-/** Generations of the wafer, the order of the table of latencies. */
+/** Generations of the wafer; the index of the table of latencies. */
 enum mesh_arch { MESH_WSE2, MESH_WSE3 };
-/** Cycles of a generation's fabric: router to router, PE to router, router to PE, and what an
- *  operation that sends or receives takes to be set up. */
+/** Latencies of the fabric of one generation, cycles: router to router (hop), PE to router, router
+ *  to PE, and the set-up of an operation that sends or receives. */
 struct mesh_latencies {
     int hop, ramp_up, ramp_down, setup;
 };
 /** The latencies of @p arch, one of enum mesh_arch. */
 struct mesh_latencies mesh_latencies_of(enum mesh_arch arch);
-/** The generation whose hop takes @p hop cycles; false: none. */
+/** Find the generation whose hop takes @p hop cycles; false: none. */
 bool mesh_arch_of(int64_t hop, enum mesh_arch *arch);
-/** What a 16-bit number is; cb16 has 6 exponent bits with bias 31 and 9 mantissa bits. */
+/** Format of 16-bit numbers; cb16 has 6 exponent bits with bias 31 and 9 mantissa bits. */
 enum mesh_half { MESH_FP16, MESH_BF16, MESH_CB16 };
 /** Directions of a router, for sets; x grows to the east, y to the south. */
 enum { MESH_RAMP = 1, MESH_EAST = 2, MESH_WEST = 4, MESH_NORTH = 8, MESH_SOUTH = 16 };
 
-/** A fabric with its program and memories; not shared between host threads, it starts its own.  The
- *  life of a program on it: routes and filters, queues, tasks, mesh_start(), mesh_run();
- *  mesh_clear() makes room for the next one on the same memory. */
+/** A fabric with its program and memories. Only one host thread may use it; it starts its own
+ *  threads. Order of calls for a program: routes and filters, queues, tasks, mesh_start(),
+ *  mesh_run(). mesh_clear() then removes the program for the next one, which finds the memories
+ *  unchanged. */
 struct mesh;
 /** One PE, as its tasks see it. */
 struct mesh_pe;
-/** Bytes that go from one process to another: borrowed memory for @c capacity of them, @c n used.
- */
+/** Bytes sent from one process to another: borrowed memory for @c capacity bytes, @c n of them
+ *  used. */
 struct mesh_bytes {
     void *data;
     int64_t n, capacity;
 };
-/** What several processes need to run one fabric together, each a band of its rows.  All of them
- *  make the same calls of this header in the same order, with the same arguments, and get the same
- *  results; tasks run in the process that has their PE.  The functions are collective: every
- *  process calls them in the same order.  An error of theirs ends the run. */
+/** Callbacks with which several processes simulate one fabric together; each process has a band of
+ *  its rows. All processes call the functions of this header in one order with equal arguments, and
+ *  get equal results. A task runs in the process that has its PE. The callbacks are collective; an
+ *  error from one of them ends the run. */
 struct mesh_share {
-    int part, parts; /**< this process and how many there are; band 0 is the northernmost */
-    void *ctx;       /**< for the functions; borrowed */
-    /** Give the neighbouring bands `out` and take what they give, north in [0] and south in [1].
-     *  Capacities of @p in are those of the fabric's rows; its `n` is what came, 0 at an edge. */
+    int part, parts; /**< number of this process, and of processes; band 0 is the northernmost */
+    void *ctx;       /**< first argument of the callbacks; borrowed */
+    /** Exchange bytes with the neighbouring bands, north in [0] and south in [1]: send @p out,
+     *  receive @p in. Capacities of @p in are those of the fabric's rows; its `n` is set to the
+     *  received bytes, 0 at an edge. */
     enum wsc_err (*swap)(void *ctx, const struct mesh_bytes out[2], struct mesh_bytes in[2]);
-    /** Replace each of @p n values by the least of all processes. */
+    /** Replace each of @p n values by its minimum over all processes. */
     enum wsc_err (*least)(void *ctx, int64_t *value, int n);
-    /** Give every process the bytes that one of them has: process p those from first[p] up to
-     *  first[p + 1] of @p bytes. */
+    /** Gather parts of @p bytes on all processes: process p provides bytes first[p] up to first[p +
+     *  1]. */
     enum wsc_err (*spread)(void *ctx, void *bytes, const int64_t *first);
 };
 struct mesh_snapshots;
-/** A fabric before it is made: size, generation and 16-bit format, for mesh_create(). */
+/** Configuration of a fabric: size, generation and 16-bit format, for mesh_create(). */
 struct mesh_config {
     int w, h; /**< PEs; at most 2048 each */
     /** Generation: latencies, rates, ids of tasks. */
     enum mesh_arch arch;
     /** Meaning of 16-bit elements. */
     enum mesh_half half;
-    int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the most there can be */
+    int64_t max_cycles; /**< a longer run is an error; 0: 2^31 - 1, the maximum */
     void *user;         /**< for tasks: mesh_user() */
-    int threads;        /**< of the host, at most 64; 0 or 1: the caller's alone */
-    /** The other processes that run it, borrowed until mesh_destroy(); NULL: none.  With a
-     *  watch every process attaches one, with the same configuration, and gets the same results. */
+    int threads;        /**< host threads, at most 64; 0 or 1: only the caller's */
+    /** Processes that simulate the fabric together, borrowed until mesh_destroy(); NULL: this one
+     *  only. To use a watch, every process attaches one with an equal configuration; all get equal
+     *  results. */
     const struct mesh_share *share;
-    /** Called by one thread now and then while the fabric runs, with the cycle; NULL: never. */
+    /** Called from time to time by one thread during a run, with the current cycle; NULL: never. */
     void (*progress)(void *ctx, int64_t cycle);
-    /** Asked by one thread after every cycle: true ends the run with WSC_INTERRUPTED, after a
-     *  snapshot where they are written; NULL: never. */
+    /** Called by one thread after every cycle: true ends the run with WSC_INTERRUPTED, after a last
+     *  snapshot if snapshots are written; NULL: never. */
     bool (*stop)(void *ctx);
-    void *progress_ctx; /**< of both */
+    void *progress_ctx; /**< first argument of both */
     /** <wsc/mesh_snapshot.h>, borrowed until mesh_destroy(); NULL: none. */
     struct mesh_snapshots *snapshots;
 };
@@ -113,25 +118,26 @@ struct mesh_config {
 struct mesh_rect {
     int x, y, w, h;
 };
-/** Make a fabric without routes, programs and memory; @p config is copied.  WSC_USAGE for sizes or
- *  threads out of range, WSC_NOMEM; *@p out is NULL then.  Host memory is taken as memories of PEs
- *  are touched. */
+/** Create a fabric without routes, programs and memory; @p config is copied. WSC_USAGE for sizes or
+ *  threads out of range, WSC_NOMEM; *@p out is NULL then. Host memory is allocated when the memory
+ *  of a PE is first used. */
 enum wsc_err mesh_create(struct mesh **out, const struct mesh_config *config) WSC_CHECKED;
-/** Release the fabric and null the pointer; NULL inside allowed.  A watch stays its owner's. */
+/** Release the fabric and null the pointer; NULL inside allowed. An attached watch is not released.
+ */
 void mesh_destroy(struct mesh **m);
 
 /* ---- routes ---------------------------------------------------------------------------------- */
 
-/** One more position of a switch.  On WSE-2 it changes the input or the output, one direction; on
- *  WSE-3 both may change.  0: as in the initial position. */
+/** A further position of a switch. On WSE-2 it changes one direction of the input or of the output;
+ *  on WSE-3 both may change. 0: the direction of the initial position. */
 struct mesh_position {
     uint8_t rx, tx;
 };
 /** When a router removes the first command of a passing control wavelet. */
 enum mesh_pop { MESH_NO_POP, MESH_ALWAYS_POP, MESH_POP_ON_ADVANCE };
-/** Where a colour comes from and goes to at one router: one direction in @c rx, any set in @c tx (a
- *  wavelet is copied to all of them in the same cycle, and waits until all have room).  A switch
- *  has further positions. */
+/** Route of a colour at one router: @c rx is the input direction, @c tx a set of output directions.
+ *  A wavelet is copied to all outputs in one cycle, and waits until all have room. A switch has
+ *  further positions. */
 struct mesh_route {
     uint8_t rx, tx;
     int n_more; /**< 0 .. 3 further positions */
@@ -140,14 +146,15 @@ struct mesh_route {
     enum mesh_pop pop;
     int start; /**< position at the start */
 };
-/** Give the routers of @p rect a route for @p colour.  A second route at a router is an error
- *  unless it is the same: one colour has one sender at a time. */
+/** Set the route of @p colour at the routers of @p rect. A second, different route at a router is
+ *  an error, because a colour has one sender at a time. */
 enum wsc_err mesh_route(struct mesh *m, struct mesh_rect rect, int colour,
                         const struct mesh_route *route) WSC_CHECKED;
 
-/** What a router withholds from its own PE; neighbours get every wavelet. */
+/** Kind of a filter, which withholds wavelets from the router's own PE; neighbours get every
+ *  wavelet. */
 enum mesh_filter_kind { MESH_FILTER_COUNTER, MESH_FILTER_SPARSE, MESH_FILTER_RANGE };
-/** A filter of one colour at a router; the fields of its kind count. */
+/** A filter of one colour at a router; only the fields of its kind are read. */
 struct mesh_filter {
     enum mesh_filter_kind kind;
     bool count_data, count_control; /**< what the counter counts */
@@ -156,16 +163,16 @@ struct mesh_filter {
     uint32_t limit1, limit2;        /**< ... and returns to 0 after limit1 (inclusive) */
     uint16_t min_index, max_index;  /**< range: data whose upper half lies here */
 };
-/** Give the routers of @p rect a filter for @p colour; at most four filters a PE, and the colour
- *  must have a route there.  A filter withholds wavelets from the PE alone. */
+/** Set a filter of @p colour at the routers of @p rect: at most four filters per PE, and the colour
+ *  must have a route there. A filter withholds wavelets from the PE only. */
 enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
                          const struct mesh_filter *filter) WSC_CHECKED;
 
 /** A command of a control wavelet. */
 enum mesh_command { MESH_NOP, MESH_ADVANCE, MESH_RESET };
-/** Payload of a control wavelet: @p n <= 8 commands of three bits (the first one is executed by
- *  each router it reaches, after it passed); @p entry is the control task it starts at a PE, or -1
- *  when no PE shall see it. */
+/** Payload of a control wavelet with @p n <= 8 commands of three bits. Each router that the wavelet
+ *  reaches executes the first command, after the wavelet has passed. @p entry is the control task
+ *  that it starts at a PE, or -1 when no PE receives it. */
 uint32_t mesh_control(const enum mesh_command *command, int n, int entry);
 
 /** A wavelet as the host writes and reads it. */
@@ -173,47 +180,49 @@ struct mesh_wavelet {
     uint32_t data;
     bool control;
 };
-/** Feed @p n wavelets (borrowed until the run has ended) over the link that enters the fabric at PE
- *  (x, y) from @p side, one a cycle, as fast as they are taken.  WSC_USAGE when that side is not at
- *  the edge. */
+/** Send @p n wavelets (borrowed until the run has ended) into the fabric at PE (x, y) over the link
+ *  from @p side, at most one per cycle. WSC_USAGE when that side is not at the edge. */
 enum wsc_err mesh_edge_source(struct mesh *m, int x, int y, int side, int colour,
                               const struct mesh_wavelet *wavelet, int64_t n) WSC_CHECKED;
-/** Where data words that leave the fabric go: owned by the host, filled during the run. */
+/** Buffer for data words that leave the fabric; owned by the caller, filled during the run. */
 struct mesh_output {
     uint32_t *word;
     int64_t capacity, n;
-    int64_t first_cycle; /**< in which word 0 left */
+    int64_t first_cycle; /**< cycle in which word 0 left */
 };
-/** Take what leaves the fabric at PE (x, y) over @p side on @p colour into @p output (borrowed). */
+/** Store the data words that leave the fabric at PE (x, y) over @p side on @p colour in @p output
+ *  (borrowed). */
 enum wsc_err mesh_edge_sink(struct mesh *m, int x, int y, int side, int colour,
                             struct mesh_output *output) WSC_CHECKED;
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /** Reserve @p bytes at one address, *@p address, on every PE of @p rect, 8-byte aligned plus @p
- *  skew bytes (to place operands in different banks); @p what is named by WSC_CAPACITY when they do
- *  not fit. */
+ *  skew bytes (to place operands in different banks). WSC_CAPACITY when they do not fit; its
+ *  message names @p what. */
 enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
                           const char *what, int *address) WSC_CHECKED;
-/** Give back what was reserved on @p rect at @p address and above. */
+/** Free the reservations on @p rect at @p address and above. */
 enum wsc_err mesh_release(struct mesh *m, struct mesh_rect rect, int address) WSC_CHECKED;
-/** Copy @p bytes a PE from the host, row after row of PEs, to @p address. */
+/** Copy @p bytes per PE from the host, row after row of PEs, to @p address. */
 enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
                           int64_t bytes) WSC_CHECKED;
-/** Copy @p bytes a PE from @p address to the host, row after row of PEs. */
+/** Copy @p bytes per PE from @p address to the host, row after row of PEs. */
 enum wsc_err mesh_copy_out(struct mesh *m, struct mesh_rect rect, int address, void *host,
                            int64_t bytes) WSC_CHECKED;
-/** What tasks noted in an array of the host, @p bytes for each PE of @p rect in rows: takes those
- *  of other processes' PEs into @p host.  Collective; without struct mesh_share it does nothing. */
+/** Collect an array that tasks have written in host memory, @p bytes for each PE of @p rect in
+ *  rows: the entries of PEs of other processes are copied to @p host. Collective; without struct
+ *  mesh_share it does nothing. */
 enum wsc_err mesh_collect(const struct mesh *m, struct mesh_rect rect, void *host,
                           int64_t bytes) WSC_CHECKED;
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/** A task runs to completion: what it issues is carried out in order after it returns, then the
- *  next task is picked.  @p data is the payload of the wavelet that started it, or 0. */
+/** A task. It runs to completion; the operations that it issues are executed in order after it
+ *  returns, then the next task is selected. @p data is the payload of the wavelet that started it,
+ *  or 0. */
 typedef enum wsc_err (*mesh_task_fn)(struct mesh_pe *pe, uint32_t data);
-/** Priority of a task: among those that could run, the one with the highest does. */
+/** Priority of a task: the runnable task with the highest priority runs. */
 enum mesh_priority { MESH_LOW, MESH_MEDIUM, MESH_HIGH };
 /** Bind a local or control task to an id; local tasks, which are activated, have the ids 0 to 30 on
  *  WSE-2 and 8 to 30 on WSE-3 (SDK documentation). */
@@ -222,37 +231,37 @@ enum wsc_err mesh_task(struct mesh *m, struct mesh_rect rect, int id, mesh_task_
 /** Bind a data task to a colour that has an input queue: it runs once per data wavelet. */
 enum wsc_err mesh_data_task(struct mesh *m, struct mesh_rect rect, int colour, mesh_task_fn fn,
                             enum mesh_priority priority) WSC_CHECKED;
-/** Give input queue 0 .. 7 to one colour. */
+/** Assign input queue 0 .. 7 to one colour. */
 enum wsc_err mesh_input_queue(struct mesh *m, struct mesh_rect rect, int queue,
                               int colour) WSC_CHECKED;
-/** Give output queue 0 .. 5 to one colour. */
+/** Assign output queue 0 .. 5 to one colour. */
 enum wsc_err mesh_output_queue(struct mesh *m, struct mesh_rect rect, int queue,
                                int colour) WSC_CHECKED;
 /** Activate a local task before the first cycle. */
 enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id) WSC_CHECKED;
 
-/** What a run took. */
+/** Statistics of a run. */
 struct mesh_stats {
-    int64_t cycles;       /**< until the last PE or edge did something */
+    int64_t cycles;       /**< until the last action of a PE or an edge */
     int64_t wavelets;     /**< sent by PEs and edges */
     int64_t wavelet_hops; /**< over links between routers and over edges */
-    int64_t elements;     /**< of vector operations */
+    int64_t elements;     /**< elements of vector operations */
 };
-/** Run until nothing can move any more.  WSC_OK when every PE has ended its tasks and no wavelet is
- *  left; WSC_DEADLOCK names PEs and colours, with one cycle of the wait-for graph; the limit of
- *  cycles is an error too.  @p stats is filled when the run ends by itself, also in a deadlock. */
+/** Run until no PE and no wavelet can continue. WSC_OK: every PE has ended its tasks and no wavelet
+ *  is left. WSC_DEADLOCK: the message names PEs and colours, with one cycle of the wait-for graph.
+ *  Reaching the limit of cycles is an error too. @p stats is filled when the run ends by itself,
+ *  also in a deadlock. */
 enum wsc_err mesh_run(struct mesh *m, struct mesh_stats *stats) WSC_CHECKED;
 
-/** Make room for the next program: routes, filters, queues, tasks and edges are forgotten, memory
- *  and its reservations stay, cycles and statistics start at 0.  Loading a program costs no time.
- */
+/** Remove the program: routes, filters, queues, tasks and edges. Memory and its reservations stay;
+ *  cycles and statistics start at 0. Loading a program takes no time. */
 enum wsc_err mesh_clear(struct mesh *m) WSC_CHECKED;
 
 /** Column of this PE. */
 int mesh_x(const struct mesh_pe *pe);
 /** Row of this PE. */
 int mesh_y(const struct mesh_pe *pe);
-/** What the program gave to mesh_create(). */
+/** The `user` pointer of struct mesh_config. */
 void *mesh_user(const struct mesh_pe *pe);
 /** The current cycle. */
 int64_t mesh_now(const struct mesh_pe *pe);
@@ -263,11 +272,11 @@ enum wsc_err mesh_store(struct mesh_pe *pe, int address, uint32_t value) WSC_CHE
 
 /* ---- vector operations ----------------------------------------------------------------------- */
 
-/** Where the elements of an operand are. */
+/** Location of the elements of an operand. */
 enum mesh_dsd_kind { MESH_DSD_NONE, MESH_DSD_MEMORY, MESH_DSD_IN, MESH_DSD_OUT, MESH_DSD_SCALAR };
 /** A data structure descriptor (DSD): an array of one to four dimensions in memory (strides in
- *  elements, the last dimension runs fastest), a number of wavelets, or one number.  Made by
- *  mesh_mem() and its siblings. */
+ *  elements, the last dimension runs fastest), a number of wavelets, or one number. Made by
+ *  mesh_mem(), mesh_mem_strided(), mesh_in(), mesh_out(), mesh_float() and mesh_bits(). */
 struct mesh_dsd {
     uint8_t kind, n_dims, colour;
     bool control; /**< send control wavelets */
@@ -283,9 +292,9 @@ struct mesh_dsd {
 struct mesh_dsd mesh_mem(int address, int n);
 /** @p n elements from @p address on, @p stride elements apart. */
 struct mesh_dsd mesh_mem_strided(int address, int n, int stride);
-/** @p n wavelets that come on a colour, one element each (a 16-bit element in the lower half). */
+/** @p n wavelets received on a colour, one element each (a 16-bit element in the lower half). */
 struct mesh_dsd mesh_in(int colour, int n);
-/** @p n wavelets that are sent on a colour, one element each. */
+/** @p n wavelets sent on a colour, one element each. */
 struct mesh_dsd mesh_out(int colour, int n);
 /** One 32-bit float as an operand. */
 struct mesh_dsd mesh_float(float value);
@@ -293,11 +302,12 @@ struct mesh_dsd mesh_float(float value);
 struct mesh_dsd mesh_bits(uint32_t bits);
 
 /** Operations: name, type of dst, of a, of b, elements per cycle on WSE-2 and WSE-3 when the banks
- *  allow, set-up cycles.  Rates: SDK documentation, appendix "SIMD"; FMACS and FMULS are not listed
- *  there and the debugging page says FMACS is SIMD-1.  Set-up: FABRICA, measured on WSE-3 for
- *  copies (15), elementwise f16 (9), fp16 (16) and fp32 (17) multiply-add; for the others that of
- *  the nearest one is assumed, and for WSE-2 the same.  s: 32 bits, h: 16 bits, -: none.  The
- *  multiply-adds give a + b c with the number c; the results are rounded once. */
+ *  allow, set-up cycles. Rates: SDK documentation, appendix "SIMD"; FMACS and FMULS are not listed
+ *  there and the debugging page says FMACS is SIMD-1. Set-up: FABRICA, measured on WSE-3 for copies
+ *  (15), elementwise f16 (9), fp16 (16) and fp32 (17) multiply-add; for the other operations the
+ *  value of the most similar one is assumed, and for WSE-2 the value of WSE-3. s: 32 bits, h: 16
+ *  bits, -: none. The multiply-adds give a + b c with the number c; the results are rounded once.
+ */
 #define MESH_OP_MAP(XX)                                                                            \
     XX(FMOVS, "fmovs", 's', 's', '-', 2, 4, 15)                                                    \
     XX(FMOVH, "fmovh", 'h', 'h', '-', 4, 8, 15)                                                    \
@@ -326,75 +336,81 @@ enum mesh_code {
         MESH_N_CODES
 };
 
-/** What MESH_MAP and MESH_MAPH call for each element; @p b is 0 without an operand b. */
+/** Function that MESH_MAP and MESH_MAPH call for each element; @p b is 0 without an operand b. */
 typedef float (*mesh_map_fn)(float a, float b);
-/** One vector operation.  Its length is that of the first of a, b, dst that is not a number. */
+/** One vector operation. Its length is that of the first operand of a, b, dst that is not a number.
+ */
 struct mesh_op {
     uint8_t code;
     uint8_t thread;   /**< 0: the task waits for its end; 1 .. 8: microthread thread - 1 runs it */
     uint8_t activate; /**< local task id + 1 to activate when it has ended, or 0 */
-    uint8_t unblock;  /**< local task id + 1 to unblock then, or 0 */
+    uint8_t unblock;  /**< local task id + 1 to unblock when it has ended, or 0 */
     struct mesh_dsd dst, a, b, c;
     mesh_map_fn map;     /**< MESH_MAP, MESH_MAPH */
     uint16_t map_cycles; /**< of a map: of one element, 1 .. MESH_MAX_MAP_CYCLES */
 };
-/** Multiply-adds that arriving data start, without a task and without set-up: each data wavelet of
- * a colour is the number c of one, sums += vector c.  docs/MESH.md, "Data-triggered operations".
+/** Multiply-adds triggered by arriving wavelets, without a task and without set-up. Each data
+ *  wavelet of a colour is the number c of one multiply-add, sums += vector c. See docs/MESH.md,
+ *  "Data-triggered operations".
  *
  *      {.code = MESH_FMACHS, .thread = 5, .colour = WEIGHTS, .until_control = true, .n = features,
  *       .writes = true, .wait = 12, .sums = mesh_mem(sums, t), .vectors = mesh_mem(x, t),
  *       .vectors_step = t} */
 struct mesh_trigger {
-    uint8_t code;       /**< MESH_FMACS, MESH_FMACH or MESH_FMACHS */
-    uint8_t thread;     /**< 1 .. 8: microthread that runs them */
-    uint8_t activate;   /**< local task id + 1 to activate after wavelet n, or 0 */
-    uint16_t wait;      /**< eighths of a cycle from the last element of one to the first one of the
-                             next, at least; fractions add up */
-    int colour;         /**< which has an input queue and no data task */
-    bool until_control; /**< a control wavelet of the colour ends it and starts its task, after at
-                             most n wavelets; otherwise it ends after n */
-    bool indexed; /**< a wavelet says which vector it meets, by its upper half (16-bit numbers)
-                       or as a wavelet of its own before the number (32-bit ones) */
-    bool writes;  /**< the first one writes the sums instead of adding to them */
-    int n;        /**< vectors, 1 .. 65535 */
+    uint8_t code;     /**< MESH_FMACS, MESH_FMACH or MESH_FMACHS */
+    uint8_t thread;   /**< 1 .. 8: microthread that runs them */
+    uint8_t activate; /**< local task id + 1 to activate after wavelet n, or 0 */
+    /** Minimum time from the last element of one multiply-add to the first one of the next, eighths
+     *  of a cycle; fractions add up. */
+    uint16_t wait;
+    int colour; /**< colour with an input queue and without a data task */
+    /** True: a control wavelet of the colour ends the binding and starts its task, after at most n
+     *  data wavelets. False: it ends after n. */
+    bool until_control;
+    /** The index of the vector comes with c: in the upper half of the wavelet (16-bit numbers), or
+     *  in a wavelet of its own before c (32-bit numbers). */
+    bool indexed;
+    bool writes; /**< the first multiply-add writes the sums instead of adding to them */
+    int n;       /**< vectors, 1 .. 65535 */
     struct mesh_dsd sums, vectors; /**< of the first wavelet; arrays of one dimension in memory.
                                         Without elements wavelets are taken, one a cycle */
-    int sums_step, vectors_step;   /**< elements from those of a wavelet to those of the next */
+    int sums_step, vectors_step;   /**< step of each from one wavelet to the next, elements */
 };
-/** Bind such multiply-adds to their colour, in order with the operations of the running task; a PE
- *  has one such binding at a time.  WSC_USAGE, WSC_CAPACITY as for mesh_issue(). */
+/** Bind triggered multiply-adds to their colour, in order with the operations of the running task.
+ *  A PE has one such binding at a time. WSC_USAGE, WSC_CAPACITY as for mesh_issue(). */
 enum wsc_err mesh_arm(struct mesh_pe *pe, const struct mesh_trigger *trigger) WSC_CHECKED;
-/** Multiply-adds that data have started since the newest mesh_arm() of the PE began. */
+/** Number of multiply-adds triggered since the newest mesh_arm() of the PE began. */
 int mesh_triggered(const struct mesh_pe *pe);
-/** Append an operation to what the running task does.  Types, lengths, memory and colours are
- *  checked here; cycles pass after the task has returned.  WSC_USAGE, WSC_CAPACITY (too many
- *  operations in a task). */
+/** Append an operation to the list of the running task. Types, lengths, memory and colours are
+ *  checked here; the operation is executed after the task has returned. WSC_USAGE, WSC_CAPACITY
+ *  (too many operations in a task). */
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op) WSC_CHECKED;
 /** True for the operations that call a function for each element: scalar code. */
 static inline bool mesh_is_map(int code)
 {
     return code == MESH_MAP || code == MESH_MAPH;
 }
-/** Issue an operation that the task waits for: dst = a op b; a zero struct stands for an operand
- *  that the operation does not have. */
+/** Issue an operation dst = a op b and wait for its end. Pass a zero struct for an operand that the
+ *  operation does not have. */
 enum wsc_err mesh_do(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
                      struct mesh_dsd a, struct mesh_dsd b) WSC_CHECKED;
-/** Issue a multiply-add that the task waits for: dst = a + b c, c a number; rounded once. */
+/** Issue a multiply-add dst = a + b c, c a number, rounded once, and wait for its end. */
 enum wsc_err mesh_mac(struct mesh_pe *pe, enum mesh_code code, struct mesh_dsd dst,
                       struct mesh_dsd a, struct mesh_dsd b, struct mesh_dsd c) WSC_CHECKED;
-/** CSL's `@map`: dst = fn(a, b) by scalar code that takes @p cycles an element; memory only. */
+/** Issue dst = fn(a, b), CSL's `@map`: scalar code that takes @p cycles per element; operands in
+ *  memory only. */
 enum wsc_err mesh_map(struct mesh_pe *pe, mesh_map_fn fn, int cycles, struct mesh_dsd dst,
                       struct mesh_dsd a, struct mesh_dsd b) WSC_CHECKED;
 /** Send one control wavelet on @p colour; thread as in struct mesh_op. */
 enum wsc_err mesh_send_control(struct mesh_pe *pe, int colour, uint32_t payload,
                                int thread) WSC_CHECKED;
-/** Advance the switch of @p colour at this PE's own router when what the PE has sent on it before
- * has left; nothing travels.  It is the property advance_switch of a fabric output vector (code of
- *  HPDC'24, spcl/spatial-collectives). */
+/** Advance the switch of @p colour at this PE's own router, after all wavelets that the PE has sent
+ *  on it have left. No wavelet is sent. It is the property advance_switch of a fabric output vector
+ *  (code of HPDC'24, spcl/spatial-collectives). */
 enum wsc_err mesh_turn(struct mesh_pe *pe, int colour, int thread, int activate) WSC_CHECKED;
 /** Wait until @p thread (1 .. 8, as in struct mesh_op) has ended its operation. */
 enum wsc_err mesh_join(struct mesh_pe *pe, int thread) WSC_CHECKED;
-/** Let @p cycles cycles of scalar code pass, in order with the operations; at least 0. */
+/** Execute scalar code of @p cycles >= 0 cycles, in order with the operations. */
 enum wsc_err mesh_wait(struct mesh_pe *pe, int64_t cycles) WSC_CHECKED;
 /** Activate a local task of this PE, in order with the operations. */
 enum wsc_err mesh_activate(struct mesh_pe *pe, int id) WSC_CHECKED;
@@ -409,8 +425,8 @@ enum wsc_err mesh_unblock_data(struct mesh_pe *pe, int colour) WSC_CHECKED;
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-/** What a PE does in a cycle: the first of these that holds.  An operation waits for input when
- *  the wavelet it needs has not come, and for output when its output queue is full. */
+/** State of a PE in a cycle: the first one in this order that applies. An operation waits for input
+ *  when its next wavelet has not arrived, and for output when its output queue is full. */
 enum mesh_pe_state {
     MESH_PE_COMPUTES,      /**< the datapath carries out elements */
     MESH_PE_SCALAR,        /**< mesh_wait, MESH_MAP, a task that begins and issues nothing */
@@ -420,58 +436,61 @@ enum mesh_pe_state {
     MESH_PE_IDLE,          /**< no operation, no task */
     MESH_PE_STATES
 };
-/** Cycles of a PE by state; they add up to the cycles of the run.  Queue peaks in wavelets as
- *  one enters, those that are still in the ramp included. */
+/** Cycles of a PE by state; they add up to the cycles of the run. Peaks of queues are in wavelets,
+ *  measured when one enters, and include those still in the ramp. */
 struct mesh_pe_counts {
     int32_t cycles[MESH_PE_STATES];
     uint8_t peak_in[8], peak_out[6];
 };
-/** Cycles in which a router's outputs ramp, east, west, north, south carried a wavelet, cycles in
- *  which at least one wavelet that could continue was held back, most wavelets of a colour. */
+/** Counts of a router. `used`: cycles in which its outputs ramp, east, west, north, south carried a
+ *  wavelet. `held`: cycles in which at least one wavelet that could continue was held back. `peak`:
+ *  maximum wavelets of a colour. */
 struct mesh_router_counts {
     int32_t used[5], held;
     uint8_t peak;
 };
 
-/** Where the time on the critical path goes. */
+/** Kinds of time on the critical path. */
 enum mesh_part {
     MESH_PART_COMPUTE, /**< elements, and other operations that share the datapath */
     MESH_PART_SETUP,
     MESH_PART_SCALAR,
     MESH_PART_RAMP,
     MESH_PART_HOPS,
-    MESH_PART_QUEUES, /**< waiting for room or for a turn, in queues and routers */
-    MESH_PART_EDGE,   /**< one wavelet a cycle: those before it at the edge */
+    MESH_PART_QUEUES, /**< waiting in queues and routers, for room or for arbitration */
+    MESH_PART_EDGE,   /**< waiting at the edge, which passes one wavelet per cycle */
     MESH_PARTS
 };
-/** A segment of the critical path: at PE (x, y), or on the way from there to the PE of the next
- *  leg; x = y = -1: from the edge. */
+/** A segment (leg) of the critical path: at PE (x, y), or on the way from there to the PE of the
+ *  next leg; x = y = -1: from the edge. */
 struct mesh_leg {
     int x, y;
     int64_t from, to; /**< cycles */
     int64_t part[MESH_PARTS];
 };
-/** What the last event waited for, back to cycle 0: at an operation, the task or the element before
- *  it, or the wavelet it needed when that came later; from a wavelet to what sent it.  Time in
- *  which something waited for room is charged to MESH_PART_QUEUES; the walk does not turn to
- *  whoever took the room.  The parts add up to @c cycles. */
+/** The critical path: the chain of events from the last event back to cycle 0. From an operation it
+ *  continues at the previous task or element, or at the wavelet that the operation needed when that
+ *  came later; from a wavelet it continues at its sender. Waiting for room counts as
+ *  MESH_PART_QUEUES; the path does not continue at the wavelets that occupied the room. The parts
+ *  add up to @c cycles. */
 struct mesh_critical {
     int64_t cycles, part[MESH_PARTS];
     bool complete; /**< the legs begin at cycle 0 */
 };
 
-/** What a watch keeps; zero: counts of PEs and routers alone. */
+/** Configuration of a watch; all zero: counts of PEs and routers only. */
 struct mesh_watch_config {
-    bool causes;                   /**< keep what the critical path needs */
-    const struct mesh_rect *trace; /**< PEs whose events are kept; copied */
+    bool causes;                   /**< store the data of the critical path */
+    const struct mesh_rect *trace; /**< PEs whose events are stored; copied */
     /** Rectangles in `trace`. */
     int n_trace;
-    int64_t max_events; /**< of all traced PEs together */
+    int64_t max_events; /**< maximum events of all traced PEs together */
 };
-/** Counts of every PE and router in the next run of the mesh it is given to.  All are the same for
- *  any host and any number of threads.  Host memory: 100 bytes a PE; with causes or a trace 210
- *  bytes a route, 0.6 KB a PE that does something and 0.8 KB a queue that is used; the wavelets
- *  that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are given up. */
+/** Watch: counts of every PE and router in the next run of the mesh to which it is attached. The
+ *  counts are equal on any host and for any number of threads. Host memory: 100 bytes per PE; with
+ *  causes or a trace also 210 bytes per route, 0.6 KB per active PE and 0.8 KB per used queue.
+ *  Wavelets that PEs wait for take 40 bytes each, at most about 512 MB: the oldest of a PE are
+ *  dropped. */
 struct mesh_watch;
 /** Make a watch for mesh_watch_attach(); one watch serves many runs and holds the newest.
  *  WSC_NOMEM; *@p out is NULL then. */
@@ -479,18 +498,19 @@ enum wsc_err mesh_watch_create(struct mesh_watch **out,
                                const struct mesh_watch_config *config) WSC_CHECKED;
 /** NULL inside allowed. */
 void mesh_watch_destroy(struct mesh_watch **w);
-/** From the next mesh_run on @p w (borrowed; NULL: nobody) holds the counts of that run. */
+/** Attach @p w (borrowed; NULL: detach) to the mesh; it holds the counts of the newest mesh_run().
+ */
 void mesh_watch_attach(struct mesh *m, struct mesh_watch *w);
-/** Cycles of the run watched last; -1 when it has not ended well.  The functions below want one
- *  that has. */
+/** Cycles of the run watched last; -1 when it ended with an error. The functions below require a
+ *  run without error. */
 int64_t mesh_watch_cycles(const struct mesh_watch *w);
 /** Counts of PE and router (x, y). */
 void mesh_watch_counts(const struct mesh_watch *w, int x, int y, struct mesh_pe_counts *pe,
                        struct mesh_router_counts *router);
 /** Cycles of all PEs by state; the sum is PEs times mesh_watch_cycles(). */
 void mesh_watch_sum(const struct mesh_watch *w, int64_t cycles[static MESH_PE_STATES]);
-/** The critical path (of a watch with causes).  *@p leg (owned by the caller, wsc_free) are its
- *  last @p max_legs legs or as many as were kept, in the order of time. */
+/** Compute the critical path (of a watch with causes). *@p leg (owned by the caller, wsc_free) has
+ *  its last legs in the order of time: @p max_legs, or as many as were stored. */
 enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struct mesh_critical *c,
                                  struct mesh_leg **leg, int *n_legs) WSC_CHECKED;
 /** Name of a state, for tables. */
@@ -498,12 +518,12 @@ const char *mesh_pe_state_name(enum mesh_pe_state state);
 /** Name of a part of the critical path, for tables. */
 const char *mesh_part_name(enum mesh_part part);
 
-/** A picture of the fabric: a percentage for each PE. */
+/** Kind of a picture of the fabric, which shows a percentage for each PE. */
 enum mesh_view {
     MESH_VIEW_COMPUTE, /**< cycles in which the PE computes */
     MESH_VIEW_LINK,    /**< cycles in which the busiest output of the router carries a wavelet */
     MESH_VIEW_HELD,    /**< cycles in which its router holds a wavelet back */
-    MESH_VIEW_QUEUE,   /**< peak of the fullest queue of router and PE, of its depth */
+    MESH_VIEW_QUEUE,   /**< peak of the fullest queue of router and PE, relative to its depth */
     MESH_VIEWS
 };
 /** Name of a picture, for titles. */
@@ -514,17 +534,18 @@ void mesh_watch_view(const struct mesh_watch *w, enum mesh_view view, float *per
 /** The traced events in Chrome's trace event format, 1 cycle as 1 us; @p title names the run.
  *  docs/FILES.md describes the rows.  Errors of @p out are the caller's to check. */
 enum wsc_err mesh_trace_write(const struct mesh_watch *w, const char *title, FILE *out) WSC_CHECKED;
-/** How far the trace goes: its events, and the cycle from which on they are left out because there
- *  were more than max_events, or -1. */
+/** Number of events in the trace. *@p cut is the cycle from which on events are missing because
+ *  there were more than max_events, or -1. */
 int64_t mesh_trace_events(const struct mesh_watch *w, int64_t *cut);
-/** PEs that show most with least: all of a fabric of up to eight, otherwise the corners, the
- *  middle, and the neighbours of PE (0, 0).  Returns how many (at most 8) went to @p pe. */
+/** Choose representative PEs for a trace: all PEs of a fabric of up to eight, otherwise the
+ *  corners, the middle, and the neighbours of PE (0, 0). Returns their number (at most 8) in @p pe.
+ */
 int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8]);
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 /** A 16-bit number as a float, exactly. */
 float mesh_half_to_float(enum mesh_half half, uint16_t bits);
-/** A number in 16 bits: to nearest even, NaN stays NaN, overflow to infinity. */
+/** Round a number to 16 bits: to nearest even, NaN stays NaN, overflow to infinity. */
 uint16_t mesh_half_from_double(enum mesh_half half, double value);
 #endif

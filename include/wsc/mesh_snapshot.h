@@ -1,18 +1,21 @@
-/** Snapshots of a fabric: a run that is written to a file at intervals, and resumed from it.
+/** Snapshots of a fabric: write the state of a run to a file at intervals, and resume the run from
+ *  it.
  *
- *  A snapshot is taken between two cycles and holds all of the fabric: wavelets, switches, queues,
- *  operations, memories, edges, what tasks keep on the host (mesh_note()) and what an observer has
- *  counted.  It does not know into how many bands threads or processes divide the rows, so a run
- *  may be resumed by another number of them.  A resumed run has the cycles, values, counts and
- *  errors of one that was never interrupted.
+ *  A snapshot is taken between two cycles. It has the whole state of the fabric: wavelets,
+ *  switches, queues, operations, memories, edges, host data of tasks (mesh_note()) and the counts
+ *  of a watch. It does not depend on the number of threads or processes, so a run may be resumed
+ *  with another number of them. A resumed run has the cycles, values, counts and errors of an
+ *  uninterrupted one.
  *
- *  How it resumes: the caller does all that it did before, from mesh_create() on.  Programs that
- *  had ended are not run again; what the host read of them (counts, words over edges, copies out)
- *  is in the snapshot and is given again.  The program that was running continues in the cycle of
- *  the snapshot.  So the host's part must depend on its arguments and on what it reads alone.
+ *  To resume, the caller repeats all its calls from mesh_create() on. Programs that had ended are
+ *  not run again: the snapshot has the data that the host read from them (counts, words over edges,
+ *  copies out) and returns them again. The program that was running continues in the cycle of the
+ *  snapshot. The code of the caller must therefore depend only on its arguments and on data read
+ *  from the fabric.
  *
- *  Task functions and maps are called by their place in the program, so a snapshot is good for the
- *  executable that wrote it; whoever opens the file checks that, and that arguments are the same.
+ *  A snapshot identifies task functions and maps by their position in the executable, so only the
+ *  executable that wrote it can read it. The reader of the file checks this, and that arguments are
+ *  equal.
  *
  *      TRY(mesh_snapshots_create(&s, &config));
  *      TRY(mesh_create(&m, &(struct mesh_config){.w = w, .h = h, .snapshots = s}));

@@ -1,9 +1,10 @@
-/** The model: tensors, stages, the order in which they stream, FLOPs.
+/** Model: describes a model as data: its tensors, its stages in the order in which they stream, and
+ *  its FLOPs.
  *
- *  This is the only place that defines what streams and in which order: the three roles walk the
- *  same plan.  Nothing here computes values and nothing communicates; a model is made from params
- *  on every rank and never changes.  Shape letters as in the literature: B batch, T sequence, C
- *  hidden, H heads, F filter, V vocabulary, L layers.
+ *  Only this module defines which tensors stream and in which order; the three kinds of roles use
+ *  it. It computes no values and does not communicate. Every rank makes the model from the params,
+ *  and it never changes. Shape letters as in the literature: B batch, T sequence, C hidden, H
+ *  heads, F filter, V vocabulary, L layers.
  *
  *      TRY(model_create(&model, params, HW_STREAM_BLOCK));
  *      for (int k = 0; k < model_n_transfers(model, true); k++) {
@@ -12,8 +13,8 @@
  *      }
  *      model_destroy(&model);
  *
- *  Start reading at struct model.  Read next: <wsc/stream.h> for the walk over micro-batches,
- *  <wsc/cycles.h> for what a stage costs, <wsc/host.h> for its values. */
+ *  Start reading at struct model. Read next: <wsc/stream.h> for the walk over micro-batches,
+ *  <wsc/cycles.h> for the cycles of a stage, <wsc/host.h> for its values. */
 #ifndef WSC_MODEL_H
 #define WSC_MODEL_H
 #include <wsc/err.h>
@@ -24,9 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What a tensor is for.  One row per kind in
- *  src/model/model_tensors.c, which has names, shapes and initial values.  W: weight or gain, B:
- *  bias. */
+/** Kind of a tensor: its function in the model. src/model/model_tensors.c has one row per kind with
+ *  names, shapes and initial values. W: weight or gain, B: bias. */
 enum model_tensor_kind {
     /** Token embeddings, (V, C). */
     MODEL_WTE,
@@ -53,7 +53,7 @@ enum model_tensor_kind {
     MODEL_Q_NORM_B,
     MODEL_K_NORM_W,
     MODEL_K_NORM_B,
-    /** Norm after attention, before it is added, or with norm_last after the sum, (C). */
+    /** Norm after attention, before the residual sum, or with norm_last after the sum, (C). */
     MODEL_NORM1_POST_W,
     MODEL_NORM1_POST_B,
     MODEL_NORM3_W, /**< norm before the feed-forward network, (C) */
@@ -85,8 +85,9 @@ enum model_tensor_kind {
     /** Output layer, (V, C); absent when tied to MODEL_WTE. */
     MODEL_LM_HEAD_W,
     MODEL_LM_HEAD_B,
-    MODEL_RELATIVE_W, /**< relative positions, (buckets, H), or slopes of ALiBi, (H, 1): added to
-                           the scores of all layers of a stack; of the stack's embedding */
+    /** Relative positions, (buckets, H), or slopes of ALiBi, (H, 1), added to the scores of all
+     *  layers of a stack; part of the stack's embedding stage. */
+    MODEL_RELATIVE_W,
     /* of an encoder with a decoder */
     /** Attention to the encoder's output: queries from the decoder, keys and values from there. */
     MODEL_CROSS_Q_W,
@@ -111,8 +112,8 @@ enum model_tensor_kind {
     MODEL_PATCH_W,
     MODEL_PATCH_B,
     MODEL_LABEL_W, /**< classes of images, (V, C) */
-    /** The layers of the time step, (C, frequencies) and (C, C).  They and the scales, shifts and
-     *  gates meet one row of each sequence: model_is_condition(). */
+    /** The layers of the time step, (C, frequencies) and (C, C). These layers, scales, shifts and
+     *  gates are multiplied with one row per sequence: model_is_condition(). */
     MODEL_TIME0_W,
     MODEL_TIME0_B,
     MODEL_TIME1_W,
@@ -136,8 +137,7 @@ enum model_tensor_kind {
     MODEL_SCALEF_B,
     MODEL_SHIFTF_W,
     MODEL_SHIFTF_B,
-    MODEL_NOISE_W, /**< output layer, (C, elements of a patch), as a transposed convolution has it
-                    */
+    MODEL_NOISE_W, /**< output layer, (C, elements of a patch), as in a transposed convolution */
     MODEL_NOISE_B, /**< (channels) or, without the convolution, (elements of a patch) */
     /** Kinds without adapters. */
     MODEL_N_KINDS,
@@ -148,14 +148,15 @@ enum model_tensor_kind {
     MODEL_ADAPTER_B = 2 * MODEL_N_KINDS,
     MODEL_N_TENSOR_KINDS = 3 * MODEL_N_KINDS
 };
-/** The kind of the matrix that an adapter belongs to; any other kind itself. */
+/** The kind of the matrix to which an adapter tensor belongs; any other kind is returned unchanged.
+ */
 static inline enum model_tensor_kind model_base_kind(enum model_tensor_kind kind)
 {
     return (enum model_tensor_kind)((int)kind % MODEL_N_KINDS);
 }
 
-/** True for tensors that meet one row of each sequence instead of its tokens: time step, scales,
- *  shifts and gates of a diffusion transformer. */
+/** True for tensors that are multiplied with one row per sequence instead of its tokens: time step,
+ *  scales, shifts and gates of a diffusion transformer. */
 static inline bool model_is_condition(enum model_tensor_kind kind)
 {
     return kind >= MODEL_TIME0_W && kind <= MODEL_SHIFTF_B;
@@ -167,14 +168,15 @@ static inline bool model_is_table(enum model_tensor_kind kind)
     return kind == MODEL_WTE || kind == MODEL_WPE;
 }
 
-/** One tensor: what it is, how it is called, how it starts. */
+/** One tensor: kind, names, shape, initial values and training. */
 struct model_tensor {
-    /** What it is for. */
+    /** Kind of the tensor. */
     enum model_tensor_kind kind;
-    int layer;       /**< 0 .. L-1; -1 outside the blocks */
-    int stack;       /**< whose it is; of a table that both stacks have 0 */
-    int first_stage; /**< the first one that streams it; a shared table is streamed again */
-    int expert;      /**< routed ones first, then shared ones; -1 = no expert's */
+    int layer; /**< 0 .. L-1; -1 outside the blocks */
+    int stack; /**< stack of the tensor; 0 for a table that both stacks use */
+    /** First stage that streams it; a shared table is streamed by a later stage too. */
+    int first_stage;
+    int expert;      /**< number of its expert, routed ones first, then shared ones; -1: none */
     char name[128];  /**< Model Zoo name, e.g. "model.lm_head.weight" */
     char alias[128]; /**< second Model Zoo name of the same tensor; "" = none */
     char also[128];  /**< third one; "" = none */
@@ -187,25 +189,27 @@ struct model_tensor {
     struct zoo_init init; /**< resolved: neither DEFAULT nor VARIANCE_SCALING */
     /** Factor on its learning rate: groups of adjust_learning_rate times muP; 1 otherwise. */
     double lr_scale;
-    /** Entries of the optimizer's tagged schedules that it takes, of learning rate and of weight
-     *  decay, from 1 on; 0: those of all. */
+    /** Entries of the optimizer's tagged schedules of learning rate and of weight decay that apply
+     *  to it, from 1 on; 0: the schedules for all tensors. */
     int tagged_rate, tagged_decay;
     /** Index of its entry in model->sparsity, the first whose filter matches; -1: dense. */
     int sparsity;
-    bool selected;       /**< some of its weights train, model.selective_grad */
-    bool frozen;         /**< it streams down, but has no gradient and no optimizer state */
-    bool reference;      /**< of the reference model of preference optimization, which is frozen */
-    int64_t init_stream; /**< of random initial values; adapters do not change those of others */
+    bool selected; /**< only some of its weights train, model.selective_grad */
+    bool frozen;   /**< it streams down, but has no gradient and no optimizer state */
+    /** Belongs to the reference model of preference optimization, which is frozen. */
+    bool reference;
+    /** Random stream of its initial values; adapters do not change the streams of other tensors. */
+    int64_t init_stream;
 };
 
-/** Computation is cut into parts; a stage is what streams: one part or all parts of a block. */
+/** Part: a group of operations of a stage. A stage has one part or all parts of a block. */
 enum model_part {
     MODEL_PART_EMBED,      /**< wte[token] + wpe[position], norm; encoders: token types; diffusion
                                 transformers: patches, time step and class */
     MODEL_PART_QKV,        /**< norm1, q, k, v projections, rotation and norms of q and k */
     MODEL_PART_ATTN,       /**< attention, output projection, norm1_post, residual */
     MODEL_PART_CROSS_QKV,  /**< norm, queries; keys and values of the encoder's output */
-    MODEL_PART_CROSS_ATTN, /**< attention to it, output projection, residual */
+    MODEL_PART_CROSS_ATTN, /**< attention to the encoder's output, output projection, residual */
     MODEL_PART_FFN0,       /**< norm3, router, first linear layers, nonlinearity */
     MODEL_PART_FFN1,       /**< second linear, norm3_post, residual */
     MODEL_PART_MEMORY,     /**< norm of the encoder's output, which stays until the backward pass */
@@ -220,22 +224,23 @@ struct model_view {
 };
 /** Parts of a block. */
 enum { MODEL_MAX_PARTS = 6 };
-/** What streams at once: the embedding, a block or one of its parts, the head. */
+/** Stage: the unit that streams, which is the embedding, a block or one of its parts, or the head.
+ */
 struct model_stage {
     int layer; /**< -1 outside the blocks */
-    int stack; /**< whose tokens it computes; with MODEL_PART_MEMORY the last one */
+    int stack; /**< stack whose tokens it computes; with MODEL_PART_MEMORY the last one */
     /** Parts of the stage, 1 to MODEL_MAX_PARTS. */
     int n_parts;
     enum model_part part[MODEL_MAX_PARTS]; /**< in forward order */
     /** Tensors that it streams. */
     int n_views;
-    struct model_view *view; /**< owned by the model, n_views.  The views of a part's experts are
-                                  alike and follow each other, expert by expert */
-    /** The views of part i are [first_view[i], first_view[i + 1]); those of a part follow each
-     *  other. */
+    /** Owned by the model, n_views. The experts of a part have equal lists of views, expert by
+     *  expert. */
+    struct model_view *view;
+    /** The views of part i are [first_view[i], first_view[i + 1]). */
     int first_view[MODEL_MAX_PARTS + 1];
     int64_t n_elems; /**< length of the streamed vector */
-    int64_t n_grads; /**< length of its gradient: of the tensors that are not frozen */
+    int64_t n_grads; /**< length of its gradient: elements of tensors that are not frozen */
     char name[48];   /**< for traces and tables, e.g. "layers.3" */
 };
 
@@ -254,16 +259,16 @@ struct model_rewards {
     double chosen_logp, rejected_logp; /**< nats; with loss type ipo means over tokens */
 };
 
-/** Loss of some tokens under a model: what a wafer reports for each micro-shard after the last
- *  forward stage. */
+/** Loss sums of some tokens. A wafer reports them for each micro-shard after the last forward
+ *  stage. */
 struct model_loss {
-    double loss_sum;   /**< that is trained: each head's losses times the weight of the head */
-    int64_t n_tokens;  /**< rows with a label that the first head took */
-    int64_t n_correct; /**< of them, argmax equals the label */
+    double loss_sum;   /**< the trained loss: sum over heads of loss times weight of the head */
+    int64_t n_tokens;  /**< rows with a label that the first head computed */
+    int64_t n_correct; /**< of these rows, those whose argmax equals the label */
     double nats;       /**< loss of the first head without its weight */
-    /** Sequences that the second head took, and those whose class it found; of preference
-     *  optimization pairs, and those whose chosen text has the greater reward; of spans sequences
-     *  with an answer, and those of which both ends were found. */
+    /** A count and its correct part. Second head: sequences, and those with the correct class.
+     *  Preference optimization: pairs, and those whose chosen text has the greater reward. Spans:
+     *  sequences with an answer, and those with both ends correct. */
     int64_t n_sequences, n_sequences_correct;
     struct model_rewards rewards; /**< of these pairs */
 };
@@ -272,22 +277,22 @@ struct model_loss {
 struct model_pair {
     double chosen, rejected, reference_chosen, reference_rejected;
 };
-/** Log-probability of a sequence from the sum of its tokens' cross entropies: minus that, or with
- *  loss type ipo minus their mean; 0 without tokens that count. */
+/** Log-probability of a sequence from @p nats, the sum of its tokens' cross entropies: -nats, or
+ *  with loss type ipo minus their mean; 0 when no token counts. */
 double model_sequence_logp(const struct zoo_dpo *dpo, double nats, int64_t n_tokens);
-/** Add loss, rewards and counts of a pair to @p sum.  Returns d loss / d log-probability of the
- *  chosen text; that of the rejected one is minus it. */
+/** Add loss, rewards and counts of a pair to @p sum. Returns d loss / d log-probability of the
+ *  chosen text; for the rejected text it has the opposite sign. */
 double model_pair_add(const struct zoo_dpo *dpo, const struct model_pair *pair,
                       struct model_loss *sum);
 /** d loss / d cross entropy of each of the @p n_tokens tokens of a sequence, from @p slope, d loss
  * / d log-probability. */
 double model_pair_weight(const struct zoo_dpo *dpo, double slope, int64_t n_tokens);
 
-/** Rows (tokens) of a sequence that a head takes. */
+/** Rows (tokens) of a sequence that a head uses. */
 enum model_rows {
     MODEL_ROWS_ALL,
     MODEL_ROWS_LABELLED, /**< those inside the loss mask */
-    MODEL_ROWS_FIRST     /**< the first token, which stands for the sequence */
+    MODEL_ROWS_FIRST     /**< the first token, which represents the sequence */
 };
 /** Loss of a head. */
 enum model_loss_kind {
@@ -300,7 +305,8 @@ enum model_loss_kind {
 };
 /** Outputs of a head with MODEL_SPAN_ENTROPY: the two ends of an answer. */
 enum { MODEL_SPAN_ENDS = 2 };
-/** An end of an answer: has it a label, is the largest logit that label's, its cross entropy. */
+/** An end of an answer. labelled: it has a label; found: the label has the largest logit; nats: its
+ *  cross entropy. */
 struct model_answer_end {
     bool labelled, found;
     double nats;
@@ -314,13 +320,13 @@ struct model_answer {
 void model_answer_add(const struct model_answer *a, struct model_loss *sum);
 /** Most heads of a model. */
 enum { MODEL_MAX_HEADS = 2 };
-/** From the last block's output to a loss: rows are chosen, then come those of the layers that the
- *  head has: norm, linear layer with nonlinearity, norm, output layer.  A kind of tensor is that of
- *  the weight, its bias is the next one; 0 (MODEL_WTE) where there is no such layer.  The rows of
- *  the table are in src/model/model_heads.c. */
+/** Head: the layers from the last block's output to a loss. It selects rows, then applies the
+ *  layers that it has, in this order: norm, linear layer with nonlinearity, norm, output layer. A
+ *  layer is given by the kind of its weight, and its bias is the next kind; 0 (MODEL_WTE): no such
+ *  layer. src/model/model_heads.c has the table of heads. */
 struct model_head {
     enum model_rows rows;
-    int64_t tokens; /**< of a sequence that go through it, at most; for virtual time */
+    int64_t tokens; /**< maximum tokens of a sequence that it computes; for virtual time */
     /** The layers before the output layer, in order; input_norm MODEL_SCALEF_W: a norm with scale
      *  and shift for a sequence. */
     enum model_tensor_kind input_norm, dense, norm;
@@ -330,74 +336,78 @@ struct model_head {
     int64_t outputs;                /**< classes, the vocabulary, or the elements of a patch */
     bool bias;                      /**< of the output layer */
     enum model_loss_kind loss;
-    double weight;    /**< of its loss in the sum */
+    double weight;    /**< weight of its loss in the sum */
     double smoothing; /**< fraction of the uniform distribution in the labels, in training */
 };
 
-/** Blocks one after the other on one sequence of tokens.  Most models have one stack; an encoder
- * and a decoder are two, the encoder first.  A sample of the batch has the tokens of the first
- * stack, then those of the second one. */
+/** Stack: consecutive blocks on one sequence of tokens. Most models have one stack; an encoder with
+ *  a decoder has two, the encoder first. A sample of the batch has the tokens of the first stack,
+ *  then those of the second one. */
 struct model_stack {
     int64_t T;             /**< tokens of a sequence */
     int64_t first, L;      /**< its blocks: first, first + 1, ..., first + L - 1 of the model's */
     int64_t V;             /**< vocabulary */
     int64_t table_rows;    /**< rows of the learned position table: T, or more */
     bool causal;           /**< a token attends to itself and those before; else to all */
-    bool cross;            /**< its blocks attend to the output of the stack before */
+    bool cross;            /**< its blocks attend to the output of the previous stack */
     double filter_dropout; /**< after the feed-forward network's nonlinearity, training */
-    /** Factor of its scores: 1/sqrt(d), or 1/d for muP, or 1; times attention_logits_alpha. */
+    /** Factor of its attention scores: 1/sqrt(d), or 1/d for muP, or 1; times
+     *  attention_logits_alpha. */
     double qk_scale;
 };
 /** Most stacks of a model. */
 enum { MODEL_MAX_STACKS = 2 };
 
-/** A model: its section of the params file, what follows from it, the table of its tensors, its
- *  stages in forward order. Features that are off are 0 or false.  model_create() sets all members;
- *  nobody else writes them, but for tests and programs_layout_init(), which make small ones by
- * hand.
+/** A model: its section of the params file, derived sizes, the table of its tensors, and its stages
+ *  in forward order. Features that are off are 0 or false. Only model_create() writes the members,
+ *  except that tests and programs_layout_init() make small models by hand.
  *
- *  What the file says is read from `zoo`.  The other members are sizes under the symbols of the
- *  equations, and what takes a computation or a rule: where a member here and a key of `zoo` speak
- *  of the same thing (nonlinearity, rotary_dim, window, pad_token), the member counts. */
+ *  `zoo` has the keys of the file. The other members are sizes, with the symbols of the equations,
+ *  and derived features. When a member and a key of `zoo` have one meaning (nonlinearity,
+ *  rotary_dim, window, pad_token), use the member. */
 struct model {
-    /** Section `model` after its defaults and checks.  Without its lists: `freeze`,
-     *  `lora_params` and `selective_grad` are empty, tensor[].frozen, adapter[] and
-     *  tensor[].selected have their effect. */
+    /** Section `model` after defaults and checks. Its lists `freeze`, `lora_params` and
+     *  `selective_grad` are empty here: tensor[].frozen, adapter[] and tensor[].selected replace
+     *  them. */
     struct zoo_model zoo;
     /** Sizes: layers, hidden, query heads, filter, vocabulary of the output, T = max sequence
      * length (MSL) in tokens; each at least 1.  L and T are those of all stacks together. */
     int64_t L, C, H, F, V, T;
     int n_stacks; /**< 1, or 2 of an encoder with a decoder */
     struct model_stack stack[MODEL_MAX_STACKS];
-    int64_t buckets;       /**< of relative positions, of each stack; 0: none */
-    bool slopes;           /**< instead of them one slope of the distance for each head, trained */
+    int64_t buckets; /**< buckets of relative positions of each stack; 0: none */
+    /** Instead of buckets each head has one trained slope of the distance. */
+    bool slopes;
     int64_t head_dim;      /**< width of a head; C / H unless attention has its own width */
     int64_t kv_heads;      /**< heads of keys and values, a divisor of H: H, or fewer
                                 (grouped-query), or 1 (multi-query) */
     bool causal;           /**< a token attends to itself and those before; else to all */
     int64_t rotary_dim;    /**< rotated dimensions of a head; 0 = none */
     double position_scale; /**< positions are divided by it (rotary, ALiBi) */
-    int64_t window;        /**< a token sees itself and that many before; 0 = all before */
-    int64_t sink_tokens;   /**< first tokens that are seen beside the window */
+    int64_t window;        /**< a token attends to itself and as many before; 0 = all before */
+    /** Number of first tokens that every token attends to, in addition to the window. */
+    int64_t sink_tokens;
     int64_t token_types;   /**< rows of the table of token types, of an encoder; 0: none */
     bool padded_positions; /**< token t has row pad_token + 1 + t of the position table, padding
                                 row pad_token */
-    int64_t pad_token;     /**< whose row of the token table lookups do not train; -1: none */
-    int64_t mask_token;    /**< whose embedding is 0, and the others' scaled up by the fraction
-                                of tokens that it took (ESM-2, token dropout); -1: none */
-    bool norm3;            /**< the feed-forward network has a norm of its own; else norm1's */
-    bool norm_last;        /**< instead of norms before them: norms after each residual sum */
-    bool gated;            /**< F features times the nonlinearity of F others */
+    /** Token whose row of the token table is not trained by lookups; -1: none. */
+    int64_t pad_token;
+    /** Token whose embedding is 0; embeddings of other tokens are scaled by the fraction of such
+     *  tokens (ESM-2, token dropout); -1: none. */
+    int64_t mask_token;
+    bool norm3;     /**< the feed-forward network has a norm of its own; else norm1's */
+    bool norm_last; /**< instead of norms before them: norms after each residual sum */
+    bool gated;     /**< F features times the nonlinearity of F others */
     enum zoo_nonlinearity nonlinearity; /**< without ZOO_GATED */
-    int64_t experts;        /**< feed-forward networks that a token chooses from; 0 = one for
-                                 all, no router */
-    int64_t active_experts; /**< of them, how many a token chooses */
-    int64_t shared_experts; /**< further ones that take every token */
-    double load_balance;    /**< factor of the load-balancing loss, over that of the loss */
-    bool balance_by_tokens; /**< a sample counts by its tokens, as in the mean over tokens */
+    /** Feed-forward networks among which a token chooses; 0: one network, no router. */
+    int64_t experts;
+    int64_t active_experts; /**< number of experts that a token chooses */
+    int64_t shared_experts; /**< further experts, which compute every token */
+    double load_balance;    /**< factor of the load-balancing loss, relative to that of the loss */
+    bool balance_by_tokens; /**< samples are weighted by their tokens, as in the mean over tokens */
     double memory_dropout;  /**< of the encoder's output, training */
-    /** Diffusion transformers: elements of a patch, 0: the model takes tokens; sines and cosines of
-     *  a time step; biases of the output layer. */
+    /** Diffusion transformers. patch: elements of a patch, 0: the input is tokens; frequencies:
+     *  sines and cosines of a time step; noise_biases: biases of the output layer. */
     int64_t patch, frequencies, noise_biases;
     /** Heads, the one with most work first. */
     int n_heads;
@@ -407,40 +417,42 @@ struct model {
     double qk_norm_eps[2]; /**< added to the variance of a head's queries, of its keys */
     /** Factor on logits (muP); 1 otherwise. */
     double logits_scale;
-    /** embeddings_scale multiplies what the norm after the embeddings takes, as in the class of
-     *  BERT; else what that norm gives. */
+    /** embeddings_scale multiplies the input of the norm after the embeddings, as in the class of
+     *  BERT; false: it multiplies the output of this norm. */
     bool scale_first;
     uint64_t seed;          /**< of dropout */
-    enum num_format format; /**< of weights on the wire and operands of products */
-    bool softmax_16;        /**< attention scores are rounded to format; else they stay fp32 */
-    /** Tensors of the model, tied ones once. */
+    enum num_format format; /**< format of weights on links and of operands of products */
+    bool softmax_16;        /**< attention scores are rounded to `format`; false: they are fp32 */
+    /** Number of tensors of the model, tied ones counted once. */
     int n_tensors;
     struct model_tensor *tensor; /**< owned, n_tensors, in checkpoint order */
-    /** Stages: 2 + L, or 2 + 4 L by matrix; of two stacks one or two more, and 6 a cross layer;
-     *  those of a reference model come first, as many. */
+    /** Number of stages: 2 + L, or 2 + 4 L by matrix; with two stacks one or two more, and 6 per
+     *  layer with cross-attention. A reference model has as many stages, which come first. */
     int n_stages;
     struct model_stage *stage; /**< owned, n_stages, in forward order */
     struct model_view *view;   /**< owned, the views of all stages */
     /** Entries of the params' `sparsity`, owned, without their patterns; NULL: none. */
     struct zoo_sparsity *sparsity;
     struct model_adapter adapter[MODEL_N_KINDS];
-    int first_policy;    /**< stages before it are those of the reference model; 0: there is none */
-    int64_t n_reference; /**< parameters of the reference model, not in n_params */
-    int first_trained;   /**< lowest stage with a tensor that trains: backward ends there */
-    int64_t n_trained;   /**< parameters that train */
-    int64_t n_params;    /**< tied tensors counted once */
+    /** Number of stages of the reference model, which precede it; 0: there is none. */
+    int first_policy;
+    int64_t n_reference;       /**< parameters of the reference model, not in n_params */
+    int first_trained;         /**< lowest stage with a tensor that trains: backward ends there */
+    int64_t n_trained;         /**< parameters that train */
+    int64_t n_params;          /**< tied tensors counted once */
     int64_t n_stage_elems_max; /**< longest stage vector */
 };
 
-/** Weights of one tensor of a stage as they arrive on a wafer: all of them, or those of a mask. */
+/** Weights of one tensor of a stage as they arrive on a wafer: all weights, or those inside a mask.
+ */
 struct model_weights {
     const void *values;   /**< in model->format: all elements, or with a mask the n_kept of it */
-    const uint64_t *bits; /**< mask as struct num_packed has it; NULL: there is none */
+    const uint64_t *bits; /**< mask as in struct num_packed; NULL: none */
     int64_t n_kept;
-    bool dense_gradient; /**< the gradient has all elements nevertheless */
+    bool dense_gradient; /**< the gradient has all elements, despite the mask */
 };
-/** Elements that the gradient of tensor @p t has when it travels; @p w: how its weights arrived,
- *  NULL: all of them. */
+/** Number of elements of the gradient of tensor @p t that are sent. @p w describes its weights;
+ *  NULL: all weights. */
 static inline int64_t model_gradient_elems(const struct model_tensor *t,
                                            const struct model_weights *w)
 {
@@ -448,14 +460,14 @@ static inline int64_t model_gradient_elems(const struct model_tensor *t,
     return w && w->bits && !w->dense_gradient ? w->n_kept : t->n_elems;
 }
 
-/** Tokens of a sequence, sink tokens among them: those of the input of the mode where the file says
- *  so, since a model may know longer ones, else as many as there are positions, as in generation.
- */
+/** Tokens of a sequence, including sink tokens. It is the length in the input section of the mode
+ *  if the file has one, because a model may allow longer sequences; otherwise, as in generation,
+ *  the number of positions. */
 int64_t model_sequence_length(const struct zoo_params *params);
-/** Build tables and plan of @p params, which are only read; *@p out is owned by the caller.
- *  WSC_CONFIG, naming the key: heads that do not divide the width, features that do not go
- *  together, sizes beyond 8192 layers or 2^20 in one direction, initializers that are no
- *  distributions; WSC_NOMEM.  *@p out is NULL then. */
+/** Build a model from @p params, which are only read; *@p out is owned by the caller. WSC_CONFIG,
+ *  naming the key: heads that do not divide the width, features that exclude each other, more than
+ *  8192 layers or 2^20 in one dimension, initializers that are not distributions. WSC_NOMEM. *@p
+ *  out is NULL after an error. */
 enum wsc_err model_create(struct model **out, const struct zoo_params *params,
                           enum hw_granularity granularity) WSC_CHECKED;
 /** Release *@p model and null it; NULL allowed. */
@@ -496,7 +508,7 @@ static inline int64_t model_longest(const struct model *m)
 {
     return m->n_stacks > 1 && m->stack[1].T > m->stack[0].T ? m->stack[1].T : m->stack[0].T;
 }
-/** Ids of tokens that one of the stacks takes are below this. */
+/** Upper limit (exclusive) of token ids, over all stacks. */
 static inline int64_t model_token_limit(const struct model *m)
 {
     return m->n_stacks > 1 && m->stack[1].V > m->stack[0].V ? m->stack[1].V : m->stack[0].V;
@@ -507,9 +519,9 @@ static inline int64_t model_position_row(const struct model *m, int64_t id, int6
     if (!m->padded_positions) return position;
     return id == m->pad_token ? m->pad_token : m->pad_token + 1 + position;
 }
-/** Token dropout of ESM-2 (Lin et al. 2022): what the rows of the token table are scaled by in a
- *  sample of @p T tokens, those of masks aside, which are 0.  By the share of masks among the
- * tokens that are no padding (@p attends; NULL: all) against that of all training. */
+/** Factor of the rows of the token table in a sample of @p T tokens, by the token dropout of ESM-2
+ *  (Lin et al. 2022). Rows of masks are 0. The factor compares the fraction of masks among tokens
+ *  that are not padding (@p attends; NULL: all tokens) with the fraction of all training. */
 float model_token_scale(const struct model *m, const int32_t *ids, const int32_t *attends,
                         int64_t T);
 /** The head whose output layer is @p output, NULL when there is none. */
@@ -535,7 +547,7 @@ static inline bool model_norms_heads(const struct model *m)
 {
     return m->zoo.attention_qk_norm_layer != ZOO_QK_NORM_NONE;
 }
-/** Window of layer @p layer; 0 = a token sees all before it. */
+/** Attention window of layer @p layer; 0 = a token attends to all before it. */
 static inline int64_t model_window(const struct model *m, int64_t layer)
 {
     return m->zoo.sliding_window_every_other_decoder_layer && layer % 2 ? 0 : m->window;
@@ -543,52 +555,53 @@ static inline int64_t model_window(const struct model *m, int64_t layer)
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
-/** Radians a position of rotary pair @p pair (Su et al. 2021, eq. 34), with the model's scaling of
- *  longer sequences. */
+/** Radians per position of rotary pair @p pair (Su et al. 2021, eq. 34), with the model's scaling
+ *  of longer sequences. */
 double model_rotary_frequency(const struct model *m, int64_t pair);
 /** Factor of rotary cosines and sines: that of YaRN (Peng et al. 2023) or LongRoPE (Ding et al.
  *  2024), otherwise 1. */
 double model_rotary_factor(const struct model *m);
 /** Element @p c < C of the fixed table's row for position @p t (Vaswani et al. 2017, 3.5). */
 float model_sine(const struct model *m, int64_t t, int64_t c);
-/** Bucket of relative positions, in [0, buckets), of the keys @p distance places after a query of
- *  stack number @p stack; before it: negative.  Of a decoder it never falls with the distance from
- * a key to a later query. */
+/** Bucket of relative positions, in [0, buckets), of a key @p distance positions after a query of
+ *  stack number @p stack; a negative distance is before the query. In a decoder it never decreases
+ *  with the distance from a key to a later query. */
 int64_t model_bucket(const struct model *m, int stack, int64_t distance);
-/** Slope of ALiBi of query head @p h over the scale of positions; 0 without ALiBi, or where slopes
+/** Slope of ALiBi of query head @p h, divided by position_scale; 0 without ALiBi, or when slopes
  *  are weights. */
 float model_alibi_slope(const struct model *m, int64_t h);
 
 /* ---- sparse weights -------------------------------------------------------------------------- */
 
-/** The entry of `sparsity` that tensor @p tensor takes; NULL: it is dense. */
+/** The entry of `sparsity` that applies to tensor @p tensor; NULL: it is dense. */
 const struct zoo_sparsity *model_sparsity_of(const struct model *model, int tensor);
-/** Weights of tensor @p tensor that are kept after @p step updates, zoo_sparsity_count(); all of a
- *  dense one.  The count that virtual time uses: a function of params and step. */
+/** Number of weights of tensor @p tensor that are kept after @p step updates, by
+ *  zoo_sparsity_count(); a dense tensor keeps all. Virtual time uses this count, which depends only
+ *  on params and step. */
 int64_t model_kept(const struct model *model, int tensor, int64_t step);
 /** True when the gradient of tensor @p tensor has all elements in the step after @p step updates:
  *  it is dense, or RigL computes a new mask next. */
 bool model_sends_dense_gradient(const struct model *model, int tensor, int64_t step);
 /** True when a tensor of the model is sparse. */
 bool model_is_sparse(const struct model *model);
-/** True when a tensor is sparse or some of its weights alone train: an update looks at whole
- *  gradients, and masks are made before the first pass. */
+/** True when a tensor is sparse, or only some of its weights train. Masks are then made before the
+ *  first pass, and an update examines whole gradients. */
 bool model_has_masks(const struct model *model);
-/** Instead of a number of updates: where a tensor has most weights in all steps, for which a
- *  compiler has to make room. */
+/** Used instead of a number of updates: the step at which a tensor keeps most weights, for which
+ *  memory must be planned. */
 enum { MODEL_DENSEST = -1 };
-/** Weights that are kept, model_kept(), where @p step may be MODEL_DENSEST.  That is the least
- * `sparsity` of the schedule: of one without an end its limit; all weights where training begins
- * dense. */
+/** Number of weights that are kept, as model_kept(), but @p step may be MODEL_DENSEST. This is the
+ *  smallest `sparsity` of the schedule, or its limit for a schedule without an end; all weights
+ *  when training begins dense. */
 int64_t model_kept_at(const struct model *model, int tensor, int64_t step);
 /** True when the update that makes step @p step + 1 chooses a new mask for @p tensor. */
 bool model_chooses_mask(const struct model *model, int tensor, int64_t step);
-/** Fraction of the elements that are not zero in the matrices of a stage, by what a tensor is for;
- * the experts of a block together.  1: dense.  Where all is dense a NULL pointer stands for it. */
+/** Fraction of non-zero elements in the matrices of a stage, by kind of tensor; the experts of a
+ *  block are counted together. 1: dense. A NULL pointer means that all are dense. */
 struct model_density {
     double weights[MODEL_N_KINDS];
-    /** Gradients that are wanted: as the weights', but 1 in a step that chooses new non-zeros
-     *  by their gradients. */
+    /** Fraction of computed gradients: that of the weights, but 1 in a step that chooses new
+     *  non-zeros by their gradients. */
     double gradients[MODEL_N_KINDS];
     double trained[MODEL_N_KINDS]; /**< fraction of the elements that are not frozen */
 };
@@ -609,8 +622,8 @@ struct model_transfer {
     int stage;
     bool backward;
 };
-/** Transfers of one pass over the stages: n_stages for evaluation; for training twice as many, but
- *  for those below the first stage that trains. */
+/** Number of transfers of one micro-batch: n_stages for evaluation; for training twice as many,
+ *  without the backward transfers of stages before the first trained one. */
 static inline int model_n_transfers(const struct model *m, bool training)
 {
     return training ? 2 * m->n_stages - m->first_trained : m->n_stages;
@@ -630,21 +643,21 @@ static inline struct model_transfer model_transfer_at(const struct model *m, int
                            : (struct model_transfer){2 * m->n_stages - 1 - k, true};
 }
 
-/** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights that
- *  a token meets, the head's for its part of the tokens) + 12 L T H d (attention over the full
- *  square, windows not counted).  The count of Chowdhery et al. 2022 (arXiv 2204.02311, appendix B)
- *  with matrix weights alone; it is that of mfu.  With a reference model a third more, its forward.
- */
+/** Training FLOPs of one token, forward and backward, without recomputation: 6 (matrix weights used
+ *  for a token, those of the head for its fraction of the tokens) + 12 L T H d (attention over the
+ *  full square, windows not counted). This is the count of Chowdhery et al. 2022 (arXiv 2204.02311,
+ *  appendix B) with matrix weights only; mfu uses it. A reference model adds a third for its
+ *  forward pass. */
 double model_flop_per_token(const struct model *model);
-/** Useful FLOPs: of model_flop_per_token() those of weights that are not zero after @p updates
- * updates: 4 for a kept weight, 2 for a gradient that is wanted, 12 L T H d of attention as before.
- */
+/** Useful FLOPs of one token: the part of model_flop_per_token() for weights that are not zero
+ *  after @p updates updates. It counts 4 for a kept weight, 2 for a computed gradient, and 12 L T H
+ *  d for attention. */
 double model_useful_flop_per_token(const struct model *model, int64_t updates);
 /** Training FLOPs of one token as publications on compute-optimal training count them (Hoffmann et
  *  al. 2022, arXiv 2203.15556, appendix F): those of model_flop_per_token(), the input embedding as
  *  a product (6 V C) and the softmax of attention (9 L H T). */
 double model_flop_per_token_hoffmann(const struct model *model);
-/** Value of @p schedule after @p t >= 0 finished updates: a function of t alone, so a restart needs
+/** Value of @p schedule after @p t >= 0 finished updates. It depends only on t, so a restart needs
  *  no other state; docs/TRAINING.md has the formulas. */
 double model_schedule_value(const struct zoo_schedule *schedule, int64_t t);
 
@@ -659,7 +672,7 @@ enum model_drop_place {
     MODEL_DROP_FILTER,       /**< after the nonlinearity of the feed-forward network */
     MODEL_DROP_TASK,         /**< before a head's output layer */
     MODEL_DROP_CROSS_SCORES, /**< attention to the encoder's output */
-    MODEL_DROP_CROSS,        /**< what it adds */
+    MODEL_DROP_CROSS,        /**< output of the attention to the encoder's output */
     MODEL_DROP_MEMORY        /**< the encoder's output */
 };
 /** Dropout at a place: element e of a sample becomes 0 where word e of its stream (wsc_rng_words())
@@ -671,15 +684,15 @@ struct model_dropout {
     uint64_t below;  /**< 2^32 times the rate; 0: nothing is dropped */
     float factor;    /**< 1 / (1 - rate) */
 };
-/** That of @p layer (-1: none) of stack number @p stack, as a training has it. */
+/** Dropout in a training at @p place of @p layer (-1: none) of stack number @p stack. */
 struct model_dropout model_dropout_at(const struct model *m, int stack, int64_t layer,
                                       enum model_drop_place place);
-/** That of the input of the adapter of matrix @p kind in @p layer (-1: outside the blocks), which
- *  acts on no other. */
+/** Dropout of the input of the adapter of matrix @p kind in @p layer (-1: outside the blocks); it
+ *  does not affect other inputs. */
 struct model_dropout model_adapter_dropout(const struct model *m, int64_t layer,
                                            enum model_tensor_kind kind);
 /** Seed of the random numbers of a step. */
 uint64_t model_dropout_seed(const struct model *m, int64_t step);
-/** Their stream for the sample that is number @p sample of the global batch. */
+/** Random stream of dropout @p d for sample number @p sample of the global batch. */
 uint64_t model_dropout_stream(const struct model_dropout *d, int64_t sample);
 #endif

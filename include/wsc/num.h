@@ -1,19 +1,20 @@
-/** Numbers: products, canonical sums, 16-bit formats, threads.  Owns oneDNN and OpenMP.
+/** Num: matrix products, sums along the canonical tree, 16-bit formats and threads. It owns oneDNN
+ *  and OpenMP.
  *
- *  The one invariant: a result depends on the operands and their shape alone, never on the number
- *  of threads, the alignment or who asks.  So every product runs on one thread (threads work on
- *  different products), and every sum that crosses micro-shards or blocks follows the canonical
- *  tree.  Shapes count: a library picks its order of additions by them, so the same numbers in
- *  another shape may differ in the last bits; num_gemm_rows() is the exception.  The project is
- *  compiled with -ffp-contract=off.  Arithmetic functions cannot fail: preconditions are checked
- *  (WSC_CHECK), shapes are the caller's duty.
+ *  The one invariant: a result depends only on the operands and their shape, never on the number of
+ *  threads, the alignment or the caller. Every product therefore runs on one thread (threads work
+ *  on different products), and every sum over micro-shards or blocks follows the canonical tree.
+ *  The library chooses its order of additions by the shape, so equal numbers in another shape may
+ *  differ in the last bits; num_gemm_rows() is the exception. The project is compiled with
+ *  -ffp-contract=off. Arithmetic functions cannot fail: preconditions are checked with WSC_CHECK,
+ *  and the caller must pass correct shapes.
  *
  *      num_init(1);
  *      const struct num_product p = {.trans_b = true, .m = rows, .n = out, .k = in,
  *                                    .lda = in, .ldb = in, .ldc = out};
  *      num_gemm(&p, x, w, y);
  *
- *  This is Y (rows, out) = X (rows, in) W' with W (out, in).  Read next: <wsc/num_math.h> for
+ *  This is Y (rows, out) = X (rows, in) W' with W (out, in). Read next: <wsc/num_math.h> for
  *  functions of one number and of rows, <wsc/num_reference.h> for the definitions that all kernels
  *  are measured against. */
 #ifndef WSC_NUM_H
@@ -28,25 +29,25 @@
 
 /** Most worker threads. */
 enum { NUM_MAX_THREADS = 1024 };
-/** Set the number of worker threads, 1 to NUM_MAX_THREADS, more are as many as that.  Also makes
- * the library that num_gemm calls run each product on the calling thread.  Call before use, and
- * between loops where another number is wanted; without a call there is one worker thread.  The
- * number changes no value. */
+/** Set the number of worker threads, 1 to NUM_MAX_THREADS; a larger number is reduced to this
+ *  maximum. It also makes the product library run each product on the calling thread. Call it
+ *  before use; it may be called again between loops. The default is one worker thread. Values do
+ *  not depend on the number. */
 void num_init(int n_threads);
 /** Worker threads that num_parallel uses, at least 1. */
 int num_threads(void);
 /** Run body(ctx, i, thread) for i = 0 .. n-1, each once, on num_threads() threads; returns when all
- *  are done.  Items are taken by the threads as they become free, so nothing may depend on which
- *  thread runs which.  Bodies must not write the same data.  thread is in [0, num_threads()), for
- *  scratch memory of its own.  A body that calls num_parallel runs the items of that loop itself,
- *  one after the other, as the thread that it is. */
+ *  are done. A free thread takes the next item, so results must not depend on which thread runs an
+ *  item. Two bodies must not write the same data. thread is in [0, num_threads()) and selects
+ *  scratch memory. A body that calls num_parallel runs all items of the inner loop on its own
+ *  thread, one after the other. */
 void num_parallel(int64_t n, void (*body)(void *ctx, int64_t i, int thread), void *ctx);
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
-/** Formats of stored numbers; the 16-bit ones have subnormals, infinities and NaN as IEEE 754 has
- *  them.  CB16 is cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is
- * assumed (the symmetric choice; none is published). */
+/** Formats of stored numbers. The 16-bit formats have subnormals, infinities and NaN as in IEEE
+ *  754. CB16 is cbfloat16: 1 sign, 6 exponent and 9 mantissa bits; its exponent bias, 31, is
+ *  assumed (the symmetric choice; none is published). */
 enum num_format { NUM_FP32, NUM_BF16, NUM_FP16, NUM_CB16 };
 /** Bytes of one element. */
 static inline int64_t num_format_bytes(enum num_format f)
@@ -57,8 +58,8 @@ static inline int64_t num_format_bytes(enum num_format f)
  *  infinity, NaN stays NaN.  @p format is not NUM_FP32; the arrays do not overlap. */
 void num_narrow(enum num_format format, uint16_t *restrict out, const float *restrict in,
                 int64_t n);
-/** Numbers of a 16-bit format as fp32; exact, since fp32 has every one of them.  @p format is not
- *  NUM_FP32. */
+/** Convert @p n numbers of a 16-bit format to fp32; exact, because fp32 represents all of them. @p
+ *  format is not NUM_FP32. */
 void num_widen(enum num_format format, float *restrict out, const uint16_t *restrict in, int64_t n);
 
 /* ---- products -------------------------------------------------------------------------------- */
@@ -72,55 +73,57 @@ struct num_product {
     int64_t lda, ldb, ldc;
     float beta; /**< 0 (C is only written) or 1 */
 };
-/** Name and version of the library that computes the products, as in "oneDNN 2.6.0"; bits of values
- *  belong to it.  Static storage. */
+/** Name and version of the product library, for example "oneDNN 2.6.0". The bits of values depend
+ *  on it. Static storage. */
 const char *num_library(void);
-/** The product in fp32, on the calling thread, by the product library.  The same shape and operands
- *  give the same bits on any thread of one kind of processor. */
+/** Compute the product in fp32 with the product library, on the calling thread. Equal shapes and
+ *  operands give equal bits on any thread of one kind of processor. */
 void num_gemm(const struct num_product *p, const float *a, const float *b, float *c);
-/** The product of operands in a 16-bit format; sums and result are fp32.  bfloat16 by the
- *  product library (oneDNN: a primitive that each thread keeps for its shape); other formats, and
- *  processors or libraries without it, by widening both operands.  Lack of memory for that is a
- * check. */
+/** Compute the product of operands in a 16-bit format; sums and result are fp32. bfloat16 uses the
+ *  product library (with oneDNN each thread keeps a primitive per shape). Other formats, and
+ *  processors or libraries without bfloat16, widen both operands; lack of memory fails a WSC_CHECK.
+ */
 void num_gemm_16(enum num_format format, const struct num_product *p, const uint16_t *a,
                  const uint16_t *b, float *c);
-/** The product of operands of @p format (trans_a false) where an element's bits depend on its row
- *  of A and its column of B alone, not on m, n or the position: what few rows give equals what the
- *  same rows give among many.  The library promises that for equal shapes only.  Slower with many
- *  rows.  Generation uses it, so that a text has the same logits however it is cut into steps. */
+/** Compute the product of operands of @p format (trans_a false) with results independent of the
+ *  number of rows: the bits of an element depend only on its row of A and its column of B, not on
+ *  m, n or the position. The library guarantees this only for equal shapes. It is slower with many
+ *  rows. Generation uses it, so that the logits of a text do not depend on how it is cut into
+ *  steps. */
 void num_gemm_rows(enum num_format format, const struct num_product *p, const void *a,
                    const void *b, float *c);
-/** A second operand B that many products have in common can be written once in an order of its own,
- *  which spares each product the turning and packing; the results have the bits of num_gemm() and
- *  num_gemm_16() wherever the library adds in the same order, as oneDNN 2.6 does with 64, 256 and
- *  1024 terms, and not with some other numbers of bfloat16 terms.  Whoever uses it decides by
- * shapes alone, so that nothing rests on that.
+/** Arranged operand: an operand B that many products share can be written once in the layout of the
+ *  library, which saves transposing and packing it in each product. The results are those of
+ *  num_gemm() and num_gemm_16() to the bit when the library adds in the same order. oneDNN 2.6 does
+ *  so with 64, 256 and 1024 terms, but not with some other numbers of bfloat16 terms. Callers must
+ *  choose by shapes only, so that results do not depend on this.
  *
- *  True where products of this format, shape and strides gain from it on this processor. */
+ *  num_arranges() is true when products of this format, shape and strides are faster with it on
+ *  this processor. */
 bool num_arranges(enum num_format format, const struct num_product *p);
 /** Bytes of an arranged operand op(B) (k, n); 0 for a format that never has one. */
 int64_t num_arranged_bytes(enum num_format format, int64_t k, int64_t n);
 /** Write B of the product @p p, for which num_arranges() is true, to @p out, of
  *  num_arranged_bytes() and at a multiple of 64 bytes; on all threads. */
 void num_arrange(enum num_format format, const struct num_product *p, const void *b, void *out);
-/** The product @p p with B as num_arrange() wrote it for any m, beta and strides of A and C, on the
- *  calling thread; false where num_arranges() is, and then C is not a result: the caller multiplies
- *  B itself. */
+/** Compute the product @p p with B from num_arrange(), for any m, beta and strides of A and C, on
+ *  the calling thread. Returns false when num_arranges() is false; C is then undefined and the
+ *  caller must use B itself. */
 bool num_gemm_arranged(enum num_format format, const struct num_product *p, const void *a,
                        const void *arranged, float *c);
-/** The stride at which products take fp32 rows of @p n numbers fastest, at least @p n. */
+/** Row stride, at least @p n, at which products with fp32 rows of @p n numbers are fastest. */
 int64_t num_row_stride(int64_t n);
-/** True where products are slower by fp32 rows that are @p ld apart than by the same rows at
- *  num_row_stride(): these share few sets of a cache, and the library does not pack them. */
+/** True when products with fp32 rows at stride @p ld are slower than at num_row_stride(), because
+ *  the rows map to few sets of a cache and the library does not pack them. */
 bool num_is_crowded(int64_t ld);
-/** Copy rows (rows, cols at @p ld) to @p out, at num_row_stride(cols). */
+/** Copy a matrix (rows, cols at stride @p ld) to @p out, at stride num_row_stride(cols). */
 void num_set_apart(float *restrict out, const float *restrict x, int64_t ld, int64_t rows,
                    int64_t cols);
 /** Write the transpose (cols, rows at ld_out) of a matrix (rows, cols at ld) of a 16-bit format. */
 void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in, int64_t ld,
                  int64_t rows, int64_t cols);
-/** Short reference of all products (fp32 operands, one sum for each element in the order of k): the
- *  specification and the reference of the tests. */
+/** Reference implementation of all products, the specification for tests: fp32 operands, one sum
+ *  for each element in the order of k. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c);
 
 /* ---- the canonical tree ------------------------------------------------------------------------
@@ -130,17 +133,17 @@ void num_gemm_ref(const struct num_product *p, const float *a, const float *b, f
  * adjacent ranges merge into the list of the joint range by adding siblings.  So a total does not
  * depend on who owned which range. */
 
-/** A node of the canonical tree: it covers the 2^level items from index 2^level on, as far as there
- *  are. */
+/** A node of the canonical tree: it covers the existing items among the 2^level ones from index
+ *  2^level on. */
 struct num_node {
     /** 0: a single item, index is its number. */
     int level;
     int64_t index;
 };
-/** Enough for the maximal nodes of two adjacent ranges: at most two of each of the 31 levels that
- *  2^30 items have, twice. */
+/** Upper bound of the maximal nodes of two adjacent ranges: each range has at most two nodes on
+ *  each of the 31 levels of 2^30 items. */
 enum { NUM_MAX_NODES = 128 };
-/** The maximal nodes of a range, left to right: at most one sum travels for each. */
+/** The maximal nodes of a range, left to right: at most one sum is sent for each. */
 struct num_nodes {
     int n;
     struct num_node node[NUM_MAX_NODES];
@@ -155,8 +158,8 @@ void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64
 struct num_merge_step {
     int into, from;
 };
-/** How two lists of adjacent ranges become one: additions to carry out in order, then where the
- *  results are. */
+/** Plan to merge the lists of two adjacent ranges: additions in order, then the slots of the
+ *  results. */
 struct num_merge {
     int n_steps;
     struct num_merge_step step[NUM_MAX_NODES];
@@ -164,14 +167,14 @@ struct num_merge {
     int slot[NUM_MAX_NODES]; /**< slot of the concatenation that ends as result.node[i] */
 };
 /** Plan the merge of @p left and @p right (right starts where left ends; both may be empty) among
- *  @p n_items.  Siblings are always added left += right, so a total over all items has one value
- *  whatever ranges it was built from.
+ *  @p n_items. Siblings are always added left += right, so a total over all items does not depend
+ *  on the ranges from which it was built.
  *
  *      num_merge_plan(&m, &left, &right, n_items);
  *      for (int i = 0; i < m.n_steps; i++)
  *          num_add(slot[m.step[i].into], slot[m.step[i].from], n_elems);
  *
- *  The vector of result.node[i] is then slot[m.slot[i]].  Read next: stream_sums_append() of
+ *  The vector of result.node[i] is then slot[m.slot[i]]. Read next: stream_sums_append() of
  *  <wsc/stream.h>, which does this with buffers. */
 void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
                     const struct num_nodes *right, int64_t n_items);
@@ -180,8 +183,8 @@ void num_merge_plan(struct num_merge *out, const struct num_nodes *left,
 void num_add(float *restrict y, const float *restrict x, int64_t n);
 /** out = x + y, elementwise, fp32; out may be x. */
 void num_sum_of(float *out, const float *x, const float *restrict y, int64_t n);
-/** y (n) += each of @p rows rows of x, one after the other, fp32: the bits of as many num_add().
- *  The rows are in @p format, @p ld elements apart, and are widened exactly. */
+/** Add @p rows rows of x to y (n) one after the other, fp32; bit-identical to one num_add() per
+ *  row. The rows are in @p format, @p ld elements apart, and are widened exactly. */
 void num_add_rows(enum num_format format, float *restrict y, const void *x, int64_t rows,
                   int64_t ld, int64_t n);
 /** Sum of x[i] y[i] of two vectors (n) in @p format, widened exactly, in the order of num_dot(). */
@@ -195,10 +198,9 @@ void num_add_scaled(float *restrict y, const float *restrict x, float s, int64_t
 /** Sum of squares of one block of @p n numbers in double, in a fixed order (16 lanes, then a tree):
  *  the same bits on every call. */
 double num_sum_squares(const float *x, int64_t n);
-/** The larger of a maximum so far and one more error, both not negative.  A NaN stays: once
- *  @p max or @p error is NaN the result is NaN, whatever follows, so that no bound holds for it.
- *  (fmax drops NaN, and so does a comparison that only keeps the larger number.)
- *  Every maximum over errors of the project is taken with it. */
+/** The larger of the maximum so far and one more error, both not negative. It propagates NaN: when
+ *  @p max or @p error is NaN the result is NaN, so that it exceeds every bound. (fmax and a plain
+ *  comparison would drop NaN.) Every maximum over errors in the project uses it. */
 static inline double num_max_error(double max, double error)
 {
     return isnan(max) || max >= error ? max : error;

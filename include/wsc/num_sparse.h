@@ -1,25 +1,25 @@
-/** Sparse matrices: products with weights of which few are not zero.
+/** Sparse matrices: computes products with weight matrices that have few non-zeros.
  *
  *  A sparse matrix W (rows, cols) = (out, in) arrives as one bit per element and its non-zeros in
- *  row-major order (struct num_packed).  num_sparse_load() sorts them for the products; then
- *  num_sparse_product() is what num_gemm() is for a dense one, and num_sparse_gradient() computes
- *  the gradient of the non-zeros alone (a sampled product of two dense matrices).
+ *  row-major order (struct num_packed). num_sparse_load() sorts them for the products; then
+ *  num_sparse_product() computes a product, as num_gemm() does for a dense matrix, and
+ *  num_sparse_gradient() computes only the gradients of the non-zeros (a sampled product of two
+ *  dense matrices).
  *
  *      TRY(num_sparse_create(&w));
  *      TRY(num_sparse_load(w, &packed, NUM_FP32, true));
  *      num_sparse_product(NUM_FP32, &shape, x, w, y);
  *
- *  The one invariant: every result has one order of additions, fixed by the operands alone.  An
+ *  The one invariant: every result has one order of additions, fixed by the operands alone. An
  *  element of a product is one chain of fused multiply-adds over the non-zeros of its row (of its
- *  column, transposed) in ascending order, from 0.  A gradient is the sum over blocks of 64 tokens,
- *  in order, of 16 chains (token t belongs to chain t mod 16) that are added along a tree.  So the
+ *  column, transposed) in ascending order, from 0. A gradient is the sum over blocks of 64 tokens,
+ *  in order, of 16 chains (token t belongs to chain t mod 16) that are added along a tree. So the
  *  bits do not depend on the vector unit (AVX-512, AVX2, none), the number of threads, the number
- *  of tokens beside this one, or how outputs are blocked.  They differ from those of num_gemm()
- * with zeros in the last places, because its order is another one.
+ *  of tokens beside this one, or how outputs are blocked. They differ from those of num_gemm() with
+ *  zeros in the last places, because its order is another one.
  *
- *  16-bit operands are widened exactly; products and sums are fp32, as in num_gemm_16().
- *  Functions without an error code take their scratch memory by themselves; lack of it is a check.
- */
+ *  16-bit operands are widened exactly; products and sums are fp32, as in num_gemm_16(). Functions
+ *  without an error code take their scratch memory by themselves; lack of it is a check. */
 #ifndef WSC_NUM_SPARSE_H
 #define WSC_NUM_SPARSE_H
 #include <wsc/err.h>

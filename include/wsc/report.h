@@ -1,10 +1,10 @@
-/** Reports: tables, CSV and HTML files, pictures of what other modules computed.
+/** Reports: writes tables, CSV files, HTML files and pictures of the results of other modules.
  *
- *  Only renders: result types are declared where results are computed (<wsc/scaling.h>,
- *  <wsc/timeline.h>, <wsc/validation.h>, <wsc/job.h>), and files are written with <wsc/out.h>.  A
- *  number that is not finite is an error (WSC_NUMERIC), never text.  Not collective: rank 0
- *  reports.  Every function has two forms where that makes sense: `_print` to stdout for people,
- *  `_write` files for programs; docs/FILES.md names the columns.
+ *  It computes no results: result types are declared where results are computed (<wsc/scaling.h>,
+ *  <wsc/timeline.h>, <wsc/validation.h>, <wsc/job.h>), and files are written with <wsc/out.h>. A
+ *  number that is not finite is an error (WSC_NUMERIC), never text. Not collective: rank 0 reports.
+ *  Most functions have two forms: `_print` writes to stdout for people, `_write` writes files for
+ *  programs; docs/FILES.md names the columns.
  *
  *      struct report_scaling s = {.row = rows, .n_rows = n, .scaling = "weak",
  *                                 .cluster = machine, .cluster_text = text, .command = command};
@@ -12,7 +12,7 @@
  *      TRY(report_scaling_print(&s));
  *
  *  Errors: WSC_IO (also when gnuplot is missing: tables are written before pictures), WSC_NUMERIC,
- *  WSC_NOMEM.  Start reading at struct report_scaling. */
+ *  WSC_NOMEM. Start reading at struct report_scaling. */
 #ifndef WSC_REPORT_H
 #define WSC_REPORT_H
 #include <wsc/err.h>

@@ -1,10 +1,10 @@
 /** Random numbers as functions of (seed, use, index).
  *
- *  No state and no order: element i of a stream is the same whoever asks, in any order, on any
- *  rank.  That is what makes initial weights, dropout, sample order, jitter and faults independent
- *  of the number of systems and ranks.  The generator is Philox 4x32-10 (Salmon et al., SC'11,
- *  "Parallel random numbers: as easy as 1, 2, 3"): key = the seed, counter = (index, stream).
- *  Quality and speed are those of the paper; nothing here is cryptographic.
+ *  There is no state: element i of a stream is equal on any rank and in any order of calls. Initial
+ *  weights, dropout, sample order, jitter and faults are therefore independent of the number of
+ *  systems and ranks. The generator is Philox 4x32-10 (Salmon et al., SC'11, "Parallel random
+ *  numbers: as easy as 1, 2, 3"): key = the seed, counter = (index, stream). Quality and speed are
+ *  those of the paper; nothing here is cryptographic.
  *
  *      const uint64_t stream = wsc_rng_stream(WSC_RNG_INIT, tensor);
  *      weight[i] = (float)(0.02 * wsc_rng_normal(seed, stream, (uint64_t)i)); */

@@ -1,13 +1,14 @@
-/** Files in HDF5: datasets and checkpoints.  Owns HDF5.
+/** Store: reads and writes HDF5 files, datasets of samples and checkpoints. It owns HDF5.
  *
- *  HDF5's own printer is silenced; its innermost reason becomes part of our one-line error.  Files
- *  of others are not trusted: links, external storage, filters, types and sizes are checked before
- *  a byte is read, and another process looks at a file first.  Whatever is written goes to
- *  `<path>.tmp` and is synced and renamed, so a crash never costs an older file and a file under
- *  its final name is complete.  HDF5 is not thread-safe: one thread at a time.
+ *  HDF5 does not print its errors; the innermost reason is part of the one-line error message.
+ *  Foreign files are not trusted: another process opens a file first, and links, external storage,
+ *  filters, types and sizes are checked before a byte is read. Every file is written to
+ *  `<path>.tmp`, synced and renamed. A crash therefore never destroys an older file, and a file
+ *  under its final name is complete. HDF5 is not thread-safe: only one thread at a time may call
+ *  these functions.
  *
  *  Errors: WSC_IO for the operating system, with HDF5's reason; WSC_FORMAT for the content of a
- *  file, with file and dataset; WSC_USAGE for names that cannot be; WSC_MPI; WSC_NOMEM.  Collective
+ *  file, with file and dataset; WSC_USAGE for impossible names; WSC_MPI; WSC_NOMEM. Collective
  *  functions are called by every rank of the file's group in the same order, and all succeed or all
  *  fail.
  *
@@ -17,7 +18,7 @@
  *      TRY(store_write(f, "model.w", 0, 32, values));
  *      TRY(store_commit(&f));
  *
- *  Start reading at struct store_group for checkpoints, store_samples_open() for datasets. */
+ *  Start with struct store_group for checkpoints, with store_samples_open() for datasets. */
 #ifndef WSC_STORE_H
 #define WSC_STORE_H
 #include <wsc/err.h>
@@ -25,20 +26,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Hidden subcommand with which a program that opens HDF5 files is started to look at them. */
+/** Hidden subcommand that starts a program as the process which probes HDF5 files. */
 #define STORE_PROBE_COMMAND "probe-hdf5"
-/** First call in the main() of every program that opens HDF5 files.  When this process was started
- *  by store_probe() it looks at files until its parent ends, then the result is true: return from
- *  main().  Otherwise it notes that this program's own file can be started so, and the result is
- *  false. */
+/** Serve as the probing process, if store_probe() has started this process; the first call in the
+ *  main() of every program that opens HDF5 files. The serving process examines files until its
+ *  parent ends, then the result is true: return from main(). Otherwise the result is false, and
+ *  store_probe() may start this program's own file. */
 bool store_probe_served(int argc, char **argv);
-/** Start @p program (borrowed) from now on instead of this program's own file. */
+/** Set the program (borrowed) that store_probe() starts instead of this program's own file. */
 void store_probe_with(const char *program);
-/** Let another process look at all of HDF5 file @p path but its values.  A file over which HDF5
- *  falls, or takes more than 5 s of processor time or 120 s in all, is WSC_FORMAT here instead of
- * the end of this process; when no process can be started, that is WSC_IO, and without a program to
- *  start WSC_USAGE.  For sample files opened for the first time; store_open() does it itself.  Not
- * collective; one thread at a time. */
+/** Let another process examine the HDF5 file @p path, except its values. WSC_FORMAT: HDF5 crashed
+ *  on the file in that process, or took more than 5 s of processor time or 120 s in all. WSC_IO: no
+ *  process could be started; WSC_USAGE: there is no program to start. Call it before a sample file
+ *  is opened for the first time; store_open() calls it itself. Not collective; one thread at a
+ *  time. */
 enum wsc_err store_probe(const char *path) WSC_CHECKED;
 
 /** The HDF5 library that the program runs with. */
@@ -54,8 +55,8 @@ void store_library(struct store_library *library);
 /* ---- sample files (Model Zoo GPT HDF5) ------------------------------------------------------- */
 
 /** A sample file open for reading: dataset `data` (n, 3, T), or (n, 5, T) for variable-length
- *  sequences packed together, or a *corpus*: rank-1 `data`, where sample i is input tokens [iT, iT
- *  + T) with the labels one further and mask 1.  Any integer type. */
+ *  sequences packed together, or a *corpus*: rank-1 `data`, where sample i has the input tokens
+ *  [iT, iT + T), labels shifted by one, and mask 1. Any integer type. */
 struct store_samples;
 /** Open and check a sample file.  @p corpus_T is the sequence length of a corpus file (<= 0:
  *  unknown, such files are refused); other files carry their own.  A missing attribute n_examples
@@ -77,22 +78,21 @@ int64_t store_samples_n(const struct store_samples *s);
 int64_t store_samples_T(const struct store_samples *s);
 /** Rows of a sample: 3 (input_ids, attention_mask, labels), or 5 for packed sequences. */
 int store_samples_rows(const struct store_samples *s);
-/** Read sample @p i, 0 <= i < n, as int32 (rows, T); values beyond int32 come out as its largest or
- *  smallest. */
+/** Read sample @p i, 0 <= i < n, as int32 (rows, T); values beyond int32 are clamped. */
 enum wsc_err store_samples_read(struct store_samples *s, int64_t i, int32_t *out) WSC_CHECKED;
 /** Bytes for the digits of a 64-bit number, its sign and a NUL. */
 enum { STORE_DIGITS = 24 };
-/** Write value @p at, 0 <= at < rows T, of sample @p i as the file has it, also beyond int32, for a
- *  message.  WSC_IO. */
+/** Write value @p at, 0 <= at < rows T, of sample @p i as decimal digits, for a message; exact also
+ *  beyond int32. WSC_IO. */
 enum wsc_err store_samples_digits(struct store_samples *s, int64_t i, int64_t at,
                                   char text[STORE_DIGITS]) WSC_CHECKED;
 
 /** A sample file being written: (n, 3, T), chunk (1, 3, T), shuffle, gzip level 4 and checksums,
- *  attribute n_examples.  The same samples give the same bytes. */
+ *  attribute n_examples. Equal samples give identical bytes. */
 struct store_samples_writer;
 /** Types of the numbers of a sample file being written. */
 enum store_int { STORE_INT32, STORE_UINT16 };
-/** What a sample file being written will hold: n samples of T tokens. */
+/** Shape of a sample file being written: n samples of T tokens. */
 struct store_samples_shape {
     /** Samples, and tokens of each, at least 1. */
     int64_t n, T;
@@ -100,8 +100,9 @@ struct store_samples_shape {
     enum store_int type;
     bool vsl;   /**< two rows more: attention_span, position_ids */
     bool pairs; /**< 6 rows: those of a chosen and of a rejected text */
-    /** 2 rows of T, ids and mask, and a second dataset `labels` (n, 3, predictions): masked tokens
-     *  of an encoder, their places and their weights; 0: none. */
+    /** 0, or the masked tokens per sample of an encoder: the file then has 2 rows of T, ids and
+     *  mask, and a second dataset `labels` (n, 3, predictions) with the masked tokens, their
+     *  positions and their weights. */
     int64_t predictions;
 };
 /** Begin `<path>.tmp`; *@p out is NULL after an error.  Not collective. */
@@ -110,11 +111,12 @@ enum wsc_err store_samples_create(struct store_samples_writer **out, const char 
 /** Write the next @p k samples, (k, rows, T) row-major; values that fit the type. */
 enum wsc_err store_samples_append(struct store_samples_writer *w, const int32_t *data,
                                   int64_t k) WSC_CHECKED;
-/** Write the labels of the next @p k samples, (k, 3, predictions), of a file that has such. */
+/** Write the labels of the next @p k samples, (k, 3, predictions); only for files with
+ *  `predictions`. */
 enum wsc_err store_samples_append_labels(struct store_samples_writer *w, const int32_t *labels,
                                          int64_t k) WSC_CHECKED;
-/** Sync and rename to the final name; fails unless n samples came.  The file is closed, and on
- *  failure removed, whatever happens. */
+/** Sync the file and rename it to its final name; fails unless n samples were appended. The file is
+ *  always closed; on failure it is removed. */
 enum wsc_err store_samples_finish(struct store_samples_writer **w) WSC_CHECKED;
 /** Close and remove; NULL allowed. */
 void store_samples_discard(struct store_samples_writer **w);
@@ -124,19 +126,18 @@ enum wsc_err store_samples_write(const char *path, const int32_t *data, int64_t 
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/** A communicator of MPI (MPI_Comm), which parallel HDF5 takes as it is; opaque, since MPI belongs
- *  to comm. */
+/** An MPI communicator (MPI_Comm), passed to parallel HDF5; opaque, because only comm uses MPI. */
 struct store_communicator;
 /** The processes that write a checkpoint together.  One process: all zero but size = 1, or NULL in
  *  its place. */
 struct store_group {
-    /** Communicator of the ranks that hold MemoryX shards, borrowed as long as the file is open;
-     * NULL: alone, without MPI, then the next three are not used. */
+    /** Communicator of the ranks that hold MemoryX shards, borrowed while the file is open. NULL:
+     *  one process without MPI; the next three members are then not used. */
     const struct store_communicator *communicator;
-    /** The largest *@p x of all processes; collective over the communicator. */
+    /** Replace *@p x by its maximum over all processes; collective over the communicator. */
     enum wsc_err (*max)(void *ctx, int64_t *x);
-    /** Sums of @p x over all processes, element by element, modulo 2^64; collective over the
-     *  communicator. */
+    /** Replace @p x (@p n) by its sums over all processes, element by element, modulo 2^64;
+     *  collective over the communicator. */
     enum wsc_err (*sum)(void *ctx, uint64_t *x, int n);
     void *ctx;      /**< for max and sum, borrowed */
     int rank, size; /**< of this process, of the group */
@@ -146,32 +147,32 @@ struct store_group {
  *
  *  Layout: datasets at the root named by the dotted key, contiguous, little-endian; root attributes
  *  `__version__` (0.5, the layout of cstorch 2.4 to 2.10), `__wsc_version__` (ours), `__digest__`
- *  and, last, `__SUCCESS__`.  Every dataset has an attribute `__sum__` over its elements, which
- *  does not depend on who wrote which part; the digest covers all names, shapes and sums.
+ *  and, last, `__SUCCESS__`. Every dataset has an attribute `__sum__` over its elements, which does
+ *  not depend on the division of the dataset among ranks. The digest covers all names, shapes and
+ *  sums.
  *
  *  Files of cstorch 1.7 to 2.10 are read: chunks compressed with LZ4, bfloat16 in 16-bit integers,
  *  quoted names, numbers, second names and tensors of one value that have no dataset of their own.
- *  Python objects in them are passed over, external links are not followed. */
+ *  Python objects in them are skipped; external links are not followed. */
 struct store_file;
 /** Create `<path>.tmp`, replacing one that a crash left.  Collective over @p group; all ranks
  *  succeed or all fail. */
 enum wsc_err store_create(struct store_file **out, const char *path,
                           const struct store_group *group) WSC_CHECKED;
-/** Open for reading.  A file that says it is ours or cstorch's must be complete and of a version we
- *  know; a plain HDF5 file with tensors at its root is accepted.  Not collective. */
+/** Open a file for reading. A file marked as one of wsc or cstorch must be complete and of a known
+ *  version; a plain HDF5 file with tensors at its root is accepted. Not collective. */
 enum wsc_err store_open(struct store_file **out, const char *path) WSC_CHECKED;
 /** The path that the file was opened or created with, for messages; borrowed. */
 const char *store_path(const struct store_file *f);
-/** Check that every element was written exactly once, mark complete, flush to disk, rename to the
- *  final name (group rank 0), sync the folder.  Collective, all succeed or all fail; a rank whose
- *  store_write failed calls it like the others.  The file is closed whatever happens; on failure
- *  nothing is left and an older file of that name is untouched. */
+/** Complete a file: check that every element was written exactly once, mark the file complete,
+ *  flush it to disk, rename it to the final name (group rank 0), sync the folder. Collective: all
+ *  ranks succeed or all fail, and a rank whose store_write() failed calls it too. The file is
+ *  always closed. On failure it is removed, and an older file of that name does not change. */
 enum wsc_err store_commit(struct store_file **file) WSC_CHECKED;
-/** Close without keeping (a file being written is removed; then collective); NULL allowed. */
+/** Close a file. A file being written is removed; the call is then collective. NULL allowed. */
 void store_close(struct store_file **file);
-/** Open, then read every dataset and compare it with its `__sum__` where it has one, and all of
- *  them with the file's `__digest__`.  Reads the whole file: for use before a checkpoint is
- *  trusted.  Not collective. */
+/** Verify a checkpoint: read every dataset, compare it with its `__sum__` if it has one, and
+ *  compare all of them with the file's `__digest__`. It reads the whole file. Not collective. */
 enum wsc_err store_check(const char *path) WSC_CHECKED;
 
 /** Types of a dataset in memory (float, double, int64_t, unsigned char); the file has them
@@ -182,8 +183,8 @@ enum store_type { STORE_F32, STORE_F64, STORE_I64, STORE_BOOL };
  *  so a full disk shows here. */
 enum wsc_err store_define(struct store_file *f, const char *name, enum store_type type, int n_dims,
                           const int64_t *shape) WSC_CHECKED;
-/** Write elements [first, first + n) of the flattened dataset, in its type.  Independent: the
- *  ranks' parts together cover each element once. */
+/** Write elements [first, first + n) of the flattened dataset, in its type. Not collective; the
+ *  parts of all ranks together must cover each element once. */
 enum wsc_err store_write(struct store_file *f, const char *name, int64_t first, int64_t n,
                          const void *data) WSC_CHECKED;
 /** Read elements [first, first + n) of the flattened dataset as @p type: any float type comes as
@@ -205,32 +206,33 @@ enum wsc_err store_read_box(struct store_file *f, const char *name, const struct
                             float *out) WSC_CHECKED;
 /** Add a second name @p alias for the dataset @p name (tied tensors).  Collective. */
 enum wsc_err store_link(struct store_file *f, const char *name, const char *alias) WSC_CHECKED;
-/** Set what cstorch shall read as the number @p key, with a dataset of that name or without; known
- *  to all ranks.  Every rank of the group calls it. */
+/** Set the number that cstorch reads as @p key; a dataset of that name may exist or not. @p value
+ *  is known to all ranks, and every rank of the group calls it. */
 enum wsc_err store_set_number(struct store_file *f, const char *key, enum store_type type,
                               double value) WSC_CHECKED;
-/** A number of a checkpoint and where this process keeps it: exactly one of the pointers, both
- *  borrowed.  In a file it is a dataset of one element and a number for cstorch. */
+/** A number of a checkpoint and the variable of this process that holds it: exactly one of the two
+ *  pointers is set, both borrowed. In a file it is a dataset of one element and a number for
+ *  cstorch. */
 struct store_counter {
     const char *name;
     int64_t *whole;    /**< as STORE_I64 */
     double *real;      /**< as STORE_F64 */
-    int64_t low, high; /**< what *whole may be in a file that is read; not used with real */
+    int64_t low, high; /**< allowed range of *whole in a file that is read; not used with real */
 };
-/** Define @p n counters with their present values, before store_describe().  Collective: every rank
+/** Define @p n counters with their current values, before store_describe(). Collective: every rank
  *  of the group defines the same ones. */
 enum wsc_err store_define_counters(struct store_file *f, const struct store_counter *c,
                                    int n) WSC_CHECKED;
-/** Write the present values; by one rank of the group. */
+/** Write the current values of the counters; called by one rank of the group. */
 enum wsc_err store_write_counters(struct store_file *f, const struct store_counter *c,
                                   int n) WSC_CHECKED;
-/** Read those that the file has, in the order of the table; others stay as they are.  WSC_FORMAT
- *  for one that is no number, or out of range.  Not collective. */
+/** Read the counters that the file has, in the order of the table; others do not change. WSC_FORMAT
+ *  for one that is no number, or out of range. Not collective. */
 enum wsc_err store_read_counters(struct store_file *f, const struct store_counter *c,
                                  int n) WSC_CHECKED;
-/** Write the tree of keys (`__spec__`) and what each value is (`<key>.__metadata__`), which make
- *  the file a state dict for cstorch; after all definitions.  Names below "wsc." stay out of it, a
- *  model's tensors are in it under the second level that store_define_tensor() gives them.
+/** Write the tree of keys (`__spec__`) and the kind of each value (`<key>.__metadata__`), which
+ *  make the file a state dict for cstorch. Call it after all definitions. Names below "wsc." are
+ *  not in the tree; tensors of a model are in it under the second level of store_define_tensor().
  *  Collective. */
 enum wsc_err store_describe(struct store_file *f) WSC_CHECKED;
 /** Set text attribute @p name of the root.  Collective. */
@@ -244,14 +246,14 @@ bool store_has_text(const struct store_file *f, const char *name);
 /** Shape of a dataset; fails when it does not exist.  @p shape holds 2; a scalar has n_dims 0. */
 enum wsc_err store_shape(const struct store_file *f, const char *name, int *n_dims,
                          int64_t *shape) WSC_CHECKED;
-/** Something in a file, see store_visit(); borrowed. */
+/** A dataset or value in a file, see store_visit(); borrowed. */
 struct store_item {
     const char *name;
     const char *type; /**< the stored one, e.g. "float32" */
     /** Rank, and extents (n_dims). */
     int n_dims;
     const int64_t *shape;
-    const char *same_as; /**< the name of which this one is another; NULL */
+    const char *same_as; /**< first name of the dataset if this is a second one; otherwise NULL */
 };
 /** What store_visit() calls; an error ends the visit. */
 typedef enum wsc_err (*store_visit_fn)(void *ctx, const struct store_item *item);
@@ -268,7 +270,7 @@ struct store_tensor {
     const int64_t *shape;
     const char *also; /**< a third name; "" when there is none */
 };
-/** Room for a name with its NUL; digits of a step in the name of a checkpoint. */
+/** Bytes of a name with its NUL; digits of a step in the name of a checkpoint. */
 enum { STORE_NAME_BYTES = 192, STORE_STEP_DIGITS = 18 };
 /** The largest step of a checkpoint: STORE_STEP_DIGITS digits of its file's name. */
 #define STORE_LAST_STEP INT64_C(999999999999999999)
@@ -282,10 +284,11 @@ enum wsc_err store_define_mask(struct store_file *f, const struct store_tensor *
  *  optimizer of masks of releases 1.8 to 2.1; false when under none. */
 bool store_find_mask(const struct store_file *f, const struct store_tensor *t,
                      char name[STORE_NAME_BYTES]);
-/** Add which weights of the tensor train as STORE_BOOL, under the names of the tensor with
- *  `_requires_grad` after them.  Collective. */
+/** Add the selection of trained weights of the tensor as STORE_BOOL, under the names of the tensor
+ *  with `_requires_grad` appended. Collective. */
 enum wsc_err store_define_selected(struct store_file *f, const struct store_tensor *t) WSC_CHECKED;
-/** Find under which name the file holds which weights of a tensor train; false when under none. */
+/** Find the name under which the file holds the selection of trained weights of a tensor; false:
+ *  none. */
 bool store_find_selected(const struct store_file *f, const struct store_tensor *t,
                          char name[STORE_NAME_BYTES]);
 /** Find under which name the file holds a tensor: the first, the second, the third, that of
@@ -297,15 +300,16 @@ bool store_find_tensor(const struct store_file *f, const struct store_tensor *t,
 /** Fails unless dataset @p name has the tensor's shape; the error has both. */
 enum wsc_err store_check_shape(const struct store_file *f, const char *name,
                                const struct store_tensor *t) WSC_CHECKED;
-/** Datasets named "model...." that are none of the @p n tensors or their masks and no buffers that
- * can be computed (slopes of ALiBi, counts of metrics): the first of them, owned by the file, and
- * their number. State of other parts of a trainer may stand beside. */
+/** Count the datasets named "model...." that do not belong to the model: they are none of the @p n
+ *  tensors or their masks, and no buffers that can be computed (slopes of ALiBi, counts of
+ *  metrics). *@p first is the first of them, owned by the file, *@p n_unknown their number. State
+ *  of other parts of a trainer is allowed. */
 enum wsc_err store_count_unknown(const struct store_file *f, const struct store_tensor *t, int n,
                                  const char **first, int *n_unknown) WSC_CHECKED;
 
 /* ---- folders of checkpoints ------------------------------------------------------------------ */
 
-/** What stands for the step in the name of a checkpoint. */
+/** Placeholder of the step in the name of a checkpoint. */
 #define STORE_STEP "{step}"
 /** A folder of checkpoints, and their name: one STORE_STEP in it.  Borrowed texts. */
 struct store_folder {
@@ -315,21 +319,22 @@ struct store_folder {
  *  WSC_NOMEM. */
 enum wsc_err store_step_path(const struct store_folder *folder, int64_t step,
                              char **path) WSC_CHECKED;
-/** Path of the newest checkpoint, with a step or with `<step>_<YYYYmmdd_HHMMSS>` as a trainer
- * writes where that name was taken, by step and stamp, with a step below @p below (INT64_MAX: of
- * all) and its step; *path NULL when none or when there is no such folder.  Left-over `.tmp` files
- * are ignored.  Owned by the caller. */
+/** Find path and step of the newest checkpoint with a step below @p below (INT64_MAX: of all).
+ *  Names have a step, or `<step>_<YYYYmmdd_HHMMSS>`, which a trainer writes when the first name
+ *  exists; step and stamp decide which is newest. *@p path, owned by the caller, is NULL when there
+ *  is no checkpoint or no such folder. Left-over `.tmp` files are ignored. */
 enum wsc_err store_newest(const struct store_folder *folder, int64_t below, char **path,
                           int64_t *step) WSC_CHECKED;
-/** Remove left-over `.tmp` files of an earlier crash, and of the checkpoints up to @p newest all
- * but the last @p keep (keep <= 0: all stay).  When some would go, the checkpoint of step @p newest
- * is read back first (store_check), and none goes when it fails.  Files of later steps are left
- *  alone.  Not while a checkpoint is being written. */
+/** Remove left-over `.tmp` files of an earlier crash, and the checkpoints up to @p newest except
+ *  the last @p keep (keep <= 0: remove none). Before any checkpoint is removed, that of step @p
+ *  newest is verified with store_check(); when this fails, none is removed. Files of later steps
+ *  are not touched. Do not call it while a checkpoint is being written. */
 enum wsc_err store_prune(const struct store_folder *folder, int64_t newest,
                          int64_t keep) WSC_CHECKED;
-/** Claim the folder @p dir for this process until store_release() or its end, however it ends;
- *  fails when another process has it.  *@p claim is -1 on file systems without locks. */
+/** Lock the folder @p dir for this process until store_release() or the end of the process, also by
+ *  a kill. Fails when another process has the lock. *@p claim is -1 on file systems without locks.
+ */
 enum wsc_err store_claim(const char *dir, int *claim) WSC_CHECKED;
-/** Give the claim of store_claim() back; -1 allowed. */
+/** Release the lock of store_claim(); -1 allowed. */
 void store_release(int claim);
 #endif

@@ -1,13 +1,14 @@
 /** SwarmX: one node of the broadcast and reduce tree.
  *
- *  Two sequential programs that share no data: weights go down, sums come up (docs/decisions/0001).
- *  The node forwards weights cut-through to all its children, and adds what its children send along
- *  the canonical tree, two siblings as soon as both have arrived; it keeps nothing between steps.
- *  Its virtual times: first byte out after the node's latency, sums at the rate of the links.  The
- *  step as one page is src/swarmx/swarmx_step.c; the messages are those of <wsc/stream.h>.
+ *  A node forwards weights to all its children cut-through, and adds the gradients of its children
+ *  along the canonical tree: two siblings are added as soon as both have arrived. It runs two
+ *  sequential programs that share no data, one for weights and one for sums (docs/decisions/0001).
+ *  It keeps nothing between steps. In virtual time the first byte leaves after the node's latency,
+ *  and sums are formed at the rate of the links. src/swarmx/swarmx_step.c shows one step;
+ *  <wsc/stream.h> declares the messages.
  *
- *  Life: swarmx_create() once for each local node, swarmx_spawn() before each pass, comm_run(),
- *  swarmx_destroy().  cluster_run_pass() does all of it. */
+ *  Order of calls: swarmx_create() once for each local node; swarmx_spawn() and comm_run() for each
+ *  pass; swarmx_destroy(). The module cluster makes all of them. */
 #ifndef WSC_SWARMX_H
 #define WSC_SWARMX_H
 #include <wsc/err.h>

@@ -1,9 +1,9 @@
-/** Text that grows.
+/** Text: a string that grows as text is appended.
  *
- *  Everything that is printed into memory piece by piece is built with it.  Callers add without
- *  looking at each result and check once, at the end: after a lack of memory the text stays as it
- *  is and says so.  Start reading at struct wsc_text; <wsc/out.h> has a text with escapes for HTML,
- *  JSON and CSV, <wsc/conf.h> one for YAML.
+ *  Everything that is printed into memory piece by piece is built with it. Callers append without
+ *  checking each result and check once at the end: after a failed allocation the text does not
+ *  change and reports the failure. Start reading at struct wsc_text; <wsc/out.h> has a text with
+ *  escapes for HTML, JSON and CSV, <wsc/conf.h> one for YAML.
  *
  *      struct wsc_text t = {0};
  *      wsc_text_add(&t, "%d of %d", done, total);

@@ -1,11 +1,10 @@
-/** Timeline: recorded steps of the emulated cluster taken apart.
+/** Timeline: analyses recorded steps of the emulated cluster.
  *
- *  The cluster's virtual time is a graph: every event happens when the last of the events that it
- *  waits for has happened, plus the time that passes after it.  The roles record that graph while
- *  they run, see <wsc/vtime.h>; this module reads the record: the critical path, the load of the
- *  links, the profile of the slowest wafer, a trace for a viewer and a schedule for another
- *  simulator.  It works for every kind of pass, with faults and losses, folded or distributed, and
- *  gives the same files whoever ran which role.
+ *  The roles record the events of virtual time as a graph while they run, see <wsc/vtime.h>. From
+ *  this record the module computes the critical path, the load of the links and the profile of the
+ *  slowest wafer, and writes a trace for a viewer and a schedule for another simulator. It works
+ *  for every kind of pass, with faults and losses, folded or distributed. Its files do not depend
+ *  on the placement of roles.
  *
  *      struct timeline_want want = {.first_step = 2, .n_steps = 1, .trace = true};
  *      TRY(timeline_create(&t, params, machine, &want));
@@ -15,8 +14,8 @@
  *      wsc_free(path);
  *      timeline_destroy(&t);
  *
- *  Instead of timeline_measure() a run hands its records to timeline_add().  Not collective: rank 0
- *  has the records.  Start reading at timeline_add(). */
+ *  Instead of timeline_measure() a run hands its records to timeline_add(). Not collective: rank 0
+ *  has the records. Start reading at timeline_add(). */
 #ifndef WSC_TIMELINE_H
 #define WSC_TIMELINE_H
 #include <wsc/cluster.h>
@@ -34,9 +33,9 @@
 
 /** A segment of the critical path; the next one begins where it ends. */
 struct timeline_segment {
-    const char *part; /**< what takes the time; static */
-    char who[48];     /**< whose event: "wafer 3" */
-    char what[64];    /**< about what: "layers.3 backward" */
+    const char *part; /**< cause of the time; static */
+    char who[48];     /**< role of the event: "wafer 3" */
+    char what[64];    /**< stage and pass: "layers.3 backward" */
     /** Virtual time, ps, from the start of the run. */
     int64_t begin_ps, end_ps;
 };
@@ -49,7 +48,7 @@ struct timeline_link {
 };
 /** Time of a module of the model on the slowest wafer in a step. */
 struct timeline_module {
-    /** Name as the Model Zoo's profiler has it, or what was waited for. */
+    /** Name as in the Model Zoo's profiler, or name of a wait. */
     char name[96];
     int64_t ps;
 };
@@ -68,18 +67,20 @@ struct timeline_step {
     int n_layers;
 };
 
-/** Steps of a recorded run; on rank 0.  Memory is bounded: of earlier steps only what the next one
- *  can reach is kept. */
+/** Steps of a recorded run; on rank 0. Memory is bounded, because only those events of earlier
+ *  steps are kept that the next step can reach. */
 struct timeline;
 
-/** What is wanted of the steps that are added. */
+/** Selects the steps and results of a timeline. */
 struct timeline_want {
-    int64_t first_step; /**< finished steps before the first one that is shown; those before it are
-                             only what its critical path may reach back to */
-    int64_t n_steps;    /**< to show, 1 or more; path, links, profile and schedule are of the last
-                             one that was added */
-    bool trace;         /**< keep the bars for timeline_trace() */
-    bool schedule;      /**< keep what timeline_goal() writes */
+    /** Finished steps before the first analysed one; earlier steps are kept only for its critical
+     *  path. */
+    int64_t first_step;
+    /** Steps to analyse, at least 1; path, links, profile and schedule are those of the last added
+     *  one. */
+    int64_t n_steps;
+    bool trace;    /**< keep the bars for timeline_trace() */
+    bool schedule; /**< keep the data of timeline_goal() */
 };
 /** Make an empty timeline of @p machine with a model of @p params, whose runconfig.num_csx systems
  *  it has; both are only read during the call.  Errors as those of model_create(); *@p out is NULL
@@ -89,16 +90,16 @@ enum wsc_err timeline_create(struct timeline **out, const struct zoo_params *par
                              const struct timeline_want *want) WSC_CHECKED;
 /** Release; NULL inside allowed. */
 void timeline_destroy(struct timeline **t);
-/** Add the steps of @p record, which follow those that were added before.  A record that does not
- *  end when the roles say that the step ends is a bug and ends the program.  Errors: WSC_CAPACITY
- *  when a step has more events than are kept. */
+/** Add the steps of @p record, which follow the steps added before. The end of the record must
+ *  equal the end of the step that the roles report; otherwise a WSC_CHECK fails. WSC_CAPACITY when
+ *  a step has more events than the limit. */
 enum wsc_err timeline_add(struct timeline *t, const struct cluster_record *record) WSC_CHECKED;
-/** Record a training without values in this process alone and add the wanted steps: up to two steps
- *  before them, where virtual time starts at 0, then they.  Params and machine are those of
- *  timeline_create(). */
+/** Record a training without values in this process and add its steps: up to two steps before the
+ *  selected ones, where virtual time starts at 0, then the selected ones. Params and machine are
+ *  those of timeline_create(). Not collective. */
 enum wsc_err timeline_measure(struct timeline *t, const struct zoo_params *params,
                               const struct hw_machine *machine) WSC_CHECKED;
-/** Number of steps that were added and are shown, not counting those before first_step. */
+/** Number of added steps that are analysed, without those before first_step. */
 int64_t timeline_n_shown(const struct timeline *t);
 
 /** Time of the newest step, ps, and its parts, as the roles reported them. */
@@ -107,31 +108,32 @@ void timeline_step(const struct timeline *t, int64_t *step_time_ps,
 /** Number of recorded events of the newest step. */
 int64_t timeline_n_events(const struct timeline *t);
 
-/** The critical path of the step: from the end of the last wafer back through what each event
- *  waited for, to the start of the step.  Segments in time order, without a gap: they add up to
- *  the step.  What waits for something before the record, as the first step after a restart does,
- *  has it as a segment "before the record".  *@p path is owned by the caller. */
+/** Compute the critical path of the step: the chain of events from the start of the step to the end
+ *  of the last wafer, in which each event determines the time of the next one. Segments are in time
+ *  order without a gap, so they add up to the step. A wait for an event before the record, as in
+ *  the first step after a restart, is a segment "before the record". *@p path is owned by the
+ *  caller. */
 enum wsc_err timeline_path(const struct timeline *t, struct timeline_segment **path,
                            int *n) WSC_CHECKED;
 /** Bytes and busy time of every link in the step, parents first; *@p links is owned by the caller.
  */
 enum wsc_err timeline_links(const struct timeline *t, struct timeline_link **links,
                             int *n) WSC_CHECKED;
-/** Time of the slowest wafer by module of the model, with rows for what it waited for; adds up to
- *  the step; longest first; owned by the caller.
- *  @param by_layer  a row for each layer, "...layers.18.self_attn.fwd"; false: one for the same
+/** Time of the slowest wafer by module of the model, with rows for its waits, longest first; the
+ *  rows add up to the step. Owned by the caller. @param by_layer a row for each layer,
+ *  "...layers.18.self_attn.fwd"; false: one for the same
  *                   module of all layers, "...layers.*.self_attn.fwd" */
 enum wsc_err timeline_profile(const struct timeline *t, bool by_layer,
                               struct timeline_module **rows, int *n) WSC_CHECKED;
 /** Write chrome_trace.json of the steps to @p path, for chrome://tracing and Perfetto: all roles
- *  when they have at most @p max_events events, else the slowest wafer with its way to the root,
- *  and as many others as there is room for.  Needs want.trace. */
+ *  when they have at most @p max_events events, otherwise the slowest wafer, its path to the root,
+ *  and as many other roles as fit. Requires want.trace. */
 enum wsc_err timeline_trace(const struct timeline *t, const char *path,
                             int64_t max_events) WSC_CHECKED;
-/** Write the step as a GOAL schedule (Hoefler, Siebert, Lumsdaine 2009; text form of LogGOPSim):
- *  a rank for each role, a `calc` for everything that takes time, 1 for 1 ps, and messages that
- *  take none (L = o = g = G = O = 0).  The schedule ends with the step; what the step does not
- *  wait for, such as its update, is left out.  The head of the file says when the step begins: the
- *  end less that is its time. */
+/** Write the step as a GOAL schedule (Hoefler, Siebert, Lumsdaine 2009; text form of LogGOPSim): a
+ *  rank for each role, a `calc` for each duration, 1 for 1 ps, and messages that take no time (L =
+ *  o = g = G = O = 0). The schedule ends with the step; work for which the step does not wait, such
+ *  as its update, is left out. The head of the file has the time at which the step begins; the time
+ *  of the step is the end of the schedule minus this time. */
 enum wsc_err timeline_goal(const struct timeline *t, const char *path) WSC_CHECKED;
 #endif

@@ -1,10 +1,10 @@
-/** Validation: published figures, what the emulator predicts for them, and the fit of constants.
+/** Validation: compares published figures with predictions of the emulator, and fits constants.
  *
- *  A row of benchmarks/reference is a struct validation_figure; validation_run() predicts each row
- *  that is to be compared by simulating a step, validation_calibrate() fits at most
- *  VALIDATION_MAX_CALIBRATED constants to the rows of kind calibration.  Rows of kind validation
- *  are never fitted, those of kind context never compared, with the reason.  Speed error is
- *  predicted / published - 1 in speed, positive: too fast, in every table.
+ *  A row of benchmarks/reference is a struct validation_figure; validation_run() predicts each
+ *  compared row by simulating a step. validation_calibrate() fits at most VALIDATION_MAX_CALIBRATED
+ *  constants to the rows of kind calibration. Rows of kind validation are never fitted; rows of
+ *  kind context are never compared, and state the reason. Speed error is predicted / published - 1
+ *  in speed, positive: too fast, in every table.
  *
  *      TRY(validation_figures_read("benchmarks/reference/scaling.csv", &rows, &n));
  *      struct validation_comparison c = {.ref = rows, .n_refs = n,
@@ -14,9 +14,9 @@
  *      if (!rc) rc = report_validation_print(&result.report);
  *      validation_result_fini(&result);
  *
- *  Without MPI validation_comparison.comm is NULL.  With it, every rank calls the functions that
- *  are marked collective, and all ranks get the same results.  Read next: docs/VALIDATION.md;
- * <wsc/scaling.h>, which simulates; <wsc/report.h>, which prints. */
+ *  Without MPI validation_comparison.comm is NULL. With it, every rank calls the functions that are
+ *  marked collective, and all ranks get the same results. Read next: docs/VALIDATION.md;
+ *  <wsc/scaling.h>, which simulates; <wsc/report.h>, which prints. */
 #ifndef WSC_VALIDATION_H
 #define WSC_VALIDATION_H
 #include <wsc/err.h>

@@ -1,17 +1,15 @@
-/** Virtual time: integer picoseconds of the emulated machine, the links that carry it, and the
- *  recorder of its events.
+/** Virtual time: the clock of the emulated machine in integer picoseconds, the timing of links, and
+ *  the recorder of events.
  *
- *  Integers, so that adding is exact in any order; a struct, so that the compiler rejects
- *  `time + seconds`.  Nothing here reads a host clock.  int64 picoseconds reach 106 days; what is
- *  later stays at VTIME_END and never wraps, and a run that gets there ends with an error.
+ *  Times are integers, so that sums are exact in any order, inside a struct, so that the compiler
+ *  rejects `time + seconds`. No function reads a host clock. int64 picoseconds reach 106 days. A
+ *  later time stays at VTIME_END and never wraps; a run that reaches it ends with an error.
  *
- *  Virtual time is a graph: an event happens when the last of the events that it waits for has
- *  happened, plus the time that passes after it.  A program that keeps time does it through
- *  vtime_latest(), vtime_after() and vtime_link_send(), which compute the time and, when the
- *  program has a recorder, keep the event.  Each struct vtime names the event at which it is, so
- *  that the graph follows the values wherever they are stored or sent.  Without a recorder nothing
- *  is kept and nothing but one pointer is tested.
- */
+ *  Events form a graph. An event waits for earlier events, each with a delay; its time is the
+ *  latest of their times plus delays. A program advances its time only with vtime_latest(),
+ *  vtime_after() and vtime_link_send(). They compute the time and, when the program has a recorder,
+ *  store the event. Each struct vtime names its event, so the graph follows times wherever they are
+ *  stored or sent. Without a recorder the only cost is the test of a pointer. */
 #ifndef WSC_VTIME_H
 #define WSC_VTIME_H
 #include <wsc/err.h>
@@ -20,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A point in virtual time.  Compared and added by @c ps alone; @c event never takes part in a
- *  time, so that a recorded run has the times of one that is not. */
+/** A point in virtual time. Only @c ps is compared and added; @c event never influences a time, so
+ *  a recorded run has the times of a run that is not recorded. */
 struct vtime {
     /** Picoseconds since the start of the run's virtual time, 0 .. VTIME_END. */
     int64_t ps;
@@ -31,21 +29,22 @@ struct vtime {
 /** The end of time, 2^63 - 1 ps. */
 #define VTIME_END INT64_MAX
 
-/** When the first and the last byte of something are there, first <= last.  Messages and results
- *  have two times, because a receiver can begin with the first byte (cut-through). */
+/** Times at which the first and the last byte of something are available, first <= last. Messages
+ *  and results have two times, because a receiver can begin with the first byte (cut-through). */
 struct vtime_span {
     struct vtime first, last;
 };
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/** @p ps picoseconds after @p at_ps, @p ps >= 0; VTIME_END when that is later still. */
+/** The time @p ps picoseconds after @p at_ps, @p ps >= 0; VTIME_END when the sum is later. */
 static inline int64_t vtime_add_ps(int64_t at_ps, int64_t ps)
 {
     int64_t sum;
     return __builtin_add_overflow(at_ps, ps, &sum) ? VTIME_END : sum;
 }
-/** @p ps later, @p ps >= 0; VTIME_END when that is later still.  Plain arithmetic: no event. */
+/** The time @p ps picoseconds after @p a, @p ps >= 0; VTIME_END when the sum is later. Records no
+ *  event. */
 static inline struct vtime vtime_add(struct vtime a, int64_t ps)
 {
     return (struct vtime){.ps = vtime_add_ps(a.ps, ps)};
@@ -55,21 +54,21 @@ static inline struct vtime vtime_max(struct vtime a, struct vtime b)
 {
     return b.ps > a.ps ? b : a;
 }
-/** Both ends at @p t. */
+/** Span whose first and last byte are available at @p t. */
 static inline struct vtime_span vtime_at(struct vtime t)
 {
     return (struct vtime_span){t, t};
 }
-/** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 is no limit
- *  and takes no time.  VTIME_END when it takes longer.  Exact integer arithmetic in 128 bits: the
- *  same on every host. */
+/** Time for @p amount units at @p per_s units per second, rounded up, in ps; @p per_s 0 means no
+ *  limit and takes no time. VTIME_END when it takes longer. Exact integer arithmetic in 128 bits,
+ *  so the result is equal on every host. */
 int64_t vtime_duration_ps(int64_t amount, int64_t per_s);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/** What takes the time between an event and one that waits for it. */
+/** Cause of the delay between an event and one that waits for it. */
 enum vtime_part {
-    VTIME_WAIT,       /**< nothing: it only waits */
+    VTIME_WAIT,       /**< no cause: zero delay, only a dependency */
     VTIME_COMPUTE,    /**< kernels */
     VTIME_STAGE,      /**< start of a stage */
     VTIME_DRAIN,      /**< from the edge of the wafer inwards */
@@ -89,12 +88,12 @@ enum vtime_part {
 /** Name of a part for tables, e.g. "weights on a link"; static. */
 const char *vtime_part_name(enum vtime_part part);
 
-/** Wait for @c from, then let @c delay_ps pass.  An event has one edge for each event that it waits
- *  for; the one that determines its time is on the critical path. */
+/** Dependency of an event: it waits for @c from, then for @c delay_ps. An event has one edge for
+ *  each event that it waits for. The edge that determines its time may lie on the critical path. */
 struct vtime_edge {
     struct vtime from;    /**< event 0: the origin of time, or one before the record */
     int64_t delay_ps;     /**< at least 0 */
-    enum vtime_part part; /**< what takes the delay */
+    enum vtime_part part; /**< cause of the delay */
 };
 /** An event of a record; its edges follow those of the event before it. */
 struct vtime_event {
@@ -102,14 +101,14 @@ struct vtime_event {
     int64_t ps;
     /** Finished steps before the one that the event belongs to. */
     int64_t step;
-    int32_t transfer; /**< what it is about: a transfer of the step, or VTIME_NO_TRANSFER */
+    int32_t transfer; /**< transfer of the step that it belongs to, or VTIME_NO_TRANSFER */
     /** Edges of the event, at least 1. */
     int32_t n_edges;
 };
 /** Label of events at the end of a step: its times, its update. */
 enum { VTIME_NO_TRANSFER = -1 };
 
-/** What a viewer draws as one bar. */
+/** Kind of an interval that a timeline viewer draws as one bar. */
 enum vtime_bar_kind {
     VTIME_BAR_SEND,  /**< a message occupies the sending end of a link */
     VTIME_BAR_STAGE, /**< a stage on a wafer */
@@ -132,32 +131,34 @@ struct vtime_bar {
     int64_t n_source, n_memory, n_beams;
 };
 
-/** Events of one sequential program in the order in which it made them.  One for each program of a
- *  role (comm_recorder()); the graph of a pass is all of them together (<wsc/timeline.h>).  Arrays
- *  grow as events come; 24 bytes an event, 32 an edge. */
+/** Recorder: stores the events of one sequential program in the order of their creation. Each
+ *  program of a role has one (comm_recorder()); together they form the graph of a pass
+ *  (<wsc/timeline.h>). Arrays grow with the events: 24 bytes per event, 32 per edge. */
 struct vtime_recorder {
-    int32_t id;   /**< of the program: unique in the machine, whoever runs it */
-    int64_t step; /**< label of the events that come, and transfer */
+    int32_t id;   /**< id of the program, unique in the machine, on any rank */
+    int64_t step; /**< label of the next events, with transfer */
     int32_t transfer;
-    int64_t n_before;          /**< events that were taken away: the number of event[0] */
+    /** Events removed by vtime_recorder_take(): the number of event[0]. */
+    int64_t n_before;
     struct vtime_event *event; /**< owned */
     struct vtime_edge *edge;   /**< owned */
     struct vtime_bar *bar;     /**< owned */
     int64_t n_events, n_edges, n_bars;
     int64_t events_size, edges_size, bars_size; /**< room */
-    enum wsc_err rc;                            /**< the first failure; nothing is kept after it */
+    /** The first failure; no event is stored after it. */
+    enum wsc_err rc;
 };
 /** Start to record program @p id; the recorder is the caller's.  Nothing is allocated before the
  *  first event. */
 void vtime_recorder_init(struct vtime_recorder *r, int32_t id);
 /** Free what the recorder keeps. */
 void vtime_recorder_fini(struct vtime_recorder *r);
-/** Move what @p r keeps to @p out (ownership passes, vtime_recorder_fini() it); numbers of later
- *  events continue from there, so ids stay unique over a run. */
+/** Move the events of @p r to @p out, which the caller frees with vtime_recorder_fini(). Numbers of
+ *  later events continue, so ids stay unique over a run. */
 void vtime_recorder_take(struct vtime_recorder *r, struct vtime_recorder *out);
 
-/** Id of event @p number (from 0, of all that the program ever made) of program @p program; the
- *  same on any number of ranks. */
+/** Id of an event: @p number counts all events of program @p program from 0. Equal on any number of
+ *  ranks. */
 static inline int64_t vtime_event_id(int32_t program, int64_t number)
 {
     return (int64_t)program << 40 | (number + 1);
@@ -173,7 +174,7 @@ static inline int64_t vtime_event_number(int64_t id)
     return (id & ((INT64_C(1) << 40) - 1)) - 1;
 }
 
-/** Append an event that waits for @p in; what vtime_latest() does with a recorder. */
+/** Append an event that waits for @p in; vtime_latest() calls it when there is a recorder. */
 struct vtime vtime_record(struct vtime_recorder *r, const struct vtime_edge *in, int n);
 /** Append the event of vtime_after(). */
 struct vtime vtime_record_after(struct vtime_recorder *r, struct vtime t, int64_t delay_ps,
@@ -183,12 +184,12 @@ struct vtime vtime_record_join(struct vtime_recorder *r, struct vtime a, struct 
                                int64_t delay_ps, enum vtime_part part);
 /** Append an event that waits for @p n times, @p stride of them apart. */
 struct vtime vtime_record_list(struct vtime_recorder *r, const struct vtime *t, int n, int stride);
-/** Append a bar with the present label; NULL @p r allowed. */
+/** Append a bar with the current label; NULL @p r allowed. */
 void vtime_record_bar(struct vtime_recorder *r, const struct vtime_bar *bar);
 
-/** The time at which all of @p in (@p n >= 1) have happened and their delays have passed.  Recorded
- *  as one event, unless it is the only one of @p in without a delay.  The example is a stage that
- *  begins when its weights and the stage before are there, a latency later:
+/** The time at which all of @p in (@p n >= 1) have happened and their delays have passed. Recorded
+ *  as one event, unless @p in is a single edge without a delay. Example: a stage begins one latency
+ *  after its weights have arrived and the previous stage has ended:
  *
  *      const struct vtime_edge in[] = {{weights.first, latency_ps, VTIME_STAGE},
  *                                      {end_of_last, latency_ps, VTIME_STAGE}};
@@ -204,7 +205,7 @@ static inline struct vtime vtime_latest(struct vtime_recorder *r, const struct v
     }
     return latest;
 }
-/** @p delay_ps after @p t; an event, unless nothing passes. */
+/** The time @p delay_ps after @p t. Recorded as an event, unless the delay is 0. */
 static inline struct vtime vtime_after(struct vtime_recorder *r, struct vtime t, int64_t delay_ps,
                                        enum vtime_part part)
 {
@@ -217,8 +218,8 @@ static inline struct vtime vtime_join_after(struct vtime_recorder *r, struct vti
     if (r) return vtime_record_join(r, a, b, delay_ps, part);
     return vtime_max((struct vtime){.ps = a.ps}, vtime_add(b, delay_ps));
 }
-/** The later of two times, as an event that waits for both; @p b at the origin of time, where
- *  nothing has happened, is not waited for. */
+/** The later of two times, as an event that waits for both; @p b is ignored when it is the origin
+ *  of time, which has no event. */
 static inline struct vtime vtime_join(struct vtime_recorder *r, struct vtime a, struct vtime b)
 {
     return b.ps || b.event ? vtime_join_after(r, a, b, 0, VTIME_WAIT) : a;
@@ -247,7 +248,7 @@ static inline struct vtime_span vtime_span_latest(struct vtime_recorder *r,
     }
     return latest;
 }
-/** Both ends @p ps later. */
+/** The span @p s, both ends @p ps later. */
 static inline struct vtime_span vtime_span_after(struct vtime_recorder *r, struct vtime_span s,
                                                  int64_t ps, enum vtime_part part)
 {
@@ -256,25 +257,25 @@ static inline struct vtime_span vtime_span_after(struct vtime_recorder *r, struc
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/** How a link loses packets, and how long what is lost takes to come again. */
+/** Packet loss of a link: probability and time until a lost packet is sent again. */
 struct vtime_loss {
     double rate;           /**< probability for each packet, each time it is sent; 0: none */
-    int64_t packet_bytes;  /**< a message is cut into ceil(bytes / packet) of them, at least one */
+    int64_t packet_bytes;  /**< a message has ceil(bytes / packet_bytes) packets, at least one */
     int64_t timeout_ps;    /**< until the last packet of a message is sent again */
     uint64_t seed, stream; /**< of the random numbers, see <wsc/rng.h> */
 };
 
-/** One direction of a link.  The sender owns and advances it; the receiver uses rate and latency
- *  alone.  Zero it, then set rate, latency, loss, part and ends. */
+/** State of one direction of an emulated link. The sender owns and advances it; the receiver reads
+ *  only rate and latency. Set all to zero, then set rate, latency, loss, part and ends. */
 struct vtime_link {
     int64_t rate_bytes_per_s; /**< 0: no limit */
     int64_t latency_ps;
     struct vtime_loss loss;
-    enum vtime_part part; /**< what the bytes on it are, for the record */
+    enum vtime_part part; /**< label of its bytes in the record */
     int32_t src, dst;     /**< roles at its ends, for the record */
     struct vtime free;    /**< when the sending end can take the next message */
-    int64_t bytes;        /**< carried so far */
-    int64_t n_messages;   /**< carried so far */
+    int64_t bytes;        /**< sent so far */
+    int64_t n_messages;   /**< sent so far */
     int64_t n_lost;       /**< packets that were lost and sent again */
     int64_t busy_ps;      /**< time in which a message occupied the sending end */
 };
@@ -286,38 +287,38 @@ struct vtime_link {
  *           last  = max(span.last, start + bytes / rate) + latency
  *           free  = last - latency
  *
- *  so a slow producer prolongs the message and a busy link delays it.  bytes / rate is rounded up
- *  to whole picoseconds. @p r is the recorder of the sending program, or NULL.  @p span becomes the
- *  times at which the bytes arrive; its events are those at which they left, and
- *  vtime_link_arrive() makes those of the arrival. */
+ *  A slow producer prolongs the message and a busy link delays it. bytes / rate is rounded up to
+ *  whole picoseconds. @p r is the recorder of the sending program, or NULL. @p span is set to the
+ *  times at which the bytes arrive. Its events are those of sending; vtime_link_arrive() makes the
+ *  events of the arrival. */
 void vtime_link_send(struct vtime_recorder *r, struct vtime_link *link, struct vtime_span *span,
                      int64_t bytes);
-/** vtime_link_send() over a link that may lose packets.  Go-back-N, as network cards for RDMA over
+/** vtime_link_send() over a link that may lose packets. Go-back-N, as network cards for RDMA over
  *  Ethernet do it (InfiniBand specification, volume 1, 9.7; Mittal et al., SIGCOMM 2018, section
  *  2): when packet i is lost, the receiver drops what follows and reports it on seeing packet i +
  *  1; the sender resumes from i, so that each loss costs 2 (packet / rate + latency) of the link's
- *  time.  Nothing follows the last packet: its loss costs packet / rate + time-out.  A packet that
- *  is sent again may be lost again.  Second losses within one round trip, and losses of
- *  acknowledgements, are left out: they are of the order of the square of the rate.  How often the
- *  first packet, those between and the last are lost is sampled from the seed, the stream and
- *  @p message, which names the message among those of the link: geometric and negative binomial
- *  distributions, the latter by a normal one when its mean is above 64. */
+ *  time. Nothing follows the last packet: its loss costs packet / rate + time-out. A packet that is
+ *  sent again may be lost again. Second losses within one round trip and losses of acknowledgements
+ *  are neglected: they are of the order of the square of the rate. The losses of the first packet,
+ *  of those between and of the last are sampled from the seed, the stream and @p message, which
+ *  identifies the message on its link. The distributions are geometric and negative binomial; a
+ *  normal distribution replaces the latter when its mean is above 64. */
 void vtime_link_send_over(struct vtime_recorder *r, struct vtime_link *link,
                           struct vtime_span *span, int64_t bytes, uint64_t message);
-/** A message of no size that waits for nobody and delays nobody, such as a credit; returns when it
- *  arrives, with the event of @p ready. */
+/** Send a message of no size, such as a credit, which neither waits for other messages nor delays
+ *  them. Returns its time of arrival, with the event of @p ready. */
 struct vtime vtime_link_signal(struct vtime_link *link, struct vtime ready);
-/** Make the arrival of what was sent events of the receiving program @p r: the latency passes after
- *  the events of @p span, whose times stay as they are. */
+/** Record the arrival of a message as events of the receiving program @p r, one latency after the
+ *  events of @p span. The times of @p span do not change. */
 void vtime_link_arrive(struct vtime_recorder *r, const struct vtime_link *link,
                        struct vtime_span *span);
 
 /* ---- breakdown ------------------------------------------------------------------------------- */
 
-/** Where the time of a step went, by what a wafer did or waited for; see docs/decisions/0003.  All
- *  in picoseconds, none negative; the parts add up to the time of the step, with WSC_CHECK.  A wait
- *  for weights is divided by its causes in this order: gradients of the step before on their way
- *  (reduce), MemoryX updating (boundary), the stream (weights). */
+/** Breakdown of the time of a step by what a wafer did or waited for; see docs/decisions/0003.
+ *  Parts are in picoseconds and not negative; they add up to the time of the step, checked by
+ *  WSC_CHECK. A wait for weights is divided by cause, in this order: gradients of the previous step
+ *  still in flight (reduce), update in MemoryX (boundary), the stream (weights). */
 struct vtime_breakdown {
     int64_t compute_ps;      /**< stages ran */
     int64_t weights_wait_ps; /**< weights were still streaming */

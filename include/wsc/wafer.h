@@ -1,13 +1,13 @@
 /** Wafer: one emulated CS-2.
  *
- *  Receives the weights of one stage at a time, computes, sends gradients; keeps activations and
- *  nothing else.  Its clock advances by what the stage costs on the processing elements and by what
- *  it waits for; every picosecond is booked under one name of struct vtime_breakdown.  Values come
- *  from <wsc/kernels.h>, cycles from <wsc/cycles.h> or the mesh; the step as one page is
- *  src/wafer/wafer_step.c.
+ *  A wafer receives the weights of one stage at a time, computes the stage and sends its gradients.
+ *  It keeps only activations. Its clock advances by the compute time of a stage and by waiting
+ *  times; every picosecond is counted in one field of struct vtime_breakdown. <wsc/kernels.h>
+ *  computes values; <wsc/cycles.h> or the mesh gives the cycles. src/wafer/wafer_step.c shows one
+ *  step.
  *
- *  Life: wafer_create() once for each local wafer, wafer_spawn() before each pass, comm_run(),
- *  wafer_destroy(); cluster_run_pass() does all of it:
+ *  Order of calls: wafer_create() once for each local wafer; wafer_spawn() and comm_run() for each
+ *  pass; wafer_destroy(). The module cluster makes all of them:
  *
  *      struct wafer_work work = {.plan = &plan, .numerics = KERNELS_HOST, .source = source,
  *                                .seed = cluster_seed(params)};
@@ -29,9 +29,10 @@
 /** One wafer of this rank; its fields are private to src/wafer. */
 struct wafer;
 
-/** What a wafer generates: continuations of its share of the prompts; with an encoder prompts are
- *  sources, and targets are generated.  Tokens are sampled from
- *  (seed, prompt, position), so a text does not depend on the others or on the number of wafers. */
+/** Prompts and sampling options of a generation. Each wafer generates continuations of its share of
+ *  the prompts; with an encoder a prompt is the source and the target is generated. Tokens are
+ *  sampled from (seed, prompt, position), so a text does not depend on other texts or on the number
+ *  of wafers. */
 struct wafer_prompts {
     /** Prompts of all wafers. */
     int n;
@@ -43,9 +44,9 @@ struct wafer_prompts {
     double top_p;       /**< sample among the most likely that have this much probability
                              together (Holtzman et al. 2020); 1 = all */
     int64_t eos_id;     /**< a text ends after this token; -1 = none */
-    /** Beam search (src/wafer/wafer_beams.c): texts of a prompt that are open side by side, at
-     * least 1, which is no search; exponent of the length in a text's score; whether the search
-     * ends when as many have ended. */
+    /** Beam search (src/wafer/wafer_beams.c). n_beams: unfinished texts of a prompt at a time, at
+     *  least 1; 1 is no search. length_penalty: exponent of the length in a text's score.
+     *  early_stopping: the search ends when n_beams texts have ended. */
     int n_beams;
     double length_penalty;
     bool early_stopping;
@@ -54,10 +55,10 @@ struct wafer_prompts {
     uint64_t seed;
 };
 
-/** What stages cost by the analytical model, as far as it was asked; the wafers of a process share
- *  it, because a stage of as many samples costs the same on all of them. */
+/** Cache of the costs of stages by the analytical model. The wafers of a process share it, because
+ *  a stage with an equal number of samples costs the same on all of them. */
 struct wafer_prices;
-/** For wafers of @p model.  WSC_NOMEM; *@p out is NULL then. */
+/** Create an empty cache for wafers of @p model. WSC_NOMEM; *@p out is NULL then. */
 enum wsc_err wafer_prices_create(struct wafer_prices **out, const struct model *model) WSC_CHECKED;
 /** Release *@p prices and null it, after the wafers; NULL allowed. */
 void wafer_prices_destroy(struct wafer_prices **prices);
@@ -70,7 +71,7 @@ enum wsc_err wafer_create(struct wafer **out, struct stream_net *net, struct waf
 /** Release *@p wafer and null it; NULL allowed. */
 void wafer_destroy(struct wafer **wafer);
 
-/** What a pass needs beyond its shape; all borrowed until comm_run returns. */
+/** Inputs of a pass beyond struct stream_pass; all borrowed until comm_run() returns. */
 struct wafer_work {
     /** Plan of the pass, from cluster_plan_batch(). */
     const struct cycles_plan *plan;

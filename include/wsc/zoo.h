@@ -1,15 +1,15 @@
-/** Params files: Model Zoo configurations to plain structs.
+/** Params files: reads Model Zoo configurations into plain structs.
  *
- *  What the Model Zoo accepts is accepted, in both of its styles (runconfig and trainer): aliases,
- *  old key names, numbers such as `1e-05`, duplicate keys of which the last counts.  What is
- *  accepted without effect, or taken otherwise than there, is a warning; what is not supported is
- *  an error with the list of what is.  The key table src/zoo/params_keys.c defines all keys;
- *  docs/CONFIG.md is generated from it.  Members of the structs have the names of their keys, whose
- *  meaning is in that table; a comment here says what the name does not: units, special values,
- *  families of optimizers and schedulers.
+ *  It accepts what the Model Zoo accepts, in both styles (runconfig and trainer): aliases, old key
+ *  names, numbers such as `1e-05`, duplicate keys of which the last counts. A key without effect,
+ *  or with another effect than in the Model Zoo, causes a warning. An unsupported value is an error
+ *  that lists the supported ones. The key table src/zoo/params_keys.c defines all keys;
+ *  docs/CONFIG.md is generated from it. Members of the structs have the names of their keys, and
+ *  that table has their meaning; comments here add units, special values, and families of
+ *  optimizers and schedulers.
  *
  *  The structs follow the sections of a file, inputs first; struct zoo_params at the end of them
- *  contains all.  Nothing here communicates: every rank parses the same bytes.
+ *  contains all. Nothing here communicates: every rank parses the same bytes.
  *
  *      struct zoo_params params;
  *      enum wsc_err rc = conf_read_file(path, &bytes, &n);
@@ -19,7 +19,7 @@
  *      zoo_params_fini(&params);
  *
  *  Life of a parse: YAML (<wsc/conf.h>), trainer style to runconfig style, old names, --set, keys,
- *  family, defaults, checks (src/zoo/zoo_params.c).  Read next: <wsc/model.h>, which makes a model
+ *  family, defaults, checks (src/zoo/zoo_params.c). Read next: <wsc/model.h>, which makes a model
  *  of struct zoo_model; <wsc/data.h> for the inputs; docs/TRAINING.md. */
 #ifndef WSC_ZOO_H
 #define WSC_ZOO_H
