@@ -139,11 +139,27 @@ TEST(reference, points_are_rates_of_compared_rows)
     wsc_free(r);
 }
 
+/* A row, and what its error says. */
+struct bad_row {
+    const char *row, *message;
+};
+
+static void check_row(const struct bad_row *bad)
+{
+    char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s", bad->row);
+    struct validation_figure *rows = NULL;
+    int n = 0;
+    case_write(case_path("bad.csv"), text);
+    T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_CONFIG);
+    if (!strstr(wsc_err_message(), bad->message)) T_STR(wsc_err_message(), bad->message);
+    T_EQ(n, 0);
+    wsc_free(rows);
+    wsc_free(text);
+}
+
 TEST(reference, errors_name_file_line_column_and_field)
 {
-    const struct {
-        const char *row, *message;
-    } cases[] = {
+    const struct bad_row rows[] = {
         {"a,speed,1,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:3: quantity: \"speed\" is not known; hint: one of time, training_time, rate, "
          "eval_rate, "
@@ -174,6 +190,20 @@ TEST(reference, errors_name_file_line_column_and_field)
          "micro_batch: is empty; hint: auto where it is not known"},
         {"a,speedup,,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "unit: is empty; hint: 1 for a ratio"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,,fa,,\n", "site: is empty"},
+        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,,,\n", "family: is empty"},
+        {"a,rate,samples/s,1\n", "bad.csv:2: 4 fields, the head line has 22"},
+        {"a_name_that_is_far_too_long_to_be_the_name_of_any_row,rate,samples/s,1,,g,1,1,auto,8,c,,"
+         "validation,5 %,w,,s,,st,fa,,\n",
+         "id: longer than 47 bytes"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_row(&rows[i]);
+}
+
+/* Columns that a quantity needs, or does not read, and numbers that contradict each other. */
+TEST(reference, errors_of_a_row_as_a_whole)
+{
+    const struct bad_row rows[] = {
         {"a,time,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n", "samples: is empty"},
         {"a,other,h,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n", "other cannot be compared"},
         {"a,slope,ms/sequence,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
@@ -182,8 +212,6 @@ TEST(reference, errors_name_file_line_column_and_field)
          "other_batches: expected at most 4 whole numbers above 0, got \"4 x\""},
         {"a,slope,ms/sequence,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,1 2 3 4 5,st,fa,,\n",
          "other_batches: expected at most 4 whole numbers above 0"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,,fa,,\n", "site: is empty"},
-        {"a,rate,samples/s,1,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,,,\n", "family: is empty"},
         {"a,rate,samples/s,0,,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:18: value: expected a number above 0, got \"0\""},
         {"a,rate,samples/s,1,7,g,1,1,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
@@ -195,23 +223,9 @@ TEST(reference, errors_name_file_line_column_and_field)
         {"a,rate,samples/s,1,,g,8,4,auto,8,c,,validation,5 %,w,,s,,st,fa,,\n",
          "bad.csv:2:25: global_batch: 4 sequences for 8 systems"},
         {"a,rate,samples/s,1,,g,2,7,5,8,c,,validation,5 %,w,,s,,st,fa,,\n",
-         "bad.csv:2:27: micro_batch: 5 sequences, a system has 4"},
-        {"a,rate,samples/s,1\n", "bad.csv:2: 4 fields, the head line has 22"},
-        {"a_name_that_is_far_too_long_to_be_the_name_of_any_row,rate,samples/s,1,,g,1,1,auto,8,c,,"
-         "validation,5 %,w,,s,,st,fa,,\n",
-         "id: longer than 47 bytes"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = wsc_asprintf(WSC_MEM_TEST, HEAD "%s", cases[i].row);
-        struct validation_figure *rows = NULL;
-        int n = 0;
-        case_write(case_path("bad.csv"), text);
-        T_EQ(validation_figures_read(case_path("bad.csv"), &rows, &n), WSC_CONFIG);
-        if (!strstr(wsc_err_message(), cases[i].message))
-            T_STR(wsc_err_message(), cases[i].message);
-        T_EQ(n, 0);
-        wsc_free(rows);
-        wsc_free(text);
-    }
+         "bad.csv:2:27: micro_batch: 5 sequences, a system has 4"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_row(&rows[i]);
 }
 
 TEST(reference, an_id_that_comes_again_is_an_error)
