@@ -1,5 +1,5 @@
 /** Stop requests: signals that ask a run to stop. SIGTERM and SIGUSR1 are sent by schedulers before
- *  a time limit, SIGHUP by a terminal that closes; SIGHUP may be ignored, as under nohup.
+ *  a time limit, SIGHUP by a terminal that closes. An ignored SIGHUP stays ignored, as under nohup.
  *
  *  A separate thread waits for these signals, and no computing thread ever runs a signal handler:
  *  code that oneDNN generates keeps data addresses in the stack pointer, so the frame of a handler
