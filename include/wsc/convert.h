@@ -56,8 +56,8 @@ struct convert_job {
     enum convert_dtype dtype; /**< to Hugging Face: type of tensors; CONVERT_OTHER: unchanged */
     /** To Hugging Face: maximum size of a file, bytes, above 0. */
     int64_t shard_bytes;
-    bool
-        lenient; /**< leave out tensors without a counterpart, with a warning, instead of failing */
+    /** Leave out tensors without a counterpart, with a warning, instead of failing. */
+    bool lenient;
     convert_progress_fn progress; /**< NULL: none */
     void *progress_ctx;
 };
