@@ -253,7 +253,7 @@ struct validation_left_out {
 /** Errors of a fit with a given number of free constants. */
 struct validation_freedom {
     int n_free;                                /**< the first n_free constants are fitted */
-    char value[VALIDATION_MAX_CALIBRATED][48]; /**< of each constant, with unit */
+    char value[VALIDATION_MAX_CALIBRATED][48]; /**< of each free constant, with unit */
     double fitted, never_fitted;               /**< mean absolute speed error of measured rows */
     double worst_never_fitted; /**< largest absolute speed error; NaN: no such row */
 };

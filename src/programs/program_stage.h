@@ -53,8 +53,9 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
                                            const enum model_tensor_kind *bias,
                                            const struct programs_tile *const *dy, int n);
 
-/** A norm of the stage over @c x: the kind of its gain, that of its bias is the next one; the
- *  statistics stay at @c stats for the gradient.  A norm of queries or keys is one by heads. */
+/** A norm of the stage over @c x, given by the kind of its gain; the next kind is its bias. The
+ *  statistics stay at @c stats for the gradient. A norm of queries or keys is separate for each
+ *  head. */
 struct programs_stage_norm {
     enum model_tensor_kind gain;
     const struct programs_tile *x;
