@@ -37,8 +37,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Value of a whole-number key that the file does not have or that is `null`; its field's comment
- *  says what that means. */
+/** Value of a whole-number key that is absent from the file or `null`; the comment of its field
+ *  states the meaning. */
 #define CONF_NULL (-2147483647LL)
 /** Value of a whole-number key that is "auto": the program chooses. */
 #define CONF_AUTO (-2147483646LL)
@@ -52,12 +52,12 @@ enum {
     CONF_MAX_NODES = 1000000, /**< nodes of a file, aliases followed */
     CONF_MAX_MAP = 512,       /**< keys of one map */
     CONF_MAX_ANCHORS = 512,   /**< anchors of one file */
-    CONF_MAX_ERRORS = 50,     /**< reported; the rest is counted */
-    CONF_MAX_WARNINGS = 200,  /**< kept; the rest is dropped */
+    CONF_MAX_ERRORS = 50,     /**< reported errors; further ones are only counted */
+    CONF_MAX_WARNINGS = 200,  /**< kept warnings; further ones are dropped */
     CONF_MAX_PATH = 192,      /**< bytes of a dotted key path with its NUL */
     CONF_QUOTE_BYTES = 64,    /**< buffer of conf_quote() */
     CONF_MAX_FILES = 8,       /**< machine files that are based on each other */
-    CONF_MAX_ORIGINS = 1024   /**< keys that the user knows by another name */
+    CONF_MAX_ORIGINS = 1024   /**< keys with another name in the user's file */
 };
 
 /* ---- input ----------------------------------------------------------------------------------- */
@@ -68,11 +68,11 @@ enum {
 enum wsc_err conf_read_file(const char *path, char **bytes, size_t *n_bytes) WSC_CHECKED;
 
 /** One `--set path=value` of the command line, in the order given.  Paths below `cluster.` belong
- *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. The text is used as long
- *  as messages may name it: until the parse has ended. */
+ *  to the machine file; `cluster.faults+=KIND:KEY=VALUE,...` adds a fault. The text must stay valid
+ *  until the parse has ended, since messages may quote it. */
 struct conf_set {
     const char *text;   /**< "path=value"; borrowed */
-    const char *option; /**< the option that gave it, "mode", for messages; "": none; NULL: --set */
+    const char *option; /**< option that set it, e.g. "mode", for messages; "": none; NULL: --set */
 };
 
 /* ---- problems -------------------------------------------------------------------------------- */
@@ -81,11 +81,11 @@ struct conf_set {
 struct conf_pos {
     int line;   /**< from 1; 0: the file as a whole; < 0: `--set` number -line */
     int column; /**< from 1 */
-    int file;   /**< 0: the file itself; from 1: what it is based on, nearest first */
+    int file;   /**< 0: the file itself; from 1: files that it is based on, nearest first */
 };
 
-/** The user's name of a key.  A file of the trainer style is converted to the runconfig style;
- *  messages then name the key that stands in the file. */
+/** The user's name of a key. A file of the trainer style is converted to the runconfig style;
+ *  messages must name the key of the original file. */
 struct conf_origin {
     const char *key;  /**< in the converted tree; borrowed */
     const char *user; /**< in the user's file; borrowed */
@@ -101,12 +101,12 @@ struct conf_warning {
 struct conf_diag {
     const char *file;                            /**< name for messages; borrowed */
     const char *base[CONF_MAX_FILES];            /**< files that it is based on; borrowed */
-    int reading;                                 /**< the one being parsed, as in conf_pos.file */
-    const struct conf_set *sets;                 /**< of the command line; borrowed */
+    int reading;                                 /**< file being parsed, as in conf_pos.file */
+    const struct conf_set *sets;                 /**< `--set` of the command line; borrowed */
     int n_sets;                                  /**< length of `sets` */
-    struct conf_origin origin[CONF_MAX_ORIGINS]; /**< by conf_diag_origin() */
+    struct conf_origin origin[CONF_MAX_ORIGINS]; /**< set by conf_diag_origin() */
     int n_origins;                               /**< used entries of `origin` */
-    int trainer;                   /**< which of a list of trainers, from 1; 0: none */
+    int trainer;                   /**< number of the trainer in a list, from 1; 0: no list */
     char *error[CONF_MAX_ERRORS];  /**< lines to report; owned */
     int n_errors;                  /**< may exceed CONF_MAX_ERRORS */
     struct conf_warning **warning; /**< list to extend; NULL drops warnings */
@@ -125,14 +125,14 @@ void conf_diag_warn(struct conf_diag *d, struct conf_pos pos, const char *key, c
 /** Raise all errors as one: WSC_CONFIG, or WSC_NOMEM when memory ran out; WSC_OK when there are
  *  none.  Frees the list of errors in any case. Warnings stay with their owner (d->warning). */
 enum wsc_err conf_diag_finish(struct conf_diag *d) WSC_CHECKED;
-/** Let messages call @p key, and every key below it, @p user.  The first name of a key counts. Both
- *  texts are borrowed until conf_diag_finish(). Beyond CONF_MAX_ORIGINS a name is dropped, and
- *  messages use the converted one. */
+/** Set the name @p user for @p key, and for every key below it, in messages. The first name of a
+ * key is used. Both texts are borrowed until conf_diag_finish(). Above CONF_MAX_ORIGINS names are
+ *  dropped, and messages use the converted name. */
 void conf_diag_origin(struct conf_diag *d, const char *key, const char *user);
 /** The user's name of @p key: in @p out, or @p key itself when it has no other. */
 const char *conf_diag_name(const struct conf_diag *d, const char *key, char out[CONF_MAX_PATH]);
-/** Place and the user's name of @p key as messages begin with them, "file:line:col: key", for a
- *  check after the parse; owned by the caller, NULL without memory. */
+/** Beginning of a message of a check after the parse: position and the user's name of @p key,
+ *  "file:line:col: key". Owned by the caller, NULL without memory. */
 char *conf_diag_place(const struct conf_diag *d, struct conf_pos pos, const char *key);
 /** A text for a message: cut to CONF_QUOTE_BYTES with "..." at the end, control characters replaced
  *  by `?`.  Returns @p out. */
@@ -149,15 +149,15 @@ enum conf_node_kind {
 /** One entry of a list or map. Borrowed from the document, like all that it points to. */
 struct conf_entry {
     const char *key;         /**< NULL in a list */
-    struct conf_pos key_pos; /**< where the key stands, for messages */
+    struct conf_pos key_pos; /**< position of the key, for messages */
     struct conf_node *value; /**< never NULL */
 };
-/** A node of the tree.  An alias shares the node of its anchor: nothing below a node is written
- *  after the parse except by conf_doc_set() and conf_doc_own(), which copy. */
+/** A node of the tree. An alias shares the node of its anchor. After the parse only conf_doc_set()
+ *  and conf_doc_own(), which copy, may change anything below a node. */
 struct conf_node {
     /** Which of the members below are used. */
     enum conf_node_kind kind;
-    struct conf_pos pos; /**< where it starts */
+    struct conf_pos pos; /**< position of its start */
     /** Scalar: its text, NUL-terminated, without quotes and escapes; numbers and booleans are not
      *  interpreted. */
     const char *text;
@@ -165,10 +165,10 @@ struct conf_node {
      *  boolean. */
     bool plain;
     bool open;                /**< not complete yet: an alias to it would be a cycle */
-    int height;               /**< levels below, this one included */
-    int64_t weight;           /**< nodes below with aliases followed, this one included */
-    int n, capacity;          /**< entries, and room for them */
-    struct conf_entry *entry; /**< of a list or map, in the order of the file */
+    int height;               /**< levels of nodes, with this one */
+    int64_t weight;           /**< nodes of its tree, with this one; aliases are followed */
+    int n, capacity;          /**< entries; allocated entries */
+    struct conf_entry *entry; /**< entries of a list or map, in the order of the file */
 };
 struct conf_block;
 /** A YAML document: owns the memory of all its nodes and texts.  Zero is an empty document. Blocks
@@ -176,29 +176,29 @@ struct conf_block;
 struct conf_doc {
     struct conf_block *block; /**< owned memory of all nodes */
     struct conf_node *root;   /**< NULL: an empty document */
-    int64_t n_nodes;          /**< aliases followed */
+    int64_t n_nodes;          /**< nodes, with aliases followed */
 };
-/** Treatment of a key that a map has twice. */
+/** Treatment of a key that occurs twice in a map. */
 enum conf_duplicates {
-    CONF_LAST_WINS,         /**< params files: a warning, as PyYAML takes them */
+    CONF_LAST_WINS,         /**< params files: a warning; the last value is used, as in PyYAML */
     CONF_DUPLICATE_IS_ERROR /**< machine files, values of --set */
 };
 
-/** Parse one YAML document into @p doc.  Problems go to @p d; false when there is no usable tree.
- *  conf_doc_fini() @p doc in both cases. What is accepted is what PyYAML reads: anchors, aliases,
- *  merge keys `<<`, YAML 1.1 scalars.  Refused: a second document, tags of one's own, keys that are
- *  no text, NUL bytes, more than the bounds above.  An empty text gives a root of NULL and true. */
+/** Parse one YAML document into @p doc. Problems go to @p d; false if there is no usable tree. Call
+ *  conf_doc_fini() on @p doc in both cases. Accepted, as in PyYAML: anchors, aliases, merge keys
+ *  `<<`, YAML 1.1 scalars. Refused: a second document, custom tags, keys that are not text, NUL
+ *  bytes, files above the bounds CONF_MAX_... An empty text gives the root NULL and true. */
 bool conf_doc_parse(struct conf_doc *doc, struct conf_diag *d, const char *bytes, size_t n_bytes,
                     enum conf_duplicates duplicates);
 /** Parse the value of `--set` number @p set (from 1) into a node of @p doc; NULL after an error.
- *  The value is YAML, so `[1, 2]` and `{a: 1}` work; empty is a null.  Its positions are those of
- *  the `--set`, so that messages name it. */
+ *  The value is YAML, so `[1, 2]` and `{a: 1}` work; an empty text is null. The positions of the
+ *  nodes refer to the `--set`, for messages. */
 struct conf_node *conf_doc_parse_value(struct conf_doc *doc, struct conf_diag *d, const char *value,
                                        int set);
-/** Put @p value at the dotted @p path of the document, with new maps for absent sections.  A path
- *  that no key has is no error here: the key table reports it.  Lack of memory goes to @p d. A
- *  scalar or null on the way is replaced by a map; a map that an alias shares is copied first, so
- *  that one position of the document changes. */
+/** Put @p value at the dotted @p path of the document, with new maps for absent sections. An
+ * unknown path is not an error here: the key table reports it. Lack of memory goes to @p d. A
+ * scalar or null on the path is replaced by a map; a map that an alias shares is copied first, so
+ * that only one position of the document changes. */
 void conf_doc_set(struct conf_doc *doc, struct conf_diag *d, const char *path,
                   struct conf_node *value);
 /** Put @p value at the dotted @p path below @p map, a node of @p doc that no alias shares, with new
@@ -208,9 +208,9 @@ void conf_doc_set_in(struct conf_doc *doc, struct conf_diag *d, struct conf_node
 /** Free all nodes and texts of @p doc and make it empty. */
 void conf_doc_fini(struct conf_doc *doc);
 
-/** A copy of @p node alone: the entries below it stay shared.  NULL without memory. */
+/** Copy @p node; the copy shares its entries with @p node. NULL without memory. */
 struct conf_node *conf_doc_share(struct conf_doc *doc, const struct conf_node *node);
-/** A copy of @p n bytes of @p text with a NUL, in the memory of @p doc.  NULL without memory. */
+/** Copy @p n bytes of @p text into the memory of @p doc and add a NUL. NULL without memory. */
 char *conf_doc_text(struct conf_doc *doc, const char *text, size_t n);
 /** A new scalar without quotes of @p n bytes of @p text, which are copied.  NULL without memory. */
 struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t n,
@@ -219,8 +219,8 @@ struct conf_node *conf_doc_scalar(struct conf_doc *doc, const char *text, size_t
 struct conf_node *conf_doc_map(struct conf_doc *doc, struct conf_pos pos);
 /** A new empty list.  NULL without memory. */
 struct conf_node *conf_doc_list(struct conf_doc *doc, struct conf_pos pos);
-/** Add a copy of @p entry at the end of a list or map; false without memory. O(1) on average.  Not
- *  on a node that an alias shares: conf_doc_own() first. */
+/** Append a copy of @p entry to a list or map; false without memory. O(1) on average. An alias must
+ *  not share the node: call conf_doc_own() first. */
 bool conf_doc_append(struct conf_doc *doc, struct conf_node *node, const struct conf_entry *entry);
 /** Set the key of @p entry in @p map, replacing an earlier value; false without memory. */
 bool conf_doc_put(struct conf_doc *doc, struct conf_node *map, const struct conf_entry *entry);
@@ -228,8 +228,8 @@ bool conf_doc_put(struct conf_doc *doc, struct conf_node *map, const struct conf
  *  written.  NULL when there is no map at @p key or no memory. */
 struct conf_node *conf_doc_own(struct conf_doc *doc, struct conf_node *map, const char *key);
 
-/** Index of @p key in @p map, or -1; NULL and other kinds of node have no keys. Linear in the
- *  number of keys, which CONF_MAX_MAP bounds. */
+/** Index of @p key in @p map, or -1; NULL and nodes that are not maps have no keys. Linear in the
+ *  number of keys, at most CONF_MAX_MAP. */
 int conf_node_index(const struct conf_node *map, const char *key);
 /** The value of @p key in @p map, or NULL. */
 struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
@@ -237,22 +237,21 @@ struct conf_node *conf_node_find(const struct conf_node *map, const char *key);
 const struct conf_node *conf_node_at(const struct conf_node *root, const char *path);
 /** Remove @p key from @p map if it is there. */
 void conf_node_remove(struct conf_node *map, const char *key);
-/** True for NULL, and for the unquoted scalars `null`, `~` and nothing. */
+/** True for NULL, and for the unquoted scalars `null`, `~` and the empty one. */
 bool conf_node_is_null(const struct conf_node *node);
-/** What a node is, for messages: its text in quotes (in @p out), "a map", "a list" or "null". */
+/** Describe a node for messages: its text in quotes (in @p out), "a map", "a list" or "null". */
 const char *conf_node_describe(const struct conf_node *node, char out[CONF_QUOTE_BYTES]);
 
 /* ---- key tables ------------------------------------------------------------------------------ */
 
-/** What a key does when a file has it. The status is printed in docs/CONFIG.md
- *  (conf_status_text()). */
+/** Effect of a key in a file; docs/CONFIG.md prints it (conf_status_text()). */
 enum conf_status {
     CONF_USED,      /**< read, and written by the dump */
     CONF_OLD,       /**< used, but has a newer spelling: a warning, not dumped */
-    CONF_ALSO,      /**< used, not dumped: other keys of the dump say it */
+    CONF_ALSO,      /**< used, not dumped: other keys of the dump have its value */
     CONF_NO_EFFECT, /**< accepted; nothing in the emulated machine depends on it */
-    CONF_NOISE,     /**< obsolete or misspelt: accepted with a warning of its own */
-    CONF_ONLY       /**< one of `choices`, which need no field; anything else is not supported */
+    CONF_NOISE,     /**< obsolete or misspelt: accepted with a specific warning */
+    CONF_ONLY       /**< only the values in `choices` are supported; they need no field */
 };
 /** Type of a key's value and of its field. */
 enum conf_type {
@@ -262,8 +261,8 @@ enum conf_type {
     CONF_T_BOOL,     /**< true, yes, on or false, no, off; bool */
     CONF_T_STRING,   /**< text; char *, owned by the struct */
     CONF_T_CHOICE,   /**< one of `choices`; int or an enum */
-    CONF_T_SPECIAL,  /**< the row's own `read` and `write` */
-    CONF_T_ANY       /**< not looked at; no field */
+    CONF_T_SPECIAL,  /**< any type, with functions `read` and `write` in the row */
+    CONF_T_ANY       /**< any value, which is ignored; no field */
 };
 /** One value that a key can have. A list ends with a NULL name, see CONF_CHOICES. */
 struct conf_choice {
@@ -281,55 +280,55 @@ enum {
 
 struct conf_parse;
 struct conf_layout;
-/** One row of a table: everything there is to know about a key. Designated initializers leave the
- *  rest 0: status CONF_USED, unit none, range from 0 to 0, which refuses all but 0, so every number
- *  has its range.  A new key is one row and one field, and appears in parsing, `--set`, dump and
- *  docs/CONFIG.md:
+/** One row of a table, the full description of a key. Members without an initializer are 0: status
+ *  CONF_USED, no unit, range 0 to 0, which refuses all numbers but 0, so every number needs a
+ * range. A new key needs one row and one field; parsing, `--set`, the dump and docs/CONFIG.md then
+ * have it:
  *
  *      {.path = "swarmx.fanout", .offset = offsetof(struct hw_machine, swarmx.fanout),
  *       .type = CONF_T_INT, .required = true, .min = 2, .max = 64,
  *       .doc = "children of a node"}, */
 struct conf_key {
-    const char *path; /**< "section.key"; `.*` at the end: whatever else stands in that section */
+    const char *path; /**< "section.key"; with `.*` at the end: all other keys of that section */
     const char *to;   /**< trainer style: the key of the runconfig style, or NULL */
-    const char *also; /**< records: further spellings, blanks between; the first given counts */
-    const char *old;  /**< records: spellings of older releases, taken with a warning */
+    const char *also; /**< records: other spellings, separated by blanks; the first one is used */
+    const char *old;  /**< records: spellings of older releases, accepted with a warning */
     /** Type of the value and of the field at `offset`. */
     enum conf_type type;
-    /** What the key does; CONF_USED when left out. */
+    /** Effect of the key. */
     enum conf_status status;
-    enum wsc_unit unit; /**< of a quantity; numbers of other types have none */
-    bool required;      /**< when its section is in the file */
+    enum wsc_unit unit; /**< unit of a quantity; numbers of other types have none */
+    bool required;      /**< must be given if its section is in the file */
     bool nullable;      /**< null stands for the default */
     bool positive;      /**< > 0 instead of >= min */
     bool below_max;     /**< < max instead of <= max */
-    uint32_t kinds;     /**< taken only where the section is of one of these kinds, a bit each;
-                             0: always */
-    uint32_t readers;   /**< what reads the value, a bit each, in tables that tell it */
-    /** Default as it would be written, read like a value of the file; "=path" copies the value of
-     *  an earlier row of the same type; NULL: the field stays all bits zero. */
+    uint32_t kinds;     /**< kinds of the section that have the key, one bit each; 0: all kinds */
+    uint32_t readers;   /**< code that reads the value, one bit each, in tables with readers */
+    /** Default in the form of a value of the file; "=path" copies the value of an earlier row of
+     * the same type; NULL: all bits of the field stay zero. */
     const char *fallback;
     /** Range of a number, in base units, both included unless `positive` or `below_max` says
      *  otherwise. */
     double min, max;
-    /** Bytes from the start of the struct that the table fills to the field. */
+    /** Offset of the field in the struct that the table fills, bytes. */
     size_t offset;
-    const struct conf_choice *choices; /**< up to one without a name; NULL: none */
+    const struct conf_choice *choices; /**< ends with a NULL name; NULL: none */
     /** SPECIAL: read @p node into @p field; problems go to p->diag. */
     void (*read)(struct conf_parse *p, const struct conf_key *key, const struct conf_node *node,
                  void *field);
     /** SPECIAL: write a blank and the value of @p field, as conf_key_write() does. */
     void (*write)(struct wsc_text *out, const void *field, const struct conf_layout *at);
     const char *form;    /**< SPECIAL: type in words, for docs/CONFIG.md */
-    const char *refusal; /**< ONLY: why nothing else is taken, instead of the list of choices */
+    const char *refusal; /**< ONLY: reason why other values are refused, replaces the list of
+                              choices */
     const char *doc;     /**< meaning, for docs/CONFIG.md */
 };
 /** A table of keys, one row per key. */
 struct conf_table {
     const struct conf_key *key; /**< rows in the order of the dump */
     int n;                      /**< rows, at most CONF_MAX_KEYS */
-    /** Machine files: values are maps {value, kind, source, uncertainty}, and every section must be
-     *  there. */
+    /** Machine files: values are maps {value, kind, source, uncertainty}, and every section is
+     *  required. */
     bool sourced;
 };
 
@@ -339,14 +338,14 @@ struct conf_parse {
     const struct conf_table *table; /**< borrowed */
     struct conf_diag *diag;         /**< problems go here; borrowed */
     char *out;                      /**< the struct that offsets refer to */
-    bool *seen;                     /**< by row: needs no default any more; borrowed */
+    bool *seen;                     /**< by row: has a value, needs no default; borrowed */
     const struct conf_node **given; /**< by row: value of its key in the file; borrowed */
     const char *prefix;             /**< path of the record, for messages; NULL: the whole file */
-    const char *spelling;           /**< of the key being read where it is not the row's own */
-    void *context;                  /**< what the `read` of a record's rows need beside the field */
+    const char *spelling;           /**< spelling of the key being read if not the row's path */
+    void *context;                  /**< data for `read` of a record's rows, besides the field */
 };
-/** Memory of the rows of a whole file's pass, for conf_parse.seen and conf_parse.given; starts all
- *  zero.  About 5 KiB. */
+/** Memory for conf_parse.seen and conf_parse.given of a whole file; starts all zero. About 5 KiB.
+ */
 struct conf_rows {
     /** By row: the file has the key, so it needs no default. */
     bool seen[CONF_MAX_KEYS];
@@ -359,26 +358,28 @@ struct conf_rows {
 void conf_keys_read(struct conf_parse *p, const struct conf_node *root,
                     void (*read)(struct conf_parse *p, int row, const struct conf_node *node));
 /** Set the defaults of the keys that are not `seen`, and report required keys that are missing from
- *  @p root. In the order of the table, so that "=path" finds its value.  After conf_keys_read(). */
+ *  @p root. Call it after conf_keys_read(). It follows the order of the table, so "=path" finds its
+ *  value. */
 void conf_keys_defaults(struct conf_parse *p, const struct conf_node *root);
 /** Row of @p path in @p table, or -1. */
 int conf_keys_find(const struct conf_table *table, const char *path);
-/** True when @p table has keys below @p path. */
+/** True if @p table has keys below @p path. */
 bool conf_keys_is_section(const struct conf_table *table, const char *path);
-/** Report @p path as unknown, with the nearest known one as a hint. The nearest is a sibling within
- *  an edit distance of a third of the name, else a key of the same name in another section. */
+/** Report @p path as unknown, with the nearest known key as a hint: a key of the same section
+ * within an edit distance of a third of the name, else a key of the same name in another section.
+ */
 void conf_keys_unknown(const struct conf_table *table, struct conf_diag *d, struct conf_pos pos,
                        const char *path);
 
 /** Read @p node by row @p row of the table into its field: type, range and status are checked,
  *  problems go to the diag, and the field stays as it is after an error. */
 void conf_key_read(struct conf_parse *p, int row, const struct conf_node *node);
-/** Report that @p node is not supported as the value of @p path, with the list of @p choices and
- *  the nearest one as a hint. */
+/** Report that @p node is not a supported value of @p path, with the list of @p choices and the
+ *  nearest choice as a hint. */
 void conf_key_unsupported(const struct conf_parse *p, const char *path,
                           const struct conf_node *node, const struct conf_choice *choices);
-/** Report an error at @p node unless it is one of the values of @p key, a key of status ONLY: with
- *  the key's refusal where it has one, else as conf_key_unsupported(). */
+/** Report an error unless @p node is one of the values of @p key, a key of status ONLY. The message
+ *  is the refusal of the key if it has one, else that of conf_key_unsupported(). */
 void conf_key_check_only(const struct conf_parse *p, const struct conf_key *key,
                          const struct conf_node *node);
 /** Read a number, also `1e-05`; false after an error about @p path. */
@@ -386,85 +387,88 @@ bool conf_read_double(struct conf_parse *p, const char *path, const struct conf_
                       double *out);
 /** Read true, yes, on or false, no, off, in any case; false when @p text is none of them. */
 bool conf_parse_bool(const char *text, bool *out);
-/** Index in @p choices (NULL: none) of a scalar in any case, or of null; -1. */
+/** Index in @p choices (NULL: none) of a scalar, in upper or lower case, or of null; -1 if it is
+ * not there. */
 int conf_choice_find(const struct conf_choice *choices, const struct conf_node *node);
 
 /* ---- records: maps with keys of their own, in lists or after a key --------------------------- */
 
-/** A map to read: @c n rows of @c key, with paths that are names, fill the struct @c out. Records
- *  are entries of lists (faults, schedulers) or values of a key (an initializer); their rows' paths
- *  are single names.
+/** A map to read: the @c n rows @c key fill the struct @c out. Records are entries of lists
+ * (faults, schedulers) or the value of a key (an initializer); the paths of their rows are single
+ * names.
  *
  *      const struct conf_record r = {.path = "faults[2]", .map = node,
  *                                    .key = rows, .n = n_rows, .out = &fault};
  *      if (!conf_record_read(p, &r)) return; */
 struct conf_record {
-    const char *path;            /**< of the map, for messages: "faults[2]" */
-    const struct conf_node *map; /**< any node; one that is no map has no keys */
+    const char *path;            /**< path of the map, for messages: "faults[2]" */
+    const struct conf_node *map; /**< any node; a node that is not a map has no keys */
     const struct conf_key *key;  /**< rows; borrowed */
     int n;                       /**< rows, at most CONF_MAX_RECORD */
     void *out;                   /**< the struct that offsets refer to */
-    void *context;               /**< for the rows' `read`; NULL: that of the parse around it */
+    void *context;               /**< data for `read` of the rows; NULL: conf_parse.context */
 };
-/** Read a record: each key through its row, unknown and missing keys reported, defaults for the
- *  others.  Fields of rows without a default stay as they are.  False after an error. Defaults and
- *  missing keys are not looked at after an error: a missing key may be there under a wrong name. */
+/** Read a record: read each key by its row, report unknown and missing keys, and set defaults of
+ * the others. Fields of rows without a default are not changed. False after an error; defaults are
+ * then not set and missing keys not reported, since a missing key may be present under a wrong
+ * name. */
 bool conf_record_read(const struct conf_parse *p, const struct conf_record *record);
 
-/** One kind of a record whose kind decides which keys it has.  The rows of all kinds refer to one
- *  struct. */
+/** One kind of a record; the kind decides the keys of the record. The rows of all kinds fill one
+ *  type of struct. */
 struct conf_variant {
     const char *name;           /**< value of the selector */
     const struct conf_key *key; /**< rows; CONF_KEYS() */
     int n;                      /**< rows, at most CONF_MAX_RECORD */
-    const char *doc;            /**< what this kind is, for docs/CONFIG.md */
+    const char *doc;            /**< meaning of this kind, for docs/CONFIG.md */
 };
 /** A list of struct conf_key initializers as the rows of a variant. */
 #define CONF_KEYS(...)                                                                             \
     .key = (const struct conf_key[]){__VA_ARGS__},                                                 \
     .n = sizeof((const struct conf_key[]){__VA_ARGS__}) / sizeof(struct conf_key)
-/** The kinds of a record: one key names the kind, and the kind decides about the other keys. */
+/** The kinds of a record: one key names the kind, which decides the other keys. */
 struct conf_variants {
     const char *selector;               /**< that key: "scheduler", "kind", "name" */
     const struct conf_variant *variant; /**< kinds, indexed by the enum of the module */
     int n;                              /**< kinds, at most CONF_MAX_CHOICES */
-    const char *suffixes; /**< endings of names that do not count, blanks between; NULL: none */
+    const char *suffixes; /**< endings of names that are ignored, separated by blanks; NULL: none */
 };
-/** Index of the variant that the scalar @p name names, whatever its case; -1 after an error about
- *  @p path that lists the known ones. */
+/** Index of the variant with the name @p name, in upper or lower case; -1 after an error about
+ *  @p path that lists the known variants. */
 int conf_variant_read(const struct conf_parse *p, const struct conf_variants *variants,
                       const char *path, const struct conf_node *name);
 
-/* ---- text that is written -------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
-/** What a value that is written needs to know beside itself. */
+/** Layout of a written value. */
 struct conf_layout {
     /** Blanks before the lines of a list or a map of its own. */
     int indent;
-    const void *context; /**< of a record: what the `write` of its rows need; borrowed */
+    const void *context; /**< record: data for the `write` of its rows; borrowed */
 };
-/** Append @p s as a YAML string in double quotes; quotes, backslashes and control characters
- *  escaped, other bytes as they are (UTF-8). */
+/** Append @p s as a YAML string in double quotes; quotes, backslashes and control characters are
+ *  escaped, other bytes are copied (UTF-8). */
 void conf_text_string(struct wsc_text *t, const char *s);
-/** Append @p x, finite, with as few of 15 to 17 digits as read back to the same bits. */
+/** Append the finite number @p x with the fewest digits, of 15 to 17, that read back to the same
+ *  bits. */
 void conf_text_double(struct wsc_text *t, double x);
 
-/** Write a blank and the value of @p key at @p field as YAML; a list goes to lines of its own that
- *  are indented as @p at says. The counterpart of conf_key_read(): what is written reads back
- *  to the same bits. */
+/** Write a blank and the value of @p key at @p field as YAML; a list is written on separate lines,
+ *  indented by @p at. conf_key_read() reads the text back to the same bits. */
 void conf_key_write(struct wsc_text *out, const struct conf_key *key, const void *field,
                     const struct conf_layout *at);
 /** Write the keys of @p table with status CONF_USED as YAML that parses back to the same values. @p
- *  base is the struct that offsets refer to; @p keep (NULL: all) selects keys by path. Sections are
- *  opened as the paths change, so rows of a section stand together in the table. */
+ *  base is the struct that offsets refer to; @p keep (NULL: all) selects keys by path. A new
+ * section begins when the section of the path changes, so the rows of a section must be adjacent.
+ */
 void conf_table_write(struct wsc_text *out, const struct conf_table *table, const void *base,
                       bool (*keep)(const void *base, const char *path));
 /** Write a record of kind @p variant at @p base as a map on one line, `{kind: name, key: value}`;
- *  @p context (may be NULL) is for the `write` of its rows. */
+ *  @p context (may be NULL) is passed to the `write` of its rows. */
 void conf_record_write(struct wsc_text *out, const struct conf_variants *variants, int variant,
                        const void *base, const void *context);
-/** Write @p table in Markdown, one line per key.  @p column is the title of an additional second
- *  column that @p cell fills, or NULL. */
+/** Write @p table in Markdown, one line per key. @p column is the title of an additional second
+ *  column with the cells that @p cell writes, or NULL. */
 void conf_table_markdown(struct wsc_text *out, const struct conf_table *table, const char *column,
                          void (*cell)(struct wsc_text *out, const char *path));
 /** Write the kinds of a record in Markdown, one line per kind and key. */
@@ -478,10 +482,10 @@ const char *conf_status_text(enum conf_status status);
  *  borrowed; false after an error. Errors: no `=`, an empty path or part of one, a path of
  *  CONF_MAX_PATH bytes or more. */
 bool conf_set_split(struct conf_diag *d, int set, char path[CONF_MAX_PATH], const char **value);
-/** A warning at the `--set` @p pos that it replaces another one of the same key. */
+/** Warn that the `--set` at @p pos replaces another one of the same key. */
 void conf_set_warn_twice(struct conf_diag *d, struct conf_pos pos);
-/** Path, inside the machine file, of a setting that adds a fault. */
+/** Path, in the machine file, of a setting that adds a fault. */
 #define CONF_FAULTS_ADD "faults+"
-/** The path inside the machine file when @p path starts with `cluster.`, else NULL. */
+/** The path in the machine file if @p path starts with `cluster.`, else NULL. */
 const char *conf_set_cluster_path(const char *path);
 #endif

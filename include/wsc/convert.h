@@ -28,12 +28,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Types of the format that hold weights; others are read past. */
+/** Types of weights in the safetensors format; tensors of other types are skipped. */
 enum convert_dtype { CONVERT_F32, CONVERT_F16, CONVERT_BF16, CONVERT_OTHER };
 
 /* ---- conversion ------------------------------------------------------------------------------ */
 
-/** Called with how far it is, in bytes of the input's values. */
+/** Called with the progress of a conversion, in bytes of the values of the input. */
 typedef void (*convert_progress_fn)(void *ctx, int64_t done, int64_t total);
 
 /** Names of the families that can be written, separated by spaces; their rows are in
@@ -43,48 +43,47 @@ typedef void (*convert_progress_fn)(void *ctx, int64_t done, int64_t total);
     "btlm jais mpt codegen bert roberta esm2 t5 t5-v1.1 bert-classifier bert-tokens "              \
     "bert-answers roberta-classifier roberta-tokens roberta-answers esm2-classifier esm2-tokens"
 
-/** A conversion in either direction.  Strings are borrowed; members of the other direction are not
+/** A conversion in either direction. Strings are borrowed; members for the other direction are not
  *  read. */
 struct convert_job {
-    const char *input;          /**< from Hugging Face: the folder; to it: the checkpoint */
-    const char *params;         /**< to Hugging Face: the params file */
-    const char *family;         /**< to Hugging Face: one of CONVERT_FAMILIES */
+    const char *input;  /**< from Hugging Face: the folder; to Hugging Face: the checkpoint */
+    const char *params; /**< to Hugging Face: the params file */
+    const char *family; /**< to Hugging Face: one of CONVERT_FAMILIES */
     const struct conf_set *set; /**< overrides of the params */
     /** Length of `set`. */
     int n_sets;
-    const char *out;          /**< folder, made when it is not there */
-    enum convert_dtype dtype; /**< to Hugging Face: of the tensors; CONVERT_OTHER: as they were */
-    /** To Hugging Face: bytes of the largest file, above 0. */
+    const char *out;          /**< folder, made if it is missing */
+    enum convert_dtype dtype; /**< to Hugging Face: type of tensors; CONVERT_OTHER: unchanged */
+    /** To Hugging Face: maximum size of a file, bytes, above 0. */
     int64_t shard_bytes;
-    bool lenient; /**< leave out what is missing on one side, with a warning, instead of failing */
+    /** Leave out tensors without a counterpart, with a warning, instead of failing. */
+    bool lenient;
     convert_progress_fn progress; /**< NULL: none */
     void *progress_ctx;
 };
-/** What a conversion did. */
+/** Result of a conversion. */
 struct convert_result {
     /** Name of the family; static. */
     const char *family;
-    /** Tensors, parameters and files that were written. */
+    /** Numbers of written tensors, parameters and files. */
     int64_t n_tensors, n_params, n_files;
     int64_t n_left_out; /**< lenient: tensors of the input or the model without a counterpart */
-    char checkpoint[4096], params[4096]; /**< written: "" = none */
+    char checkpoint[4096], params[4096]; /**< paths of written files; "": none */
 };
-/** Convert a folder to `<out>/model.mdl` and `<out>/params.yaml`.  The family is that of
- *  config.json. */
+/** Convert a folder to `<out>/model.mdl` and `<out>/params.yaml`. config.json states the family. */
 enum wsc_err convert_from_hf(const struct convert_job *job,
                              struct convert_result *result) WSC_CHECKED;
 /** Convert a checkpoint and params to `<out>/config.json` and `<out>/model.safetensors`, or shards
  *  and their index when the tensors exceed job->shard_bytes. */
 enum wsc_err convert_to_hf(const struct convert_job *job,
                            struct convert_result *result) WSC_CHECKED;
-/** True for a file whose first bytes are those of safetensors or of torch.save. */
+/** Set *@p yes to true if the first bytes of the file are those of safetensors or of torch.save. */
 enum wsc_err convert_is_weights(const char *path, bool *yes) WSC_CHECKED;
-/** Visit the tensors of a file of weights, or of a folder with one or its shards, in name order;
- *  types are named as safetensors has them ("BF16").  Passes on the error of @p visit. */
+/** Visit, in order of names, the tensors of a weights file, or of a folder with such a file or its
+ *  shards. Type names are those of safetensors ("BF16"). Returns an error of @p visit. */
 enum wsc_err convert_visit(const char *path, store_visit_fn visit, void *ctx) WSC_CHECKED;
-/** Merge the low-rank adapters of a checkpoint and params with `lora_params` into their matrices,
- * to
- *  `<out>/model.mdl` and `<out>/params.yaml` without adapters. */
+/** Merge the low-rank adapters of a checkpoint and of params with `lora_params` into their
+ * matrices, and write `<out>/model.mdl` and `<out>/params.yaml` without adapters. */
 enum wsc_err convert_merge_adapters(const struct convert_job *job,
                                     struct convert_result *result) WSC_CHECKED;
 #endif

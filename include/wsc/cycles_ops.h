@@ -20,65 +20,66 @@
 /** One side of a matrix spread over the columns of a lane: k = ceil(n / cols). */
 struct cycles_side {
     double n;  /**< features */
-    double k;  /**< of the PE that has most */
-    bool wide; /**< of 32-bit numbers that are rounded when they are sent */
+    double k;  /**< features of the PE with most features */
+    bool wide; /**< its numbers have 32 bits and are rounded when they are sent */
 };
 
-/** Where features and tokens of one micro-batch lie, and how fast one PE is.  Filled by
- *  cycles_layout_init(); counts are whole numbers in doubles. */
+/** Placement of the features and tokens of one micro-batch on a lane, and the speed of one PE.
+ *  Filled by cycles_layout_init(); counts are whole numbers in doubles. */
 struct cycles_layout {
     /** Borrowed: kinds of norm, nonlinearity and attention are read from it. */
     const struct model *model;
     double cols, rows; /**< PEs of one lane; hidden features lie on x, tokens on y */
-    /** Replicas of the model side by side. */
+    /** Replicas of the model side by side on the wafer. */
     double lanes;
-    double tokens; /**< of a sequence */
-    double cached; /**< tokens of a sequence before those, whose keys and values are kept */
-    double texts;  /**< sequences of a lane, over whose rows their cached keys spread */
+    double tokens; /**< computed tokens of a sequence */
+    double cached; /**< earlier tokens of a sequence, whose keys and values are cached */
+    double texts;  /**< sequences of a lane; their cached keys are spread over all its rows */
     struct cycles_tokens generated;    /**< step of generation; n_new 0: whole sequences */
-    double of_stack[MODEL_MAX_STACKS]; /**< in generation: sequences of a lane in each stack */
+    double of_stack[MODEL_MAX_STACKS]; /**< in generation: sequences of a lane, by stack */
     double t;                          /**< tokens of a PE */
-    double head_t;                     /**< tokens of a PE that go through the head */
-    double room; /**< 32-bit sums that fit a PE while a weight gradient is formed */
+    double head_t;                     /**< tokens of a PE that the head computes */
+    double room; /**< 32-bit sums that fit a PE while a weight gradient is computed */
     struct cycles_side hidden, heads,
-        filter;      /**< heads: of attention, which have columns of their own */
+        filter;      /**< heads: features of all attention heads; a head has its own columns */
     double mac;      /**< multiply-adds per cycle, sums in 32 bits */
     double add;      /**< 32-bit additions per cycle */
     double mul;      /**< 32-bit products per cycle */
     double fast;     /**< additions and moves per cycle in the format of activations */
-    double fast_mul; /**< products and maxima in it */
-    double value;    /**< words of 32 bits of an activation */
-    /** Cycles: start of a multiply-add, of an addition, of a copy; from one operation of a loop to
-     *  the next; one exponential; one division. */
+    double fast_mul; /**< products and maxima per cycle in the format of activations */
+    double value;    /**< 32-bit words of an activation */
+    /** Cycles: start of a multiply-add, of an addition, of a copy; loop overhead per operation; one
+     *  exponential; one division. */
     double setup, setup_add, setup_copy, loop, exp, divide;
-    double setup_fabric; /**< of an operation that sends or receives, on the mesh; 0 on WSE-2 */
-    double start;        /**< of a multiply-add whose scalar arrives, beside its elements */
-    bool by_data;        /**< arriving data start it; otherwise scalar code, in a loop */
-    bool on_mesh;        /**< as the programs of the mesh do it, with what they wait for */
-    double masked;       /**< of the scores that the mask hides, the fraction that is computed */
-    double slices;       /**< parts of the filter features that pass one after the other */
-    double factor;       /**< on the cycles of a stage */
-    double relay;        /**< cycles of one PE in a chain of receive, add, send */
+    /** Cycles, on the mesh: start of an operation that sends or receives; 0 on WSE-2. */
+    double setup_fabric;
+    double start;  /**< cycles of a multiply-add with an arriving scalar, without its elements */
+    bool by_data;  /**< arriving data start that multiply-add; otherwise a loop of scalar code */
+    bool on_mesh;  /**< layout and waiting times are those of the mesh programs */
+    double masked; /**< fraction of the masked scores that is computed */
+    double slices; /**< slices of the filter features, computed one after the other */
+    double factor; /**< factor on the cycles of a stage */
+    double relay;  /**< cycles of one PE in a chain of receive, add, send */
     /** Cycles from router to router, and between router and PE. */
     double hop, ramp;
     /* Attention: the PEs of one head and the queries one PE holds. */
-    double head_cols;    /**< columns over which a head's features spread */
+    double head_cols;    /**< columns over which the features of a head are spread */
     double heads_per_pe; /**< heads that share a PE */
     double seqs;         /**< sequences of which a PE holds tokens */
-    double seq_rows;     /**< rows over which the tokens of a sequence spread */
-    double q;            /**< tokens of a PE of one sequence */
-    int stack;           /**< of the model, whose tokens these are */
-    bool causal;         /**< its queries see the keys up to their own place, else all */
-    bool capped;         /**< its scores s become c tanh(s / c) */
-    bool sloped;         /**< its scores fall with the distance, by a slope for each head */
-    bool relative;       /**< relative positions are added to its scores */
-    double q_mean;       /**< queries of a PE that see a key, on average over keys */
-    double qkv;          /**< features of queries, keys and values for each of queries */
+    double seq_rows;     /**< rows over which the tokens of a sequence are spread */
+    double q;            /**< tokens of one sequence in a PE */
+    int stack;           /**< the model's stack to which the tokens belong */
+    bool causal;         /**< a query of the stack attends only to keys up to its own position */
+    bool capped;         /**< a score s of the stack becomes c tanh(s / c) */
+    bool sloped;         /**< scores of the stack fall with the distance, one slope per head */
+    bool relative;       /**< relative positions are added to the scores of the stack */
+    double q_mean;       /**< queries of a PE that attend to a key, average over the keys */
+    double qkv;          /**< features of queries, keys and values / features of queries */
     /* Sparse weights. */
     double accumulators; /**< outputs whose sums a PE holds at a time */
     double index;        /**< cycles that the index of a weight adds to its multiply-add */
-    bool sampled;        /**< weight gradients of the non-zeros alone */
-    bool has_zeros;      /**< a matrix has weights that are zero and do not stream */
+    bool sampled;        /**< only the weight gradients of non-zeros are computed */
+    bool has_zeros;      /**< a matrix has zero weights, which do not stream */
     const struct model_density *density; /**< borrowed; NULL: all matrices are dense and train */
 };
 
@@ -87,139 +88,143 @@ struct cycles_layout {
 void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const struct model *model,
                         int lanes, int64_t n_sequences);
 
-/** Change the layout to that of the mesh programs: instead of a band of rows for each sequence, the
- *  tokens of @p n_sequences sequences are distributed round-robin over all rows; scores that the
- *  mask hides are skipped. */
+/** Change the layout to that of the mesh programs: the tokens of @p n_sequences sequences are
+ *  distributed round-robin over all rows, instead of a band of rows for each sequence; masked
+ *  scores are skipped. */
 void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences);
 
 /** The layout for an expert of a mixture: the tokens that choose it, spread evenly. */
 struct cycles_layout cycles_expert_layout(const struct cycles_layout *l);
 
-/** Columns that collect in turns what they send, and as many such groups: a control wavelet has
- *  eight commands, the first one for its sender's own router. */
+/** Columns of a group that take turns to send, and number of groups that take turns: a control
+ *  wavelet has eight commands, of which the first is for the router of its sender. */
 enum { CYCLES_RING_GROUP = 9 };
 
-/** Scalar cycles of a row of scores with a slope (ALiBi): its key's position as a number, times the
- *  slope; of an element of a soft cap's derivative, 1 - x^2; two dependent operations of two cycles
- *  each (FABRICA). */
+/** Scalar cycles, each two dependent operations of two cycles (FABRICA). CYCLES_SLOPE: for a row of
+ *  scores with a slope (ALiBi), the key's position converted to a number, times the slope;
+ *  CYCLES_CAP_SLOPE: for an element of the derivative of a soft cap, 1 - x^2. */
 enum { CYCLES_SLOPE = 4, CYCLES_CAP_SLOPE = 4 };
-/** Scalar cycles of a number that code looks up by an index: loop, load and comparison, 10 + 4 + 6
- *  (loop back edge, load to use, taken branch: FABRICA); of a comparison of two numbers: a load, a
- *  branch, a store. */
+/** Scalar cycles. CYCLES_LABEL: code looks up a number by an index with loop, load and comparison,
+ *  10 + 4 + 6 (loop back edge, load to use, taken branch: FABRICA). CYCLES_COMPARE: code compares
+ *  two numbers with a load, a branch and a store. */
 enum { CYCLES_LABEL = 20, CYCLES_COMPARE = 8 };
 /** Scalar operations around the exponential and the division of a nonlinearity. */
 enum { CYCLES_POLYNOMIAL = 8 };
 
 /** A matrix side of @p n features on the columns of a lane. */
 struct cycles_side cycles_side_of(const struct cycles_layout *l, int64_t n);
-/** Cycles in which vectors of @p words words a PE come in from the north edge and reach the last
- *  row. */
+/** Cycles until vectors of @p words words per PE have entered at the north edge and reached the
+ *  last row. */
 double cycles_vectors_in(const struct cycles_layout *l, double words);
 
-/** Cycles of Y = X W' with weights streamed in: @p in the side of X, @p n_out the features of Y.
- *  Each weight is broadcast down its column and triggers a multiply-add over the PE's tokens; the
- *  sums of an output go along the row.  @p density: fraction of the weights that are not 0, which
- *  alone stream; 1: a dense matrix, without an index. */
+/** Cycles of Y = X W' with streamed weights: @p in the side of X, @p n_out the features of Y. Each
+ *  weight is broadcast down its column and triggers a multiply-add over the tokens of a PE; the
+ *  sums of an output are reduced along the row. @p density: fraction of non-zero weights; only
+ *  these stream. 1: a dense matrix, without an index. */
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
                       double density);
-/** Cycles of dW = dY' X, summed over the tokens, which leaves at the edge; @p in the side of X, @p
- *  out that of Y.  @p density: fraction of the results that are wanted; with wafer.sparse_gradient
- *  dense all are computed. */
+/** Cycles of dW = dY' X, summed over the tokens, until it has left at the edge; @p in the side of
+ *  X, @p out the side of Y. @p density: fraction of the results that are needed; with
+ *  wafer.sparse_gradient dense all are computed. */
 double cycles_weight_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                               const struct cycles_side *out, double density);
-/** How a weight gradient is formed: what is fastest by the model. */
+/** Algorithm of a weight gradient; the fastest one by the analytical model is used. */
 struct cycles_gradient_way {
-    bool by_columns; /**< the input goes along the row, and dW is built column by column */
-    bool arrives;    /**< one result of what goes along the row at a time, without blocks: each
-                          number that arrives starts a multiply-add */
-    bool sampled;    /**< the results of non-zeros alone, a sum over the tokens for each */
+    bool by_columns; /**< the input goes along the row, and dW is computed column by column */
+    bool arrives;    /**< one result at a time, without blocks: each number that arrives along the
+                          row starts a multiply-add */
+    bool sampled;    /**< only results of non-zeros, each a sum over the tokens */
 };
-/** The way of cycles_weight_gradient(). */
+/** Algorithm that cycles_weight_gradient() assumes. */
 struct cycles_gradient_way cycles_gradient_way(const struct cycles_layout *l,
                                                const struct cycles_side *in,
                                                const struct cycles_side *out, double density);
-/** True when the gradients of keys and values are formed one at a time: each score that arrives
- * starts a multiply-add. */
+/** True if the gradients of keys and values are computed one at a time: each arriving score starts
+ *  a multiply-add. */
 bool cycles_keys_arrive(const struct cycles_layout *l);
 
-/** A bias of @p features features a PE comes in and is added to all tokens. */
+/** A bias of @p features features per PE is streamed in and added to all tokens. */
 double cycles_bias(const struct cycles_layout *l, double features);
-/** Sums over the tokens, then over y, of @p vectors vectors of @p features features a PE. */
+/** Sums over the tokens of a PE, then over y, of @p vectors vectors of @p features features per PE.
+ */
 double cycles_bias_gradient(const struct cycles_layout *l, double features, double vectors);
-/** Rounding of 32-bit numbers to those of the format, @p features features a PE: one a cycle, on
- *  WSE-3 four (fs2h, SDK appendix "SIMD"); 0 in fp32. */
+/** Rounding of 32-bit numbers to the format of activations, @p features features per PE: one per
+ *  cycle, on WSE-3 four (fs2h, SDK appendix "SIMD"); 0 in fp32. */
 double cycles_round(const struct cycles_layout *l, double features);
-/** Addition of the residual stream, @p features features a PE. */
+/** Addition of the residual stream, @p features features per PE. */
 double cycles_residual(const struct cycles_layout *l, double features);
 
-/** Norm over the hidden features, LayerNorm or RMSNorm as the model has it: statistics and
- *  output. */
+/** Norm over the hidden features, LayerNorm or RMSNorm by the model: statistics and output. */
 double cycles_norm(const struct cycles_layout *l);
-/** Output of a norm again, from kept statistics. */
+/** Recomputation of a norm's output from kept statistics. */
 double cycles_norm_again(const struct cycles_layout *l);
-/** Gradient of a norm's input, added to the residual stream's. */
+/** Gradient of a norm's input, added to the gradient of the residual stream. */
 double cycles_norm_input_gradient(const struct cycles_layout *l);
 /** Gradients of a norm's gain and bias. */
 double cycles_norm_vector_gradient(const struct cycles_layout *l);
-/** Backward of a norm: gain in, gradients of input, gain and bias, its output again.  Norms of
- *  diffusion transformers have neither gain nor bias; their input's gradient is that of an output
- *  that is scaled. */
+/** Backward pass of a norm: the gain is streamed in; gradients of input, gain and bias; the output
+ *  is recomputed. Norms of diffusion transformers have neither gain nor bias; the gradient of their
+ *  input starts from a scaled output. */
 double cycles_norm_gradient(const struct cycles_layout *l);
-/** Norm of all heads of queries, or on the mesh of as many heads of keys. */
+/** Norm of all query heads, or, on the mesh, of the same number of key heads. */
 double cycles_head_norm(const struct cycles_layout *l);
-/** Gradient of its input. */
+/** Gradient of the input of the norm of heads. */
 double cycles_head_norm_input_gradient(const struct cycles_layout *l);
-/** Gradients of its gain and bias, for each head apart. */
+/** Gradients of the gain and the bias of the norm of heads, separate for each head. */
 double cycles_head_norm_vector_gradient(const struct cycles_layout *l);
-/** The model's nonlinearity of @p features features a PE, or its derivative. */
+/** The model's nonlinearity, or its derivative, for @p features features per PE. */
 double cycles_nonlinearity(const struct cycles_layout *l, double features);
-/** Soft cap of @p logits logits a PE; 0 where the model has none. */
+/** Soft cap of @p logits logits per PE; 0 if the model has none. */
 double cycles_logit_cap(const struct cycles_layout *l, double logits);
-/** Its gradient, from the tanh that was kept. */
+/** Gradient of the soft cap, from the kept tanh. */
 double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits);
-/** Softmax over the row, @p features features a PE. */
+/** Softmax over the row, @p features features per PE. */
 double cycles_softmax(const struct cycles_layout *l, double features);
 /** Gradient of a softmax over the row from its output. */
 double cycles_softmax_gradient(const struct cycles_layout *l, double features);
-/** What the router of a mixture of experts does on the mesh after its product: functions of the
- *  logits, choice, weights; with @p balances the sums of the load-balancing loss. */
+/** Router of a mixture of experts on the mesh, after its matrix product: functions of the logits,
+ *  choice of experts, weights; with @p balances also the sums of the load-balancing loss. */
 double cycles_route(const struct cycles_layout *l, bool balances);
-/** Its gradient, before the products; hash routing has none. */
+/** Gradient of cycles_route(), before the products; hash routing has none. */
 double cycles_route_gradient(const struct cycles_layout *l, bool balances);
-/** Gradients of the weights of places from @p features features a PE: sums over the row. */
+/** Gradients of the expert weights of places from @p features features per PE: sums over the row.
+ *  A place is one token in the input of one expert. */
 double cycles_place_weights_gradient(const struct cycles_layout *l, double features);
-/** Each PE sorts its tokens by network. */
+/** Each PE sorts its tokens by expert network. */
 double cycles_sort_places(const struct cycles_layout *l);
-/** Hidden features go from tokens to their places, or places are added to their tokens. */
+/** Hidden features are copied from tokens to places or, with @p adds, added from places to tokens.
+ */
 double cycles_move_places(const struct cycles_layout *l, bool adds);
-/** The weights of places come to them and multiply @p features features a PE. */
+/** The expert weights are sent to their places and multiply @p features features per PE. */
 double cycles_weigh_places(const struct cycles_layout *l, double features);
-/** Rotary positions: pairs of @p features features a PE are rotated. */
+/** Rotary positions: rotation of pairs of features, @p features features per PE. */
 double cycles_rotary(const struct cycles_layout *l, double features);
-/** Each token takes its row of a table of @p rows rows that streams past. */
+/** Table lookup: a table of @p rows rows streams past, and each token copies its row. */
 double cycles_gather(const struct cycles_layout *l, double rows);
-/** Sums of the tokens' gradients for each of @p rows rows of a table, which leave at the edge. */
+/** Gradient of a table of @p rows rows: for each row, the sum of its tokens' gradients, until it
+ *  has left at the edge. */
 double cycles_scatter(const struct cycles_layout *l, double rows);
-/** Cross entropy over the vocabulary, @p logits logits a PE. */
+/** Cross entropy over the vocabulary, @p logits logits per PE. */
 double cycles_loss(const struct cycles_layout *l, double logits);
-/** Gradient of the logits from the exponentials that the loss left. */
+/** Gradient of the logits from the exponentials that cycles_loss() kept. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits);
-/** What that has more where labels are smoothed: a number of each token less for all features. */
+/** Additional cycles of that gradient with smoothed labels: one number per token is subtracted from
+ *  all features. */
 double cycles_even_labels_gradient(const struct cycles_layout *l, double logits);
-/** Loss of a head of @p kind with @p logits outputs a PE of each token. */
+/** Loss of a head of @p kind with @p logits outputs per PE and token. */
 double cycles_loss_of(const struct cycles_layout *l, enum model_loss_kind kind, double logits);
-/** Gradient of the outputs from what cycles_loss_of() left. */
+/** Gradient of the outputs from the values that cycles_loss_of() kept. */
 double cycles_loss_gradient_of(const struct cycles_layout *l, enum model_loss_kind kind,
                                double logits);
 /** Causal attention, O = softmax(Q K') V, of all heads. */
 double cycles_attention(const struct cycles_layout *l);
-/** Gradients of Q, K and V; @p again: the scores are computed again. */
+/** Gradients of Q, K and V; @p again: the scores are recomputed. */
 double cycles_attention_gradient(const struct cycles_layout *l, bool again);
 
 /** Cycles of one part of a stage in the forward pass. */
 struct cycles_breakdown cycles_part_forward(const struct cycles_layout *l, enum model_part part);
-/** Input gradient and weight gradient of one part of a stage, and what @p keep makes necessary to
- *  compute again. */
+/** Cycles of one part of a stage in the backward pass: input gradient, weight gradient, and the
+ *  recomputation that @p keep requires. */
 struct cycles_breakdown cycles_part_backward(const struct cycles_layout *l, enum model_part part,
                                              enum cycles_keep keep);
 #endif

@@ -300,19 +300,19 @@ struct hw_machine {
 /** Maximum number of constants with which the error of one may be correlated. */
 enum { HW_MAX_CORRELATIONS = 4 };
 /** Provenance and uncertainty of one constant, for tables and reports. In the order of the key
- *  table; of constants only, not of the name or of faults. */
+ *  table; only for constants, not for the name or faults. */
 struct hw_source {
     const char *key;  /**< "wafer.clock"; static */
     char *value;      /**< as written, with unit; owned */
     const char *kind; /**< documented, derived, assumed or calibrated; static */
     char *source;     /**< document, derivation or assumption in words; owned */
-    /** Range of the true value, base units; low <= high. Both are the value itself when it is not
-     *  uncertain or not a number. Defaults without a statement in the file: documented exact,
-     *  derived 5 %, calibrated 10 %, assumed from half to twice. */
+    /** Range of the true value, base units; low <= high. Both equal the value if it is exact or not
+     *  a number. Defaults if the file states no uncertainty: documented exact, derived 5 %,
+     *  calibrated 10 %, assumed from half to twice the value. */
     double low, high;
     bool is_set; /**< given on the command line */
-    /** Correlations of the error of a calibrated constant with those of other constants of one fit,
-     *  n_correlations of them. Without a statement in the file errors are independent. */
+    /** Correlations of the error of a calibrated constant with the errors of other constants of the
+     *  same fit, n_correlations of them. Errors are independent if the file states none. */
     struct hw_correlation {
         const char *key; /**< of the other constant; static */
         double value;    /**< correlation coefficient, -1 < value < 1 */
@@ -323,15 +323,15 @@ struct hw_source {
 /* ---- machine files --------------------------------------------------------------------------- */
 
 /** Read a machine file and the files that it is based on (`base: other.yaml`) as one text of @p n
- *  bytes for hw_machine_parse(); *@p text is owned by the caller, NULL after an error.  WSC_CONFIG:
- *  a file is missing, or the files form a cycle; the message names the line. At most CONF_MAX_FILES
- *  files.  The text carries the names of all files, so that ranks that read none report the same
- *  lines.  Call it on rank 0 and share the text (comm_share()). */
+ *  bytes for hw_machine_parse(). The caller owns *@p text, NULL after an error. WSC_CONFIG: a file
+ *  is missing, or the files form a cycle; the message names the line. At most CONF_MAX_FILES files.
+ *  Call it on rank 0 and share the text (comm_share()); the text has the names of all files, so
+ *  that other ranks report equal messages. */
 enum wsc_err hw_machine_read(const char *path, char **text, size_t *n) WSC_CHECKED;
-/** Parse a machine file from memory.  NULL @p bytes takes the built-in CS-2 (the text of
- *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name.  Only the @p sets below
- *  `cluster.` are looked at; `cluster.faults+=...` adds a fault.  WSC_CONFIG with all errors of the
- *  file, WSC_NOMEM; hw_machine_fini() @p out also then. */
+/** Parse a machine file from memory. NULL @p bytes selects the built-in CS-2 (the text of
+ *  configs/cluster/cs2.yaml, compiled in), NULL @p file its name. Only @p sets below `cluster.` are
+ *  used; `cluster.faults+=...` adds a fault. WSC_CONFIG with all errors of the file, WSC_NOMEM;
+ *  call hw_machine_fini() on @p out also after an error. */
 enum wsc_err hw_machine_parse(struct hw_machine *out, const char *file, const char *bytes,
                               size_t n_bytes, const struct conf_set *sets, int n_sets) WSC_CHECKED;
 /** Free what @p cluster owns and set it to zero. */
@@ -343,10 +343,10 @@ const struct conf_table *hw_machine_table(void);
 /** True for a row of hw_machine_table() whose value is `{value, kind, source, uncertainty,
  * correlation}`. */
 bool hw_key_is_constant(const struct conf_key *key);
-/** Kernels on emulated fabrics with their analytical cycles, which read some constants of the
- * wafer: those of dense models, those of sparse weights. */
+/** Kernels that run on emulated fabrics and have analytical cycles: kernels of dense models, and
+ *  kernels with sparse weights. */
 enum hw_kernels { HW_KERNELS_DENSE, HW_KERNELS_SPARSE };
-/** True when these kernels read the constant @p path, such as `wafer.ramp_cycles`. */
+/** True if these kernels read the constant @p path, such as `wafer.ramp_cycles`. */
 bool hw_kernels_read(enum hw_kernels kernels, const char *path);
 /** Values of `kind` of a constant: documented, derived, assumed, calibrated; static. */
 const struct conf_choice *hw_source_kinds(void);
@@ -364,26 +364,26 @@ const struct conf_variants *hw_fault_kinds(void);
  *      TRY(hw_constant_set(&c, &copy, value)); */
 struct hw_constant {
     const char *path; /**< without `cluster.`; static */
-    int row;          /**< of the key table */
-    bool whole;       /**< takes whole numbers only (of its base unit) */
+    int row;          /**< row of the key table */
+    bool whole;       /**< its value is a whole number of base units */
 };
-/** Correlation of the errors of the constants @p a and @p b (keys of hw_source) as the file of @p c
- *  states it for either of them; 1 for the same one, 0 where nothing is stated. */
+/** Correlation of the errors of the constants @p a and @p b (keys of hw_source), stated in the file
+ *  of @p c for @p a or @p b; 1 if @p a is @p b, 0 if nothing is stated. */
 double hw_correlation(const struct hw_machine *c, const char *a, const char *b);
-/** Find the constant at @p path, with or without `cluster.`.  WSC_CONFIG, naming @p path: no such
- * key, or no number. */
+/** Find the constant at @p path, with or without `cluster.`. WSC_CONFIG, naming @p path: there is
+ *  no such key, or it is not a number. */
 enum wsc_err hw_constant_find(const char *path, struct hw_constant *out) WSC_CHECKED;
 /** Read @p text, a value with its unit, into *@p value in base units.  WSC_CONFIG names the path.
  */
 enum wsc_err hw_constant_read(const struct hw_constant *constant, const char *text,
                               double *value) WSC_CHECKED;
-/** Write @p value (base units) with its unit into @p text, to four digits where it has more; 48
- * bytes are enough. */
+/** Write @p value (base units) with its unit into @p text; a quantity with more than four digits is
+ *  rounded to four. 48 bytes are enough. */
 void hw_constant_write(const struct hw_constant *constant, double value, char *text, size_t size);
 /** The value of @p constant in @p cluster, base units. */
 double hw_constant_get(const struct hw_constant *constant, const struct hw_machine *cluster);
-/** Set @p constant to @p value (base units), rounded where it takes whole numbers only.  Sources
- * stay as they are, so @p cluster may be a shallow copy.  WSC_CONFIG: out of the key's range. */
+/** Set @p constant to @p value (base units), rounded if it is a whole number. Sources are not
+ *  changed, so @p cluster may be a shallow copy. WSC_CONFIG: out of the range of the key. */
 enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machine *cluster,
                              double value) WSC_CHECKED;
 
@@ -391,23 +391,22 @@ enum wsc_err hw_constant_set(const struct hw_constant *constant, struct hw_machi
  */
 
 struct hw_faults;
-/** A machine with its faults, borrowed for the life of the run.  Functions below that have no
- *  `step` argument mean the present step of @c faults. */
+/** A machine with its faults, borrowed for the life of the run. Functions below without a `step`
+ *  argument refer to the current step of @c faults. */
 struct hw {
     const struct hw_machine *cluster; /**< constants */
-    const struct hw_faults *faults;   /**< in the state of the present step; NULL: none */
+    const struct hw_faults *faults;   /**< in the state of the current step; NULL: none */
     int64_t n_csx;                    /**< systems that share its servers; 0: one */
 };
 
-/** Copy @p cluster to @p out as the roles see it: rates of links are those of the payload of their
- *  packets, and what belongs to a mechanism that `effects` switches off is neutral (latencies and
- *  jitter 0, no limit of a server).  The copy is shallow: @p cluster owns what it points to.  The
- *  switches of the boundary and the reduction act where these are computed.  @p out must not
- * outlive
- *  @p cluster, and hw_machine_fini() is not for it. */
+/** Copy @p cluster to @p out and apply `effects`. Rates of links become rates of the payload of
+ *  packets, and values of a mechanism that is switched off become neutral (latencies and jitter 0,
+ *  no limit of a server). The switches of the boundary and the reduction act where these are
+ *  computed. The copy is shallow: @p out must not outlive @p cluster and is not freed by
+ *  hw_machine_fini(). */
 void hw_apply_effects(struct hw_machine *out, const struct hw_machine *cluster);
-/** The switch of mechanism number @p i, from 0, in @p cluster, and the mechanism's name in tables
- *  (static); NULL past the last one.  Those that act inside a step, each a key `effects.*`. */
+/** The switch in @p cluster of mechanism number @p i, from 0, of those that act inside a step, each
+ *  a key `effects.*`; *@p name is its name in tables (static). NULL past the last one. */
 bool *hw_effect(struct hw_machine *cluster, int i, const char **name);
 /** Duration of @p cycles wafer cycles, ps: ceil(cycles * 1e12 / clock), exact in integers.
  *  @p cycles >= 0, clock at most 1 THz.  INT64_MAX when the duration exceeds 106 days. */
@@ -415,9 +414,9 @@ int64_t hw_cycles_to_ps(const struct hw *hw, int64_t cycles);
 /** Time from the edge of the wafer to its farthest PE, ps: one hop per column and row. */
 int64_t hw_drain_ps(const struct hw *hw);
 
-/** Fixed cost of starting a stage whose matrices have @p n_adapters low-rank adapters and of whose
- *  norms and gates @p n_conditions are conditioned, in picoseconds: the latency of a kernel for
- * each kernel of the pass (docs/MODEL.md, "Plan"). */
+/** Fixed cost of starting a stage, ps: the latency of a kernel times the kernels of the pass
+ *  (docs/MODEL.md, "Plan"). The matrices of the stage have @p n_adapters low-rank adapters;
+ *  @p n_conditions of its norms and gates are conditioned. */
 int64_t hw_stage_latency_ps(const struct hw_machine *machine, int n_adapters, int n_conditions,
                             bool backward);
 /** Number of processing elements (PEs) of one wafer. */
@@ -429,35 +428,37 @@ int64_t hw_activation_bytes(const struct hw *hw);
 /** Wafer cycles (a real number) in which @p bytes cross the wafer's edge in one direction. A lower
  *  bound: no latency, no protocol. */
 double hw_io_cycles(const struct hw *hw, double bytes);
-/** Bytes/s at which spilled activations of one system move to or from its servers: the least of the
- * wafer's I/O, the servers of the system and its part of nodes that systems share. */
+/** Rate at which spilled activations of one system move to or from its servers, bytes/s: the
+ * minimum of the rates of the wafer's I/O, of the servers of the system, and of its part of shared
+ * nodes.
+ */
 int64_t hw_spill_rate(const struct hw *hw);
 /** Wafer cycles (a real number) in which @p bytes of spilled activations move. */
 double hw_spill_cycles(const struct hw *hw, double bytes);
-/** Samples that a wafer is fed with. */
+/** Input samples of a wafer. */
 struct hw_samples {
     int64_t n, n_tokens; /**< samples; tokens of all of them */
-    bool evaluation;     /**< of eval_input; of train_input otherwise */
+    bool evaluation;     /**< true: samples of eval_input; false: of train_input */
 };
-/** Time in which the input workers of @p wafer supply @p samples, ps: by their processes, or by the
- *  port of their node, whichever takes longer. */
+/** Time in which the input workers of @p wafer supply @p samples, ps: the maximum of the times of
+ *  their processes and of the port of their node. */
 int64_t hw_input_ps(const struct hw *hw, int wafer, const struct hw_samples *samples);
-/** Time in which the coordinator lets all systems begin a step, ps; 0 for one system. */
+/** Time that the coordinator needs to start a step on all systems, ps; 0 for one system. */
 int64_t hw_control_ps(const struct hw *hw);
-/** Time that a node of the tree waits for what it forwards first, ps: a packet on one plane of
- *  @p rate_bytes_per_s, where nodes store packets. */
+/** Time until a store-and-forward node of the tree has received the first packet, ps: one packet on
+ *  one plane; 0 if nodes do not store packets. @p rate_bytes_per_s: rate on all planes. */
 int64_t hw_packet_ps(const struct hw *hw, int64_t rate_bytes_per_s);
-/** Rate of a link that has @p rate_bytes_per_s on all planes when @p lost of them are gone,
- * bytes/s, at least 1.  0 <= @p lost < planes. */
+/** Rate of a link without @p lost of its planes, bytes/s, at least 1. @p rate_bytes_per_s: rate on
+ *  all planes. 0 <= @p lost < planes. */
 int64_t hw_rate_without_planes(const struct hw *hw, int64_t rate_bytes_per_s, int64_t lost);
 /** Power of the whole cluster with @p n_csx wafers, their SwarmX tree and all MemoryX shards, W.
- *  Times the duration of a step it is the step's energy. */
+ * The energy of a step is this power times its duration. */
 double hw_cluster_power_w(const struct hw *hw, int64_t n_csx);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/** One occurrence of a fault at one place; steps are counted as finished steps before them. Waiting
- *  for it is over when a step >= first_step begins. */
+/** One occurrence of a fault at one place. The number of a step is the number of steps finished
+ *  before it. The event begins with the first step >= first_step. */
 struct hw_event {
     const struct hw_fault *fault; /**< borrowed from the machine */
     int place;                    /**< index of the wafer, SwarmX node or MemoryX shard */
@@ -467,16 +468,17 @@ struct hw_event {
 /** The machine and the run that faults are sampled for. */
 struct hw_fault_scope {
     int n_places[HW_N_PLACES]; /**< numbers of wafers, SwarmX nodes and MemoryX shards */
-    uint64_t seed;             /**< of the random waiting times */
+    uint64_t seed;             /**< seed of the random waiting times */
     int64_t last_step; /**< events that begin at or after this many finished steps are left out */
-    int without;       /**< index of a fault to leave out, which shows its cost; -1: none */
+    int without;       /**< index of a fault to leave out, to measure its cost; -1: none */
 };
-/** Compute the events of the faults of @p cluster.  A fault with a rate waits, at each of its
- *  places, a geometrically distributed number of steps, sampled from (seed, fault, place,
- *  occurrence): it begins in each step with the same probability, but not while it lasts.  Samples
- *  do not depend on last_step or on the number of ranks.  *@p out is owned by the caller and
- *  borrows @p cluster; NULL after an error.  WSC_CONFIG: a place that the machine does not have,
- *  the last wafer or SwarmX node lost, all planes of a link lost, or more than 10,000 events. */
+/** Compute the events of the faults of @p cluster. A fault with a rate begins, at each of its
+ *  places, in each step with the same probability, but not while it lasts; the number of steps
+ *  before it is geometrically distributed and sampled from (seed, fault, place, occurrence).
+ * Samples do not depend on last_step or on the number of ranks. The caller owns *@p out, which
+ * borrows
+ *  @p cluster; NULL after an error. WSC_CONFIG: a place that the machine does not have, the last
+ *  wafer or SwarmX node lost, all planes of a link lost, or more than 10,000 events. */
 enum wsc_err hw_faults_create(struct hw_faults **out, const struct hw_machine *cluster,
                               const struct hw_fault_scope *scope) WSC_CHECKED;
 /** Free @p faults and set *@p faults to NULL. */
@@ -484,39 +486,41 @@ void hw_faults_destroy(struct hw_faults **faults);
 /** The @p n events, sorted by first_step, then by the order of the list, then by place. Borrowed
  *  from @p faults. */
 const struct hw_event *hw_faults_events(const struct hw_faults *faults, int *n);
-/** Bring the machine to the state of step @p step (finished steps before it).  A step that is
- * repeated after a restore meets its faults again, and what was lost since then stays lost. */
+/** Set the current step to @p step (finished steps before it). A step that is repeated after a
+ *  restore has its faults again, and parts lost since that step stay lost. */
 void hw_faults_move(struct hw_faults *faults, int64_t step);
-/** Event number @p i, from 0, of those that begin with the present step; NULL past the last one,
- * and when the step is a repetition. */
+/** Event number @p i, from 0, of the events that begin with the current step; NULL past the last
+ *  one, and if the step is a repetition. */
 const struct hw_event *hw_faults_new(const struct hw_faults *faults, int i);
 /** The latest step that hw_faults_move() has reached, -1 at first; a checkpoint keeps it. */
 int64_t hw_faults_reached(const struct hw_faults *faults);
-/** Resume after a restart: @p reached is the hw_faults_reached() of the earlier run.  Until the
- *  next hw_faults_move() the machine has no faults; events up to @p reached count as seen, so they
- *  cost no recovery time again. */
+/** Resume after a restart: @p reached is the hw_faults_reached() of the earlier run. Until the next
+ *  hw_faults_move() the machine has no faults. Events up to @p reached are not new, so they cost no
+ *  recovery time again. */
 void hw_faults_go_on(struct hw_faults *faults, int64_t reached);
-/** The next step after the present one at which a fault begins or ends; INT64_MAX: none. */
+/** The next step after the current one at which a fault begins or ends; INT64_MAX: none. */
 int64_t hw_faults_next(const struct hw_faults *faults);
 
-/** Factor on the compute time of @p wafer in the present step, at least 1. Several stragglers at
- *  one wafer multiply. */
+/** Factor on the compute time of @p wafer in the current step, at least 1: the product over the
+ *  stragglers at the wafer. */
 double hw_straggler(const struct hw *hw, int wafer);
-/** Relative standard deviation of the compute time of @p wafer in the present step: the jitter of
- * the machine and of its faults, which are independent, so that their squares add up.  Jitter from
- * stage to stage and from system to system is apart, in struct hw_machine. */
+/** Relative standard deviation of the compute time of @p wafer in the current step: the root of the
+ *  sum of squares of the jitter of the machine and of its faults, which are independent. Jitter
+ * from stage to stage and from system to system is separate, in struct hw_machine. */
 double hw_jitter(const struct hw *hw, int wafer);
-/** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1. Several
- *  multiply. */
+/** Divisor of the rate of the link of a wafer or SwarmX node towards MemoryX, at least 1: the
+ *  product over the faults of the link. */
 double hw_link_slowness(const struct hw *hw, enum hw_place place, int which);
-/** Probability with which the link of a wafer or SwarmX node towards MemoryX loses a packet.
- *  Several are independent: a packet passes when it passes all. */
+/** Probability that the link of a wafer or SwarmX node towards MemoryX loses a packet. Several
+ *  faults of a link are independent: a packet must pass all of them. */
 double hw_link_loss(const struct hw *hw, enum hw_place place, int which);
-/** Number of planes that SwarmX node @p node has lost in the present step. */
+/** Number of planes that SwarmX node @p node has lost in the current step. */
 int64_t hw_lost_planes(const struct hw *hw, int node);
-/** True when wafer or SwarmX node @p which is lost in the present step. */
+/** True if wafer or SwarmX node @p which is lost in the current step. */
 bool hw_is_lost(const struct hw *hw, enum hw_place place, int which);
-/** Recovery time before the present step, ps: the maximum over its new events, as the parts of a
- *  machine recover in parallel.  @p shard_bytes: what a lost shard reads from the checkpoint. */
+/** Recovery time before the current step, ps: the maximum over its new events, because the parts of
+ *  a machine recover in parallel. @p shard_bytes: bytes that a lost shard reads from the
+ * checkpoint.
+ */
 int64_t hw_recovery_ps(const struct hw *hw, int64_t shard_bytes);
 #endif

@@ -1,10 +1,10 @@
 /** Memory: the only place that calls malloc.
  *
- *  Every block is counted under the tag of the module that owns it and aligned to 64 bytes, so that
- *  vector code needs no peel loops and a run can end with "all tags balanced".  The tests end with
- *  wsc_mem_balanced(), so a leak fails the suite of the module that made it.  Thread-safe: the
- *  counters are atomic.  An allocation that fails raises WSC_NOMEM with the tag's name and the
- *  size, so callers only pass it on.
+ *  Every block is counted under the tag of the module that owns it, so that a leak is found: a test
+ *  suite ends with wsc_mem_balanced() and fails if its module leaks. Blocks are aligned to 64
+ * bytes, so that vector code needs no peel loops. Thread-safe: the counters are atomic. An
+ * allocation that fails raises WSC_NOMEM with the name of the tag and the size; callers only return
+ * the error.
  *
  *      struct thing *t;
  *      TRY_NEW(t, WSC_MEM_STREAM, 1);
@@ -17,9 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The table of tags: name, text for messages; one for each module that owns memory.  A new module
- *  that allocates is a row here.  Tag REPORT is also that of <wsc/out.h>, RUN that of cluster and
- *  job. */
+/** The table of tags: name, text for messages; one row for each module that allocates memory.
+ *  <wsc/out.h> also uses REPORT; cluster and job use RUN. */
 #define WSC_MEM_MAP(XX)                                                                            \
     XX(BASE, "base")                                                                               \
     XX(CONF, "conf")                                                                               \
@@ -43,7 +42,7 @@
     XX(MESH, "mesh")                                                                               \
     XX(TEST, "test")
 
-/** The owner under which a block is counted: the names of WSC_MEM_MAP. */
+/** Owner of a block, with the names of WSC_MEM_MAP. */
 enum wsc_mem_tag {
 #define XX(name, text) WSC_MEM_##name,
     WSC_MEM_MAP(XX)
@@ -51,41 +50,41 @@ enum wsc_mem_tag {
         WSC_MEM_N_TAGS
 };
 
-/** @p n elements of @p size bytes, zeroed; NULL, with WSC_NOMEM raised, when there is no memory or
- *  the product overflows.  n = 0 gives a valid block, which is released like any other. */
+/** Allocate @p n elements of @p size bytes, all zero; NULL, with WSC_NOMEM raised, if there is no
+ *  memory or the product overflows. n = 0 gives a valid block, which is released like any other. */
 void *wsc_alloc(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
-/** @p n elements of @p size bytes, contents undefined, for large buffers that are overwritten at
- *  once: zeroing them would touch every page twice.  NULL as wsc_alloc(). */
+/** Allocate @p n elements of @p size bytes with undefined contents, for large buffers that are
+ *  overwritten at once: setting them to zero would touch every page twice. NULL as wsc_alloc(). */
 void *wsc_alloc_raw(enum wsc_mem_tag tag, size_t n, size_t size) WSC_CHECKED;
 /** Grow or shrink @p block (NULL allowed) to @p n elements of @p size bytes and return the new
- *  block; bytes beyond the old size are zero.  The block moves always, so pointers into it are
- *  invalid.  On failure NULL is returned, an error is raised, and @p block stays valid and owned.
+ *  block; bytes beyond the old size are zero. The block always moves, so pointers into it become
+ *  invalid. On failure NULL is returned, an error is raised, and @p block stays valid and owned.
  */
 void *wsc_realloc(enum wsc_mem_tag tag, void *block, size_t n, size_t size) WSC_CHECKED;
-/** @p block with room for at least @p need elements of @p size bytes, and for twice *@p room (at
- *  least 16) when it has to grow, so that adding one at a time costs O(1) on average; *@p room is
- *  what it has now.  New bytes are zero.  On failure as wsc_realloc(): NULL, *@p room and @p block
- *  as they were. */
+/** Return @p block, grown if necessary, with room for at least @p need elements of @p size bytes;
+ *  *@p room is the number of elements it has room for. A block grows to at least twice *@p room (at
+ *  least 16), so that adding one element at a time costs O(1) on average. New bytes are zero. On
+ *  failure as wsc_realloc(): NULL; *@p room and @p block are unchanged. */
 void *wsc_grow(enum wsc_mem_tag tag, void *block, int64_t *room, int64_t need,
                size_t size) WSC_CHECKED;
-/** A copy of the string @p s, for wsc_free(); NULL on failure, with WSC_NOMEM raised. */
+/** Copy the string @p s, for wsc_free(); NULL on failure, with WSC_NOMEM raised. */
 char *wsc_strdup(enum wsc_mem_tag tag, const char *s) WSC_CHECKED;
-/** Formatted text in a new block of just its size, for wsc_free(); NULL on failure. */
+/** Write a formatted text into a new block of its size, for wsc_free(); NULL on failure. */
 char *wsc_asprintf(enum wsc_mem_tag tag, const char *fmt, ...)
     __attribute__((format(printf, 2, 3))) WSC_CHECKED;
-/** Release @p block, which one of the functions above returned; NULL allowed.  The tag is that of
- *  the allocation. */
+/** Release @p block, which one of the functions above returned, under the tag of its allocation;
+ *  NULL allowed. */
 void wsc_free(void *block);
-/** Bytes that @p tag holds now, as asked for, without headers and padding. */
+/** Bytes now allocated under @p tag, as requested, without headers and padding. */
 int64_t wsc_mem_in_use(enum wsc_mem_tag tag);
-/** True when no tag holds memory; otherwise names the tags and bytes on stderr. */
+/** True if no tag has allocated memory; otherwise print the tags and bytes on stderr. */
 bool wsc_mem_balanced(void);
 /** Largest resident set of this process so far, bytes (getrusage); 0 where the system does not
  *  report it. */
 int64_t wsc_mem_peak_rss_bytes(void);
 /** Keep freed large blocks in the heap instead of returning them to the system (mallopt: no mmap
- *  and no trim below 1 GiB), so that a step that allocates what the last one freed takes no page
- *  faults.  Call once at program start. */
+ *  and no trim below 1 GiB). A step then allocates the memory that the last step freed, without
+ * page faults. Call once at program start. */
 void wsc_mem_tune(void);
 
 /** `ptr = n zeroed elements`, or return WSC_NOMEM from the calling function.  The element type is
@@ -103,9 +102,9 @@ void wsc_mem_tune(void);
         (ptr) = (call);                                                                            \
         if (!(ptr)) return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, #call);                    \
     } while (0)
-/** Let the array @p ptr, which has room for @p room elements (any integer variable), have at least
- *  @p need, or return WSC_NOMEM from the calling function; @p ptr and @p room are updated on
- *  success and unchanged on failure. */
+/** Grow the array @p ptr, which has room for @p room elements (any integer variable), to room for
+ * at least @p need elements, or return WSC_NOMEM from the calling function. @p ptr and @p room are
+ *  updated on success and unchanged on failure. */
 #define TRY_GROW(ptr, tag, room, need)                                                             \
     do {                                                                                           \
         int64_t grow_room_ = (int64_t)(room);                                                      \

@@ -34,8 +34,9 @@ struct mesh_array {
     const char *name;
     int64_t n;
 };
-/** Where snapshots go and come from.  With several processes all of them call begin() and end(), in
- *  the same order; the others they call each for itself. */
+/** Functions that write and read snapshots. With several processes, begin() and end() are
+ *  collective, in the same order on all of them; each process calls the other functions
+ *  independently. */
 struct mesh_archive {
     void *ctx; /**< for the functions; borrowed */
     /** Begin a snapshot after @p cycles simulated cycles, of @p n arrays. */
@@ -43,39 +44,40 @@ struct mesh_archive {
     /** Write words [first, first + n) of an array; each word is written once, by one process. */
     enum wsc_err (*write)(void *ctx, const char *name, int64_t first, int64_t n,
                           const int64_t *word);
-    /** The snapshot is complete, or with an error in @p rc it is not and must not replace an older
-     *  one; the result is @p rc, or why it could not be kept. */
+    /** End the snapshot. If @p rc is an error, it is incomplete and must not replace an older one.
+     *  Returns @p rc, or the error of storing the snapshot. */
     enum wsc_err (*end)(void *ctx, enum wsc_err rc);
-    /** Words of an array of the snapshot to resume from, 0 when it has none. */
+    /** Number of words of an array in the snapshot to resume from; 0: no such array. */
     enum wsc_err (*size)(void *ctx, const char *name, int64_t *n);
     /** Read words [first, first + n) of an array. */
     enum wsc_err (*read)(void *ctx, const char *name, int64_t first, int64_t n, int64_t *word);
 };
 /** When to write snapshots, and whether to resume. */
 struct mesh_snapshots_config {
-    struct mesh_archive archive; /**< copied; read functions only where it resumes, write functions
-                                      only where it writes */
-    int64_t every;               /**< cycles of all programs together; 0: none at intervals */
-    bool writes;                 /**< also when a run is asked to stop (struct mesh_config) */
-    bool resumes;
+    struct mesh_archive archive; /**< copied; read functions are needed only with `resumes`, write
+                                      functions only with `writes` */
+    int64_t every;               /**< interval in cycles over all programs; 0: none at intervals */
+    bool writes;  /**< write snapshots; also when a run is asked to stop (struct mesh_config) */
+    bool resumes; /**< resume from the snapshot of the archive */
 };
-/** Snapshots of all programs of one task of the host, over as many fabrics as it makes. */
+/** Snapshots of all programs of one host task, on all fabrics that it makes. */
 struct mesh_snapshots;
-/** Open the archive for resuming, if that is wanted.  WSC_FORMAT for a file that does not hold a
- *  snapshot of this version; *@p out is NULL then. */
+/** Make the snapshots and, with config->resumes, read the snapshot to resume from. WSC_FORMAT: the
+ *  file has no snapshot of this version; *@p out is NULL then. */
 enum wsc_err mesh_snapshots_create(struct mesh_snapshots **out,
                                    const struct mesh_snapshots_config *config) WSC_CHECKED;
 /** Free it and set the handle to NULL; NULL inside is allowed. */
 void mesh_snapshots_destroy(struct mesh_snapshots **s);
-/** No program follows: what the host reads from now on need not be kept.  NULL is allowed. */
+/** State that no program follows, so that data which the host reads later is not kept. NULL is
+ *  allowed. */
 void mesh_snapshots_last(struct mesh_snapshots *s);
 
-/** Cycles of all programs before the snapshot that was resumed from, which did not run here; 0 for
- *  NULL and where nothing is resumed. */
+/** Cycles of all programs before the snapshot that this run resumed from; this run did not simulate
+ *  them. 0 for NULL and for a run that does not resume. */
 int64_t mesh_snapshots_resumed(const struct mesh_snapshots *s);
 
-/** Tasks of @p m change @p array (borrowed while the fabric is there), which has @p bytes for each
- *  PE, in rows: it belongs to the state of the program.  Before mesh_run(); at most 8 arrays, more
- *  are WSC_CAPACITY. */
+/** Add @p array, which tasks of @p m change, to the state of the program. It has @p bytes bytes for
+ *  each PE, row by row, and is borrowed as long as the fabric exists. Call it before mesh_run(). At
+ *  most 8 arrays; WSC_CAPACITY for more. */
 enum wsc_err mesh_note(struct mesh *m, void *array, int64_t bytes) WSC_CHECKED;
 #endif

@@ -1,15 +1,15 @@
 /** Scalar functions and vector loops in fp32: exponential, nonlinearities, sums in 16 fixed lanes.
  *
- *  Branch-free and inline, so that the compiler turns the loops that use them into vector code
- *  without being allowed to reorder anything: a sum is sixteen interleaved partial sums and a fixed
- *  tree over them, whatever the width of the registers.  So host values have the same bits on every
- *  x86-64 processor for these functions, with any number of threads.  No function of the
- *  mathematics library is called that could differ between C libraries.
+ *  The functions are inline and free of branches, so that the compiler vectorises the loops that
+ *  use them without reordering additions: a sum is sixteen interleaved partial sums and a fixed
+ *  tree over them, for any width of registers. The results therefore have equal bits on every
+ *  x86-64 processor and with any number of threads. No function of the mathematics library is
+ *  called whose result could differ between C libraries.
  *
- *  The nonlinearities return value and derivative at once, since the backward pass needs both and
- *  most share an exponential.  The polynomials were fitted for this file by minimax approximation
- *  and are evaluated with fused multiply-adds on every processor (fmaf), so that all have the same
- *  bits; the tests compare each function with the C library in double over its whole range. */
+ *  The nonlinearities return value and derivative together, since the backward pass needs both and
+ *  most share an exponential. The polynomials were fitted for this file by minimax approximation
+ *  and are evaluated with fused multiply-adds (fmaf) on every processor, which gives equal bits.
+ *  The tests compare each function with the C library in double over its whole range. */
 #ifndef WSC_NUM_MATH_H
 #define WSC_NUM_MATH_H
 #include <math.h>
@@ -19,22 +19,23 @@
 
 #if defined(WSC_CLONES) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) &&     \
     __GNUC__ >= 12
-/** Before a function of vector loops: the compiler makes it for several vector units, and the
- *  loader takes the one for the widest unit that the processor has (GNU function multiversioning;
- *  docs/decisions/0040-vector-units.md).  The Makefile defines WSC_CLONES where it applies.  All
- *  give the same bits: a lane is one element or one of the 16 partial sums whatever the registers,
- *  and nothing is contracted. */
+/** Attribute of a function with vector loops: the compiler makes a version for each of several
+ *  vector units, and the loader selects the version for the widest unit of the processor (GNU
+ *  function multiversioning; docs/decisions/0040-vector-units.md). The Makefile defines WSC_CLONES
+ *  where this is supported. All versions give equal bits: a lane is one element or one of the 16
+ *  partial sums for any registers, and the compiler contracts no operations. */
 #    define NUM_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-/** Nothing: this compiler, system or ARCH has one version of a function. */
+/** Empty: with this compiler, system or ARCH a function has one version. */
 #    define NUM_CLONES
 #endif
 
-/** Interleaved partial sums of a reduction: lane j takes the elements j, j + 16, j + 32, ... */
+/** Number of interleaved partial sums of a reduction: lane j sums elements j, j + 16, j + 32, ...
+ */
 enum { NUM_LANES = 16 };
 
-/** Bitwise `yes ? a : b`: a plain conditional on floats may trap, which the compiler respects by
- *  branching, and a loop that branches is not vectorised. */
+/** Bitwise `yes ? a : b`. For a plain conditional on floats, which may trap, the compiler would
+ *  make a branch, and a loop with a branch is not vectorised. */
 static inline float num_pick(bool yes, float a, float b)
 {
     uint32_t a_bits, b_bits, mask = 0U - (uint32_t)yes;
@@ -189,7 +190,7 @@ static inline struct num_activation num_leaky_relu(float x)
     const float below = 0.01F;
     return (struct num_activation){num_pick(x < 0, below * x, x), num_pick(x > 0, 1, below)};
 }
-/** min(max(x, 0), 6); its slope at both bends is 0. */
+/** min(max(x, 0), 6); its slope at 0 and at 6 is 0. */
 static inline struct num_activation num_relu6(float x)
 {
     float low = num_pick(x < 0, 0, x);
@@ -209,12 +210,12 @@ static inline struct num_activation num_linear(float x)
     return (struct num_activation){x, 1};
 }
 
-/** The partial sums of a reduction side by side, in the registers of the processor.  As a type,
- *  because a compiler that is given loops over arrays of 16 may take the loop around them for the
- *  one to vectorise, and transposes every element.  Passed by address: how a vector is passed by
- * value depends on the vector unit. */
+/** The 16 partial sums of a reduction, in registers of the processor. It is a vector type because,
+ *  with loops over arrays of 16, a compiler may vectorise the outer loop instead and transpose
+ * every element. It is passed by address because passing a vector by value depends on the vector
+ * unit. */
 typedef float num_lanes __attribute__((vector_size(NUM_LANES * sizeof(float))));
-/** Bits of the same lanes. */
+/** Bits of num_lanes. */
 typedef int32_t num_lane_bits __attribute__((vector_size(NUM_LANES * sizeof(int32_t))));
 
 /** Sixteen elements from @p x on, which need not be aligned. */
@@ -238,7 +239,7 @@ static inline void num_lanes_store(float *x, const num_lanes *lanes)
     memcpy(x, lanes, sizeof *lanes);
 }
 
-/** The larger of two numbers in each lane of @p most; NaNs of @p x are passed over. */
+/** Write the larger of both numbers to each lane of @p most; NaNs of @p x are ignored. */
 static inline void num_lanes_max(num_lanes *most, const num_lanes *x)
 {
     const num_lane_bits larger = *x > *most;
@@ -285,7 +286,7 @@ static inline float num_lanes_largest(const num_lanes *lanes)
     return lane[0];
 }
 
-/* What a sum adds for the lanes that the last elements leave free is +0, which changes no sum: one
+/* In the last block of a sum, lanes without an element add +0. This changes no sum, since a sum
  * that begins with +0 is never -0. */
 
 /** Sum of @p n elements: lanes first, then their tree. */
@@ -340,7 +341,7 @@ static inline float num_sum_deviations(const float *x, float mean, int64_t n)
     return num_lanes_total(&sum);
 }
 
-/** Largest element; -inf for none; NaNs are passed over (they show in the sum of exponentials). */
+/** Largest element; -inf for none; NaNs are ignored (they appear in the sum of exponentials). */
 static inline float num_max(const float *x, int64_t n)
 {
     num_lanes most, at;
@@ -357,8 +358,8 @@ static inline float num_max(const float *x, int64_t n)
     return num_lanes_largest(&most);
 }
 
-/** out = exp(x - max) over @p n elements, returns their sum; out may be x.  The numerator and
- *  denominator of a softmax; @p max is that of num_max(). */
+/** Numerators and denominator of a softmax: out = exp(x - max) over @p n elements; returns their
+ *  sum. @p out may be @p x; @p max is the result of num_max(). */
 static inline float num_exp_row(float *out, const float *x, float max, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)

@@ -1,9 +1,9 @@
-/** References: operations of a transformer by their definitions, written out, in double precision.
+/** References: operations of a transformer, computed by their definitions in double precision.
  *
- *  They are what host and mesh are measured against, and are themselves checked by finite
- *  differences.  Nothing here is fast, and nothing is shared with the code that is measured: no
- *  lanes, no polynomials, no blocking.  Matrices are row-major; gradients are added to what is
- *  there, so the caller zeroes them.  Nothing is allocated and nothing fails.
+ *  Results of host and mesh are compared with them; finite differences check the references. They
+ *  are slow, and share nothing with the tested code: no lanes, no polynomials, no blocking.
+ * Matrices are row-major. Gradients are added to the output, so the caller sets it to zero. No
+ * function allocates memory or fails.
  *
  *  The table of kernels (<wsc/kernels.h>) has one reference per row; tests build a whole model from
  *  them. */
@@ -42,34 +42,34 @@ void num_ref_norm(const struct num_ref_norm *r, const double *x, double *y);
 void num_ref_norm_gradient(const struct num_ref_norm *r, const double *x, const double *dy,
                            double *dx, double *dgain, double *dbias);
 
-/** Softmax of one row of @p n, in place, with the maximum subtracted first. */
+/** Softmax of one row of @p n numbers, in place; the maximum is subtracted first. */
 void num_ref_softmax(double *row, int64_t n);
 /** Elementwise functions that have a reference. */
 enum num_ref_function { NUM_REF_GELU, NUM_REF_GELU_TANH, NUM_REF_SILU, NUM_REF_RELU };
 /** The function at @p x: GELU by the error function and by tanh (Hendrycks and Gimpel 2016), SiLU
- *  (Elfwing et al. 2017), ReLU.  NaN for a number that is none of them. */
+ *  (Elfwing et al. 2017), ReLU. NaN for any other value of @p f. */
 double num_ref_activation(enum num_ref_function f, double x);
-/** Derivative of the function at @p x; that of ReLU at 0 is 0. */
+/** Derivative of the function at @p x; the derivative of ReLU at 0 is 0. */
 double num_ref_activation_slope(enum num_ref_function f, double x);
-/** Rotate adjacent pairs of features of X (T, heads, d), in place, by position, or with @p back the
- *  other way, which is the gradient (Su et al. 2021, eq. 34: pair i of a head is rotated by
- *  position 10000^(-2 i / d)). */
+/** Rotate adjacent pairs of features of X (T, heads, d) in place by their position: pair i of a
+ * head by the angle position 10000^(-2 i / d) (Su et al. 2021, eq. 34). With @p back, rotate by the
+ *  opposite angle, which is the gradient. */
 void num_ref_rotary(double *x, int64_t T, int64_t heads, int64_t d, bool back);
 
 /** Causal attention of one sequence: Q, K, V and the output are (T, heads, d), the probabilities
  *  (heads, T, T). */
 struct num_ref_attention {
     int64_t T, heads, d;
-    double scale;   /**< of the scores */
-    bool both_ways; /**< a query sees all keys; otherwise those up to its own place */
+    double scale;   /**< factor of the scores */
+    bool both_ways; /**< a query attends to all keys; otherwise to keys up to its own position */
     double cap;     /**< c of c tanh(scaled score / c); 0: none */
-    /** A head's, which times the key's position less the query's is added to the score (Press et
-     *  al. 2022); NULL: none. */
+    /** (heads): slope times (key position - query position) is added to a score (Press et al.
+     * 2022); NULL: none. */
     const float *slope;
     const double *q, *k, *v;
 };
-/** out = softmax(scale Q K', capped and raised) V (Vaswani et al. 2017, eq. 1); @p p keeps the
- * probabilities, of which those of keys that a query does not see are not written. */
+/** out = softmax(S) V with the scores S = scale Q K', after cap and slope (Vaswani et al. 2017, eq.
+ *  1). @p p gets the probabilities; those of masked keys are not written. */
 void num_ref_attend(const struct num_ref_attention *a, double *p, double *out);
 /** dQ +=, dK +=, dV += from the gradient @p dout of the output and the probabilities @p p of
  *  num_ref_attend(): dP = dout V', dS = P (dP - sum P dP) times the derivative of the cap, dQ =

@@ -10,13 +10,13 @@
  *      TRY(num_sparse_load(w, &packed, NUM_FP32, true));
  *      num_sparse_product(NUM_FP32, &shape, x, w, y);
  *
- *  The one invariant: every result has one order of additions, fixed by the operands alone. An
- *  element of a product is one chain of fused multiply-adds over the non-zeros of its row (of its
- *  column, transposed) in ascending order, from 0. A gradient is the sum over blocks of 64 tokens,
- *  in order, of 16 chains (token t belongs to chain t mod 16) that are added along a tree. So the
- *  bits do not depend on the vector unit (AVX-512, AVX2, none), the number of threads, the number
- *  of tokens beside this one, or how outputs are blocked. They differ from those of num_gemm() with
- *  zeros in the last places, because its order is another one.
+ *  Invariant: only the operands determine the order of additions of a result. An element of a
+ *  product is one chain of fused multiply-adds over the non-zeros of its row (of its column,
+ *  transposed) in ascending order, from 0. A gradient is the sum over blocks of 64 tokens, in
+ * order, of 16 chains (token t belongs to chain t mod 16) that are added along a tree. So the bits
+ * do not depend on the vector unit (AVX-512, AVX2, none), the number of threads, the number of
+ * other tokens, or the blocking of outputs. They differ from the bits of num_gemm() on the dense
+ * matrix in the last places, because num_gemm() adds in another order.
  *
  *  16-bit operands are widened exactly; products and sums are fp32, as in num_gemm_16(). Functions
  *  without an error code take their scratch memory by themselves; lack of it is a check. */
@@ -28,21 +28,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** A matrix as it travels: its mask and its non-zeros.  All borrowed. */
+/** A sparse matrix as it is sent: its mask and its non-zeros. All borrowed. */
 struct num_packed {
     int64_t rows, cols;
     /** One bit for each element, row-major: element e is bit e % 64 of word e / 64. */
     const uint64_t *bits;
     const void *values; /**< in row-major order, one for each bit that is set */
-    int64_t n_kept;     /**< bits that are set, below 2^32 */
+    int64_t n_kept;     /**< number of bits that are set, below 2^32 */
 };
-/** Bits of @p bits that are set among elements [first, first + n). */
+/** Number of bits of @p bits that are set among elements [first, first + n). */
 int64_t num_packed_count(const uint64_t *bits, int64_t first, int64_t n);
-/** Write the matrix as a dense one to @p out (rows, cols), zeros between; elements have
- *  num_format_bytes(format) bytes.  On all threads. */
+/** Write the matrix to @p out (rows, cols) as a dense one, with its zeros; elements have
+ *  num_format_bytes(format) bytes. Uses all threads. */
 void num_packed_expand(enum num_format format, const struct num_packed *w, void *out);
-/** Copy those of the @p n fp32 numbers @p x to @p out whose bits are set, in order; the first is
- *  element @p first of the mask.  The arrays do not overlap. */
+/** Copy those of the @p n fp32 numbers @p x whose bits are set to @p out, in order; x[0] is element
+ *  @p first of the mask. The arrays do not overlap. */
 void num_packed_gather(const uint64_t *bits, int64_t first, int64_t n, const float *x, float *out);
 
 /** A sparse matrix sorted for products; reused for one matrix after another. */
@@ -51,23 +51,24 @@ struct num_sparse;
 enum wsc_err num_sparse_create(struct num_sparse **out) WSC_CHECKED;
 /** Release *@p w and null it; NULL inside is allowed. */
 void num_sparse_destroy(struct num_sparse **w);
-/** Take the mask and the non-zeros of @p packed, which is not read afterwards; on all threads.
- *  @p transposed: products with the matrix itself (trans_b false) follow, as in the backward pass.
- *  WSC_NOMEM: the matrix is empty then. */
+/** Copy and sort the mask and the non-zeros of @p packed, which is not read afterwards; uses all
+ *  threads. @p transposed: also prepare products with the matrix itself (trans_b false), as in the
+ *  backward pass. WSC_NOMEM: the matrix is empty then. */
 enum wsc_err num_sparse_load(struct num_sparse *w, const struct num_packed *packed,
                              enum num_format format, bool transposed) WSC_CHECKED;
-/** Number of non-zeros before row @p row, 0 .. rows: where its gradients start in those of the
- *  whole matrix. */
+/** Number of non-zeros before row @p row, 0 .. rows: the index of its first gradient in the
+ *  gradients of the whole matrix. */
 int64_t num_sparse_first(const struct num_sparse *w, int64_t row);
-/** C (m, n) = A (m, k) op(W) + beta C on the calling thread, with trans_a false.  trans_b: op is
- * the transpose, n = rows and k = cols (a linear layer); otherwise n = cols and k = rows (the
- * gradient of its input).  A is in @p format; ldb is not used. */
+/** C (m, n) = A (m, k) op(W) + beta C on the calling thread, with trans_a false. With trans_b, op
+ * is the transpose, n = rows and k = cols (a linear layer); otherwise n = cols and k = rows (the
+ *  gradient of its input). A is in @p format; ldb is not used. */
 void num_sparse_product(enum num_format format, const struct num_product *p, const void *a,
                         const struct num_sparse *w, float *c);
 
-/** Tokens are taken in blocks of this many. */
+/** Tokens of a block of a gradient. */
 enum { NUM_SPARSE_TOKENS = 64 };
-/** Floats of a panel of @p n_tokens rows of @p cols features: whole blocks of tokens. */
+/** Number of floats of a panel of @p n_tokens rows of @p cols features, in whole blocks of tokens.
+ */
 static inline int64_t num_sparse_panel_size(int64_t n_tokens, int64_t cols)
 {
     return (n_tokens + NUM_SPARSE_TOKENS - 1) / NUM_SPARSE_TOKENS * NUM_SPARSE_TOKENS * cols;
@@ -85,8 +86,8 @@ struct num_sparse_outer {
     int64_t ld_dy;
     const float *x; /**< panel of the tokens, of all columns */
 };
-/** Write the gradients of the non-zeros of these rows to @p out, in row-major order, on the calling
- *  thread. */
+/** Write the gradients of the non-zeros of the rows of @p g to @p out, in row-major order, on the
+ *  calling thread. */
 void num_sparse_gradient(enum num_format format, const struct num_sparse *w,
                          const struct num_sparse_outer *g, float *out);
 #endif

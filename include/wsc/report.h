@@ -32,12 +32,12 @@
 #include <stdio.h>
 
 /* ---- wsc scale ------------------------------------------------------------------------------- */
-/** What `wsc scale` reports; what is absent is NULL with a count of 0.  Borrowed. */
+/** Results that `wsc scale` reports; an absent one is NULL with a count of 0. Borrowed. */
 struct report_scaling {
     /** The sweep: n_rows rows, in any order. */
     const struct scaling_row *row;
     int n_rows;
-    /** Published points beside the curves, n_points. */
+    /** Published points drawn with the curves, n_points. */
     const struct validation_point *point;
     int n_points;
     const char *scaling; /**< weak or strong */
@@ -45,94 +45,93 @@ struct report_scaling {
     const struct hw_machine *cluster;
     const char *cluster_text; /**< the cluster file as read */
     const char *command;      /**< the command line, for provenance */
-    /** Each may be absent. */
-    const struct scaling_variant *effect; /**< the first one is the sweep itself */
+    /* Each of the following may be absent. */
+    const struct scaling_variant *effect; /**< the sweep itself, then with each effect off */
     int n_effects;
     const struct scaling_variant *fault; /**< the sweep itself, then without each fault */
     int n_faults;
-    /** The sweep at each value of one constant, and its key. */
+    /** The sweep at each value of one constant; varied_key is the key of the constant. */
     const struct scaling_variant *varied;
     int n_varied;
     const char *varied_key;
-    /** A sweep over sparsity, which `varied` is then, has a second one: the same with all weight
-     * gradients computed. */
+    /** For a sweep over sparsity: the variants of `varied` with all weight gradients computed. */
     const struct scaling_variant *varied_all;
-    const struct scaling_sensitivity *sensitivity; /**< of some of the models */
+    const struct scaling_sensitivity *sensitivity; /**< sensitivities of some of the models */
     int n_sensitivities;
     /** Whole trainings at each node count. */
     const struct scaling_training *training;
     int n_trainings;
-    const struct timeline_step *breakdown; /**< of one step each; files are of the first */
+    const struct timeline_step *breakdown; /**< one step each; files show only the first */
     int n_breakdowns;
 };
-/** Write scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing); and
- *  of what is there: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv with
- *  tornado.svg and .png, training.csv.  Each file appears whole; tables come before pictures, so
- *  that they are there when gnuplot is not. */
+/** Write scaling.csv, scaling.svg, scaling.png, report.html under @p dir (made when missing), and
+ *  for results that are present: effects.csv, faults.csv, sweep.csv with a picture, sensitivity.csv
+ *  with tornado.svg and .png, training.csv. Each file appears whole. Tables are written before
+ *  pictures, so they exist even without gnuplot. */
 enum wsc_err report_scaling_write(const char *dir, const struct report_scaling *s) WSC_CHECKED;
 /** Write the text of scaling.csv into *@p text, owned by the caller. */
 enum wsc_err report_scaling_csv(const struct report_scaling *s, char **text) WSC_CHECKED;
-/** The table on stdout: one block per model, a row per node count, human units, and below it where
- *  the loss at the largest count comes from. */
+/** Print a table on stdout: one block per model, one row per node count, units for people; below it
+ *  the breakdown of the scaling loss at the largest count. */
 enum wsc_err report_scaling_print(const struct report_scaling *s) WSC_CHECKED;
 
 /* ---- heat maps ------------------------------------------------------------------------------- */
-/** One of several pictures of the same grid. */
+/** One panel of a heat map: values of the PEs of the grid. */
 struct report_panel {
     /** Line above the panel. */
     const char *title;
     const float *value; /**< (h, w), 0 .. 100 %; borrowed */
-    bool peak; /**< a dot of several cells shows the greatest, not the mean; scale to 100 % */
+    bool peak; /**< a dot of several cells shows the maximum, not the mean; scale to 100 % */
 };
 /** Panels of one grid, side by side in one picture. */
 struct report_heatmap {
-    const char *title, *note; /**< two lines over all */
+    const char *title, *note; /**< two lines above all panels */
     int w, h;                 /**< 1 .. 2048 */
     /** Panels from left to right. */
     const struct report_panel *panel;
     int n_panels;
 };
-/** Cells along the side of a dot of the picture: 1 unless the grid is larger than 1024. */
+/** Cells along one side of a dot of the picture; 1 unless the grid is larger than 1024. */
 int report_heatmap_fold(int w, int h);
-/** Write the PNG @p path, replaced at once.  The scale of each panel ends at 1, 2 or 5 times a
- *  power of ten that holds its values. */
+/** Write the PNG @p path; an old file is replaced atomically. The scale of each panel ends at 1, 2
+ *  or 5 times a power of ten, at or above its largest value. */
 enum wsc_err report_heatmap_write(const char *path, const struct report_heatmap *map) WSC_CHECKED;
 
 /* ---- predictions and fits ----------------------------------------------------------------------
  */
-/** Print figures of single products beside their predictions. */
+/** Print published figures of single products and their predictions. */
 enum wsc_err report_products_print(const struct validation_product *rows, int n) WSC_CHECKED;
-/** Write products.csv and products.md under @p dir, which is there. */
+/** Write products.csv and products.md under @p dir, which must exist. */
 enum wsc_err report_products_write(const char *dir, const struct validation_product *rows,
                                    int n) WSC_CHECKED;
 /** Print the tables of a validation: predictions with their speed error (predicted / published - 1
- *  in speed, positive: too fast), what each consists of, what was not compared. */
+ *  in speed, positive: too fast), the breakdown of each prediction, rows that were not compared. */
 enum wsc_err report_validation_print(const struct validation_table *v) WSC_CHECKED;
 /** Write validation.csv, validation.md, validation.svg, validation.png under @p dir (made when
  *  missing). */
 enum wsc_err report_validation_write(const char *dir, const struct validation_table *v) WSC_CHECKED;
-/** Print the tables of `wsc calibrate --leave_one_out`: fitted rows when they and when their
- *  families are left out, and errors against the number of free constants. */
+/** Print the tables of `wsc calibrate --leave_one_out`: errors of each fitted row when the row, or
+ *  its family, is left out of the fit; errors by number of free constants. */
 enum wsc_err report_protocol_print(const struct validation_protocol *p) WSC_CHECKED;
 /** Print the fitted constants with their errors and correlations, and the fitted rows. */
 enum wsc_err report_calibration_print(const struct validation_fit *c) WSC_CHECKED;
-/** Write a cluster file @p path that is based on @p base (as it is to be written) and holds the
- *  constants fitted on machine number @p machine with kind calibrated, standard errors and the
- *  fitted rows as their source. */
+/** Write a cluster file @p path that is based on @p base (its name as written in the file). It has
+ *  the constants fitted on machine number @p machine, with kind calibrated, standard errors, and
+ *  the fitted rows as source. */
 enum wsc_err report_calibration_write(const char *path, const char *base,
                                       const struct validation_fit *c, int machine) WSC_CHECKED;
 
 /* ---- exhibits -------------------------------------------------------------------------------- */
-/** The rows and the points of the curves of each exhibit as tables on stdout. */
+/** Print tables of the rows and of the points of the curves of each exhibit on stdout. */
 enum wsc_err report_reproduction_print(const struct validation_reproduction *r) WSC_CHECKED;
-/** Under @p dir (made when missing): for each exhibit `<id>.csv`, `<id>_curves.csv`, `<id>.svg` and
- *  `<id>.png`; reproduction.html and reproduction.pdf of all.  A picture that cannot be drawn keeps
- *  no other file away and is the error at the end (WSC_IO). */
+/** Write files under @p dir (made when missing): for each exhibit `<id>.csv`, `<id>_curves.csv`,
+ *  `<id>.svg` and `<id>.png`; for all exhibits reproduction.html and reproduction.pdf. If a picture
+ *  cannot be drawn, all other files are written, and the error (WSC_IO) is returned at the end. */
 enum wsc_err report_reproduction_write(const char *dir,
                                        const struct validation_reproduction *r) WSC_CHECKED;
-/** Append to @p names the files of @p dir that end as those of an exhibit do and that
- *  report_reproduction_write() does not write for @p r, separated by commas: those of other
- *  exhibits, of other rows or of another program.  WSC_IO: the folder cannot be read. */
+/** Append to @p names, separated by commas, the files of @p dir with an ending of exhibit files
+ * that report_reproduction_write() does not write for @p r: files of other exhibits, other rows or
+ *  another program. WSC_IO: the folder cannot be read. */
 enum wsc_err report_reproduction_others(const char *dir, const struct validation_reproduction *r,
                                         struct wsc_text *names) WSC_CHECKED;
 
@@ -142,22 +141,22 @@ enum wsc_err report_constants_print(const struct hw_machine *cluster) WSC_CHECKE
 /** The constants of report_constants_print() as JSON, with `low` and `high` in base units. */
 enum wsc_err report_constants_print_json(const struct hw_machine *cluster) WSC_CHECKED;
 
-/* ---- what a params file means ---------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------ */
 
-/** Print @p d on stdout, as text (the effective params as YAML, model, batch, schedule, precision,
- *  parameters by module, notes; with a plan the stages, and @p speed, which may be NULL) or as one
- *  JSON object on a line, whose fields docs/FILES.md names. */
+/** Print @p d on stdout: as text (the effective params as YAML, model, batch, schedule, precision,
+ *  parameters by module, notes; with a plan also the stages and @p speed, which may be NULL), or as
+ *  one JSON object on one line with the fields of docs/FILES.md. */
 enum wsc_err report_job_print(const struct job_description *d, const struct scaling_row *speed,
                               bool json) WSC_CHECKED;
-/** Speeds of @p n micro-batches of which @p best is the fastest, for people or as one JSON object:
- *  `micro_batch_size`, `explored`. */
+/** Print the speeds of @p n micro-batches, of which number @p best is the fastest, for people. */
 enum wsc_err report_explored_print(const struct scaling_row *row, int n, int best) WSC_CHECKED;
-/** The speeds of report_explored_print() as one JSON object: `micro_batch_size`, `explored`. */
+/** Print the speeds of report_explored_print() as one JSON object: `micro_batch_size`, `explored`.
+ */
 enum wsc_err report_explored_print_json(const struct scaling_row *row, int n, int best) WSC_CHECKED;
-/* ---- one step, taken apart ------------------------------------------------------------------- */
+/* ---- step breakdown -------------------------------------------------------------------------- */
 
-/** Print a step taken apart: the ten longest modules in the manner of the Model Zoo's profiler, the
- *  critical path by part and its longest segments, the load of the links by kind. */
+/** Print the breakdown of a step: the ten longest modules, in the form of the Model Zoo's profiler;
+ *  the critical path by part, and its longest segments; the load of the links by kind. */
 enum wsc_err report_step_print(const struct timeline_step *a) WSC_CHECKED;
 /** Write `critical_path.csv`, `links.csv`, `op_profile.csv` under @p dir (made when missing). */
 enum wsc_err report_step_write(const char *dir, const struct timeline_step *a) WSC_CHECKED;
@@ -167,25 +166,25 @@ enum wsc_err report_step_write(const char *dir, const struct timeline_step *a) W
 enum wsc_err report_config_reference(char **text) WSC_CHECKED;
 /** Kinds of files that users write: manual pages wsc-params(5) and wsc-cluster(5). */
 enum report_config_file { REPORT_PARAMS_FILE, REPORT_CLUSTER_FILE };
-/** Write the manual page of one kind of files into *@p text, owned by the caller: what
- *  report_config_reference() says of it, in the macros of man(7). */
+/** Write the manual page of one kind of files into *@p text, owned by the caller: the text of
+ *  report_config_reference() about it, in man(7) macros. */
 enum wsc_err report_config_manual(enum report_config_file file, char **text) WSC_CHECKED;
-/** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller: what
- * the key tables allow; params files of both styles.  What several keys decide together is not in
- * it. WSC_NOMEM. */
+/** Write the JSON Schema (draft 7) of one kind of files into *@p text, owned by the caller. It
+ *  describes all values that the key tables allow, params files in both styles; conditions that
+ *  involve several keys are not included. WSC_NOMEM. */
 enum wsc_err report_config_schema(enum report_config_file file, char **text) WSC_CHECKED;
 /* ---- wsc law --------------------------------------------------------------------------------- */
-/** What `wsc law` reports; borrowed. */
+/** Results that `wsc law` reports; borrowed. */
 struct report_law {
-    const struct law_point *point; /**< those of the fit, and those that are judged by it */
+    const struct law_point *point; /**< fitted points and points that are compared with the fit */
     int n_points;
     const struct law_fit *fit;
     double left_out; /**< law_leave_out_last() */
     const struct law_prediction *prediction;
     int n_predictions;
-    double target; /**< loss to reach; 0: none was asked for */
+    double target; /**< loss to reach; 0: none */
 };
-/** Points, law with intervals, predictions and what the target takes, as text on stdout. */
+/** Print points, law with intervals, predictions and the cost of the target as text on stdout. */
 enum wsc_err report_law_print(const struct report_law *r) WSC_CHECKED;
 /** Write law.csv and predictions.csv, then law.gp, law.svg and law.png, under @p dir (made when
  *  missing). */

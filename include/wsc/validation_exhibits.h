@@ -14,14 +14,14 @@
 
 #include <stdint.h>
 
-/** What an exhibit shows besides the table of its rows. */
+/** Picture of an exhibit, in addition to the table of its rows. */
 enum validation_picture {
-    VALIDATION_RATIOS,  /**< predicted over published speed, a mark for each row */
-    VALIDATION_BATCHES, /**< time of a step against the global batch, a curve for each model */
-    VALIDATION_SYSTEMS, /**< throughput and efficiency against the number of systems, likewise */
+    VALIDATION_RATIOS,  /**< predicted / published speed, one mark per row */
+    VALIDATION_BATCHES, /**< time of a step by global batch, one curve per model */
+    VALIDATION_SYSTEMS, /**< throughput and efficiency by number of systems, a curve per model */
     VALIDATION_N_PICTURES
 };
-/** Most points of a curve. */
+/** Maximum number of points of a curve. */
 enum { VALIDATION_MAX_COUNTS = 16 };
 /** Whole numbers of an exhibit, rising: node counts, batches. */
 struct validation_counts {
@@ -35,16 +35,16 @@ struct validation_exhibit {
     char *note;  /**< conditions in a sentence or two; NULL: none */
     int picture; /**< enum validation_picture */
     char *rows;  /**< names of rows or patterns with `*`, separated by blanks; NULL: none */
-    int rows_line, rows_column; /**< where they stand in the file, from 1 */
-    /** What the curves are of; NULL and 0 in an exhibit that has none. */
+    int rows_line, rows_column; /**< position of `rows` in the file, from 1 */
+    /* Models, machine and points of the curves; NULL and 0 in an exhibit without curves. */
     char *models;                     /**< names of params files, separated by blanks */
     char *cluster;                    /**< name of a machine file */
     char *set;                        /**< overrides `path=value`, separated by `;`; NULL: none */
-    struct validation_counts num_csx; /**< of VALIDATION_SYSTEMS */
-    struct validation_counts batch;   /**< sequences, of VALIDATION_BATCHES on one system */
+    struct validation_counts num_csx; /**< VALIDATION_SYSTEMS: numbers of systems */
+    struct validation_counts batch;   /**< VALIDATION_BATCHES, on one system: sequences */
     int64_t batch_per_csx;            /**< sequences; 0: batch_size / num_csx of the params */
-    int64_t msl;                      /**< tokens of a sequence; 0: of the params */
-    int64_t measured_to;              /**< systems up to which there are measurements; 0: none */
+    int64_t msl;                      /**< tokens of a sequence; 0: from the params */
+    int64_t measured_to;              /**< largest number of systems measured; 0: none */
 };
 /** The exhibits of a file. */
 struct validation_exhibits {
@@ -52,12 +52,12 @@ struct validation_exhibits {
     struct validation_exhibit *item; /**< owned */
     int n;
 };
-/** Read @p path.  Errors (WSC_CONFIG) name file, line, column and key.  validation_exhibits_fini()
- *  @p out also after an error. */
+/** Read the file @p path. Errors (WSC_CONFIG) name file, line, column and key. Call
+ *  validation_exhibits_fini() on @p out also after an error. */
 enum wsc_err validation_exhibits_read(const char *path,
                                       struct validation_exhibits *out) WSC_CHECKED;
-/** Keep only the exhibits with one of the @p n ids @p id; WSC_USAGE names one that does not exist,
- *  with the list of those that do. */
+/** Keep only the exhibits with one of the @p n ids @p id. WSC_USAGE names an id that does not exist
+ *  and lists those that exist. */
 enum wsc_err validation_exhibits_keep(struct validation_exhibits *e, const char *const *id,
                                       int n) WSC_CHECKED;
 /** Release what validation_exhibits_read() allocated. */
@@ -66,34 +66,34 @@ void validation_exhibits_fini(struct validation_exhibits *e);
 /** A curve of an exhibit: one model. */
 struct validation_curve {
     const char *model;       /**< borrowed from the exhibit's cases */
-    struct scaling_row *row; /**< owned; by node count or batch, rising */
+    struct scaling_row *row; /**< owned; in rising order of node count or batch */
     double *below, *above;   /**< owned; 90 % band of tokens/s relative to row: 0.9, 1.1 */
     int n;
 };
-/** An exhibit and what the emulator makes of it. */
+/** An exhibit with its predictions and curves. */
 struct validation_reproduced {
     const struct validation_exhibit *exhibit; /**< borrowed */
-    const struct validation_prediction **row; /**< owned list; rows that are predicted */
-    const struct validation_figure **context; /**< owned list; rows that say too little */
+    const struct validation_prediction **row; /**< owned list; predicted rows */
+    const struct validation_figure **context; /**< owned list; rows without enough conditions */
     struct validation_curve *curve;           /**< owned */
-    const struct hw_machine *cluster;         /**< of the curves, borrowed; NULL: no curve */
+    const struct hw_machine *cluster; /**< machine of the curves, borrowed; NULL: no curve */
     int n_rows, n_context, n_curves;
 };
 /** Exhibits with their predictions. */
 struct validation_reproduction {
     struct validation_reproduced *item; /**< owned */
     int n;
-    /** Owned: the rows that exhibits name, each once, and all fitted ones, for the bands. */
+    /** Owned: the rows of the exhibits, each once, and all fitted rows, which the bands need. */
     struct validation_figure *figure;
-    struct validation_result result; /**< their predictions */
+    struct validation_result result; /**< predictions of `figure` */
     struct validation_cases *curves; /**< owned; models and machines of the curves */
-    struct validation_figure *model; /**< owned; what `curves` were loaded by */
+    struct validation_figure *model; /**< owned; rows from which `curves` were loaded */
     const char *command;             /**< for provenance; borrowed */
 };
-/** Predict the rows of @p exhibits among those of @p comparison, and simulate their curves.  A
- *  pattern that no row matches is an error (WSC_CONFIG) that names it.  Collective over @p comm,
- *  whose ranks share the points of the curves; NULL: this process alone.
- *  validation_reproduction_fini() @p out also after an error. */
+/** Predict the rows of @p comparison that belong to @p exhibits, and simulate the curves of the
+ *  exhibits. A pattern without a matching row is an error (WSC_CONFIG) that names it. Collective
+ *  over @p comm, whose ranks divide the points of the curves; NULL: this process computes all. Call
+ *  validation_reproduction_fini() on @p out also after an error. */
 enum wsc_err validation_reproduce(const struct validation_comparison *comparison,
                                   const struct validation_exhibits *exhibits, struct comm *comm,
                                   struct validation_reproduction *out) WSC_CHECKED;

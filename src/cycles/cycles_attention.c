@@ -17,18 +17,19 @@ static double keys(const struct cycles_layout *l)
     return l->seqs * l->tokens;
 }
 
-/** On the mesh sequences follow each other without a gap: with an odd number of tokens on a PE
- *  every second one begins in another bank, and where a head is one column its 32-bit scores lie in
- *  that of what they meet.  The share of sequences that run at half the rate. */
+/** Fraction of the sequences whose operations run at half the rate because of bank conflicts. On
+ * the mesh sequences are stored without gaps, so with an odd number of tokens per PE every second
+ *  sequence begins in another bank. If a head is one column, the 32-bit scores of such a sequence
+ *  are in the bank of the other operand. */
 static double collisions(const struct cycles_layout *l)
 {
     const bool odd = fmod(l->q, 2) > 0 && l->value >= 1;
     return odd && l->head_cols < 2 ? floor(l->seqs / 2) / l->seqs : 0;
 }
 
-/** Share of a cycle that the last one of an AXPY over the queries of a key leaves unused, on
- * average over keys, of which as many are seen by one query of a PE as by each other number;
- * without a mask all see all. */
+/** Unused fraction of the last cycle of an AXPY over the queries of a key, average over the keys. A
+ *  causal mask makes each number of queries of a PE that attend to a key, 1 to q, equally frequent;
+ *  without a mask all queries attend to all keys. */
 static double unused(const struct cycles_layout *l)
 {
     double sum = 0;
@@ -76,8 +77,9 @@ static double key_chain(const struct cycles_layout *l)
                 2 * (q + l->setup_fabric) - k * key_axpy(l));
 }
 
-/** Sum over a head's features (Q K', dO V'): AXPYs, then the chain over the head's columns to the
- *  one that keeps the key's scores, which is the same for many keys. */
+/** Sum over a head's features (Q K', dO V'): AXPYs, then a chain of additions over the columns of
+ *  the head to the column that keeps the scores of the key. Many consecutive keys have the same
+ *  column. */
 static double contract_features(const struct cycles_layout *l)
 {
     return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
@@ -92,9 +94,10 @@ static double own_rows(const struct cycles_layout *l)
     return rounds ? times * cycles_convert(l, l->q_mean) : 0;
 }
 
-/** What a PE waits for until it has a key's row of scores.  In a loop of AXPYs the first column
- *  passes the next row on, in their gaps and beyond.  On the mesh by arriving data there are no
- *  gaps: the column that keeps the row sends it, in 16 bits rounds it, while it computes. */
+/** Waiting time of a PE for the row of scores of a key. With AXPYs in a loop, the first column
+ *  forwards the next row in the gaps between AXPYs and after them. On the mesh, with AXPYs started
+ *  by arriving data, there are no gaps: the column that has the row sends it, and rounds it in 16
+ *  bits, while it computes. */
 static double key_row(const struct cycles_layout *l)
 {
     if (l->head_cols < 2) return own_rows(l);
@@ -124,11 +127,12 @@ bool cycles_keys_arrive(const struct cycles_layout *l)
     return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
 }
 
-/** Sums of keys on the mesh by arriving data: each ends at the row that owns its key, and that row
- *  passes on those of the next key only then.  It adds what comes from either side and in 16 bits
- *  rounds the result; AXPYs that run meanwhile take every second cycle of the datapath.  Keys of a
- *  row follow each other; the first one of the next row waits for that before it, its way and its
- *  rounding, while AXPYs have ended. */
+/** Sums over queries on the mesh, with AXPYs started by arriving data. The sum of a key ends at the
+ *  row that owns the key; only then does this row forward the sums of the next key. The row adds
+ * the sums from both sides and, in 16 bits, rounds the result; AXPYs that run at the same time take
+ *  every second cycle of the datapath. The keys of a row follow each other. The first key of the
+ *  next row waits for the last key of this one, for the distance and for the rounding, when all
+ *  AXPYs have ended. */
 static double key_sums_end(const struct cycles_layout *l, double held)
 {
     const double rows = fmin(l->seq_rows, l->tokens), sides = 2 - 2 / l->seq_rows;
@@ -140,8 +144,9 @@ static double key_sums_end(const struct cycles_layout *l, double held)
     return l->seq_rows > 1 ? (l->tokens - rows) * same + rows * next : 0;
 }
 
-/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys.  On the mesh the
- *  AXPYs of a PE, with the rounding of its own keys, or the ends of the sums decide. */
+/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. On the mesh the time
+ *  is the larger one of the AXPYs of a PE, with the rounding of its own keys, and of the ends of
+ * the sums. */
 static double contract_queries(const struct cycles_layout *l)
 {
     const struct cycles_side sent = sent_scores(l);
@@ -171,9 +176,9 @@ static double busiest_row(const struct cycles_layout *l)
     return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
 }
 
-/** What is done to the scaled scores of a row of @p q before their softmax: the soft cap, its key's
- *  position times the head's slope (what depends on the query alone no softmax sees), the element
- *  of the head's table by distance. */
+/** Operations on a row of @p q scaled scores before the softmax: the soft cap; the key's position
+ *  times the slope of the head (a term that depends only on the query does not change a softmax);
+ *  the element of the head's table for the distance. */
 static double shaping(const struct cycles_layout *l, double q)
 {
     const double add = l->setup_add + q / l->add;

@@ -44,8 +44,8 @@ static double cached_scores(const struct cycles_layout *l, double held)
            cycles_row_sum(l, l->head_cols, l->heads_per_pe * held);
 }
 
-/** What is done to the scores of a PE before their softmax: the soft cap, the vector of the keys'
- *  positions times the head's slope, the elements of the head's table by distance. */
+/** Operations on the scores of a PE before their softmax: the soft cap, the vector of the keys'
+ *  positions times the slope of the head, the elements of the head's table for the distances. */
 static double cached_shaping(const struct cycles_layout *l, double held)
 {
     const double words = l->heads_per_pe * held;
@@ -80,9 +80,9 @@ static double attend(const struct cycles_layout *l, const struct keys *k)
     return k->queries * one;
 }
 
-/** Beam search: the texts of a prompt that are kept may all have other ancestors.  Their cached
- *  keys and values go from rows to rows along the columns, and the busiest link is crossed by those
- *  of half of the texts in either direction. */
+/** Beam search: each kept text of a prompt may continue another text than before. Cached keys and
+ *  values then move between rows along the columns. Those of half of the texts cross the busiest
+ *  link in each direction. */
 static double exchange(const struct cycles_layout *l, const struct keys *k)
 {
     const double beams = (double)l->generated.n_beams;

@@ -15,13 +15,14 @@ double cycles_patches_first(const struct cycles_layout *l);
 /** Is a tensor of this kind the first matrix of a module that is conditioned: a norm with scale and
  *  shift, or a gate? */
 bool cycles_begins_condition(enum model_tensor_kind kind);
-/** Add to @p c what conditions @p part in the forward pass: products of one row for each sequence,
- *  their vectors on the rows of the sequence's tokens, and scale and shift of a norm's output or
- *  the gate of a branch.  Nothing for other models. */
+/** Add to @p c the cycles of the conditioning of @p part in the forward pass: products with one row
+ *  per sequence, distribution of their vectors to the rows of the sequence's tokens, and scale and
+ *  shift of a norm's output or the gate of a branch. Adds nothing for other models. */
 void cycles_conditions_forward(const struct cycles_layout *l, enum model_part part,
                                struct cycles_breakdown *c);
-/** Add to @p c what conditions @p part in the backward pass: gradients of what is scaled or gated,
- * sums over the tokens of a sequence, and both gradients of the products. */
+/** Add to @p c the cycles of the conditioning of @p part in the backward pass: gradients of the
+ *  scaled or gated values, sums over the tokens of a sequence, and both gradients of the products.
+ */
 void cycles_conditions_backward(const struct cycles_layout *l, enum model_part part,
                                 struct cycles_breakdown *c);
 #endif

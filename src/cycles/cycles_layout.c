@@ -124,8 +124,8 @@ static void set_sequences(struct cycles_layout *l)
     set_room(l);
 }
 
-/** What the emulated fabric of WSE-3 has and that of WSE-2 has not: a set-up of operations that
- * send or receive, and a ramp that takes longer toward the PE than the other way. */
+/** Set the latencies that differ between the emulated fabrics of WSE-3 and WSE-2: on WSE-3,
+ *  operations that send or receive have a set-up, and the ramp is slower toward the PE. */
 static void set_generation(struct cycles_layout *l)
 {
     const struct mesh_latencies of = mesh_latencies_of(MESH_WSE3);

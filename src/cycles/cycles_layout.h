@@ -20,17 +20,19 @@ void cycles_layout_stack(struct cycles_layout *l, int stack);
 /** Let the matrices have the densities @p density, borrowed; NULL, or 1 throughout: all are dense,
  *  and nothing changes. */
 void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density);
-/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live: one being
- *  built, one on its way; with sparse weights as many as the machine has accumulators. */
+/** Number of vectors of 32-bit sums over its tokens that a PE stores in addition to live values:
+ * one being computed and one being sent; with sparse weights the number of accumulators of the
+ * machine.
+ */
 double cycles_sum_vectors(const struct cycles_layout *l);
 
 /** Let the filter features pass in @p slices parts (0 and 1: at once), so that less of them is
  * live; the plan decides. */
 void cycles_layout_slice(struct cycles_layout *l, int slices);
 
-/** Values per token of a PE at the two peaks of a block's backward: feed-forward (h, p, act, d act,
- *  dy) and attention (x, q k v, a, da, dq dk dv, dy).  Weight gradients come when act or d act is
- *  not live, which leaves room for the sums. */
+/** Live values per token of a PE at the two peaks of the backward pass of a block: feed-forward (h,
+ *  p, act, d act, dy) and attention (x, q k v, a, da, dq dk dv, dy). Weight gradients are computed
+ *  while act or d act is not live, which leaves memory for their sums. */
 double cycles_live_ffn(const struct cycles_layout *l);
 /** Values of a token that the norms of queries and keys take, of @p heads features of queries; 0
  *  without such norms. */

@@ -39,9 +39,10 @@ double cycles_even_labels_gradient(const struct cycles_layout *l, double logits)
 
 /* ---- answers as spans ------------------------------------------------------------------------ */
 
-/** The softmax of a text goes over its tokens, down the rows of the lane.  Maximum, the label's
- *  logit, the first token with the largest one and the sum of exponentials are one word a text and
- *  logit on that way; two words of each token leave as in cycles_loss(). */
+/** The softmax of a text is computed over its tokens, down the rows of the lane. The maximum, the
+ *  label's logit, the first token with the largest logit and the sum of exponentials are reduced
+ *  along the rows, one word each per text and logit; two words of each token leave as in
+ *  cycles_loss(). */
 static double spans(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t, words = logits * l->texts;

@@ -263,8 +263,8 @@ static double head_chunk(const struct cycles_layout *h, const struct cycles_side
     return fmax(1, fmin(out->k, floor(h->room / fmax(1, h->t))));
 }
 
-/** The head keeps no logits: they come again, some columns of the vocabulary at a time, as their
- *  weights pass; their gradient then gives that of the input and rows of dW. */
+/** The head keeps no logits: it recomputes them while their weights stream, some columns of the
+ *  vocabulary at a time. Their gradient then gives the gradient of the input, and rows of dW. */
 static void one_head_backward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
     const struct model_head *head = &l->model->head[i];

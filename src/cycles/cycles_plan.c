@@ -24,9 +24,10 @@ struct task {
     const struct model_density *densest; /**< NULL: dense */
 };
 
-/** What a block keeps per token, of x, q k v, a and h; of the filter before the nonlinearity; and
- *  of a diffusion transformer the branches before their gates, with a token's part of the scales,
- *  shifts and gates of its sequence.  Where products are computed again, so are the branches. */
+/** Values that a block keeps per token. rest: x, q k v, a and h; filter: the filter features before
+ *  the nonlinearity; condition: for diffusion transformers, the branches before their gates, and a
+ *  token's part of the scales, shifts and gates of its sequence. If a product is recomputed, its
+ *  branch is too, and not kept. */
 struct kept {
     double rest, filter, condition;
 };
@@ -53,9 +54,9 @@ static struct kept kept_values(const struct model *m, enum cycles_keep keep, dou
                          .condition = condition_values(m, r, hidden)};
 }
 
-/** Values of a token of the decoder, and of the encoder in each of its layers, that attention
- * between them keeps beside those: the stream after it, queries and a; keys and values.  The
- * encoder's output stays, so that they can be computed again from it. */
+/** Additional values that cross attention keeps in each layer. query: per token of the decoder, the
+ *  stream after it, queries and a; key: per token of the encoder, keys and values. The encoder's
+ *  output is always kept, so that keys and values can be recomputed from it. */
 struct cross_kept {
     double query, key;
 };

@@ -19,8 +19,9 @@ static double gap(const struct cycles_layout *l)
     return l->loop + l->setup;
 }
 
-/** What adding up one vector of @p n sums over @p cols columns costs a PE, which is in the chain
- *  each time and its end, where it gets a second one, once in @p cols. */
+/** Cycles of a PE for the addition of one vector of @p n sums over @p cols columns. Each PE is part
+ *  of the chain of every vector; it is the end, which receives a second vector, for one vector in
+ *  @p cols. */
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
     const double hidden = l->start / cycles_fit.chain_hidden;
@@ -44,9 +45,9 @@ static struct turns turns_of(const struct cycles_layout *l, double n_out)
                                       : l->setup_copy};
 }
 
-/** What turns wait for on the mesh: outputs end at the columns one after the other, and the first
- *  column of a turn gets sums from the far end, where those of the turn before ended; accumulators
- *  keep it busy meanwhile. */
+/** Waiting time of turns on the mesh. Outputs end at the columns one after the other. The first
+ *  column of a turn gets its sums from the far end of the row, where the last turn ended; in the
+ *  meantime it works on further accumulators. */
 static double turn_waits(const struct cycles_layout *l, const struct turns *turns, double item)
 {
     const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
@@ -62,10 +63,10 @@ static bool rounds_one_a_cycle(const struct cycles_layout *l)
     return l->value < 1 && !(l->setup_fabric > 0);
 }
 
-/** What the column of an output waits before it passes on the sums of the next one: for the start
- *  of the operation, and in 16 bits for the rounding of its output.  On WSE-2 that takes two cycles
- *  an element beside the sums that pass, and every second output waits for it; on WSE-3 only for
- *  what the sums do not hide of its set-up. */
+/** Pause of the end column of an output before it forwards the sums of the next output: the start
+ * of the operation and, in 16 bits, the rounding of the output. On WSE-2 the rounding takes two
+ * cycles per element next to the passing sums, and every second output waits for it. On WSE-3 an
+ * output waits only for the part of the set-up of the rounding that the sums do not hide. */
 static double end_pause(const struct cycles_layout *l, const struct turns *turns)
 {
     const struct cycles_fit *fit = &cycles_fit;
@@ -78,8 +79,8 @@ static double end_pause(const struct cycles_layout *l, const struct turns *turns
     return next + fmax(0, fit->round_share * (l->setup_copy - 1 - fit->round_hidden * l->t));
 }
 
-/** What a turn takes beside its outputs: the first end waits for the far end of the row, where the
- *  turn before ended.  The sums of two columns wait for nobody. */
+/** Additional cycles of a turn besides its outputs: the first end waits for the far end of the row,
+ *  where the last turn ended. The sums of two columns do not wait. */
 static double turn_start(const struct cycles_layout *l, const struct turns *turns)
 {
     const struct cycles_fit *fit = &cycles_fit;
@@ -91,8 +92,8 @@ static double turn_start(const struct cycles_layout *l, const struct turns *turn
     return fmax(way, vector - (slow ? fit->turn_rounded : 0));
 }
 
-/** Cycles of the sums alone on the mesh: the column where an output ends is the first one to pass
- *  on those of the next, so that ends follow each other after a vector and a relay. */
+/** Cycles of only the sums on the mesh. The end column of an output is the first one to forward the
+ *  sums of the next output, so the time between two ends is one vector and one relay. */
 static double product_ends(const struct cycles_layout *l, const struct turns *turns, double n_out)
 {
     if (l->cols < 2) return 0;
@@ -101,10 +102,10 @@ static double product_ends(const struct cycles_layout *l, const struct turns *tu
            last + l->rows * l->hop;
 }
 
-/** What weights add to the sums where each is one AXPY of one cycle: they come one a cycle and
- * leave the datapath no slot, so that sums pass in turn with them; less so where a column has many,
- * which the others work on meanwhile.  A non-zero of 32 bits, whose place is a wavelet of its own,
- * leaves every second slot. */
+/** Cycles that weights add to the sums if each weight is one AXPY of one cycle. Weights then arrive
+ *  one per cycle and leave no free slot of the datapath, so that sums and weights alternate. Part
+ * of this is hidden if a column has many weights. A 32-bit non-zero has its index in a separate
+ *  wavelet, which leaves every second slot free. */
 static double crowded_ends(const struct cycles_layout *l, const struct turns *turns,
                            const struct cycles_loads *loads, double density)
 {
@@ -133,9 +134,9 @@ static double product_on_mesh(const struct cycles_layout *l, const struct cycles
                 fmax(n_out * load.all + once, ends));
 }
 
-/** Y = X W' with weights streamed in: each weight is one AXPY over the PE's tokens, each finished
- *  output one addition of the neighbour's partial sums; the link carries one 32-bit sum a cycle.
- *  Outputs end at the columns in turn, at those that hold some. */
+/** Y = X W' with streamed weights: each weight is one AXPY over the tokens of a PE, and each output
+ *  one addition of the partial sums of the neighbour. A link carries one 32-bit sum per cycle. The
+ *  columns that hold outputs take turns as ends of outputs. */
 double cycles_product(const struct cycles_layout *l, const struct cycles_side *in, double n_out,
                       double density)
 {
@@ -210,8 +211,9 @@ static double block_cycles(const struct cycles_layout *l, double n, double held,
     return n * token + held * b->words * cycles_lane_words(l);
 }
 
-/** Cycles of @p count equal blocks from @p b on, each @p columns further, on one side of the end of
- * the first group, so that the trip grows by the same amount with each: an arithmetic series. */
+/** Cycles of @p count equal blocks, the first one @p b, each @p columns columns after the last. All
+ *  are on one side of the end of the first group, so the trip grows by a constant from block to
+ *  block: an arithmetic series. */
 static double equal_blocks(const struct cycles_layout *l, double n, double held,
                            const struct block *b, double columns, double count)
 {
@@ -253,9 +255,10 @@ static double blocks_of(const struct cycles_layout *l, double held, const struct
     return ceil(sent->n / (fmin(floor(most / sent->k), MOST_COLUMNS) * sent->k));
 }
 
-/** On the mesh the first column passes the values of all columns on.  A word comes to it between
- *  three and four cycles after an AXPY has made room for it: during the same one, during a later
- * one for some of the words, or between two.  It costs a cycle of one that has no free slots. */
+/** Cycles per value that the first column needs, on the mesh, to forward the values of all columns.
+ *  A word arrives three to four cycles after an AXPY has made room for it: during this AXPY, for
+ *  some words during a later one, or between two AXPYs. It costs one cycle if it meets an AXPY
+ *  without free slots. */
 static double first_column_relays(const struct cycles_layout *l, double held)
 {
     enum { LATE = 4, PAIR = 2 };
@@ -266,17 +269,17 @@ static double first_column_relays(const struct cycles_layout *l, double held)
     return fmod(comes, cycles + l->start) < cycles ? cycles_fit.value_relay : 0;
 }
 
-/** On the mesh the column that owns what is sent rounds it from 32 bits as it sets out, one a cycle
- *  on WSE-2 and four on WSE-3 (fs2h), each in a slot that no AXPY can share; the row waits for it,
- *  whichever column it is. */
+/** Cycles per sent value for rounding on the mesh. The column that owns the values rounds them from
+ *  32 bits when it sends them, one per cycle on WSE-2 and four on WSE-3 (fs2h), each in a slot that
+ *  no AXPY can share. The whole row waits for this column. */
 static double owner_rounds(const struct cycles_layout *l)
 {
     return l->on_mesh && rounds_one_a_cycle(l) ? fmax(0, 1 - l->start) : 0;
 }
 
-/** Result by result of what is sent, without blocks: the value of each of @p n tokens goes along
- * the row and starts an AXPY over the @p held features, whose sums then leave down the column, an
- *  addition on each PE and as many for the lanes. */
+/** Weight gradient one sent feature at a time, without blocks: the value of each of @p n tokens
+ * goes along the row and starts an AXPY over the @p held features. Their sums then leave down the
+ *  column, with one addition on each PE and additions for the lanes. */
 static double outer_by_data(const struct cycles_layout *l, double n, double held,
                             const struct cycles_side *sent, double cols)
 {
@@ -310,9 +313,9 @@ static double outer_in_blocks(const struct cycles_layout *l, double n, double he
            equal_blocks(l, n, held, &far, columns, whole - near);
 }
 
-/** The layout with the rate of multiply-adds over features.  On the mesh those of a token lie one
- *  row of tokens apart, in 16 bits a multiple of four that is none of eight, which is read at two a
- *  cycle (SDK appendix "SIMD"). */
+/** The layout with the rate of multiply-adds over features. On the mesh the stride between the
+ *  features of a token is one row of tokens; in 16 bits it is a multiple of four but not of eight,
+ *  so two elements are read per cycle (SDK appendix "SIMD"). */
 static struct cycles_layout over_features(const struct cycles_layout *l)
 {
     enum { STRIDED = 2 };

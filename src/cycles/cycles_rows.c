@@ -242,10 +242,11 @@ double cycles_softmax_gradient(const struct cycles_layout *l, double features)
            cycles_row_sum(l, l->cols, l->t) + cycles_mul(l, n) + cycles_add_tiles(l, n);
 }
 
-/** Sinkhorn's normalisation of @p features logits a PE of each token, in logarithms: as often as
- *  the model says a softmax over the row, then one over a sequence's tokens, down the rows of the
- *  lane: maximum and sum of exponentials, one word a sequence and logit on that way.  A logarithm
- *  costs as much as an exponential (assumed: both a polynomial of the exponent's rest). */
+/** Sinkhorn's normalisation of @p features logits per PE and token, in logarithms. Each of the
+ *  sinkhorn_n_iters iterations is a softmax over the row, then a softmax over the tokens of a
+ *  sequence, whose maximum and sum of exponentials go down the rows of the lane, one word per
+ *  sequence and logit. A logarithm costs as much as an exponential (assumed: both are a polynomial
+ *  of the rest of the exponent). */
 static double sinkhorn(const struct cycles_layout *l, double features)
 {
     const double n = features * l->t, words = features * l->texts;
@@ -284,13 +285,13 @@ static double shared_rows(const struct cycles_layout *l, double rows)
 
 /* A row that several tokens of a PE take goes through memory, and all of the column waits. */
 
-/** Starts of an operation on the fabric, two for each row that a PE takes, as far as they add up:
- *  the rows of the table come one after the other and each passes PE after PE, so that the last one
- *  is late by the most starts that follow each other in both orders.  For n tokens that are drawn
- *  evenly over the PEs of a column that is the longest non-decreasing subsequence of a random word:
- *  n / rows + 2 sqrt(n) - 1.77 n^(1/6) in the mean (Tracy and Widom 2001, arXiv math/9904042), with
- *  fewer PEs than the square root of n the largest eigenvalue of a Gaussian matrix of their number:
- *  sqrt(n / rows) (2 sqrt(rows) - 1.77 rows^(-1/6)) beside n / rows. */
+/** Delay of the last row of a table by starts of fabric operations, two starts for each row that a
+ *  PE copies. Table rows arrive one after the other, and each passes PE after PE, so the delay is
+ *  the longest chain of starts that is ordered by row and by PE. For n tokens, distributed
+ * uniformly over the PEs of a column, this chain is the longest non-decreasing subsequence of a
+ * random word. Its mean is n / rows + 2 sqrt(n) - 1.77 n^(1/6) (Tracy and Widom 2001, arXiv
+ * math/9904042). With fewer PEs than sqrt(n), the terms after n / rows are the largest eigenvalue
+ * of a Gaussian matrix of size rows: sqrt(n / rows) (2 sqrt(rows) - 1.77 rows^(-1/6)). */
 static double starts_in_turn(const struct cycles_layout *l)
 {
     const double mean_tracy_widom = -1.7711, n = l->seqs * l->tokens;

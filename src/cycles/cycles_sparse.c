@@ -20,9 +20,9 @@ double cycles_at_least(double m, double s, double least)
     return m * (1 - below) + least * below + s * exp(-z * z / 2) / sqrt_2_pi;
 }
 
-/** What an output costs above its mean, in deviations of a column's load: columns wait for each
- *  other where an accumulator is not free yet.  One of them is being filled, another one holds sums
- *  on their way for @p busy of the time. */
+/** Cycles of an output above its mean, in standard deviations of the load of a column: columns wait
+ *  for each other while no accumulator is free. One accumulator is being filled; another one holds
+ *  sums that are being sent for the fraction @p busy of the time. */
 static double imbalance(const struct cycles_layout *l, double density, double busy)
 {
     if (l->cols < 2) return 0;
@@ -31,9 +31,9 @@ static double imbalance(const struct cycles_layout *l, double density, double bu
     return fit->wait * pow(l->cols, fit->wait_cols) * sqrt(1 - density) / spare;
 }
 
-/** The fullest column has more than its share of few outputs, which no accumulator evens out: the
- *  largest of as many normal deviates as there are columns.  Counted on the mesh alone, whose
- *  products are small. */
+/** Load of the fullest column above the mean over few outputs, which accumulators cannot even out:
+ *  the maximum of normal deviates, one per column. Used only on the mesh, whose products are small.
+ */
 static double fullest(const struct cycles_layout *l, double outputs)
 {
     if (!l->on_mesh || l->cols < 2) return 0;
@@ -73,8 +73,8 @@ double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loa
                 fmax(load.all, loads->least));
 }
 
-/** A value on the mesh: half of the copy passes while operations set up; sums become 0 first, where
- *  there are places; the first column passes all values on, and its own ramp carries them twice. */
+/** Cycles of a value on the mesh: set-ups of operations hide half of the copy; sums of non-zeros
+ * are first set to 0; the first column forwards all values, and its ramp carries them twice. */
 static void take_value_on_mesh(const struct cycles_layout *l, double density,
                                struct cycles_loads *loads)
 {

@@ -23,8 +23,8 @@ struct cycles_load cycles_sparse_load(const struct cycles_layout *l,
                                       const struct cycles_loads *loads, double density);
 /** E max(m + s Z, least) of a normal deviate Z. */
 double cycles_at_least(double m, double s, double least);
-/** The gradient of the non-zeros alone: of each result of @p sent the tokens' values go along the
- *  row, and a column that holds @p held features forms a sum over its tokens for each of its
+/** Gradient of only the non-zeros: for each feature of @p sent, the values of the tokens go along
+ *  the row, and a column that holds @p held features computes a sum over its tokens for each of its
  *  non-zeros. */
 double cycles_sampled_gradient(const struct cycles_layout *l, double held,
                                const struct cycles_side *sent, double density);

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* CSC: fitted, solved from the means of rows csc_32x6, csc_64x8_5, csc_48x32_20 and csc_64x8_20 of
+/* CSC: fitted to the means of rows csc_32x6, csc_64x8_5, csc_48x32_20 and csc_64x8_20 of
  * benchmarks/reference/products/sparse.csv.  GEMM: a call takes 22 + 2.04 n cycles (cs2.yaml:
  * vector_loop_cycles), a column as in CSC; the rest fitted to row gemm_16x12. */
 static const struct cycles_tile_law csc = {1511, 53.05, 39.2, 1.188},
@@ -127,8 +127,9 @@ static double begin_of(const struct cycles_tiles *t, double y)
     return t->h > 1 ? fmin(y + 1, t->h - 1) * words + relay * y : 0;
 }
 
-/* Probability that all PEs have ended and their sums have reached the end of the row, but for the
- * words of the sums themselves.  Of long rows and columns some PEs stand for their neighbours. */
+/* Probability that all PEs have ended and their sums have reached the end of the row, without the
+ * words of the sums. In long rows and columns only some PEs are evaluated, each for its neighbours.
+ */
 static double all_ended(const struct cycles_tiles *t, const struct counts *c, double cycles)
 {
     enum { MOST = 32 };

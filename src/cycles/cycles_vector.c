@@ -56,8 +56,8 @@ double cycles_map(const struct cycles_layout *l, double n, double cycles)
     return cycles_op(l->setup_copy, n * cycles, 1);
 }
 
-/** One multiply-add of @p n elements by a scalar, as it comes in a loop: the machine's multiply-add
- *  takes two vectors and a scalar, and for each scalar again the addresses of the vectors. */
+/** One multiply-add of @p n elements by a scalar in a loop: the instruction has two vectors and a
+ *  scalar as operands, and needs the addresses of the vectors again for each scalar. */
 double cycles_axpy(const struct cycles_layout *l, double n)
 {
     return n > 0 ? l->loop + l->setup + ceil(n / l->mac) : 0;

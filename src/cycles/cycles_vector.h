@@ -26,8 +26,8 @@ double cycles_axpy(const struct cycles_layout *l, double n);
 double cycles_axpy_arrival(const struct cycles_layout *l, double n);
 /** One vector of @p words words per PE is summed over @p cols columns, and sent back to all. */
 double cycles_row_sum(const struct cycles_layout *l, double cols, double words);
-/** Words that the last row's PEs take up for each word that leaves: those of the rows below and, on
- * a wafer, of the lanes before.  On the mesh each lane's leave over links of their own. */
+/** Words that the PEs of the last row receive for each word that leaves: words of the rows below
+ *  and, on a wafer, of earlier lanes. On the mesh each lane has its own links to the edge. */
 double cycles_lane_words(const struct cycles_layout *l);
 /** Vectors of @p words words a PE that leave at the edge, added up over the rows and lanes. */
 double cycles_vectors_out(const struct cycles_layout *l, double words);

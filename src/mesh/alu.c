@@ -52,8 +52,8 @@ float mesh_half_to_float(enum mesh_half half, uint16_t bits)
 }
 
 /* Round to nearest even: the value in units of the last place is below 2^11, so nearbyint() is
- * exact on it. Below the smallest normal exponent the unit stays, which gives denormal numbers; a
- * carry moves into the exponent by itself. */
+ * exact on it. Below the smallest normal exponent the unit is constant, which gives denormal
+ * numbers; a carry increments the exponent. */
 uint16_t mesh_half_from_double(enum mesh_half half, double value)
 {
     const struct format *f = &format[half];

@@ -32,8 +32,8 @@ static inline uint32_t mesh_as_bits(float value)
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
-/* The exponent moves from one bias to the other by an exact product, which makes numbers of
- * denormal ones too; what is not finite is put in afterwards.  No branch, so that it vectorizes. */
+/* An exact product changes the bias of the exponent; it also normalises denormal numbers.
+ * Infinities and NaNs are inserted afterwards. There is no branch, so loops vectorise. */
 static inline float mesh_widen(uint16_t bits, int mantissa, float scale)
 {
     const int shift = 23 - mantissa;

@@ -25,9 +25,9 @@ static int stride_limit(const struct mesh_dsd *d)
     return stride == 0 || stride == 1 ? 8 : limit[((stride % 8) + 8) % 8];
 }
 
-/* SDK documentation, appendix "SIMD": two reads of a cycle must lie in different banks modulo 4;
- * banks are 16-bit words.  Both streams step alike, so the first elements decide; unlike steps are
- * not charged. */
+/* SDK documentation, appendix "SIMD": two reads of a cycle must be in different banks modulo 4;
+ * banks are 16-bit words. With equal strides the first elements decide; different strides are not
+ * charged. */
 static bool compares_banks(const struct mesh_op *op)
 {
     const struct mesh_dsd *a = &op->a, *b = &op->b;
@@ -104,8 +104,8 @@ static bool set_walk(struct mesh_thread *t, int i, const struct mesh_dsd *d, int
     return true;
 }
 
-/* The arrays of an operation as rows of one length, so that a thread needs one counter; false when
- * they cannot be, and then the thread keeps the descriptors themselves. */
+/* Convert the arrays of an operation to rows of one length, so that a thread needs one counter.
+ * False if this is impossible; the thread then keeps the descriptors. */
 static bool set_walks(struct mesh_thread *t, const struct mesh_op *op)
 {
     const struct mesh_code_info *info = &mesh_code_info[op->code];
@@ -178,8 +178,8 @@ enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t 
 
 /* ---- forms that repeat ----------------------------------------------------------------------- */
 
-/* What of an operand of at most one dimension does not change from one operation to the next: its
- * first four bytes (kind, dimensions, colour, control), length and stride. */
+/* Part of an operand of at most one dimension that is equal in repeated operations: its first four
+ * bytes (kind, dimensions, colour, control), length and stride. */
 static uint64_t key_of(const struct mesh_dsd *d)
 {
     uint32_t head;

@@ -13,9 +13,9 @@
 /* An operation of @p n elements that has been checked, as a thread runs it. */
 enum wsc_err mesh_compile(struct mesh_pe *pe, const struct mesh_op *op, int64_t n,
                           struct mesh_thread *t);
-/* An operation of which a like one was compiled for a like PE of the region: of arrays of one
- * dimension, with other addresses and numbers.  False: it has to be checked and
- * compiled. */
+/* Reuse the compiled form of an equal operation of an equal PE of the region, with arrays of one
+ * dimension and other addresses and numbers. False: the operation has to be checked and compiled.
+ */
 bool mesh_recall(const struct mesh_pe *pe, const struct mesh_op *op, struct mesh_thread *t);
 /* Keep what mesh_compile() has made of @p op. */
 void mesh_remember(const struct mesh_pe *pe, const struct mesh_op *op, const struct mesh_thread *t);

@@ -32,10 +32,10 @@ static void pe_init(struct mesh *m, int64_t i)
                            .reserved = pe->reserved};
 }
 
-/* Hop: SDK documentation, HPDC'24 (WSE-2: 1), SDK debugging log and FABRICA (WSE-3: 2).  Ramp:
- * HPDC'24, T_R = 2; WSE-3 to the PE: FABRICA, arrival to execution 3.  Set-up of an operation with
- * a fabric operand: HPDC'24's forms have no term for it, so 0 on WSE-2; on WSE-3 FABRICA counts 7
- * cycles from dispatch to the link, less 1 to execute and 2 of ramp. */
+/* Sources. Hop: SDK documentation, HPDC'24 (WSE-2: 1), SDK debugging log and FABRICA (WSE-3: 2).
+ * Ramp: HPDC'24, T_R = 2; WSE-3 to the PE: FABRICA, arrival to execution 3. Set-up of an operation
+ * with a fabric operand: 0 on WSE-2, since the equations of HPDC'24 have no term for it; on WSE-3
+ * FABRICA measures 7 cycles from dispatch to the link, of which 1 is execution and 2 are ramp. */
 static const struct mesh_latencies latencies[] = {
     [MESH_WSE2] = {.hop = 1, .ramp_up = 2, .ramp_down = 2, .setup = 0},
     [MESH_WSE3] = {.hop = 2, .ramp_up = 2, .ramp_down = 3, .setup = 4},

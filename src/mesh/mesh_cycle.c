@@ -21,10 +21,10 @@
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
-/* What a visit reads lies in lines that are far apart, and the next visit is to some other place:
- * they are fetched ahead in three steps, each by what the one before has brought.  A function that
- * only fetches counts as one without effect for gcc, which drops its calls unless it is inlined
- * before: hence FETCH. */
+/* Prefetch. A visit reads cache lines that are far apart, and the next visit is at another place.
+ * Lines are prefetched in three steps; each step uses addresses that the last step has loaded. gcc
+ * takes a function that only prefetches for one without effect and drops its calls, unless it is
+ * inlined before: hence FETCH. */
 #define FETCH static inline __attribute__((always_inline))
 enum { FIRST_AHEAD = MESH_FETCH_AHEAD, SECOND_AHEAD = 7, THIRD_AHEAD = 3 };
 
@@ -121,8 +121,8 @@ static struct mesh_visit *list(const struct block_visits *b, struct mesh_visit *
     return v;
 }
 
-/* Takes the places of a block in cycle @p now, @p n.  For those who look ahead, some of block
- * @p next, which runs the cycle after it, follow them, as far as they are known. */
+/* List the @p n places of a block to visit in cycle @p now. For prefetching, some known places of
+ * block @p next, which runs the cycle after it, follow them. */
 static void take_visits(struct mesh_region *r, int64_t now, int64_t next,
                         const struct block_visits *b, int n)
 {
@@ -137,9 +137,9 @@ static void take_visits(struct mesh_region *r, int64_t now, int64_t next,
         *end++ = r->visit[n - 1];
 }
 
-/* Are the lines of a block to be fetched ahead, of which @p n places are visited?  Not where the
- * second level of a cache holds all (1 MiB, 0.5 to 1 KB a place), nor where most places are visited
- * in every cycle: the cycle before has brought them. */
+/* True if the cache lines of a block with @p n visited places are prefetched. They are not if the
+ * second-level cache holds all places (1 MiB, 0.5 to 1 KB per place), or if most places are visited
+ * in every cycle, since the last cycle has then loaded them. */
 static bool fetches(const struct mesh_region *r, int64_t now, int n)
 {
     enum { IN_CACHE = 1024 };
@@ -302,8 +302,9 @@ static bool somebody_is_active(const struct mesh *m)
     return any;
 }
 
-/* Batches that regions run without meeting, from cycle @p next on: more than one while nothing is
- * to be decided between them, on a fabric so small that progress is soon reported again. */
+/* Number of batches that regions run without a barrier, from cycle @p next on: more than one if
+ * nothing has to be decided between them and the fabric is so small that progress is reported in
+ * time. */
 static int64_t batches(const struct mesh *m, int64_t next)
 {
     enum { ROUTER_CYCLES = 1 << 22 };
@@ -365,9 +366,10 @@ static bool is_asked_to_stop(const struct mesh *m)
     return m->config.stop && m->config.stop(m->config.progress_ctx);
 }
 
-/* Up to which cycle each process may run before the next exchange, when all continue in cycle @p
- * next: what leaves over a border in cycle @p ahead is exchanged after it.  When that is soon, all
- * run a batch together, with an exchange after each cycle but no agreement on the next one. */
+/* Set the last cycle that each process may run before the next exchange. All processes continue in
+ * cycle @p next; wavelets that cross a border in cycle @p ahead are exchanged after that cycle. If
+ * @p ahead is near, all processes run a batch together, with an exchange after each cycle but
+ * without an agreement on the next cycle. */
 static void set_horizon(struct mesh *m, int64_t next, int64_t ahead)
 {
     int64_t last = ahead > next ? ahead : next;

@@ -7,10 +7,11 @@
 /* Fills f->flows with the steady places of the region in the batch from f->first on, f->crossing
  * and f->unsteady; false when there are too few. */
 bool mesh_flow_look_at(struct mesh_flow *f);
-/* When all regions have done so: leaves in f->flows those that nothing can reach, fills f->link
- * with what streams take from places that are visited; false when there is nothing that is worth
- * it. With f->joins streams flow over borders of regions, if the others let them. */
+/* Call it when all regions have called mesh_flow_look_at(). Keeps in f->flows only places that
+ * nothing can reach, and fills f->link with the channels between them and visited places. False if
+ * there are too few. With f->joins, streams cross borders of regions if the other regions agree. */
 bool mesh_flow_find(struct mesh_flow *f);
-/* After it, when they do not: what is left when the places at such borders are visited. */
+/* Call it after mesh_flow_find() if other regions do not agree: the places at such borders are
+ * visited, and the remaining ones flow. */
 bool mesh_flow_find_apart(struct mesh_flow *f);
 #endif

@@ -15,8 +15,9 @@ struct mesh_flow_item {
     int32_t at, channel;
     uint32_t word[MESH_BATCH];
 };
-/* A border between a place that flows and one that is visited: a channel of the second, into which
- * the first puts a word a cycle, or one of the first, from which it takes a word a cycle. */
+/* A border between a flowing place and a visited place: a channel of the visited place into which
+ * the flowing place puts one word per cycle, or a channel of the flowing place from which it takes
+ * one word per cycle. */
 struct mesh_flow_link {
     struct mesh_flow_item item;
     int32_t next; /* of the same block, plus 1, or 0 */

@@ -30,8 +30,8 @@ enum wsc_err mesh_check_colour(struct mesh_rect at, int colour)
 }
 
 /* Depths in wavelets, WSE-2: comment in csl-examples allreduce/pe.csl.  WSE-3: SPADA's text says 8
- * words for the output queues; the input queues are assumed as on WSE-2.  An input queue holds
- * besides what is on the ramp. */
+ * words for the output queues; the input queues are assumed as on WSE-2. In addition, an input
+ * queue holds the wavelets on the ramp. */
 int mesh_queue_depth(const struct mesh *m, int queue)
 {
     static const uint8_t in[MESH_N_IN] = {6, 6, 4, 4, 2, 2, 2, 2};

@@ -54,9 +54,9 @@ struct mesh_switch {
     struct mesh_filter filter;
 };
 
-/* One colour at one router: a queue with one sender at a time.  The sender writes entries and the
- * tail, the router the gate, so that two threads may stand on either side.  Both count on and are
- * taken modulo MESH_FIFO. */
+/* One colour at one router: a queue with one sender at a time. The sender writes entries and the
+ * tail, the router writes the gate, so they may be in two threads. Both are counters, used modulo
+ * MESH_FIFO. */
 struct mesh_channel {
     uint64_t entry[MESH_FIFO];
     _Atomic uint64_t gate; /* mesh_gate() */
@@ -119,8 +119,9 @@ enum mesh_todo_kind {
     MESH_TODO_UNBLOCK_DATA,
     MESH_TODO_ARM
 };
-/* An operation as a thread runs it, and an entry of what a task has still to begin.  Addresses are
- * modulo 2^16, so that steps back are steps forward; at, step and jump are of dst, a, b. */
+/* An operation as a thread runs it; also an entry of the list of operations that a task has still
+ * to start. Addresses are modulo 2^16, so that negative steps are positive ones; at, step and jump
+ * are of dst, a, b. */
 struct mesh_thread {
     uint8_t kind, code, flags, from; /* mesh_todo_kind; from: of a, and of b in bits 2 and 3 */
     uint8_t in, out;                 /* queues, or MESH_NONE */
@@ -236,9 +237,10 @@ struct mesh_active {
     uint64_t *routers, *pes; /* the second array follows the first */
 };
 
-/* An operation that was issued before: what of it does not change with addresses and numbers, and
- * how a thread runs it.  Operands dst, a, b, c: a word each, then code, thread, tasks, binding of
- * the PE; the bytes of each one in memory from its address on. */
+/* A compiled operation: the key has its properties that do not depend on addresses and numbers, and
+ * `thread` how a thread runs it. Words of the key: one for each operand dst, a, b, c, then code,
+ * thread, tasks and binding of the PE. bytes: size of each operand in memory from its address on.
+ */
 enum { MESH_OPERANDS = 4, MESH_FORMS = 64 }; /* 2^6: the top bits of a hash */
 struct mesh_form {
     uint64_t key[MESH_OPERANDS + 1];

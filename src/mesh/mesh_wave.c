@@ -33,8 +33,9 @@ static bool is_beside(const struct mesh_region *r, enum mesh_side side, int64_t 
     return has_border(r, side) && (side == MESH_TO_NORTH ? !block : block >= r->south);
 }
 
-/* Have the blocks beyond the border run all cycles before @p cycle?  Other processes have, when
- * the exchange after that cycle is over: @p now is the one before it.  All have before a round. */
+/* True if the blocks across the border have run all cycles before @p cycle. Blocks of other
+ * processes have when the exchange after that cycle is complete: @p now is the cycle before it. All
+ * blocks have before a round. */
 static bool has_come_to(const struct mesh_region *r, enum mesh_side side, int64_t cycle,
                         int64_t now)
 {
@@ -100,8 +101,8 @@ static int64_t block_from(const struct mesh_region *r, enum mesh_side side, int6
     return side == MESH_TO_NORTH ? distance : r->n_blocks - 1 - distance;
 }
 
-/* Diagonal @p d from an end: cycle k of the block at distance d - k, for each k.  All on which a
- * place of it depends lies on it before that place, or on an earlier one. */
+/* Run diagonal @p d from an end: cycle k of the block at distance d - k, for each k. A place of the
+ * diagonal depends only on earlier places of it and on earlier diagonals. */
 static int64_t first_of_diagonal(const struct mesh_region *r, int64_t d)
 {
     return d < r->n_blocks ? 0 : d - r->n_blocks + 1;

@@ -17,8 +17,8 @@
 
 #include <string.h>
 
-/* What a PE does in a cycle, besides beginning tasks: nothing here is called more often than these
- * few functions, so they stand together where the compiler sees them, each a part of its caller. */
+/* Work of a PE in a cycle, except the start of tasks. These few functions are called most often, so
+ * they are in one file, and the compiler inlines each into its caller. */
 #define PART static inline __attribute__((always_inline))
 
 /* ---- one element of an operation with a fabric operand --------------------------------------- */
@@ -155,9 +155,9 @@ static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
     pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
 }
 
-/* One element of an operation with a fabric operand, if its wavelet is there, its output queue has
- * room and the datapath has slots left. True when the thread may do something in the next cycle
- * without being woken: a wavelet that comes or leaves wakes the PE otherwise. */
+/* Execute one element of an operation with a fabric operand, if its wavelet has arrived, its output
+ * queue has room and the datapath has free slots. True if the thread may continue in the next cycle
+ * without a wake-up; otherwise a wavelet that arrives or leaves wakes the PE. */
 PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t, int *slots)
 {
     if (t->left) {
@@ -178,8 +178,8 @@ PART bool step_fabric(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thr
     return true;
 }
 
-/* A memory operation uses what slots are left; its values were computed when it began, only cycles
- * pass. True when it has ended, because a task or thread may follow. */
+/* A memory operation uses the remaining slots; its values were computed at its start, so that only
+ * cycles pass. True if it has ended: a task or thread may follow. */
 static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                         int *slots)
 {
@@ -380,10 +380,10 @@ static unsigned stream_form(const struct mesh_thread *t)
     return t->in == MESH_NONE ? sends | OTHER : sends | TAKES | OTHER;
 }
 
-/* Does the PE do nothing from the next cycle on but elements of a copy or sum by one row, and
- * wavelets up the ramp?  The thread is the main one, or a microthread while the main one is in the
- * set-up of an operation on memory.  Then what is above comes down to stream(), but for the last
- * element. */
+/* Set pe->stream if, from the next cycle on, the PE only processes elements of a copy or sum of one
+ * row and wavelets up the ramp. The thread is the main one, or a microthread while the main one is
+ * in the set-up of a memory operation. stream() then replaces the functions above, except for the
+ * last element. */
 static void set_stream(const struct mesh_region *r, struct mesh_pe *pe)
 {
     const unsigned kind = MESH_FABRIC | MESH_SIMPLE, micro = pe->threads & ~1U;
@@ -505,9 +505,9 @@ void mesh_pe_elements(struct mesh_region *r, int64_t at, const uint32_t *in, uin
 
 /* ---- a cycle -------------------------------------------------------------------------------- */
 
-/* Main thread, datapath, ramp, in this order; each sees the queues as the one before left them,
- * while wavelets of this cycle carry a later time. At the end the PE is visited again in the next
- * cycle, or sleeps until a timer, a wavelet or a router wakes it. */
+/* One cycle: main thread, datapath, ramp, in this order. Each sees the changes of the queues by the
+ * earlier ones; wavelets of this cycle have a later time. At the end the PE is scheduled for the
+ * next cycle, or sleeps until a timer, a wavelet or a router wakes it. */
 __attribute__((noinline)) static enum wsc_err any_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     bool busy = false;

@@ -12,8 +12,9 @@
 
 /* ---- regions --------------------------------------------------------------------------------- */
 
-/* A block is a power of two of places, a row of PEs or more, so that what leaves one goes to the
- * one before or after it at most, and some bitmap words, so that few of them are nearly empty. */
+/* The number of places of a block is a power of two. A block has at least one row of PEs, so that
+ * wavelets leave it only to its two neighbours, and several bitmap words, so that few words are
+ * nearly empty. */
 static int block_shift(const struct mesh *m)
 {
     int shift = 7;

@@ -16,8 +16,8 @@ enum { COMMAND_BITS = 3, COMMANDS = 0xFFFFFF };
 /* Bit 31 of the payload: no PE gets the wavelet. */
 static const uint32_t not_for_pe = 1U << 31;
 
-/* What keeps a wavelet from leaving in this cycle, from the least to the worst: another wavelet
- * took the link, the next queue has no room, or nobody takes it at all (an error). */
+/* Reasons why a wavelet cannot leave in this cycle, in rising order: another wavelet uses the link,
+ * the next queue has no room, or no output accepts the wavelet (an error). */
 enum outcome { GOES, WAITS_FOR_LINK, BLOCKED, LOST };
 
 /* A router in its cycle. */
@@ -49,8 +49,8 @@ static void wake_sender(struct mesh_region *r, const struct mesh_router *router,
 
 /* ---- filters --------------------------------------------------------------------------------- */
 
-/* Does the filter give @p entry to the PE? A range looks at the index in the upper half of the
- * payload; the counting kinds compare their counter as it stands before this wavelet. */
+/* True if the filter passes @p entry to the PE. A range filter compares the index in the upper half
+ * of the payload; counting filters compare their counter before this wavelet. */
 static bool filter_passes(const struct mesh_switch *s, uint64_t entry)
 {
     const struct mesh_filter *f = &s->filter;
@@ -108,9 +108,9 @@ static enum outcome check_ramp(const struct passage *p, const struct mesh_channe
     return q->n < q->depth ? GOES : BLOCKED;
 }
 
-/* May the wavelet leave over side @p d (1 to 4)? An edge sink always takes it. The channel of the
- * neighbour is judged by its state at the start of the cycle (mesh_channel_open), whichever router
- * was visited first. */
+/* True if the wavelet may leave over side @p d (1 to 4). An edge sink always accepts it. For the
+ * channel of a neighbour, the state at the start of the cycle decides (mesh_channel_open), so the
+ * order of visits has no effect. */
 static enum outcome check_side(const struct passage *p, const struct mesh_channel *ch, int d)
 {
     int32_t to = ch->to[d - 1];

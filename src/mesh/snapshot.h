@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Between two cycles: write what is due; false when the run ends here, because of a signal or
- * because the file could not be written (m->end_rc). @p next is the cycle that would follow. */
+/* Write the snapshots that are due between two cycles; @p next is the next cycle. False if the run
+ * ends here, because of a signal or because the file could not be written (m->end_rc). */
 bool mesh_snapshot_pass(struct mesh *m, int64_t next);
 /* The cycle @p last, or an earlier one after which a snapshot is due. */
 int64_t mesh_snapshot_horizon(const struct mesh *m, int64_t last);

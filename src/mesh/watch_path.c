@@ -9,10 +9,10 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
-/* Critical path, kept forward: whatever can be the cause of something later carries how the time up
- * to it was spent.  An event takes over the path of the cause that came last (among equals the PE's
- * own), adds the time since then, and passes it on.  So the path of the last event is there when
- * the run ends, and needs no record of the events. */
+/* Critical path, computed forward: every event stores the breakdown of the time on its longest
+ * path. A new event copies the path of its latest cause (among equals that of its own PE) and adds
+ * the time since then. The path of the last event is therefore known at the end of the run, without
+ * a record of all events. */
 
 void mesh_watch_fail(struct mesh_watch *w)
 {
@@ -192,8 +192,8 @@ void mesh_path_element(struct mesh_pe *pe, int thread)
     if (out) *out = (struct mesh_watch_origin){f->thread[thread], -1, -1};
 }
 
-/* The main thread continues after its operation; the end of another thread matters to those who
- * wait for what it activates or unblocks, or for the queue that it read. */
+/* After its operation the main thread continues. The end of another thread is a cause of tasks that
+ * it activates or unblocks, and of operations that wait for the queue that it read. */
 void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     struct mesh_watch_flow *f = flow_of(pe);

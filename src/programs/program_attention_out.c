@@ -8,8 +8,9 @@
 #include "program_resources.h"
 #include "program_scores.h"
 
-/* Attention output: for each key the PE gets the key's row of scores (from the column of the head
- * that owns it) and then the key's values down the column, each one an AXPY with that row. */
+/* Attention output: for each key the PE receives the key's row of scores, from the column of the
+ * head that owns it, and then the key's values down the column. Each value is one AXPY with that
+ * row. */
 
 struct mix {
     const struct programs_mix *m;

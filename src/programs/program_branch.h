@@ -51,9 +51,9 @@ enum wsc_err programs_end_branch(struct programs_model *k, const struct programs
 enum wsc_err programs_add_branch(struct programs_model *k, const struct programs_branch *b,
                                  const struct programs_tile *in, const struct programs_tile *to,
                                  const struct programs_tile *residual);
-/** *@p dy: the gradient of the branch's result, that of the sum, in sandwich blocks through the
- * norm, and through dropout.  With norm_last the gradient in dres passes the norm first, and is
- * that of the sum then. */
+/** Set *@p dy to the gradient of the branch's result: the gradient of the sum, propagated through
+ *  the norm (in sandwich blocks) and through dropout. With norm_last the gradient in dres is first
+ *  propagated through the norm, which gives the gradient of the sum. */
 enum wsc_err programs_branch_gradient(struct programs_model *k, const struct programs_branch *b,
                                       const struct programs_tile **dy);
 /** Gradients of the weights of the linear layer whose input was @p in. */
@@ -68,13 +68,13 @@ enum wsc_err programs_filter(struct programs_model *k, const struct programs_til
 enum wsc_err programs_filter_back(struct programs_model *k, const struct programs_tile *dx);
 /** Gradients of their weights and biases. */
 enum wsc_err programs_filter_gradients(struct programs_model *k, const struct programs_tile *x);
-/** act = nonlinearity of the kept filter, times the filter where a gate goes through the
- *  nonlinearity, after dropout; the backward pass computes it again for the weight gradient. */
+/** act = nonlinearity of the kept filter, times the filter if a gate goes through the nonlinearity,
+ *  after dropout. The backward pass recomputes it for the weight gradient. */
 enum wsc_err programs_activate_filter(struct programs_model *k);
 /** From dact in dpre, in place; act again. */
 enum wsc_err programs_activate_filter_backward(struct programs_model *k);
-/** From dxn through the norm, where one is before the network, into the residual stream's gradient;
- *  in a parallel block attention still takes that as the gradient of its own branch, so the result
- *  waits in dside. */
+/** Propagate dxn through the norm, if one is before the network, into the gradient of the residual
+ *  stream. In a parallel block attention still needs the old gradient for its own branch, so the
+ *  result is stored in dside. */
 enum wsc_err programs_ffn_norm_backward(struct programs_model *k);
 #endif

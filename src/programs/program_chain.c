@@ -121,9 +121,9 @@ static bool has_elements(const struct mesh_dsd *d)
     return has;
 }
 
-/* Issues one operation of the sending half and is called again when that has ended: first the own
- * words, then what passes.  Asynchronous throughout: a PE that waited for its turn on the outgoing
- * colour would stop taking from it, and the row would wait for itself. */
+/* Issue one operation of the sending half: first the PE's own words, then the passing words. Called
+ * again when the operation has ended. All operations are asynchronous: a PE that waits for its turn
+ * on the outgoing colour would stop receiving from it, a deadlock of the row. */
 enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s)
 {
     enum { PARTS = sizeof s->own / sizeof *s->own };

@@ -36,9 +36,9 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
 /** After the own words of position @p position of @p n: the positions after it may pass. */
 enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
                                   int n, int thread);
-/** The sending half of a gather at one PE: its own words in up to two parts, then at position 0
- *  those of all others, relayed from the gathering colour to the broadcast one; elsewhere only the
- *  switch turns. */
+/** The sending half of a gather at one PE. The PE sends its own words in up to two parts. Then the
+ *  PE at position 0 relays the words of all others from the gathering colour to the broadcast
+ *  colour; at other PEs only the switch changes. */
 struct programs_gather_send {
     const struct programs_gather *gather;
     int position, n, task;
@@ -72,8 +72,9 @@ static inline struct programs_line programs_head_line(const struct programs_grid
     return programs_row(g, row, group * f->group_cols, f->group_cols);
 }
 
-/** Sums along a line: each PE receives, adds its own and sends on.  Four colours: @p colour and
- *  the next toward the start by the parity of the sender's position, two more away from it. */
+/** Sums along a line: each PE receives, adds its own words and sends the sums. Four colours: @p
+ *  colour and the next one toward the start, by the parity of the sender's position, and two more
+ *  away from it. */
 struct programs_chain {
     int colour;
     int in_far, in_near, out_start, out_away;

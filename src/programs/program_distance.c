@@ -150,8 +150,9 @@ struct programs_by_distance programs_by_distance_of(const struct programs_model 
 
 /* ---- tables by distance ---------------------------------------------------------------------- */
 
-/* The words of a head's bucket in the table at @p table, and its weight; false where the PE has no
- * such head, or no distance is in the bucket.  Words between two rows of tokens are among them. */
+/* Find the words of a head's bucket in the table at @p table, and its weight. False if the PE has
+ * no such head or the bucket has no distance. The words include those between two rows of tokens.
+ */
 static bool find_bucket(const struct mesh_pe *pe, const struct programs_model *k, int table,
                         struct mesh_dsd *words, struct mesh_dsd *weight)
 {

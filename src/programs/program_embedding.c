@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Embedding.  Every row of the table passes every PE; a PE takes the rows of its tokens.  Back,
- * every row is a sum over the column: a PE adds its tokens' gradients to the rows that pass.  The
- * tokens of a row of PEs are known beforehand, sorted by their row of the table. */
+/* Embedding. Forward: every row of the table passes every PE, and a PE copies the rows of its
+ * tokens. Backward: every row is a sum over the column; a PE adds the gradients of its tokens to
+ * the passing rows. The tokens of a row of PEs are known in advance, sorted by row of the table. */
 
 struct entry {
     int32_t row;   /* of the table */

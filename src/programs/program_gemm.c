@@ -10,10 +10,11 @@
 
 /* SUMMA: C (m, n) = A (m, k) B (k, n) on a square of P x P PEs, blocks column-major and padded with
  * zeros.  In step s column s sends its blocks of A along the rows, row s its blocks of B along the
- * columns; every PE multiplies what it got.  Per axis one colour runs away from the first PE and
- * one toward it, because on WSE-2 a switch changes the input alone: away:   from the PE before
- * until this PE's own step, then from its ramp; toward: from the ramp in this PE's own step, then
- * from the PE after. The sender hears its own words too (tx holds the ramp). */
+ * columns; every PE multiplies the received blocks. Each axis has one colour away from the first PE
+ * and one toward it, because on WSE-2 a switch changes only the input. Input of the colour away:
+ * the PE before, until this PE's own step, then its ramp. Input of the colour toward: the ramp in
+ * this PE's own step, then the PE after. The sender also receives its own words (tx has the ramp).
+ */
 
 enum { AWAY = 0, TOWARD = 1, A_COLOUR = 0, B_COLOUR = 2 };
 enum { A_OWN, B_OWN, A_NOW, B_NOW, C_SUM };

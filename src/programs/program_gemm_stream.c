@@ -10,10 +10,10 @@
 
 /* Weight streaming: C (m, n) = W (m, k) X (k, n) with activations X in place and weights from the
  * edge.  PE (x, y) holds features x kf .. and tokens y t .. of X in 16 bits.  The weights of an
- * output go down the columns as wavelets (feature, weight); each triggers one multiply-add of
- * length t into a 32-bit accumulator, a zero weight is never sent.  A control wavelet ends an
- * output: its partial sums are added up along the row, from the east, and leave at the west edge
- * while the next output is under way in the other of two accumulators. */
+ * output go down the columns as wavelets (feature, weight). Each wavelet starts one multiply-add of
+ * length t into a 32-bit accumulator; zero weights are not sent. A control wavelet ends an output:
+ * its partial sums are added along the row, from the east, and leave at the west edge, while the
+ * next output uses the other of two accumulators. */
 
 enum { COLOUR_WEIGHTS = 8, QUEUE_WEIGHTS = 0, QUEUE_ROW = 2, THREAD_ROW = 1 };
 enum { KF, T };

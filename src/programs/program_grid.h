@@ -78,9 +78,9 @@ static inline bool programs_keeps(const uint64_t *kept, int64_t e)
 }
 
 enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
-/** Registers of a PE whose items arriving data make up (program_trigger.c): items that have ended,
- *  that were bound, whose sums have set out, whose sums have ended; for the newest ones a bit each
- *  that says whether data came. */
+/** Registers of a PE whose items arriving data compute (program_trigger.c). They count items that
+ *  have ended, that were bound, whose sums have started, whose sums have ended; for the newest
+ * items one bit each states whether data have arrived. */
 struct programs_items {
     int32_t ended, bound, sent, summed;
     uint64_t came;
@@ -139,9 +139,10 @@ enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer 
 /** Set the multiply-adds of a cycle to those that an emulated PE has, the documented ones, whatever
  *  @p machine says is sustained. */
 void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch);
-/** Choose the order in which keys stream for heads laid out as @p f: row by row, and within a row
- *  in so many turns over its tokens that each column of a head keeps scores of early and of late
- *  keys alike, which causality makes unequally long.  Before the first program of attention. */
+/** Choose the order in which keys stream for heads with the layout @p f: row by row, and within a
+ *  row in several turns over its tokens. Because of the causal mask, early keys have longer rows of
+ *  scores than late ones; with turns, each column of a head stores scores of both. Call it before
+ *  the first program of attention. */
 void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
 /** Distribute @p n samples over the lanes: leaf i to lane i mod lanes. */
 void programs_distribute(struct programs_grid *g, int n);

@@ -17,9 +17,10 @@ void programs_head_loss_begin(struct programs_model *k, int i);
 /** The c of c tanh(logit / c) of head @p i; 0: no soft cap, or outputs that are no vocabulary. */
 float programs_head_cap(const struct programs_model *k, int i);
 
-/** The loss of the logits of head @p i, with its cycles, added to the losses of all leaves; of the
- *  reference model of preference optimization the log-probabilities are kept instead.  The tile of
- *  logits then has what the gradient takes: exp(logit - maximum), or the error. */
+/** Compute the loss of the logits of head @p i, with its cycles, and add it to the losses of all
+ *  leaves; for the reference model of preference optimization, keep the log-probabilities instead.
+ *  Afterwards the tile of logits has the input of the gradient: exp(logit - maximum), or the error.
+ */
 enum wsc_err programs_head_loss(struct programs_model *k, int i);
 /** The tile of logits becomes its gradient, with the factor of loss scaling and the weight of the
  *  head; its cycles. */

@@ -10,10 +10,9 @@
  * group to the PE in its middle, chains of those to the middle one of the row, then a broadcast
  * both ways.  Along a chain two colours take turns, so no router has a switch.
  *
- * Between its operations a PE runs scalar code; what it costs is put together from the parts of the
- * pipeline that are documented for WSE-3 (FABRICA, simulator): a branch that falls through 3
- * cycles, one that is taken 6, and 4 from the load of a descriptor register to its use, one load a
- * cycle. */
+ * Between its operations a PE runs scalar code. Its cost is the sum of documented pipeline times of
+ * WSE-3 (FABRICA, simulator): 3 cycles for a branch not taken, 6 for a taken branch, 4 from the
+ * load of a descriptor register to its use, one load per cycle. */
 
 enum { FALLS = 3, TAKEN = 6, LOAD_TO_USE = 4, SET_BASE = 2 };
 enum { LEVEL_1 = 0, LEVEL_2 = 2, COLOUR_BACK = 4, QUEUE_OUT = 2 };

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/** What a head's outputs and the batch give to a loss: cross entropy over the features of @p logits
- *  (the vocabulary) in program_loss.c, of spans in program_spans.c, squared error in
+/** Input of a loss from a head's outputs and the batch: cross entropy over the features of @p
+ * logits (the vocabulary) in program_loss.c, of spans in program_spans.c, squared error in
  *  program_regression.c. */
 struct programs_loss {
     struct programs_tile logits;

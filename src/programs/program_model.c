@@ -318,8 +318,8 @@ static int mesh_threads(const struct hw_wafer *w)
 
 /* The fabric has the wafer's size and generation from the machine file; without room on a PE the
  * error says what would help. */
-/* A step that ends soon after a signal is completed and saved (src/job/job_stop.c); a longer one
- * ends between two cycles, and the checkpoint before it stays.  Schedulers wait 30 s and more. */
+/* After a signal, a step that ends soon is completed and saved (src/job/job_stop.c). A longer step
+ * is stopped between two cycles, and the last checkpoint stays. Schedulers wait 30 s and more. */
 static bool is_out_of_time(void *ctx)
 {
     static const double grace_s = 5;

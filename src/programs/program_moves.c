@@ -203,8 +203,8 @@ enum wsc_err programs_run_gather(const struct programs_case *c, struct programs_
 }
 
 /* ---- transpose: rows gather at the diagonal, columns scatter from it --------------------------
- * The block of PE (x, y) goes along row y to PE (y, y), which has all blocks of the row, then along
- * column y to PE (y, x). */
+ * The block of PE (x, y) moves along row y to PE (y, y), which collects all blocks of the row, then
+ * along column y to PE (y, x). */
 
 enum { COLOUR_DOWN = 8, QUEUE_ARM = 2, QUEUE_DOWN = 4, QUEUE_FROM_DIAGONAL = 0 };
 

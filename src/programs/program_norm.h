@@ -9,9 +9,9 @@
 
 #include <stdbool.h>
 
-/** A norm over the features of @p x, or over those of each of its heads, whose script then has
- *  them as its own.  Vectors lie on the PEs (addresses); stats holds the mean and 1/sigma of each
- *  token, pitch words apart, by heads one after the other for each of them. */
+/** A norm over all features of @p x, or over the features of each head, with a script for heads.
+ *  Vectors are addresses on the PEs. stats has the mean and 1/sigma of each token, pitch words
+ *  apart; with heads, for one head after the other. */
 struct programs_norm {
     struct programs_tile x;
     int gain, bias;  /**< of a head, where the norm is by heads; bias: -1 for none */
@@ -44,8 +44,10 @@ void programs_activate(struct programs_grid *g, struct programs_script *s, enum 
 void programs_activate_backward(struct programs_grid *g, struct programs_script *s,
                                 enum zoo_nonlinearity f, const struct programs_tile *out,
                                 const struct programs_tile *x, const struct programs_tile *dy);
-/** Turn pairs of features (Su et al. 2021): slots 2 i and 2 i + 1 by the angle whose cosine and
- *  sine lie in slot 2 i of the tables; @p back turns the other way, which is the gradient. */
+/** Rotate pairs of features (Su et al. 2021): slots 2 i and 2 i + 1 by the angle whose cosine and
+ *  sine are in slot 2 i of the tables. @p back: rotate by the opposite angle, which is the
+ * gradient.
+ */
 struct programs_rotary {
     struct programs_tile x, cosine, sine, tmp;
     bool back;

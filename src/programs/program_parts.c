@@ -168,8 +168,8 @@ static enum wsc_err qkv(struct programs_model *k)
     return WSC_OK;
 }
 
-/* The three input gradients are one product that sums over its inputs, so dxn is written once; in
- * a parallel block with one norm that of the feed-forward network waits in dside. */
+/* The three input gradients are one product that sums over its inputs, so dxn is written once. In a
+ * parallel block with one norm, the gradient of the feed-forward network is already in dside. */
 static enum wsc_err qkv_input_gradient(struct programs_model *k)
 {
     const struct programs_tile *const dy[3] = {&k->dq, &k->dk, &k->dv};

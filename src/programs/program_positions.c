@@ -91,9 +91,9 @@ static const int32_t *from(const int32_t *row, int64_t first)
     return row ? row + first : NULL;
 }
 
-/* Keys are hidden as in src/host/host_attention.c: of packed texts in both directions the first
- * token of a text is as far before a key as the position of the key says, and padding sees itself
- * alone. */
+/* Keys are masked as in src/host/host_attention.c. With packed texts and attention in both
+ * directions, the position of a key gives its distance to the first token of its text. Padding
+ * attends only to itself. */
 struct programs_shaping programs_shaping_of(const struct programs_model *k, int sample)
 {
     const struct model *m = k->model;

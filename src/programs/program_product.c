@@ -11,14 +11,14 @@
 
 #include <wsc/mem.h>
 
-/* Contract over features.  Item i is one output: each scalar that comes down the column is an AXPY
- * of the PE's tokens into one of two accumulators; after the last one the sums of the row travel
- * to the column that owns the output, while the next item is under way in the other accumulator.
- * Where a head is a single column its scores are their own accumulator.
+/* Contraction over features. Item i is one output. Each scalar that arrives down the column causes
+ * an AXPY over the PE's tokens into one of two accumulators. After the last scalar, the sums of the
+ * row move to the column that owns the output, while the next item uses the other accumulator. If a
+ * head is a single column, its scores are the accumulator.
  *
- * Scalars start a task each (on_scalar) that issues the AXPY in a loop of scalar code, or, on a
- * machine where arriving data start operations, the AXPY itself (program_trigger.c): an output then
- * ends with a control wavelet, a key with its count of scalars. */
+ * Each scalar starts a task (on_scalar), which issues the AXPY in a loop of scalar code. On a
+ * machine where arriving data start operations, it starts the AXPY itself (program_trigger.c): a
+ * control wavelet then ends an output, and the number of scalars ends a key. */
 
 struct contract {
     struct programs_grid *g;
@@ -140,8 +140,8 @@ static enum wsc_err narrow(struct mesh_pe *pe, const struct contract *c, int i)
                    (struct mesh_dsd){0});
 }
 
-/* Sums end in the background while the next item is computed; what they become 16-bit results of is
- * rounded after that, by the PE itself: in the background it would hold up the next sums. */
+/* Sums end in the background while the next item is computed. The main thread rounds them to 16
+ * bits after that: rounding in the background would delay the next sums. */
 static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
                              int i)
 {
@@ -320,9 +320,9 @@ static struct mesh_wavelet *fill_part(const struct contract *c, int x, int befor
     return to;
 }
 
-/* Weights in the order in which column @p x uses them: output by output, in an order that lets
- * neighbouring outputs end on different columns, and within an output by the features of the
- * column.  Returns where the next column's go. */
+/* Write the weights in the order in which column @p x uses them: output by output, in an order in
+ * which consecutive outputs end on different columns, and within an output by the features of the
+ * column. Returns the position for the next column. */
 static struct mesh_wavelet *fill_column(const struct contract *c, int x, struct mesh_wavelet *to)
 {
     const struct programs_features *in = c->product->in[0].f;

@@ -33,9 +33,9 @@ static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mine, mesh_in(PROGRAMS_COLOUR_BCAST, n), none);
 }
 
-/* Colours of a row and of the column: together as many as a PE has input queues.  Alone a row has
- * all of them where messages are short, since there the turns of switches count; longer messages
- * of many colours would only fill queues early. */
+/* Colours of a row and of the column: together as many as a PE has input queues. A row alone uses
+ * all of them for short messages, for which changes of switches matter; with long messages more
+ * colours would only fill queues early. */
 static struct programs_colours row_colours(const struct programs_job *j)
 {
     enum { SHORT = 8 };

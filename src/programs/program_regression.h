@@ -6,8 +6,9 @@
 
 #include <wsc/err.h>
 
-/** Squared errors of tokens that count, 0 of the others, in @p out, whose best outputs are without
- *  meaning.  The tile becomes output - target; 0 where a token does not count. */
+/** Write the squared errors to @p out: 0 for tokens that are not in the loss; the best outputs of
+ *  @p out have no meaning. The tile becomes output - target; 0 for tokens that are not in the loss.
+ */
 enum wsc_err programs_run_regression(struct programs_grid *g, const struct programs_loss *l,
                                      const struct programs_losses *out);
 /** The tile becomes d(error^2)/d(output before its scale). */

@@ -230,8 +230,9 @@ static enum wsc_err again(struct mesh_pe *pe, const struct turn *t, int before)
     return mesh_issue(pe, &op);
 }
 
-/* After the PE's words of a round: the PEs after it may pass; after the last one all take their
- * turn again, or, after the last round, those who have sent everything let pass for good. */
+/* Change the switches after the PE's words of a round: the words of the PEs after it may pass.
+ * After the last PE all take their turns again; after the last round, PEs that have sent everything
+ * let all words pass. */
 static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *issued)
 {
     const struct programs_ring_block *b = t->b;

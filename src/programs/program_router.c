@@ -416,9 +416,9 @@ double programs_balance_loss(const struct programs_model *k, int first, int n)
     return sum * m->load_balance * (double)m->experts;
 }
 
-/* Gradient of the load-balancing loss of sample @p sample of the micro-batch towards what selects
- * its tokens' experts, a number for each expert, to @p edge; returns its tokens, without which
- * there is none. */
+/* Write the gradient of the load-balancing loss of sample @p sample of the micro-batch with respect
+ * to the numbers that select its tokens' experts, one number per expert, to @p edge. Returns the
+ * number of its tokens; 0: no gradient. */
 static int64_t balance_gradient(const struct programs_model *k, int sample, float *edge)
 {
     const struct model *m = k->model;

@@ -6,8 +6,8 @@
 
 #include <wsc/err.h>
 
-/** Logits of the experts in @p tile become numbers that add up to 1 over the experts of a token,
- *  then over the tokens of a sequence, in turns, as often as the model says.  The layout of the
- *  stage is that of tokens. */
+/** Normalise the logits of the experts in @p tile alternately so that they add up to 1 over the
+ *  experts of a token, then over the tokens of a sequence; the model gives the number of
+ * iterations. The layout of the stage must be that of tokens. */
 enum wsc_err programs_sinkhorn(struct programs_model *k, const struct programs_tile *tile);
 #endif

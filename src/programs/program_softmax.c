@@ -97,10 +97,10 @@ static struct programs_script score_script(const struct probabilities *p)
                                     .shaping = p->shaping};
 }
 
-/* Scores scaled, capped, raised by the position of the key times the slope of the head or by the
- * weight of the distance, hidden beyond windows, texts and padding.  ALiBi lowers a score by the
- * distance from query to key: what depends on the query alone is the same for all its keys, and no
- * softmax sees it. */
+/* Scores: scaled, capped, plus the position of the key times the slope of the head or the weight of
+ * the distance, masked outside windows and texts and for padding. ALiBi subtracts the slope times
+ * the distance from query to key; the term of the query is equal for all its keys and does not
+ * change the softmax, so it is left out. */
 static void shape_scores(const struct programs_grid *g, struct programs_script *s,
                          const struct probabilities *p)
 {
@@ -124,9 +124,10 @@ static void shape_scores(const struct programs_grid *g, struct programs_script *
                     none);
 }
 
-/* The gradient @p d of a capped score is that of what was added to it: of the weight of its
- * distance, or of a slope times the position of the key, since the sum over the keys of a query is
- * 0; a row of scores has one key, so its sum is enough for that. */
+/* The gradient @p d of a capped score is also the gradient of the term added to it: the weight of
+ * the distance, or slope times position of the key (the term of the query has gradient 0, since
+ * gradients sum to 0 over the keys of a query). A row of scores has one key, so the gradient of the
+ * slope needs only the sum of the row. */
 static void sum_learned(struct programs_script *s, const struct programs_by_distance *learned,
                         struct programs_view d)
 {

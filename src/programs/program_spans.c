@@ -15,9 +15,9 @@
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
-/* Words of each output and sequence: maximum, then the cross entropy; sum of exponentials; the
- * label's logit, in the backward pass what exponentials are multiplied by; minus the first token
- * with the largest logit. */
+/* Words of each output and sequence: the maximum, later the cross entropy; the sum of exponentials;
+ * the label's logit, in the backward pass the factor of exponentials; minus the index of the first
+ * token with the largest logit. */
 enum { MAX, SUM, LABEL, BEST, N_WORDS };
 /* Vectors of tokens that leave: as in struct programs_losses. */
 enum { BEST_OUT, NATS_OUT, N_OUT };

@@ -15,9 +15,9 @@ int64_t programs_spans_words(int samples, int slots);
 /** The token of each end (samples, MODEL_SPAN_ENDS) of the micro-batch at hand, the first one that
  *  is marked; -1 without one. */
 void programs_spans_label(const struct programs_model *k, int32_t *label);
-/** Cross entropy of end e of a sequence and the token with the largest logit of it, where @p out
- *  has those of the sequence's token e; *@p cycles of it.  The tile becomes exp(logit - maximum).
- */
+/** Compute, for each end e of the answer of a sequence, the cross entropy and the token with the
+ *  largest logit; @p out has them at token e of the sequence. *@p cycles: cycles of this. The tile
+ *  becomes exp(logit - maximum). */
 enum wsc_err programs_run_spans(struct programs_model *k, const struct programs_loss *l,
                                 const struct programs_losses *out, int64_t *cycles);
 /** The tile becomes d(nats)/d(logit before its scale); 0 for an end without a label. */

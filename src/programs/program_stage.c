@@ -39,9 +39,9 @@ static bool is_by_heads(enum model_tensor_kind gain)
     return gain == MODEL_Q_NORM_W || gain == MODEL_K_NORM_W;
 }
 
-/* Every head of queries has keys and values on its own columns: those of a group come once for each
- * of its heads, and their gradients are added up at the edge.  The norms of all heads are one.  Of
- * an adapter the outer matrix B has the rows of its own matrix. */
+/* Every query head has keys and values on its own columns: those of a group are streamed once for
+ * each of its heads, and their gradients are added at the edge. All heads share one norm. The outer
+ * matrix B of an adapter has the rows of the adapted matrix. */
 static struct programs_repeat repeat_of(const struct programs_model *k,
                                         enum model_tensor_kind tensor)
 {

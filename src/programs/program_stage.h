@@ -13,14 +13,15 @@
 int programs_leaf_turns(const struct programs_model *k);
 /** First sample of each lane in turn @p i, and samples of the lane that has most. */
 void programs_turn_samples(const struct programs_model *k, int i, int *first, int *n);
-/** Gradient of a tensor of the stage for the leaf that the first lane has in turn @p i, those of
- *  the other lanes n_elems further each; NULL when the stage has none. */
+/** Gradient of a tensor of the stage for the leaf of the first lane in turn @p i; the gradients of
+ *  the other lanes follow, n_elems apart. NULL if the stage has none. */
 float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i);
 
 /** Let the kinds of tensors that expert @p expert has (-1: no expert's) be its own. */
 void programs_stage_enter(struct programs_model *k, int expert);
-/** Let the operations that follow take the places of network @p network and its tensors, in tiles
- *  of places; PROGRAMS_ALL_PLACES: those of all networks; PROGRAMS_ALL_TOKENS: tokens again. */
+/** Select the data of the next operations: the places of network @p network and its tensors, in
+ *  tiles of places; PROGRAMS_ALL_PLACES: the places of all networks; PROGRAMS_ALL_TOKENS: tokens.
+ */
 void programs_stage_network(struct programs_model *k, int network);
 /** The layout of what operations take, of all samples or of a leaf, for the analytical model. */
 const struct cycles_layout *programs_stage_layout(const struct programs_model *k, bool leaf);
@@ -52,8 +53,9 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
                                            const enum model_tensor_kind *bias,
                                            const struct programs_tile *const *dy, int n);
 
-/** A norm of the stage over @c x: the kind of its gain, that of its bias is the next one; the
- *  statistics stay at @c stats for the gradient.  A norm of queries or keys is one by heads. */
+/** A norm of the stage over @c x, given by the kind of its gain; the next kind is its bias. The
+ *  statistics stay at @c stats for the gradient. A norm of queries or keys is separate for each
+ *  head. */
 struct programs_stage_norm {
     enum model_tensor_kind gain;
     const struct programs_tile *x;

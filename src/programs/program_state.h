@@ -49,8 +49,8 @@ _Static_assert(PROGRAMS_ROW_DISTANCES_BACKWARD + 1 == PROGRAMS_ROWS, "one row fo
 
 enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
 
-/** Which networks the tokens of a layer go through.  A token and one of its networks are a place:
- *  the places of a row of PEs are sorted by network, then by token, and are columns of tiles. */
+/** Expert networks of the tokens of a layer. A token with one of its networks is a place. The
+ * places of a row of PEs are sorted by network, then by token, and are columns of tiles. */
 struct programs_choice {
     struct programs_tile routed, weighing; /* of experts: what chooses, what weighs; 32 bits */
     int vectors; /* address, 2 A + 1 vectors of tokens: minus the numbers of the A chosen experts,
@@ -82,8 +82,9 @@ struct programs_experts {
     struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
 };
 
-/** Weights by distance that train; unused otherwise.  Every column of a head has those of the head:
- *  they come in with the embeddings and stay on the PEs, as the sums of their gradients do. */
+/** Trained weights by distance; unused without them. Every column of a head has the weights of the
+ *  head. They are streamed in with the embeddings and stay on the PEs, like the sums of their
+ *  gradients. */
 struct programs_distances {
     struct programs_features f; /* the weights of the heads of a PE, head by head */
     int weights;                /* address: of f; then gradients that leave */

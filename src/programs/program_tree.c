@@ -106,8 +106,9 @@ static const char *const fixed[] = {"chain", "two-phase", "tree", "star"};
 enum { N_FIXED = sizeof fixed / sizeof *fixed };
 static void fill_fixed(const char *algo, int p, int *parent);
 
-/* Chooses among the trees of the programme, one a depth, and the fixed ones that whose messages
- * take the fewest cycles: the programme's own bound knows neither order nor switches. */
+/* Choose the tree whose messages need the fewest cycles, among the trees of the dynamic programme,
+ * one for each depth, and the fixed trees. The bound of the dynamic programme does not include the
+ * order of messages or switches. */
 static enum wsc_err choose(const struct programme *e, const struct programs_load *load, int *trial,
                            int *parent)
 {

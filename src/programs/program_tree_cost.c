@@ -7,11 +7,11 @@
 
 #include <wsc/mem.h>
 
-/* A reduction message by message, in cycles counted as the fabric counts them: an element executed
- * in cycle t is in the router of its PE in t + 1 + ramp up, one hop later in the next one, and can
- * be executed ramp down after it has reached the last.  A switch that turns in cycle t lets the
- * next word, which waits one hop upstream, through in t + 1 + hop.  Words of a message follow each
- * other without a gap once the last one has nothing to wait for. */
+/* Cycles of a reduction, message by message, with the timing of the fabric. An element executed in
+ * cycle t is in the router of its PE in cycle t + 1 + ramp up and in the next router one hop later;
+ * it can be executed ramp down after it has reached the last router. If a switch changes in cycle
+ * t, the next word, which waits one hop upstream, passes in cycle t + 1 + hop. Words of a message
+ * follow each other without gaps once the last word does not wait. */
 
 struct cost {
     const struct programs_tree_shape *s;

@@ -6,12 +6,12 @@
 
 #include <wsc/mem.h>
 
-/* Colours of a tree.  A message takes a colour that nobody uses between sender and receiver while
- * there are any; then no router on its way has a switch.  Otherwise a PE's own use of a colour
- * comes first and its switch then turns to those that pass: a sender's after its last word, a
- * receiver's by a control wavelet of the last child on that colour.  A star takes all the colours
- * it is given; any other tree only two, as that of HPDC'24: with more, messages of far PEs would
- * come early and take the links from those of near ones, on which they have to wait anyway. */
+/* Colours of a tree. A message uses a colour that is free between sender and receiver, if there is
+ * one; no router on its path then needs a switch. Otherwise a PE first uses the colour for its own
+ * messages, and its switch then changes to passing messages: at a sender after its last word, at a
+ * receiver by a control wavelet of the last child on that colour. A star uses all available
+ * colours. Any other tree uses only two, as in HPDC'24: with more colours, messages of far PEs
+ * would arrive early and occupy links that near PEs need, and still have to wait for these. */
 enum { DEEP = 2 };
 
 void programs_tree_shape_fini(struct programs_tree_shape *s)
@@ -58,9 +58,9 @@ static unsigned free_colours(const struct programs_tree_shape *s, int i)
     return all & ~s->passing[i] ? all & ~s->passing[i] : all;
 }
 
-/* Ratio of the sizes of neighbouring blocks that makes @p blocks of them hold @p children.  Blocks
- * grow: while one is added up, the words of the next close ranks in the routers on the way, which
- * hides the cycle that each of its switches costs. */
+/* Ratio of the sizes of consecutive blocks, so that @p blocks blocks hold @p children children.
+ * Blocks grow: while one block is added, the words of the next one close their gaps in the routers
+ * on the path, which hides the cycle of each switch. */
 static int block_ratio(int children, int blocks)
 {
     for (int ratio = 1;; ratio++) {

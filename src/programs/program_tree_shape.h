@@ -16,8 +16,8 @@ struct programs_colours {
     int first, n;
 };
 
-/* What a PE does for the tree of a line: it receives from its children in blocks, one colour each,
- * from the near end; after its own words its switch turns, or a control wavelet follows. */
+/* Role of a PE in the tree of a line: it receives from its children in blocks, one colour each,
+ * nearest first; after its own words its switch changes, or it sends a control wavelet. */
 struct programs_node {
     int16_t count[PROGRAMS_LINE_COLOURS];
     int8_t colour[PROGRAMS_LINE_COLOURS];

@@ -111,8 +111,8 @@ static enum wsc_err on_item(struct mesh_pe *pe, uint32_t data)
     return proceed(pe);
 }
 
-/* The sums of the oldest item have ended, and with them those of its parts.  Those of the next one
- * set out before anything is done with these, since the line waits for them. */
+/* The sums of the oldest item and of its parts have ended. The sums of the next item are started
+ * before these are used, since the line waits for them. */
 static enum wsc_err on_summed(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_trigger *t = programs_grid_of(pe)->trigger;

@@ -162,9 +162,9 @@ static struct mesh_dsd operand_by_samples(const struct programs_grid *g,
     return cuboid(v->address, len, v->kind == PROGRAMS_VIEW_TILE ? of_tile : of_samples);
 }
 
-/* A view as the descriptor of its elements on this PE: tiles have a pitch between features,
- * vectors of tokens and features repeat along the other dimension (stride 0), which also sums
- * results.  @p half: of an operation on 16-bit numbers. */
+/* Make the descriptor of the elements of a view on this PE. Tiles have a pitch between features.
+ * Vectors of tokens and of features repeat along the other dimension (stride 0), which also sums
+ * results. @p half: for an operation on 16-bit numbers. */
 static struct mesh_dsd operand(const struct programs_grid *g, const struct programs_script *s,
                                const struct programs_view *v, const struct extent *e, bool half)
 {
@@ -681,8 +681,9 @@ static enum wsc_err column_sinks(struct programs_grid *g, struct programs_script
     return WSC_OK;
 }
 
-/* The first column of lane @p lane sends what its rows have; unless it is the last one at work, its
- * switch then lets pass what comes from the lanes to the east, through the lane's other columns. */
+/* The first column of lane @p lane sends the words of its rows. Unless it is the last active lane,
+ * its switch then passes the words from the lanes to the east, which arrive through the other
+ * columns of the lane. */
 static enum wsc_err route_lane_west(struct programs_grid *g, int lane)
 {
     const struct mesh_route through = {.rx = MESH_EAST, .tx = MESH_WEST};

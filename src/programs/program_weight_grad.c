@@ -16,13 +16,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Contract over tokens: results (sent, held) = sum over tokens of what a PE holds times what comes
- * along its row.  Results are built a block at a time, as many as there is room for.  For each
- * token the values of the block come along the row (program_ring.c), the next while these are
- * used: each feature that the PE holds is a scalar for an AXPY over them, or each of them one for
- * an AXPY over the features, whichever vector is longer.  The sums of a block then travel along the
- * column, to the edge (weight gradients) or to the row that owns the key.  Where a head is a single
- * column its scores are the PE's own. */
+/* Contraction over tokens: results (sent, held) = sum over tokens of the held features of a PE
+ * times the values sent along its row. Results are computed in blocks, as large as memory allows.
+ * For each token the values of the block arrive along the row (program_ring.c), while those of the
+ * last token are used. Either each held feature is the scalar of an AXPY over the values, or each
+ * value the scalar of an AXPY over the held features, so that the longer vector is the operand. The
+ * sums of a block then move along the column to the edge (weight gradients) or to the row that owns
+ * the key. If a head is a single column, a PE uses its own scores. */
 
 struct outer {
     struct programs_grid *g;
@@ -72,8 +72,8 @@ static int first_token(const struct outer *o, int row)
     return programs_tokens(o->g, row) * o->k->sample;
 }
 
-/* Block @p i of a PE on column @p x of row @p row: which values it has, and whether a step is one
- * AXPY for each held feature or for each value; the longer vector runs. */
+/* Block @p i of a PE on column @p x of row @p row: its values, and whether a step is one AXPY for
+ * each held feature or for each value; the longer vector is the operand. */
 static struct part part_of(const struct outer *o, int x, int row, int i)
 {
     const struct programs_ring_block *b = &o->ring.block[i % o->ring.n_blocks];
