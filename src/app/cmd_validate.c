@@ -76,11 +76,12 @@ static enum wsc_err report(const struct app_validate *o, struct validation_resul
 {
     v->report.command = app_command_line();
     TRY(report_validation_print(&v->report));
-    TRY(report_validation_write(o->out, &v->report));
+    if (o->out) TRY(report_validation_write(o->out, &v->report));
     if (p->n) TRY(report_products_print(p->row, p->n));
-    if (p->n) TRY(report_products_write(o->out, p->row, p->n));
-    (void)printf("\nWrote %s/validation.csv, validation.md, validation.svg, validation.png\n",
-                 o->out);
+    if (p->n && o->out) TRY(report_products_write(o->out, p->row, p->n));
+    if (o->out)
+        (void)printf("\nWrote %s/validation.csv, validation.md, validation.svg, validation.png\n",
+                     o->out);
     return check_tolerances(&v->report, p);
 }
 
@@ -103,6 +104,7 @@ static void warn_of_products(const struct app_validate *o, const struct app_comp
 static enum wsc_err prepare(const struct app_validate *o, struct app_comparison *c)
 {
     TRY(app_comparison_open(c, &o->config, &o->figures));
+    if (!o->out) return WSC_OK;
     TRY(app_make_folder(o->out));
     warn_of_products(o, c);
     return WSC_OK;

@@ -43,7 +43,7 @@ const struct app_command app_commands[] = {
     {.name = "validate",
      .bit = APP_ON_VALIDATE,
      .summary = "predict published figures and print the error of each",
-     .usage = "validate --out DIR [options]\n"
+     .usage = "validate [--out DIR] [options]\n"
               "wsc validate --mesh [--pairs N] [--seed S] [--json]\n"
               "wsc validate --mesh --wafer [--csv FILE] [--json]\n"
               "wsc validate --mesh --products [--json]\n"

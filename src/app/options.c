@@ -151,8 +151,9 @@ const struct app_option app_options[] = {
     {APP_ON_SCALE, "out", APP_FOLDER, "DIR", AT(scale, out),
      .help = "folder for scaling.csv, scaling.svg, scaling.png, report.html", .required = ""},
     {APP_ON_VALIDATE, "out", APP_FOLDER, "DIR", AT(validate, out),
-     .help = "folder for validation.csv, validation.md, validation.svg, validation.png",
-     .required = "!mesh", .needs = "!mesh"},
+     .help = "folder for validation.csv, validation.md, validation.svg, validation.png "
+             "(default: no files)",
+     .needs = "!mesh"},
     {APP_ON_REPRODUCE, "out", APP_FOLDER, "DIR", AT(reproduce, out),
      .help = "folder for reproduction.html, reproduction.pdf and the files of each exhibit",
      .required = ""},

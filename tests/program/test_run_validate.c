@@ -318,6 +318,15 @@ TEST(validate, several_constants_fit_other_figures)
         strstr(r.out, "correlation of wafer.stage_latency and wafer.kernel_factor"));
     CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 rows fitted, 0 of them outside"));
     spawn_free(&r);
+    /* Without --out the table alone. */
+    spawn_run(&r,
+              "mkdir %s/here && top=$PWD && cd %s/here && \"$WSC\" validate --reference .. "
+              "--params \"$top\"/configs/params --cluster ../f.yaml; s=$?; ls; exit $s",
+              dir, dir);
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.out, "3 rows fitted, 0 of them outside"));
+    CU_ASSERT(strstr(r.out, "validation.csv") == NULL);
+    spawn_free(&r);
     /* Overrides that do not reach the file, or the fit, are named. */
     spawn_run(&r,
               "\"$WSC\" calibrate --overwrite --out %s/f.yaml --reference %s --fit "
