@@ -36,4 +36,6 @@ void wsc_text_free(struct wsc_text *t);
  *  is empty after it, and after a failure (WSC_NOMEM of any earlier append), when *@p out is NULL.
  *  A text that is not taken is released with wsc_text_free(). */
 enum wsc_err wsc_text_take(struct wsc_text *t, char **out) WSC_CHECKED;
+/** True when @p text ends with @p ending, or is equal to it. */
+bool wsc_ends_with(const char *text, const char *ending);
 #endif

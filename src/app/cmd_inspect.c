@@ -10,6 +10,7 @@
 #include <wsc/mem.h>
 #include <wsc/report.h>
 #include <wsc/store.h>
+#include <wsc/text.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -197,12 +198,6 @@ static enum wsc_err inspect_params(const char *path, bool json)
     return rc;
 }
 
-static bool ends_with(const char *path, const char *ending)
-{
-    const size_t n = strlen(path), length = strlen(ending);
-    return n >= length && !strcmp(path + n - length, ending);
-}
-
 /* A text that is neither a machine nor a params file: which command reads such files. */
 static enum wsc_err refuse_text(const char *path)
 {
@@ -219,7 +214,7 @@ static enum wsc_err refuse_text(const char *path)
                   "weights",
                   path);
     for (size_t i = 0; i < sizeof by_ending / sizeof *by_ending; i++)
-        if (ends_with(path, by_ending[i][0])) return wsc_err_hint(rc, "%s", by_ending[i][1]);
+        if (wsc_ends_with(path, by_ending[i][0])) return wsc_err_hint(rc, "%s", by_ending[i][1]);
     return wsc_err_hint(rc, "a params file has the sections model, train_input, optimizer and "
                             "runconfig, or trainer");
 }
@@ -233,7 +228,7 @@ static enum wsc_err inspect_yaml(const char *path, bool json)
     TRY(conf_read_file(path, &bytes, &n));
     const bool cluster = hw_is_machine_file(bytes, n);
     const bool params =
-        ends_with(path, ".yaml") || ends_with(path, ".yml") || zoo_is_params_file(bytes, n);
+        wsc_ends_with(path, ".yaml") || wsc_ends_with(path, ".yml") || zoo_is_params_file(bytes, n);
     wsc_free(bytes);
     if (cluster) return inspect_cluster(path, json);
     return params ? inspect_params(path, json) : refuse_text(path);

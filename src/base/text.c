@@ -68,3 +68,9 @@ enum wsc_err wsc_text_take(struct wsc_text *t, char **out)
     *t = (struct wsc_text){0};
     return rc;
 }
+
+bool wsc_ends_with(const char *text, const char *ending)
+{
+    const size_t n = strlen(text), length = strlen(ending);
+    return n >= length && !strcmp(text + n - length, ending);
+}

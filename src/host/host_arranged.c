@@ -65,12 +65,13 @@ static int64_t bytes_of_part(const struct model *m, int stage, const struct matr
 int64_t host_arranged_bytes(const struct model *m, int64_t vocab_block)
 {
     int64_t most = bytes_of(m, vocab_block, m->C);
-    for (int s = 0; s < m->n_stages && !m->experts; s++)
+    if (m->experts) return 0;
+    for (int s = 0; s < m->n_stages; s++)
         for (int p = 0; p < N_PARTS; p++) {
             const int64_t bytes = bytes_of_part(m, s, &part_matrices[p]);
             most = bytes > most ? bytes : most;
         }
-    return m->experts ? 0 : most;
+    return most;
 }
 
 static bool is_large(const struct host *k, int64_t rows_of_leaf)

@@ -51,9 +51,8 @@ void job_compare_samples(const struct job_state *s, const struct job_samples *th
     const bool known = then->n && now->n;
     if (!known || (then->n == now->n && then->hash == now->hash)) return;
     WSC_WARNING("train_input: the samples are not those of the checkpoint: %lld in an epoch, %lld "
-                "there%s; the training continues with sample %lld of these "
-                "(--set runconfig.load_checkpoint_states=model,optimizer,lr_scheduler,global_step "
-                "begins with their first)",
+                "there%s; the training continues with sample %lld of these (without dataloader in "
+                "runconfig.load_checkpoint_states it begins with their first)",
                 (long long)now->n, (long long)then->n, then->n == now->n ? ", of other files" : "",
                 (long long)s->at.samples);
 }

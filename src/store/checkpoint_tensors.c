@@ -7,6 +7,7 @@
 #include "h5_info.h"
 
 #include <wsc/mem.h>
+#include <wsc/text.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,18 +117,12 @@ static void other_level(const char *name, char other[STORE_NAME_BYTES])
                    alone ? alone : name);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && !strcmp(text + n - m, end);
-}
-
 /* "" when the tensor always had its name. */
 static void older_name(const struct store_tensor *t, char name[STORE_NAME_BYTES])
 {
     name[0] = '\0';
     for (int i = 0; i < N_OLDER; i++)
-        if (ends_with(t->name, older[i].now))
+        if (wsc_ends_with(t->name, older[i].now))
             (void)snprintf(name, STORE_NAME_BYTES, "%.*s%s",
                            (int)(strlen(t->name) - strlen(older[i].now)), t->name, older[i].then);
 }
@@ -204,7 +199,7 @@ static bool was_known(const struct store_tensor *t, int n, const char *name)
     char before[STORE_NAME_BYTES];
     for (int i = 0; i < n; i++) {
         older_name(&t[i], before);
-        if (before[0] && ends_with(name, before)) return true;
+        if (before[0] && wsc_ends_with(name, before)) return true;
     }
     return false;
 }
@@ -216,8 +211,8 @@ static bool is_known(const char *const *known, size_t n, const char *name)
     const char *at = tensor, *below = tensor + sizeof level - 1;
     const char *alone = after_pair_level(name + sizeof level - 1);
     size_t n_name = strlen(name);
-    if (ends_with(name, mask_suffix)) n_name -= sizeof mask_suffix - 1;
-    if (ends_with(name, selected_suffix)) n_name -= sizeof selected_suffix - 1;
+    if (wsc_ends_with(name, mask_suffix)) n_name -= sizeof mask_suffix - 1;
+    if (wsc_ends_with(name, selected_suffix)) n_name -= sizeof selected_suffix - 1;
     (void)snprintf(tensor, sizeof tensor, "%.*s", (int)n_name, name);
     if (alone && bsearch(&alone, known, n, sizeof *known, by_text)) return true;
     return is_buffer(name) || bsearch(&at, known, n, sizeof *known, by_text) ||

@@ -29,6 +29,13 @@ static WSC_CHECKED enum wsc_err outer(void)
     return WSC_OK;
 }
 
+TEST(text, endings)
+{
+    CU_ASSERT(wsc_ends_with("a.yaml", ".yaml") && wsc_ends_with(".yaml", ".yaml"));
+    CU_ASSERT(wsc_ends_with("a", "") && !wsc_ends_with("yaml", ".yaml"));
+    CU_ASSERT(!wsc_ends_with("a.yaml.gz", ".yaml"));
+}
+
 TEST(err, message_has_hint_and_trace_has_frames)
 {
     CU_ASSERT_EQUAL(outer(), WSC_CAPACITY);
