@@ -42,7 +42,7 @@ def of_mesh(rows):
 def of_training(part):
     for case in part["cases"]:
         for key, unit in (("tokens_per_s", "s"), ("tokens_per_cpu_s", "CPU s")):
-            if key in case:
+            if "ratio" in case.get(key, ()):
                 yield (f"training {case['case']}, tokens/{unit} over PyTorch",
                        case[key]["ratio"]["median"], 1)
         if case.get("share_of_peak"):

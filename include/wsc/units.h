@@ -59,6 +59,9 @@ const char *wsc_units_base(enum wsc_unit unit);
 /** Suffix number @p i, from 0, that quantities of the kind @p unit may have: "ps", "ns", ...; NULL
  *  after the last; static. */
 const char *wsc_units_suffix(enum wsc_unit unit, int i);
+/** The suffix of the kind @p unit that is spelt most like the one in @p text: "kB" for "3 KB"; NULL
+ *  where @p text has no number, no suffix or a right one; static. */
+const char *wsc_units_nearest(enum wsc_unit unit, const char *text);
 /** Number of insertions, deletions, replacements and swaps of neighbours that change @p a into @p b
  *  (optimal string alignment distance), for "did you mean" hints. Upper and lower case differ. For
  *  strings longer than 63 bytes the result is the length of the longer one. */

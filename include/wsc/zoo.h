@@ -613,6 +613,16 @@ int zoo_tagged_find(const struct zoo_optimizer *optimizer, const char *name, boo
 
 /** Task of a run. */
 enum zoo_mode { ZOO_TRAIN, ZOO_EVAL, ZOO_TRAIN_AND_EVAL, ZOO_GENERATE };
+/** True when the mode has training steps. */
+static inline bool zoo_mode_trains(enum zoo_mode mode)
+{
+    return mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
+}
+/** True when the mode evaluates, alone or between training steps. */
+static inline bool zoo_mode_evaluates(enum zoo_mode mode)
+{
+    return mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL;
+}
 
 /** Initial value of token-table rows that a checkpoint does not have. NONE: missing rows are an
  *  error; INITIAL: the model's initial weights; MEAN: the mean of the checkpoint's rows. */

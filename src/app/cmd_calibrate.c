@@ -11,6 +11,7 @@
 #include <wsc/file.h>
 #include <wsc/log.h>
 #include <wsc/mem.h>
+#include <wsc/text.h>
 
 #include <limits.h>
 #include <stdio.h>
@@ -62,12 +63,12 @@ static enum wsc_err name_base(const struct app_calibrate *o, const struct app_co
 static void name_file(const struct app_calibrate *o, const char *machine, char *path, size_t size)
 {
     const char *suffix = ".yaml";
-    const size_t n = strlen(o->out), k = strlen(suffix);
-    const bool cut = n > k && !strcmp(o->out + n - k, suffix);
+    const size_t cut = wsc_ends_with(o->out, suffix) ? strlen(suffix) : 0;
     if (!machine)
         (void)snprintf(path, size, "%s", o->out);
     else
-        (void)snprintf(path, size, "%.*s_%s%s", (int)(cut ? n - k : n), o->out, machine, suffix);
+        (void)snprintf(path, size, "%.*s_%s%s", (int)(strlen(o->out) - cut), o->out, machine,
+                       suffix);
 }
 
 /* Refuses a file that exists, unless it may be replaced. */

@@ -22,7 +22,8 @@ struct law_study {
     struct app_law *o;
     struct comm *comm; /* borrowed */
     struct hw_machine cluster;
-    struct law_point *point; /* owned: those of the file, then those of the ladder */
+    enum zoo_objective trained; /* by the ladder's models; without a ladder not used */
+    struct law_point *point;    /* owned: those of the file, then those of the ladder */
     int n_points;
     struct law_fit fit;
     struct law_prediction prediction[MAX_PREDICTIONS];
@@ -68,6 +69,7 @@ static enum wsc_err run_ladder(struct law_study *s)
     if (!o->n_sizes) return WSC_OK;
     enum wsc_err rc = app_load_params(s->comm, &o->config, &params);
     params.runconfig.num_csx = o->num_csx;
+    s->trained = params.model.objective;
     if (!rc) rc = app_reported_once(s->comm, app_check_ranks(s->comm, &params, &s->cluster));
     zoo_params_fini(&params);
     if (!rc) rc = app_read_params(s->comm, &o->config, &bytes, &n);
@@ -88,6 +90,17 @@ static enum wsc_err run_ladder(struct law_study *s)
     return rc;
 }
 
+/* A law holds for one objective; a file of points does not say which, usually the next token. */
+static void warn_of_another_objective(const struct law_study *s, const char *path,
+                                      const struct zoo_params *params)
+{
+    const bool ladder = s->o->n_sizes > 0;
+    if (params->model.objective == (ladder ? s->trained : ZOO_CAUSAL_LM)) return;
+    WSC_WARNING("--predict %s: its model does not learn %s; its loss is predicted only as far as "
+                "the law is of such models",
+                path, ladder ? "what those of --sizes learn" : "the next token of a text");
+}
+
 /* One file of --predict, @p path, on rank 0 alone. */
 static enum wsc_err predict(struct law_study *s, const char *path)
 {
@@ -100,6 +113,7 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     const struct cluster_use use = {CLUSTER_USE_TRAININGS, &params, &s->cluster, o->num_csx};
     if (!rc) rc = app_refuse_passing_faults(&s->cluster);
     if (!rc) rc = app_warn_of_idle(path, &use, &params);
+    if (!rc) warn_of_another_objective(s, path, &params);
     const struct scaling_model model = {.name = path, .params = &params};
     struct law_prediction *p = &s->prediction[s->n_predictions];
     if (!rc) rc = law_predict(&s->fit, &model, &s->cluster, o->num_csx, o->tokens_per_param, p);
@@ -110,6 +124,14 @@ static enum wsc_err predict(struct law_study *s, const char *path)
     }
     zoo_params_fini(&params);
     return rc;
+}
+
+/* True when the list has the @p n characters at @p item as an item before it. */
+static bool is_listed_before(const char *list, const char *item, size_t n)
+{
+    for (const char *p = list; p < item; p += strcspn(p, ",") + 1)
+        if (strcspn(p, ",") == n && !strncmp(p, item, n)) return true;
+    return false;
 }
 
 static enum wsc_err predict_all(struct law_study *s)
@@ -123,7 +145,10 @@ static enum wsc_err predict_all(struct law_study *s)
     for (const char *p = s->o->predict; *p;) {
         const size_t n = strcspn(p, ",");
         (void)snprintf(path, sizeof path, "%.*s", (int)n, p);
-        TRY(predict(s, path));
+        if (is_listed_before(s->o->predict, p, n))
+            WSC_WARNING("--predict %s: given twice, predicted once", path);
+        else
+            TRY(predict(s, path));
         p += n + (p[n] == ',');
     }
     return WSC_OK;

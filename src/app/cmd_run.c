@@ -121,16 +121,11 @@ static enum wsc_err run(struct comm *comm, struct app_run *o)
 
 /* ---- what runs ------------------------------------------------------------------------------- */
 
-/* True when the mode has training steps. */
-static bool trains(const struct zoo_params *p)
-{
-    return p->runconfig.mode == ZOO_TRAIN || p->runconfig.mode == ZOO_TRAIN_AND_EVAL;
-}
-
 /* True when micro-batches are to be tried. */
 static bool explores(const struct zoo_params *p)
 {
-    return trains(p) && p->train_input.present && p->train_input.micro_batch_size == CONF_EXPLORE;
+    return zoo_mode_trains(p->runconfig.mode) && p->train_input.present &&
+           p->train_input.micro_batch_size == CONF_EXPLORE;
 }
 
 /* True when nothing runs. */
@@ -217,7 +212,7 @@ static enum wsc_err check_continues(const struct app_run *o, const struct zoo_pa
     const bool same = !strcmp(before->runconfig.model_dir, p->runconfig.model_dir) &&
                       p->runconfig.autoload_last_checkpoint &&
                       before->runconfig.checkpoint_steps > 0;
-    if (!o->job.values || !trains(p) || named || same) return WSC_OK;
+    if (!o->job.values || !zoo_mode_trains(p->runconfig.mode) || named || same) return WSC_OK;
     return wsc_err_hint(
         WSC_RAISE(WSC_CONFIG, "%s: phase %d would start from new weights", p->file, p->phase),
         "the phases need one model_dir, checkpoints (checkpoint.steps) and "

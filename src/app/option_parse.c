@@ -130,9 +130,11 @@ static enum wsc_err take_bytes(const struct app_option *o, const char *text, int
     }
     wsc_units_format(WSC_UNIT_BYTES, o->min, min, sizeof min);
     wsc_units_format(WSC_UNIT_BYTES, o->max, max, sizeof max);
-    return wsc_err_hint(WSC_RAISE(WSC_USAGE, "%s: expected a size from %s to %s, got \"%s\"",
-                                  label(o, name), min, max, text),
-                        "%s %s", name, o->preset ? o->preset : min);
+    const enum wsc_err rc = WSC_RAISE(WSC_USAGE, "%s: expected a size from %s to %s, got \"%s\"",
+                                      label(o, name), min, max, text);
+    const char *nearest = wsc_units_nearest(WSC_UNIT_BYTES, text);
+    if (nearest) return wsc_err_hint(rc, "did you mean %s?", nearest);
+    return wsc_err_hint(rc, "%s %s", name, o->preset ? o->preset : min);
 }
 
 /* The word of the list @p words that is spelt most like @p text, or length 0. */

@@ -300,6 +300,15 @@ static const struct suffix *find_suffix(enum wsc_unit unit, const char *s, const
     return NULL;
 }
 
+const char *wsc_units_nearest(enum wsc_unit unit, const char *text)
+{
+    struct decimal d;
+    const char *nearest;
+    if (!scan(text, &d)) return NULL;
+    const char *rest = skip_blanks(d.end);
+    return *rest && !find_suffix(unit, rest, &nearest) ? nearest : NULL;
+}
+
 /* "expected a quantity such as 5 us, got ...", with the nearest unit as a hint. */
 static enum wsc_err quantity_error(enum wsc_unit unit, const char *text, const char *nearest)
 {

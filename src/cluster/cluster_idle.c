@@ -66,8 +66,7 @@ static bool fixed_masks(const struct cluster_use *u)
 
 static bool no_training(const struct cluster_use *u)
 {
-    const enum zoo_mode mode = u->params->runconfig.mode;
-    return u->kind == CLUSTER_USE_RUN && mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL;
+    return u->kind == CLUSTER_USE_RUN && !zoo_mode_trains(u->params->runconfig.mode);
 }
 
 static bool one_system(const struct cluster_use *u)

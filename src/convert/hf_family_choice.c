@@ -3,6 +3,8 @@
  * tensors are no weights. */
 #include "hf_families.h"
 
+#include <wsc/text.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -53,11 +55,8 @@ enum wsc_err convert_family_named(const char *name, const struct convert_family 
 
 bool convert_ends_with(const char *const *ending, const char *name)
 {
-    const size_t n = strlen(name);
-    for (; ending && *ending; ending++) {
-        const size_t m = strlen(*ending);
-        if (n >= m && !strcmp(name + n - m, *ending)) return true;
-    }
+    for (; ending && *ending; ending++)
+        if (wsc_ends_with(name, *ending)) return true;
     return false;
 }
 

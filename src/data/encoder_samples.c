@@ -2,12 +2,15 @@
 /* Samples of the Model Zoo's data loaders for BERT, one row of the table at the end for each:
  * masked tokens (CSV, masked before or when they are read), sentences and pairs of sentences with a
  * class (SST-2, MNLI), tokens with a label each, sentences that belong to a summary, answers.  HDF5
- * files of masked tokens are in masked_samples.c.  Padding, truncation and special tokens are
- * theirs, quirks included, so that a sample is the same.  source_files.c calls. */
+ * files of masked tokens are in masked_samples.c, vocabularies and labels in encoder_shared.c,
+ * lists of files in meta_files.c.  Padding, truncation and special tokens are theirs, quirks
+ * included, so that a sample is the same.  source_files.c calls. */
 #include "encoder_samples.h"
 #include "encoder_rows.h"
+#include "encoder_shared.h"
 #include "mask_tokens.h"
 #include "masked_samples.h"
+#include "meta_files.h"
 #include "pair_texts.h"
 #include "seq2seq_samples.h"
 #include "table_file.h"
@@ -20,24 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 8, LABEL_BYTES = 128, TOKEN_BYTES = 400 };
-
-/* A label of token classification and its class. */
-struct label {
-    char text[LABEL_BYTES];
-    int32_t class;
-};
-
-struct data_examples_shared {
-    const struct zoo_input *in;
-    int64_t T, vocab;
-    struct data_wordpiece *words;  /* NULL: the files have ids */
-    struct data_vocabulary tokens; /* of pairs from lines of tokens */
-    struct data_pair_rules pairs;
-    struct label *label;
-    int n_labels, label_room;
-    int32_t *scratch; /* T numbers */
-};
+enum { MOST_COLUMNS = 8, TOKEN_BYTES = 400 };
 
 struct layout;
 struct data_examples {
@@ -289,7 +275,7 @@ static int32_t class_of(const struct data_examples_shared *shared, const char *t
 static enum wsc_err read_tokens(const struct sample *s)
 {
     const char *text = NULL;
-    char label[LABEL_BYTES];
+    char label[DATA_LABEL_BYTES];
     int64_t n_ids = 0, n = 0, at = 0, t = 0;
     TRY(token_ids(s, 0, &n_ids));
     set_padding(s, n_ids);
@@ -407,122 +393,18 @@ static const struct layout layouts[] = {
                              .read = read_answer},
 };
 
-/* ---- what files have in common ----------------------------------------------------------------
- */
-
-/* The class at @p *at, a whole number before the next comma or the end of the object; -1: none. */
-static int32_t take_class(const char **at)
-{
-    char *end = NULL;
-    const long class = strtol(*at, &end, 10);
-    const char *next = end + strspn(end, " \t\r\n");
-    if (end == *at || (*next != ',' && *next != '}') || class < 0 || class > INT32_MAX) return -1;
-    *at = next;
-    return (int32_t) class;
-}
-
-/* {"label": 0, ...}: texts in quotes without escapes, each with a number. */
-static enum wsc_err parse_labels(struct data_examples_shared *s, const char *path, const char *json)
-{
-    for (const char *at = json; (at = strchr(at, '"'));) {
-        const char *end = strchr(at + 1, '"');
-        struct label label = {.class = -1};
-        const char *colon = end ? end + 1 + strspn(end + 1, " \t\r\n") : NULL;
-        if (!end || *colon != ':' || end - at - 1 >= LABEL_BYTES ||
-            memchr(at, '\\', (size_t)(end - at)))
-            return WSC_RAISE(WSC_FORMAT, "%s: is no JSON object of labels and numbers", path);
-        memcpy(label.text, at + 1, (size_t)(end - at - 1));
-        at = colon + 1;
-        label.class = take_class(&at);
-        if (label.class < 0)
-            return WSC_RAISE(WSC_FORMAT, "%s: label %s: expected a whole number from 0 to %d", path,
-                             label.text, INT32_MAX);
-        TRY_GROW(s->label, WSC_MEM_DATA, s->label_room, s->n_labels + 1);
-        s->label[s->n_labels++] = label;
-    }
-    return WSC_OK;
-}
-
-static enum wsc_err read_labels(struct data_examples_shared *s, const char *path)
-{
-    enum { MOST = 1 << 24 };
-    char *bytes = NULL;
-    size_t n = 0;
-    if (!path)
-        return WSC_RAISE(WSC_CONFIG, "label_vocab_file of the input is missing: it names the "
-                                     "labels of tokens");
-    TRY(wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n));
-    const enum wsc_err rc = parse_labels(s, path, bytes);
-    wsc_free(bytes);
-    return rc;
-}
-
-/* The vocabulary, whose ids the model has to have. */
-static enum wsc_err read_words(struct data_examples_shared *s)
-{
-    const char *path = s->in->vocab_file;
-    if (!path)
-        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "vocab_file of the input is missing: its data "
-                                                  "are texts"),
-                            "the vocab.txt or tokenizer.json that comes with a BERT");
-    TRY(data_wordpiece_open(&s->words, path, s->in->do_lower));
-    if (data_wordpiece_n(s->words) <= s->vocab) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, but model.vocab_size is %lld", path,
-                     (long long)data_wordpiece_n(s->words), (long long)s->vocab);
-}
-
-/* The vocabulary of pairs, whose ids and sentinels the model has to have. */
-static enum wsc_err read_tokens_of_pairs(struct data_examples_shared *s)
-{
-    const struct zoo_input *in = s->in;
-    const int64_t extra = in->samples == ZOO_SAMPLES_SPANS ? in->extra_ids : 0;
-    TRY(data_vocabulary_open(&s->tokens, in->vocab_file, in->do_lower));
-    s->pairs = (struct data_pair_rules){.words = &s->tokens,
-                                        .T_source = in->max_sequence_length,
-                                        .T_target = in->tgt_max_sequence_length,
-                                        .extra_ids = extra,
-                                        .seed = (uint64_t)in->shuffle_seed};
-    if (data_vocabulary_n(&s->tokens) + extra <= s->vocab) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, with extra_ids %lld, but the model has %lld",
-                     in->vocab_file, (long long)data_vocabulary_n(&s->tokens),
-                     (long long)(data_vocabulary_n(&s->tokens) + extra), (long long)s->vocab);
-}
-
-static enum wsc_err fill_shared(struct data_examples_shared *s)
-{
-    enum { LISTS = 3 };
-    TRY_NEW(s->scratch, WSC_MEM_DATA, LISTS * s->T);
-    if (layouts[s->in->samples].words) TRY(read_words(s));
-    if (layouts[s->in->samples].lines) TRY(read_tokens_of_pairs(s));
-    if (s->in->samples == ZOO_SAMPLES_TOKENS) TRY(read_labels(s, s->in->label_vocab_file));
-    return WSC_OK;
-}
-
 enum wsc_err data_examples_share(struct data_examples_shared **out, const struct zoo_input *input,
                                  int64_t T, int64_t vocab)
 {
-    struct data_examples_shared *s = NULL;
-    *out = NULL;
-    TRY_NEW(s, WSC_MEM_DATA, 1);
-    s->in = input;
-    s->T = T;
-    s->vocab = vocab;
-    const enum wsc_err rc = fill_shared(s);
-    if (rc) data_examples_unshare(&s);
-    *out = s;
-    return rc;
+    const struct layout *layout = &layouts[input->samples];
+    const struct data_examples_needs needs = {layout->words, layout->lines,
+                                              input->samples == ZOO_SAMPLES_TOKENS};
+    return data_shared_open(out, input, T, vocab, &needs);
 }
 
 void data_examples_unshare(struct data_examples_shared **shared)
 {
-    struct data_examples_shared *s = *shared;
-    *shared = NULL;
-    if (!s) return;
-    data_wordpiece_close(&s->words);
-    data_vocabulary_close(&s->tokens);
-    wsc_free(s->label);
-    wsc_free(s->scratch);
-    wsc_free(s);
+    data_shared_close(shared);
 }
 
 /* ---- files ------------------------------------------------------------------------------------
@@ -543,91 +425,12 @@ static enum wsc_err find_columns(struct data_examples *e)
     return WSC_OK;
 }
 
-/* Word number @p k of a text that spaces separate; NULL after the last. */
-static enum wsc_err word_of(const char *text, int k, char **name)
-{
-    *name = NULL;
-    for (; *text && k > 0; k--) {
-        text += strcspn(text, " ");
-        text += strspn(text, " ");
-    }
-    if (!*text) return WSC_OK;
-    TRY_MEM(*name, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)strcspn(text, " "), text));
-    return WSC_OK;
-}
-
-/* Word number @p k of a line; NULL when it has fewer. */
-static enum wsc_err word_in(const char *line, int k, char **word)
-{
-    *word = NULL;
-    for (;; k--) {
-        line += strspn(line, " \t");
-        const size_t n = strcspn(line, " \t\r\n");
-        if (!n) return WSC_OK;
-        if (!k) break;
-        line += n;
-    }
-    TRY_MEM(*word, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)strcspn(line, " \t\r\n"), line));
-    return WSC_OK;
-}
-
-/* Word @p word of line @p k of meta.dat, where each line has a file and its number of samples, of
- * translations a file of sources, one of targets and their number. */
-static enum wsc_err meta_name(const char *dir, int k, int word, char **name)
-{
-    enum { MOST = 1 << 26 };
-    char *path, *bytes = NULL;
-    size_t n = 0;
-    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/meta.dat", dir));
-    enum wsc_err rc = wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n);
-    wsc_free(path);
-    *name = NULL;
-    for (const char *line = bytes; !rc && line && *line && k >= 0;) {
-        const size_t length = strcspn(line, "\r\n");
-        if (length && k-- == 0) {
-            rc = word_in(line, word, name);
-        }
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    wsc_free(bytes);
-    return rc;
-}
-
-/* The targets of translations: in tgt_data_dir, or beside the sources, under the name that meta.dat
- * has after theirs. */
-static enum wsc_err target_path(const struct data_examples *e, char **path)
-{
-    const struct zoo_input *in = e->shared->in;
-    const char *slash = strrchr(e->path, '/');
-    char *dir, *name = NULL, *target = NULL;
-    TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)(slash - e->path), e->path));
-    enum wsc_err rc = WSC_OK;
-    bool found = false, more = true;
-    for (int k = 0; !rc && !found && more; k++) {
-        rc = meta_name(dir, k, 0, &name);
-        more = !rc && name;
-        found = more && !strcmp(name, slash + 1);
-        if (found) rc = meta_name(dir, k, 1, &target);
-        wsc_free(name);
-        name = NULL;
-    }
-    if (!rc && target)
-        *path =
-            wsc_asprintf(WSC_MEM_DATA, "%s/%s", in->tgt_data_dir ? in->tgt_data_dir : dir, target);
-    if (!rc && target && !*path) rc = WSC_NOMEM;
-    if (!rc && !target)
-        rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: no file of targets after %s", dir, slash + 1);
-    wsc_free(target);
-    wsc_free(dir);
-    return rc;
-}
-
 /* Spans of one file, or two files line by line. */
 static enum wsc_err open_lines(struct data_examples *e)
 {
     char *targets = NULL;
-    if (e->shared->in->samples == ZOO_SAMPLES_TRANSLATION) TRY(target_path(e, &targets));
+    if (e->shared->in->samples == ZOO_SAMPLES_TRANSLATION)
+        TRY(data_meta_target(e->path, e->shared->in->tgt_data_dir, &targets));
     const enum wsc_err rc = data_pair_texts_open(&e->texts, e->path, targets, &e->shared->pairs);
     wsc_free(targets);
     return rc;
@@ -704,6 +507,6 @@ bool data_examples_are_h5(const struct zoo_input *input)
 enum wsc_err data_examples_file(const struct zoo_input *input, const char *dir, int k, char **name)
 {
     const struct layout *layout = &layouts[input->samples];
-    if (layout->train) return word_of(input->trains ? layout->train : layout->eval, k, name);
-    return meta_name(dir, k, 0, name);
+    if (layout->train) return data_word_in(input->trains ? layout->train : layout->eval, k, name);
+    return data_meta_word(dir, k, 0, name);
 }

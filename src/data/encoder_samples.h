@@ -28,8 +28,7 @@ enum wsc_err data_examples_open(struct data_examples **out, const char *path,
 void data_examples_close(struct data_examples **examples);
 int64_t data_examples_n(const struct data_examples *e);
 /** Sample @p i as rows (DATA_ENCODER_ROWS, T), of packed texts (DATA_PACKED_ROWS, T), and its
- *  target.  @p draw numbers what is random in
- *  it: the same number chooses the same tokens. */
+ *  target.  @p draw numbers what is random in it: the same number chooses the same tokens. */
 enum wsc_err data_examples_read(struct data_examples *e, int64_t i, uint64_t draw, int32_t *rows,
                                 float *target) WSC_CHECKED;
 

@@ -8,6 +8,7 @@
 #include "text_stream.h"
 
 #include <wsc/mem.h>
+#include <wsc/text.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -181,9 +182,7 @@ static enum wsc_err join(const struct reader *r, char **lines, size_t *n)
 
 bool data_wordpiece_is_json(const char *path)
 {
-    static const char ending[] = ".json";
-    const size_t n = strlen(path), m = sizeof ending - 1;
-    return n >= m && !strcmp(path + n - m, ending);
+    return wsc_ends_with(path, ".json");
 }
 
 enum wsc_err data_wordpiece_json(const char *path, bool lower, char **lines, size_t *n)

@@ -78,9 +78,9 @@ static enum wsc_err check_modes(const struct job *job)
 {
     const struct zoo_params *p = job->params;
     const enum zoo_mode mode = p->runconfig.mode;
-    const bool trains = mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
+    const bool trains = zoo_mode_trains(mode);
     if (trains) TRY(check_length(job));
-    if ((mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL) && !p->eval_input.present)
+    if (zoo_mode_evaluates(mode) && !p->eval_input.present)
         return WSC_RAISE(WSC_CONFIG, "%s: the mode evaluates, but there is no eval_input", p->file);
     if (zoo_moe_has_sinkhorn(&p->model.moe) && (job->requests || mode == ZOO_GENERATE))
         return WSC_RAISE(

@@ -1,6 +1,6 @@
 /** What the params ask for and this program cannot do.
  *
- *  Called by job.c on every rank before anything is built. */
+ *  Called by job_setup.c on every rank before anything is built. */
 #ifndef WSC_JOB_CHECK_H
 #define WSC_JOB_CHECK_H
 #include <wsc/job.h>

@@ -224,7 +224,7 @@ static enum wsc_err load_file(struct job_state *s, struct store_file *file, cons
 {
     const struct zoo_runconfig *rc = &s->job->params->runconfig;
     const bool is_run = store_has(file, "global_step");
-    const bool trains = rc->mode == ZOO_TRAIN || rc->mode == ZOO_TRAIN_AND_EVAL;
+    const bool trains = job_trains(s);
     const bool resumes = is_run && asks_for(states, "optimizer");
     struct memoryx_load what = {.weights = asks_for(states, "model"),
                                 .optimizer = resumes && trains,

@@ -1,6 +1,6 @@
 /** Events for TensorBoard, on rank 0 only.
  *
- *  Opened and closed by job.c, written by job_log.c. */
+ *  Opened by job_setup.c, closed by job.c, written by job_log.c. */
 #ifndef WSC_JOB_EVENTS_H
 #define WSC_JOB_EVENTS_H
 #include "job_state.h"

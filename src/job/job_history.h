@@ -1,6 +1,6 @@
 /** Which training is a checkpoint of?
  *
- *  Called by job_checkpoint.c with an open file, and by job.c before training begins. */
+ *  Called by job_checkpoint.c with an open file, and by job_setup.c before training begins. */
 #ifndef WSC_JOB_HISTORY_H
 #define WSC_JOB_HISTORY_H
 #include "job_state.h"

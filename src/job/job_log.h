@@ -1,6 +1,7 @@
 /** What a job logs: hooks of shard 0, and the results at the end.
  *
- *  job.c gives the hooks to the cluster and asks for the results; job_generate.c for its own. */
+ *  job_setup.c gives the hooks to the cluster; the loops ask for the results, job_generate.c for
+ * its own. */
 #ifndef WSC_JOB_LOG_H
 #define WSC_JOB_LOG_H
 #include "job_state.h"

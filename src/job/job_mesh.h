@@ -1,5 +1,5 @@
 /** How a model lies on the emulated mesh of a wafer: lanes, and whether it fits.
- *  job.c and job_generate.c ask before a pass; programs_model_create() lays the model out. */
+ *  job_setup.c and job_generate.c ask before a pass; programs_model_create() lays the model out. */
 #ifndef WSC_JOB_MESH_H
 #define WSC_JOB_MESH_H
 #include "job_state.h"

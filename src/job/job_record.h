@@ -1,6 +1,6 @@
 /** Passes of a job whose virtual time is recorded (struct job_recording of <wsc/job.h>).
  *
- *  job.c and job_generate.c run all their passes through job_run_pass(). */
+ *  The loops of training, evaluation and generation run all their passes through job_run_pass(). */
 #ifndef WSC_JOB_RECORD_H
 #define WSC_JOB_RECORD_H
 #include "job_state.h"

@@ -1,7 +1,7 @@
 /** Do all ranks work on the same job?
  *
- *  Called by job.c before the first pass; job_compare_commands(), which comes before everything
- *  else, is in <wsc/job.h>. */
+ *  Called by job_setup.c before the first pass; job_compare_commands(), which comes before
+ *  everything else, is in <wsc/job.h>. */
 #ifndef WSC_JOB_SAME_H
 #define WSC_JOB_SAME_H
 #include "job_state.h"

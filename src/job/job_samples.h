@@ -1,6 +1,6 @@
 /** Which samples a training reads: kept in its checkpoints and compared when it resumes.
  *
- *  job.c identifies them before the restore, job_checkpoint.c writes and compares. */
+ *  job_setup.c identifies them before the restore, job_checkpoint.c writes and compares. */
 #ifndef WSC_JOB_SAMPLES_H
 #define WSC_JOB_SAMPLES_H
 #include "job_state.h"

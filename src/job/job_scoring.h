@@ -1,5 +1,5 @@
 /** Log-likelihoods of the requests of an evaluation harness: `wsc run --mode eval --requests FILE`.
- *  An evaluation whose samples are the requests; job.c calls. */
+ *  An evaluation whose samples are the requests; job_setup.c and job_evaluation.c call. */
 #ifndef WSC_JOB_JOB_SCORING_H
 #define WSC_JOB_JOB_SCORING_H
 #include "job_state.h"

@@ -132,6 +132,16 @@ struct job_state {
     struct job_result result;
 };
 
+static inline bool job_trains(const struct job_state *s)
+{
+    return zoo_mode_trains(s->job->params->runconfig.mode);
+}
+
+static inline bool job_evaluates(const struct job_state *s)
+{
+    return zoo_mode_evaluates(s->job->params->runconfig.mode);
+}
+
 /* Where the job writes its checkpoints, and looks for one to resume from. */
 static inline struct store_folder job_folder(const struct job_state *s)
 {

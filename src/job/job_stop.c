@@ -47,13 +47,11 @@ void job_stop_look(struct job_state *s, int64_t n_steps)
 
 enum wsc_err job_stop_here(struct job_state *s)
 {
-    const struct zoo_runconfig *params = &s->job->params->runconfig;
-    const bool trained = params->mode == ZOO_TRAIN || params->mode == ZOO_TRAIN_AND_EVAL;
-    if (!trained)
+    if (!job_trains(s))
         return wsc_err_hint(
             WSC_RAISE(WSC_INTERRUPTED, "stopped by %s in an evaluation", strsignal(s->stop.signal)),
             "started again, it begins again");
-    const bool saves = s->job->values && params->checkpoint_steps > 0;
+    const bool saves = s->job->values && s->job->params->runconfig.checkpoint_steps > 0;
     if (saves && s->checkpoint.saved_step != s->at.step) TRY(job_save(s));
     enum wsc_err rc =
         WSC_RAISE(WSC_INTERRUPTED, "stopped by %s after step %lld of %lld",

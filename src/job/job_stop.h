@@ -1,6 +1,6 @@
 /** What asks a training run to stop.  Collective over the job, but for job_stop_end().
  *
- *  Called by job.c around and between passes. */
+ *  Called by job.c around the loops, by these between passes. */
 #ifndef WSC_JOB_STOP_H
 #define WSC_JOB_STOP_H
 #include "job_state.h"

@@ -1,5 +1,5 @@
 /** Log lines of the Model Zoo, and the rates and remaining times in them.  Called by
- *  job_log.c; job.c keeps the rates over recoveries from faults. */
+ *  job_log.c; job_training.c keeps the rates over recoveries from faults. */
 #ifndef WSC_JOB_LOG_LINES_H
 #define WSC_JOB_LOG_LINES_H
 #include "job_metrics.h"

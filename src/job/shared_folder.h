@@ -1,6 +1,6 @@
 /** Is model_dir the same folder on all hosts with shards?
  *
- *  Called by job.c before the first checkpoint is looked for. */
+ *  Called by job_setup.c before the first checkpoint is looked for. */
 #ifndef WSC_JOB_SHARED_FOLDER_H
 #define WSC_JOB_SHARED_FOLDER_H
 #include "job_state.h"

@@ -14,6 +14,7 @@
 #include "h5_text.h"
 
 #include <wsc/mem.h>
+#include <wsc/text.h>
 
 #include <jansson.h>
 #include <math.h>
@@ -154,17 +155,12 @@ static enum wsc_err add_full(struct listing *l, const char *key, const char *lin
     return rc;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n > m && !strcmp(text + n - m, end);
-}
-
 /* Masks of sparse weights: buffers beside them, or states of an optimizer of masks; those of
  * weights that train. */
 static bool is_mask(const char *key)
 {
-    return ends_with(key, "_mask") || ends_with(key, ".mask") || ends_with(key, "_requires_grad");
+    return wsc_ends_with(key, "_mask") || wsc_ends_with(key, ".mask") ||
+           wsc_ends_with(key, "_requires_grad");
 }
 
 /* Integers or floats, of whatever width, or the truth values of a mask. */
@@ -323,7 +319,7 @@ static enum wsc_err add_described(struct listing *l, const char *key, const char
     }
     json_object_foreach(root, name, member)
     {
-        if (!rc && ends_with(name, STORE_META_SUFFIX)) rc = add_value(l, key, member);
+        if (!rc && wsc_ends_with(name, STORE_META_SUFFIX)) rc = add_value(l, key, member);
     }
     json_decref(root);
     return rc;
@@ -333,8 +329,8 @@ static herr_t visit_attribute(hid_t root, const char *name, const H5A_info_t *in
 {
     struct listing *l = ctx;
     (void)root, (void)info;
-    if (!ends_with(name, STORE_META_SUFFIX)) return 0;
-    const int n = (int)(strlen(name) - strlen(STORE_META_SUFFIX));
+    const int n = (int)strlen(name) - (int)strlen(STORE_META_SUFFIX);
+    if (n == 0 || !wsc_ends_with(name, STORE_META_SUFFIX)) return 0;
     char *key = wsc_asprintf(WSC_MEM_STORE, "%.*s", n, name);
     l->rc = key ? WSC_OK : WSC_NOMEM;
     if (key && !strchr(key, '/') && !store_find(l->f, key)) l->rc = add_described(l, key, name);

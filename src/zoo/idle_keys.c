@@ -276,14 +276,12 @@ static bool not_parallel(const struct zoo_params *p)
 
 static bool trains_not(const struct zoo_params *p)
 {
-    const enum zoo_mode mode = p->runconfig.mode;
-    return mode != ZOO_TRAIN && mode != ZOO_TRAIN_AND_EVAL;
+    return !zoo_mode_trains(p->runconfig.mode);
 }
 
 static bool evaluates_not(const struct zoo_params *p)
 {
-    const enum zoo_mode mode = p->runconfig.mode;
-    return mode != ZOO_EVAL && mode != ZOO_TRAIN_AND_EVAL;
+    return !zoo_mode_evaluates(p->runconfig.mode);
 }
 
 /* Evaluations between steps. */

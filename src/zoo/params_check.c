@@ -25,8 +25,7 @@ static struct conf_pos where(const struct conf_parse *p, const char *path, const
 /* Sections that the mode needs: training wants train_input and optimizer, evaluation eval_input. */
 static void check_sections(struct conf_parse *p, const struct conf_node *root, enum zoo_mode mode)
 {
-    bool trains = mode == ZOO_TRAIN || mode == ZOO_TRAIN_AND_EVAL;
-    bool evals = mode == ZOO_EVAL || mode == ZOO_TRAIN_AND_EVAL;
+    const bool trains = zoo_mode_trains(mode), evals = zoo_mode_evaluates(mode);
     const struct {
         const char *name;
         bool needed;
@@ -517,8 +516,7 @@ static void check_targets(struct conf_parse *p, const struct zoo_input *in, cons
 static void check_length(struct conf_parse *p, const struct zoo_params *params)
 {
     const enum zoo_mode mode = params->runconfig.mode;
-    const bool both = mode == ZOO_TRAIN_AND_EVAL,
-               reads[] = {both || mode == ZOO_TRAIN, both || mode == ZOO_EVAL};
+    const bool reads[] = {zoo_mode_trains(mode), zoo_mode_evaluates(mode)};
     const struct zoo_input *const in[] = {&params->train_input, &params->eval_input};
     const char *const length[] = {"train_input.max_sequence_length",
                                   "eval_input.max_sequence_length"},
@@ -531,7 +529,8 @@ static void check_length(struct conf_parse *p, const struct zoo_params *params)
                             "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
                             positions, (long long)params->model.max_position_embeddings);
     const int64_t train = in[0]->max_sequence_length, eval = in[1]->max_sequence_length;
-    if (both && in[0]->present && in[1]->present && train > 0 && eval > 0 && train != eval)
+    if (reads[0] && reads[1] && in[0]->present && in[1]->present && train > 0 && eval > 0 &&
+        train != eval)
         conf_diag_error(
             p->diag, where(p, length[1], length[0]), length[1],
             "%lld tokens, but %s is %lld; hint: a run has one length, --mode eval another",

@@ -98,6 +98,18 @@ static struct conf_node *target_of(struct conf_doc *doc, const char *path, struc
     return map && section && conf_doc_put(doc, doc->root, &entry) ? map : NULL;
 }
 
+/* Messages call the key of a row by the name in the user's file. */
+static void keep_name(struct conf_doc *doc, struct conf_diag *d, const struct rename *r)
+{
+    char user[CONF_MAX_PATH];
+    const char *name = conf_diag_name(d, r->from, user);
+    const char *kept = conf_doc_text(doc, name, strlen(name));
+    if (kept)
+        conf_diag_origin(d, r->to, kept);
+    else
+        d->no_memory = true;
+}
+
 /* Move the value to the new key.  A new key of the file counts more than the old one; a `--set`
  * with the old name (line < 0) counts more than either. */
 static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename *r,
@@ -119,6 +131,7 @@ static void move(struct conf_doc *doc, struct conf_diag *d, const struct rename 
                        r->value ? r->value : "",
                        both && old->key_pos.line > 0 ? "; the new one, given as well, counts" : "");
     if (both && old->key_pos.line > 0) return;
+    if (!r->value) keep_name(doc, d, r);
     if (!target || !entry.value || !conf_doc_put(doc, target, &entry)) d->no_memory = true;
 }
 

@@ -140,6 +140,24 @@ TEST(law, a_constant_that_no_prediction_reads_warns)
     spawn_free(&r);
 }
 
+/* A file given twice, and a model that learns something else than those of the law. */
+TEST(law, odd_predictions_are_named)
+{
+    struct spawn_result r;
+    spawn_run(&r,
+              "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s --predict "
+              "configs/params/bert_base.yaml,configs/params/gpt3_111m.yaml,"
+              "configs/params/bert_base.yaml",
+              job_path("odd"));
+    T_EQ(r.status, 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(r.err, "bert_base.yaml: its model does not learn the next token"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "bert_base.yaml: given twice, predicted once"));
+    CU_ASSERT_PTR_NULL(strstr(r.err, "gpt3_111m.yaml: its model"));
+    spawn_free(&r);
+    CU_ASSERT(spawn_ok("test $(grep -c '^bert_base,' %s/predictions.csv) = 1", job_path("odd")));
+}
+
 /* FLOPs that are far from 6 params tokens of their row are named: one of them is wrong. */
 TEST(law, columns_that_contradict_each_other_are_named)
 {

@@ -271,6 +271,7 @@ TEST(convert, wrong_usage_is_told)
          "--model: expected gpt2, gptj,", 2},
         {"--from cs --to hf --input a --out b --dtype f8", "f32, f16 or bf16", 2},
         {"--from cs --to hf --input a --out b --shard_size 10", "--shard_size: expected a size", 2},
+        {"--from cs --to hf --input a --out b --shard_size 3KB", "did you mean kB?", 2},
         {"--from hf --to cs --input /nonexistent --out b", "config.json: cannot be opened", 1},
         {"--from hf --to cs a", "a: unexpected argument", 2},
     };

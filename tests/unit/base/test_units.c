@@ -149,6 +149,15 @@ TEST(units, messages_name_the_text_and_the_nearest_unit)
                    "hint: did you mean ps?");
 }
 
+TEST(units, the_nearest_suffix)
+{
+    T_STR(wsc_units_nearest(WSC_UNIT_BYTES, "3KB"), "kB");
+    T_STR(wsc_units_nearest(WSC_UNIT_RATE, "1 gbit/s"), "Gbit/s");
+    CU_ASSERT_PTR_NULL(wsc_units_nearest(WSC_UNIT_BYTES, "3 kB"));
+    CU_ASSERT_PTR_NULL(wsc_units_nearest(WSC_UNIT_BYTES, "3"));
+    CU_ASSERT_PTR_NULL(wsc_units_nearest(WSC_UNIT_BYTES, "kB"));
+}
+
 TEST(units, whole_numbers)
 {
     static const struct {

@@ -159,3 +159,14 @@ TEST(encoder_params, keys_of_the_first_releases)
                      "releases had batch_size alone"));
     zoo_params_fini(&p);
 }
+
+/* Messages have the name that the file has, not the one that the key is read as. */
+TEST(encoder_params, renamed_keys_in_messages)
+{
+    struct zoo_params p = parsed(LOADER(
+        "T5HDF5DataProcessor", "") "model: {src_vocab_size: 64, "
+                                   "d_model: 16, num_heads: 2, d_ff: 32, lm_loss_weight: 0.1,\n"
+                                   "  loss_scaling: num_tokens}\n" OPTIM);
+    T_TRUE(warns(&p, "model.lm_loss_weight: taken as 1 with loss_scaling num_tokens"));
+    zoo_params_fini(&p);
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Vocabularies and labels of the files of an input, read once: word pieces, tokens of pairs one a
+ * line, and the labels of token classification, a JSON object of texts and numbers. */
+#include "encoder_shared.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The class at @p *at, a whole number before the next comma or the end of the object; -1: none. */
+static int32_t take_class(const char **at)
+{
+    char *end = NULL;
+    const long class = strtol(*at, &end, 10);
+    const char *next = end + strspn(end, " \t\r\n");
+    if (end == *at || (*next != ',' && *next != '}') || class < 0 || class > INT32_MAX) return -1;
+    *at = next;
+    return (int32_t) class;
+}
+
+/* {"label": 0, ...}: texts in quotes without escapes, each with a number. */
+static enum wsc_err parse_labels(struct data_examples_shared *s, const char *path, const char *json)
+{
+    for (const char *at = json; (at = strchr(at, '"'));) {
+        const char *end = strchr(at + 1, '"');
+        struct data_label label = {.class = -1};
+        const char *colon = end ? end + 1 + strspn(end + 1, " \t\r\n") : NULL;
+        if (!end || *colon != ':' || end - at - 1 >= DATA_LABEL_BYTES ||
+            memchr(at, '\\', (size_t)(end - at)))
+            return WSC_RAISE(WSC_FORMAT, "%s: is no JSON object of labels and numbers", path);
+        memcpy(label.text, at + 1, (size_t)(end - at - 1));
+        at = colon + 1;
+        label.class = take_class(&at);
+        if (label.class < 0)
+            return WSC_RAISE(WSC_FORMAT, "%s: label %s: expected a whole number from 0 to %d", path,
+                             label.text, INT32_MAX);
+        TRY_GROW(s->label, WSC_MEM_DATA, s->label_room, s->n_labels + 1);
+        s->label[s->n_labels++] = label;
+    }
+    return WSC_OK;
+}
+
+static enum wsc_err read_labels(struct data_examples_shared *s, const char *path)
+{
+    enum { MOST = 1 << 24 };
+    char *bytes = NULL;
+    size_t n = 0;
+    if (!path)
+        return WSC_RAISE(WSC_CONFIG, "label_vocab_file of the input is missing: it names the "
+                                     "labels of tokens");
+    TRY(wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n));
+    const enum wsc_err rc = parse_labels(s, path, bytes);
+    wsc_free(bytes);
+    return rc;
+}
+
+/* The vocabulary, whose ids the model has to have. */
+static enum wsc_err read_words(struct data_examples_shared *s)
+{
+    const char *path = s->in->vocab_file;
+    if (!path)
+        return wsc_err_hint(WSC_RAISE(WSC_CONFIG, "vocab_file of the input is missing: its data "
+                                                  "are texts"),
+                            "the vocab.txt or tokenizer.json that comes with a BERT");
+    TRY(data_wordpiece_open(&s->words, path, s->in->do_lower));
+    if (data_wordpiece_n(s->words) <= s->vocab) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, but model.vocab_size is %lld", path,
+                     (long long)data_wordpiece_n(s->words), (long long)s->vocab);
+}
+
+/* The vocabulary of pairs, whose ids and sentinels the model has to have. */
+static enum wsc_err read_tokens_of_pairs(struct data_examples_shared *s)
+{
+    const struct zoo_input *in = s->in;
+    const int64_t extra = in->samples == ZOO_SAMPLES_SPANS ? in->extra_ids : 0;
+    TRY(data_vocabulary_open(&s->tokens, in->vocab_file, in->do_lower));
+    s->pairs = (struct data_pair_rules){.words = &s->tokens,
+                                        .T_source = in->max_sequence_length,
+                                        .T_target = in->tgt_max_sequence_length,
+                                        .extra_ids = extra,
+                                        .seed = (uint64_t)in->shuffle_seed};
+    if (data_vocabulary_n(&s->tokens) + extra <= s->vocab) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: has %lld tokens, with extra_ids %lld, but the model has %lld",
+                     in->vocab_file, (long long)data_vocabulary_n(&s->tokens),
+                     (long long)(data_vocabulary_n(&s->tokens) + extra), (long long)s->vocab);
+}
+
+static enum wsc_err fill_shared(struct data_examples_shared *s,
+                                const struct data_examples_needs *needs)
+{
+    enum { LISTS = 3 };
+    TRY_NEW(s->scratch, WSC_MEM_DATA, LISTS * s->T);
+    if (needs->words) TRY(read_words(s));
+    if (needs->lines) TRY(read_tokens_of_pairs(s));
+    if (needs->labels) TRY(read_labels(s, s->in->label_vocab_file));
+    return WSC_OK;
+}
+
+enum wsc_err data_shared_open(struct data_examples_shared **out, const struct zoo_input *input,
+                              int64_t T, int64_t vocab, const struct data_examples_needs *needs)
+{
+    struct data_examples_shared *s = NULL;
+    *out = NULL;
+    TRY_NEW(s, WSC_MEM_DATA, 1);
+    s->in = input;
+    s->T = T;
+    s->vocab = vocab;
+    const enum wsc_err rc = fill_shared(s, needs);
+    if (rc) data_shared_close(&s);
+    *out = s;
+    return rc;
+}
+
+void data_shared_close(struct data_examples_shared **shared)
+{
+    struct data_examples_shared *s = *shared;
+    *shared = NULL;
+    if (!s) return;
+    data_wordpiece_close(&s->words);
+    data_vocabulary_close(&s->tokens);
+    wsc_free(s->label);
+    wsc_free(s->scratch);
+    wsc_free(s);
+}

@@ -1,0 +1,41 @@
+/** What the files of an input have in common: the vocabulary and the labels that it names.
+ *
+ *  encoder_samples.c has one of these for all files of an input. */
+#ifndef WSC_DATA_ENCODER_SHARED_H
+#define WSC_DATA_ENCODER_SHARED_H
+#include "pair_texts.h"
+#include "wordpiece.h"
+
+#include <wsc/zoo.h>
+
+enum { DATA_LABEL_BYTES = 128 };
+
+/* A label of token classification and its class. */
+struct data_label {
+    char text[DATA_LABEL_BYTES];
+    int32_t class;
+};
+
+struct data_examples_shared {
+    const struct zoo_input *in;
+    int64_t T, vocab;
+    struct data_wordpiece *words;  /* NULL: the files have ids */
+    struct data_vocabulary tokens; /* of pairs from lines of tokens */
+    struct data_pair_rules pairs;
+    struct data_label *label;
+    int n_labels, label_room;
+    int32_t *scratch; /* T numbers */
+};
+
+/* What a format of samples needs of it. */
+struct data_examples_needs {
+    bool words, lines, labels;
+};
+/** Read what @p needs names from the files of @p input, which is borrowed as long.  @p vocab bounds
+ *  token ids.  *@p out is NULL after an error. */
+enum wsc_err data_shared_open(struct data_examples_shared **out, const struct zoo_input *input,
+                              int64_t T, int64_t vocab,
+                              const struct data_examples_needs *needs) WSC_CHECKED;
+/** NULL inside allowed. */
+void data_shared_close(struct data_examples_shared **shared);
+#endif

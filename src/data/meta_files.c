@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* meta.dat, the list of a folder's files: a line each, with the name of the file and its number of
+ * samples; of translations the file of sources, that of targets, and their number. */
+#include "meta_files.h"
+
+#include <wsc/file.h>
+#include <wsc/mem.h>
+
+#include <string.h>
+
+enum wsc_err data_word_in(const char *line, int k, char **word)
+{
+    *word = NULL;
+    for (;; k--) {
+        line += strspn(line, " \t");
+        const size_t n = strcspn(line, " \t\r\n");
+        if (!n) return WSC_OK;
+        if (!k) break;
+        line += n;
+    }
+    TRY_MEM(*word, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)strcspn(line, " \t\r\n"), line));
+    return WSC_OK;
+}
+
+enum wsc_err data_meta_word(const char *dir, int k, int word, char **name)
+{
+    enum { MOST = 1 << 26 };
+    char *path, *bytes = NULL;
+    size_t n = 0;
+    TRY_MEM(path, wsc_asprintf(WSC_MEM_DATA, "%s/meta.dat", dir));
+    enum wsc_err rc = wsc_file_read(WSC_MEM_DATA, path, MOST, &bytes, &n);
+    wsc_free(path);
+    *name = NULL;
+    for (const char *line = bytes; !rc && line && *line && k >= 0;) {
+        const size_t length = strcspn(line, "\r\n");
+        if (length && k-- == 0) rc = data_word_in(line, word, name);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    wsc_free(bytes);
+    return rc;
+}
+
+enum wsc_err data_meta_target(const char *source, const char *target_dir, char **path)
+{
+    const char *slash = strrchr(source, '/');
+    char *dir, *name = NULL, *target = NULL;
+    TRY_MEM(dir, wsc_asprintf(WSC_MEM_DATA, "%.*s", (int)(slash - source), source));
+    enum wsc_err rc = WSC_OK;
+    bool found = false, more = true;
+    for (int k = 0; !rc && !found && more; k++) {
+        rc = data_meta_word(dir, k, 0, &name);
+        more = !rc && name;
+        found = more && !strcmp(name, slash + 1);
+        if (found) rc = data_meta_word(dir, k, 1, &target);
+        wsc_free(name);
+        name = NULL;
+    }
+    if (!rc && target)
+        *path = wsc_asprintf(WSC_MEM_DATA, "%s/%s", target_dir ? target_dir : dir, target);
+    if (!rc && target && !*path) rc = WSC_NOMEM;
+    if (!rc && !target)
+        rc = WSC_RAISE(WSC_FORMAT, "%s/meta.dat: no file of targets after %s", dir, slash + 1);
+    wsc_free(target);
+    wsc_free(dir);
+    return rc;
+}
