@@ -143,6 +143,7 @@ TEST(law, a_constant_that_no_prediction_reads_warns)
 /* A file given twice, and a model that learns something else than those of the law. */
 TEST(law, odd_predictions_are_named)
 {
+    const char *dir = job_path("odd");
     struct spawn_result r;
     spawn_run(&r,
               "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s --predict "
@@ -155,7 +156,7 @@ TEST(law, odd_predictions_are_named)
     CU_ASSERT_PTR_NOT_NULL(strstr(r.err, "bert_base.yaml: given twice, predicted once"));
     CU_ASSERT_PTR_NULL(strstr(r.err, "gpt3_111m.yaml: its model"));
     spawn_free(&r);
-    CU_ASSERT(spawn_ok("test $(grep -c '^bert_base,' %s/predictions.csv) = 1", job_path("odd")));
+    CU_ASSERT(spawn_ok("test $(grep -c '^bert_base,' %s/predictions.csv) = 1", dir));
 }
 
 /* FLOPs that are far from 6 params tokens of their row are named: one of them is wrong. */
