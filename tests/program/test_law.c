@@ -149,7 +149,7 @@ TEST(law, odd_predictions_are_named)
               "\"$WSC\" law --points benchmarks/reference/laws/cerebras_gpt.csv --out %s --predict "
               "configs/params/bert_base.yaml,configs/params/gpt3_111m.yaml,"
               "configs/params/bert_base.yaml",
-              job_path("odd"));
+              dir);
     T_EQ(r.status, 0);
     CU_ASSERT_PTR_NOT_NULL(
         strstr(r.err, "bert_base.yaml: its model does not learn the next token"));
