@@ -52,7 +52,7 @@ LDLIBS   += $(filter -L% -Wl%,$(h5pcc)) $(if $(h5pcc),-lhdf5) $(shell pkg-config
 
 lib.c   := $(filter-out $(if $(products),%/library_plain.c,%/library_onednn.c),$(foreach m,$(filter-out app,$(MODULES)),$(sort $(wildcard src/$(m)/*.c))))
 app.c   := $(if $(filter app,$(MODULES)),$(sort $(wildcard src/app/*.c)))
-test.c  := $(filter-out $(if $(filter job,$(MODULES)),,%/small_run.c %/random_case.c),$(sort $(wildcard tests/support/*.c)))
+test.c  := $(filter-out $(if $(filter job,$(MODULES)),,%/small_run.c %/random_case.c) $(if $(filter zoo,$(MODULES)),,%/params_case.c),$(sort $(wildcard tests/support/*.c)))
 unit.c  := tests/unit/unit_main.c $(foreach m,$(MODULES),$(sort $(wildcard tests/unit/$(m)/*.c)))
 targets := $(sort $(wildcard tests/fuzz/targets*.c))
 unit.c  += $(targets) tests/fuzz/test_replay.c

@@ -181,23 +181,14 @@ TEST(text, pieces_of_any_length_come_out_whole)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static const char *base_path(const char *name)
-{
-    static char path[8][300];
-    static int turn;
-    turn = (turn + 1) % 8;
-    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
-    return path[turn];
-}
-
 TEST(file, what_is_replaced_is_whole_and_nothing_stays_beside_it)
 {
     char *bytes = NULL;
     size_t n = 0;
-    const char *path = base_path("deep/er/file");
+    const char *path = case_path("deep/er/file");
     CU_ASSERT(wsc_file_replace(path, "x", 1) == WSC_IO); /* no folder */
     T_OK(wsc_file_mkdir_above(path));
-    T_OK(wsc_file_mkdir(base_path("deep/er"))); /* it is there */
+    T_OK(wsc_file_mkdir(case_path("deep/er"))); /* it is there */
     T_OK(wsc_file_replace(path, "first", 5));
     T_OK(wsc_file_replace(path, "then\0this", 9));
     T_OK(wsc_file_read(WSC_MEM_TEST, path, 9, &bytes, &n));
@@ -206,18 +197,18 @@ TEST(file, what_is_replaced_is_whole_and_nothing_stays_beside_it)
     wsc_free(bytes);
     CU_ASSERT(wsc_file_read(WSC_MEM_TEST, path, 8, &bytes, &n) == WSC_FORMAT && !bytes);
     CU_ASSERT(wsc_file_mkdir(path) == WSC_IO);
-    CU_ASSERT(wsc_file_replace(base_path("deep"), "x", 1) == WSC_IO); /* a folder */
+    CU_ASSERT(wsc_file_replace(case_path("deep"), "x", 1) == WSC_IO); /* a folder */
     CU_ASSERT(!remove(path) && !mkfifo(path, 0600));
     CU_ASSERT(wsc_file_replace(path, "x", 1) == WSC_IO); /* as /dev/null: it stays what it is */
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "not a regular file"));
-    CU_ASSERT(!remove(path) && !remove(base_path("deep/er")) && !remove(base_path("deep")));
+    CU_ASSERT(!remove(path) && !remove(case_path("deep/er")) && !remove(case_path("deep")));
 }
 
 TEST(file, what_cannot_be_read_is_an_error)
 {
     char *bytes = NULL;
     size_t n = 0;
-    CU_ASSERT(wsc_file_read(WSC_MEM_TEST, base_path("none"), 9, &bytes, &n) == WSC_IO);
+    CU_ASSERT(wsc_file_read(WSC_MEM_TEST, case_path("none"), 9, &bytes, &n) == WSC_IO);
     CU_ASSERT(wsc_file_read(WSC_MEM_TEST, test_tmpdir(), 9, &bytes, &n) == WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "cannot be read"));
     CU_ASSERT(wsc_file_read(WSC_MEM_TEST, "/dev/zero", 100, &bytes, &n) == WSC_FORMAT);
@@ -232,7 +223,7 @@ TEST(file, what_cannot_be_read_is_an_error)
 /* What @p lines lines give on stderr when the log file is /dev/full. */
 static void log_to_full(int lines, char *said, size_t size)
 {
-    const char *path = base_path("stderr");
+    const char *path = case_path("stderr");
     char *bytes = NULL;
     size_t n = 0;
     (void)fflush(stderr);

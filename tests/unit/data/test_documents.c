@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What text comes out of which files: seen through the byte tokenizer, with an end mark. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 #include "make_defaults.h"
 
@@ -14,15 +15,6 @@
 #include <zstd.h>
 
 enum { MAX = 4096, END = 256 };
-
-static const char *path_of(const char *name)
-{
-    static char path[8][256];
-    static int turn;
-    turn = (turn + 1) % 8;
-    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
-    return path[turn];
-}
 
 static void put(const char *path, const void *bytes, size_t n)
 {
@@ -56,7 +48,7 @@ static enum wsc_err make(const char *const *input, int n, struct data_make *m,
     if (rc) return rc;
     m->input = input;
     m->n_inputs = n;
-    m->out_dir = path_of("docs");
+    m->out_dir = case_path("docs");
     m->T = MAX;
     m->eos_id = END;
     rc = data_make_dataset(m, made);
@@ -70,7 +62,7 @@ static void text_of(int64_t n_tokens, char *text)
     char dir[300];
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
-    (void)snprintf(dir, sizeof dir, "%s/train", path_of("docs"));
+    (void)snprintf(dir, sizeof dir, "%s/train", case_path("docs"));
     struct zoo_input in = {.data_dir = {dir}, .n_data_dirs = 1, .max_sequence_length = CONF_NULL};
     T_OK(data_source_open(&s, &in, MAX, 257));
     T_OK(data_batch_create(&b, 1, MAX));
@@ -98,7 +90,7 @@ static void one_gives(const char *name, const char *content, const char *expecte
     struct data_make m;
     make_defaults(&m);
     m.errors = DATA_ERRORS_REPLACE;
-    const char *const input[] = {path_of(name)};
+    const char *const input[] = {case_path(name)};
     put(input[0], content, strlen(content));
     gives(input, 1, &m, expected);
 }
@@ -110,7 +102,7 @@ static void fails(const char *name, const char *content, size_t n, enum data_err
     struct data_made made = {0};
     make_defaults(&m);
     m.errors = errors;
-    const char *const input[] = {path_of(name)};
+    const char *const input[] = {case_path(name)};
     put(input[0], content, n);
     enum wsc_err rc = make(input, 1, &m, &made);
     bool said = rc && strstr(wsc_err_message(), what) != NULL;
@@ -129,15 +121,15 @@ TEST(docs, formats_by_ending_and_folders_in_order)
 {
     struct data_make m;
     make_defaults(&m);
-    (void)mkdir(path_of("tree"), 0777);
-    (void)mkdir(path_of("tree/sub"), 0777);
-    put(path_of("tree/b.txt"), "bee", 3);
-    put_gz(path_of("tree/a.jsonl.gz"), "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
-    (void)put_zst(path_of("tree/sub/c.csv.zst"), "n,text\n1,three\n2,four\n", 0);
-    put(path_of("tree/sub/d.TSV"), "text\tn\nfive\t5\n", 14);
-    put(path_of("tree/e.parquet"), "PAR1", 4);
-    put(path_of("tree/.hidden.txt"), "no", 2);
-    const char *const input[] = {path_of("tree"), path_of("tree/b.txt")};
+    (void)mkdir(case_path("tree"), 0777);
+    (void)mkdir(case_path("tree/sub"), 0777);
+    put(case_path("tree/b.txt"), "bee", 3);
+    put_gz(case_path("tree/a.jsonl.gz"), "{\"text\": \"one\"}\n{\"text\": \"two\"}\n");
+    (void)put_zst(case_path("tree/sub/c.csv.zst"), "n,text\n1,three\n2,four\n", 0);
+    put(case_path("tree/sub/d.TSV"), "text\tn\nfive\t5\n", 14);
+    put(case_path("tree/e.parquet"), "PAR1", 4);
+    put(case_path("tree/.hidden.txt"), "no", 2);
+    const char *const input[] = {case_path("tree"), case_path("tree/b.txt")};
     gives(input, 2, &m, "one|two|bee|three|four|five|bee|");
     struct data_made made = {0};
     T_OK(make(input, 1, &m, &made));
@@ -221,7 +213,7 @@ TEST(docs, what_is_not_utf8)
 {
     static const char text[] = "ok\nab\xe2\x82(\xff\xed\xa0\x80\xf0\x9f";
     struct data_make m;
-    const char *const input[] = {path_of("u.txt")};
+    const char *const input[] = {case_path("u.txt")};
     fails("u.txt", text, strlen(text), DATA_ERRORS_STRICT, "u.txt:2:3: byte 0xE2 is not UTF-8");
     make_defaults(&m);
     m.errors = DATA_ERRORS_REPLACE; /* as bytes.decode("utf-8", "replace") of Python gives it */
@@ -240,18 +232,18 @@ TEST(docs, damaged_zstd_is_noticed)
     for (int i = 0; i < 2999; i++)
         text[i] = (char)('a' + i * i % 23);
     make_defaults(&m);
-    const char *const input[] = {path_of("cut.zst")};
+    const char *const input[] = {case_path("cut.zst")};
     (void)put_zst(input[0], text, 5);
     CU_ASSERT_EQUAL(make(input, 1, &m, &made), WSC_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(wsc_err_message(), "cut.zst: cannot be read: unexpected end"));
-    CU_ASSERT(access(path_of("docs/wsc-data.tmp"), F_OK) != 0);
+    CU_ASSERT(access(case_path("docs/wsc-data.tmp"), F_OK) != 0);
 }
 
 TEST(docs, requests_that_cannot_be)
 {
     struct data_make m;
     struct data_made made = {0};
-    const char *input[] = {path_of("none.d")};
+    const char *input[] = {case_path("none.d")};
     (void)mkdir(input[0], 0777);
     make_defaults(&m);
     CU_ASSERT_EQUAL(make(input, 1, &m, &made), WSC_IO);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../../../src/data/dataset_folder.h"
 #include "../../../src/data/permute.h"
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 #include "make_defaults.h"
 
@@ -17,15 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
-
-static const char *path_of(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    turn = (turn + 1) % 4;
-    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
-    return path[turn];
-}
 
 static bool exists(const char *path)
 {
@@ -121,13 +113,13 @@ static void put_mark(FILE *f, const void *text)
  * file that says so goes after all others.  A folder with the name of a file stops it here. */
 TEST(data, a_folder_that_is_half_removed_stays_ours)
 {
-    const char *dir = path_of("half_removed"), *stuck = path_of("half_removed/data-00000.h5");
+    const char *dir = case_path("half_removed"), *stuck = case_path("half_removed/data-00000.h5");
     T_OK(data_folder_begin(dir, false));
     T_OK(data_file_write(dir, "data_params.json", put_mark, "{" DATA_CREATED_BY "}"));
-    put_text(path_of("half_removed/data-00001.h5"), "x", 1);
+    put_text(case_path("half_removed/data-00001.h5"), "x", 1);
     CU_ASSERT_FATAL(!mkdir(stuck, 0777));
     data_folder_remove(dir);
-    CU_ASSERT(!exists(path_of("half_removed/data-00001.h5")) && exists(stuck));
+    CU_ASSERT(!exists(case_path("half_removed/data-00001.h5")) && exists(stuck));
     T_OK(data_folder_check(dir));
     CU_ASSERT(!rmdir(stuck));
     data_folder_remove(dir);
@@ -159,11 +151,11 @@ TEST(make, packs_whole_texts)
     struct data_source *s = NULL;
     struct data_batch *b = NULL;
     char in[256], dir[256];
-    (void)snprintf(in, sizeof in, "%s", path_of("texts.jsonl"));
-    (void)snprintf(dir, sizeof dir, "%s", path_of("texts/train"));
+    (void)snprintf(in, sizeof in, "%s", case_path("texts.jsonl"));
+    (void)snprintf(dir, sizeof dir, "%s", case_path("texts/train"));
     put_text(in, lines, sizeof lines - 1);
     const char *const input[1] = {in};
-    struct data_make m = request(path_of("texts"), input, 1, T);
+    struct data_make m = request(case_path("texts"), input, 1, T);
     m.use_vsl = true;
     m.eos_id = EOS;
     m.pad_id = PAD;
@@ -200,32 +192,32 @@ TEST(make, joins_cuts_splits_and_pads)
     struct data_made made = {0};
     for (int i = 0; i < BYTES; i++)
         text[i] = byte_at(i);
-    put_text(path_of("a.txt"), text, 400);
-    put_gz(path_of("b.txt.gz"), text + 400, 500);
-    put_text(path_of("empty.txt"), "", 0);
-    put_text(path_of("c"), text + 900, BYTES - 900);
+    put_text(case_path("a.txt"), text, 400);
+    put_gz(case_path("b.txt.gz"), text + 400, 500);
+    put_text(case_path("empty.txt"), "", 0);
+    put_text(case_path("c"), text + 900, BYTES - 900);
     char in[4][256];
-    (void)snprintf(in[0], 256, "%s", path_of("a.txt"));
-    (void)snprintf(in[1], 256, "%s", path_of("b.txt.gz"));
-    (void)snprintf(in[2], 256, "%s", path_of("empty.txt"));
-    (void)snprintf(in[3], 256, "%s", path_of("c"));
+    (void)snprintf(in[0], 256, "%s", case_path("a.txt"));
+    (void)snprintf(in[1], 256, "%s", case_path("b.txt.gz"));
+    (void)snprintf(in[2], 256, "%s", case_path("empty.txt"));
+    (void)snprintf(in[3], 256, "%s", case_path("c"));
     const char *const input[4] = {in[0], in[1], in[2], in[3]};
-    T_OK(make(path_of("out/deep/"), input, 4, T, 0.1, &made));
+    T_OK(make(case_path("out/deep/"), input, 4, T, 0.1, &made));
     T_EQ(made.n_bytes, BYTES);
     T_EQ(made.n_samples[DATA_TRAIN] + made.n_samples[DATA_VAL], 21); /* ceil(1002 / 48) */
     T_EQ(made.n_samples[DATA_VAL], 2);
     T_EQ(made.vocab_size, 256);
-    check_folder(path_of("out/deep/train"), 0, 19, T, BYTES);
-    check_folder(path_of("out/deep/val"), 19, 2, T, BYTES);
-    CU_ASSERT(exists(path_of("out/deep/train/data-00004.h5")));
-    CU_ASSERT(!exists(path_of("out/deep/train/data-00005.h5")));
-    CU_ASSERT(!exists(path_of("out/deep/train.tmp")) && !exists(path_of("out/deep/val.tmp")));
+    check_folder(case_path("out/deep/train"), 0, 19, T, BYTES);
+    check_folder(case_path("out/deep/val"), 19, 2, T, BYTES);
+    CU_ASSERT(exists(case_path("out/deep/train/data-00004.h5")));
+    CU_ASSERT(!exists(case_path("out/deep/train/data-00005.h5")));
+    CU_ASSERT(!exists(case_path("out/deep/train.tmp")) && !exists(case_path("out/deep/val.tmp")));
     /* A second run replaces the first, and leaves no val/ when it makes none. */
-    T_OK(make(path_of("out/deep"), input, 4, 250, 0, &made));
+    T_OK(make(case_path("out/deep"), input, 4, 250, 0, &made));
     T_EQ(made.n_samples[DATA_TRAIN], 5);
-    check_folder(path_of("out/deep/train"), 0, 5, 250, BYTES);
-    CU_ASSERT(!exists(path_of("out/deep/val")));
-    CU_ASSERT(!exists(path_of("out/deep/train/data-00004.h5")));
+    check_folder(case_path("out/deep/train"), 0, 5, 250, BYTES);
+    CU_ASSERT(!exists(case_path("out/deep/val")));
+    CU_ASSERT(!exists(case_path("out/deep/train/data-00004.h5")));
 }
 
 TEST(make, last_label_is_neither_lost_nor_invented)
@@ -233,14 +225,14 @@ TEST(make, last_label_is_neither_lost_nor_invented)
     struct data_made made = {0};
     char text[40], in[256];
     const char *const input[1] = {in};
-    (void)snprintf(in, sizeof in, "%s", path_of("edge.txt"));
+    (void)snprintf(in, sizeof in, "%s", case_path("edge.txt"));
     for (int i = 0; i < 40; i++)
         text[i] = byte_at(i);
     for (int bytes = 2; bytes <= 26; bytes++) { /* T = 8: samples end at 9, 17 and 25 bytes */
         put_text(in, text, (size_t)bytes);
-        CU_ASSERT_EQUAL(make(path_of("edge"), input, 1, 8, 0, &made), WSC_OK);
+        CU_ASSERT_EQUAL(make(case_path("edge"), input, 1, 8, 0, &made), WSC_OK);
         T_EQ(made.n_samples[DATA_TRAIN], (bytes - 1 + 7) / 8);
-        check_folder(path_of("edge/train"), 0, made.n_samples[DATA_TRAIN], 8, bytes);
+        check_folder(case_path("edge/train"), 0, made.n_samples[DATA_TRAIN], 8, bytes);
     }
 }
 
@@ -250,11 +242,11 @@ TEST(make, unigram_entropy_is_that_of_the_training_labels)
     struct data_made made = {0};
     char in[256], text[201];
     const char *const input[1] = {in};
-    (void)snprintf(in, sizeof in, "%s", path_of("ab.txt"));
+    (void)snprintf(in, sizeof in, "%s", case_path("ab.txt"));
     for (int i = 0; i < 201; i++)
         text[i] = "zab"[i > 100 ? 0 : i % 4 ? 1 : 2]; /* the second half is held out */
     put_text(in, text, sizeof text);
-    T_OK(make(path_of("ab"), input, 1, 20, 0.5, &made));
+    T_OK(make(case_path("ab"), input, 1, 20, 0.5, &made));
     T_EQ(made.n_samples[DATA_TRAIN], 5);
     T_NEAR(made.unigram_entropy_nats, -0.75 * log(0.75) - 0.25 * log(0.25), 1e-12);
 }
@@ -264,10 +256,10 @@ TEST(make, params_file_tells_what_was_made)
     struct data_made made = {0};
     char in[256], text[4096] = "";
     const char *const input[1] = {in};
-    (void)snprintf(in, sizeof in, "%s", path_of("quo\"te\\.txt"));
+    (void)snprintf(in, sizeof in, "%s", case_path("quo\"te\\.txt"));
     put_text(in, "na\xc3\xafve text", 11);
-    T_OK(make(path_of("json"), input, 1, 4, 0, &made));
-    FILE *f = fopen(path_of("json/train/data_params.json"), "r");
+    T_OK(make(case_path("json"), input, 1, 4, 0, &made));
+    FILE *f = fopen(case_path("json/train/data_params.json"), "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     CU_ASSERT(fread(text, 1, sizeof text - 1, f) > 0);
     (void)fclose(f);
@@ -307,9 +299,9 @@ TEST(make, progress_ends_at_the_total)
     struct reports reports = {0};
     char in[256];
     const char *const input[1] = {in};
-    (void)snprintf(in, sizeof in, "%s", path_of("progress.txt"));
+    (void)snprintf(in, sizeof in, "%s", case_path("progress.txt"));
     put_text(in, "0123456789012345678901234567890123456789", 40);
-    struct data_make m = request(path_of("progress"), input, 1, 4);
+    struct data_make m = request(case_path("progress"), input, 1, 4);
     m.progress = report;
     m.progress_ctx = &reports;
     T_OK(make_it(&m, &made));
@@ -334,8 +326,8 @@ TEST(make, wrong_requests_are_refused)
 {
     char in[256], out[256];
     const char *input[1] = {in};
-    (void)snprintf(in, sizeof in, "%s", path_of("ok.txt"));
-    (void)snprintf(out, sizeof out, "%s", path_of("wrong"));
+    (void)snprintf(in, sizeof in, "%s", case_path("ok.txt"));
+    (void)snprintf(out, sizeof out, "%s", case_path("wrong"));
     put_text(in, "some text that is long enough", 29);
     const struct data_make good = request(out, input, 1, 4);
     struct data_make m = good;
@@ -359,7 +351,7 @@ TEST(make, wrong_requests_are_refused)
     input[0] = "/dev/null";
     refused(&m, "is not a regular file");
     char packed[256];
-    (void)snprintf(packed, sizeof packed, "%s", path_of("texts.parquet"));
+    (void)snprintf(packed, sizeof packed, "%s", case_path("texts.parquet"));
     put_text(packed, "PAR1 some text that is long enough", 34);
     input[0] = packed;
     refused(&m, "texts.parquet: this is no text but Parquet; hint: write its texts as JSON Lines");
@@ -383,7 +375,7 @@ TEST(make, wrong_requests_are_refused)
     m.share[DATA_VAL] = m.share[DATA_TEST] = 0.5;
     refused(&m, "the shares of val and test are 1 together");
     m = good;
-    m.out_dir = path_of("ok.txt/below");
+    m.out_dir = case_path("ok.txt/below");
     refused(&m, "Not a directory");
     CU_ASSERT(!exists(out));
 }
@@ -396,13 +388,13 @@ TEST(make, damaged_gzip_leaves_nothing)
     struct stat info;
     for (int i = 0; i < 100000; i++)
         text[i] = byte_at(i * 7 % 1000);
-    (void)snprintf(in, sizeof in, "%s", path_of("cut.gz"));
+    (void)snprintf(in, sizeof in, "%s", case_path("cut.gz"));
     put_gz(in, text, sizeof text);
     CU_ASSERT_EQUAL_FATAL(stat(in, &info), 0);
     CU_ASSERT_EQUAL_FATAL(truncate(in, info.st_size / 2), 0);
-    struct data_make m = request(path_of("cut"), input, 1, 4);
+    struct data_make m = request(case_path("cut"), input, 1, 4);
     refused(&m, "cut.gz: cannot be read");
-    CU_ASSERT(!exists(path_of("cut/train")) && !exists(path_of("cut/train.tmp")));
+    CU_ASSERT(!exists(case_path("cut/train")) && !exists(case_path("cut/train.tmp")));
 }
 
 /* What follows a gzip member, and is none, may be text that would be lost. */
@@ -422,16 +414,16 @@ TEST(make, what_follows_compressed_data_is_not_ignored)
         text[i] = byte_at(i * 7 % 1000);
     for (size_t t = 0; t < sizeof tail / sizeof *tail; t++) {
         struct data_made made = {0};
-        (void)snprintf(in, sizeof in, "%s", path_of("tail.gz"));
+        (void)snprintf(in, sizeof in, "%s", case_path("tail.gz"));
         put_gz(in, text, sizeof text);
         FILE *f = fopen(in, "ab");
         CU_ASSERT_FATAL(f && fwrite(tail[t].bytes, 1, tail[t].n, f) == tail[t].n && !fclose(f));
-        struct data_make m = request(path_of("tail"), input, 1, 4);
+        struct data_make m = request(case_path("tail"), input, 1, 4);
         if (tail[t].why)
             refused(&m, tail[t].why);
         else
             T_OK(make_it(&m, &made));
-        CU_ASSERT(exists(path_of("tail/train")) == !tail[t].why);
+        CU_ASSERT(exists(case_path("tail/train")) == !tail[t].why);
     }
 }
 
@@ -441,22 +433,22 @@ TEST(make, folders_of_others_are_left_alone)
     char in[256];
     const char *const input[1] = {in};
     int32_t sample[3] = {1, 1, 2};
-    (void)snprintf(in, sizeof in, "%s", path_of("mine.txt"));
+    (void)snprintf(in, sizeof in, "%s", case_path("mine.txt"));
     put_text(in, "some text that is long enough", 29);
-    CU_ASSERT_EQUAL(mkdir(path_of("theirs"), 0777), 0);
-    CU_ASSERT_EQUAL(mkdir(path_of("theirs/train"), 0777), 0);
-    T_OK(make(path_of("theirs"), input, 1, 4, 0, &made)); /* an empty one may be taken */
-    put_text(path_of("theirs/train/thesis.tex"), "x", 1);
-    struct data_make m = request(path_of("theirs"), input, 1, 4);
+    CU_ASSERT_EQUAL(mkdir(case_path("theirs"), 0777), 0);
+    CU_ASSERT_EQUAL(mkdir(case_path("theirs/train"), 0777), 0);
+    T_OK(make(case_path("theirs"), input, 1, 4, 0, &made)); /* an empty one may be taken */
+    put_text(case_path("theirs/train/thesis.tex"), "x", 1);
+    struct data_make m = request(case_path("theirs"), input, 1, 4);
     refused(&m, "holds thesis.tex, which `wsc data` did not make");
-    CU_ASSERT(exists(path_of("theirs/train/data-00000.h5")));
+    CU_ASSERT(exists(case_path("theirs/train/data-00000.h5")));
     /* Our names, but nothing says that we made them. */
-    CU_ASSERT_EQUAL(mkdir(path_of("other"), 0777), 0);
-    CU_ASSERT_EQUAL(mkdir(path_of("other/val"), 0777), 0);
-    T_OK(store_samples_write(path_of("other/val/data-00000.h5"), sample, 1, 1));
-    m.out_dir = path_of("other");
+    CU_ASSERT_EQUAL(mkdir(case_path("other"), 0777), 0);
+    CU_ASSERT_EQUAL(mkdir(case_path("other/val"), 0777), 0);
+    T_OK(store_samples_write(case_path("other/val/data-00000.h5"), sample, 1, 1));
+    m.out_dir = case_path("other");
     refused(&m, "holds a dataset that `wsc data` did not make");
-    CU_ASSERT(exists(path_of("other/val/data-00000.h5")));
+    CU_ASSERT(exists(case_path("other/val/data-00000.h5")));
 }
 
 /* ---- shares, order, types ---------------------------------------------------------------------
@@ -493,8 +485,8 @@ TEST(make, shares_are_exact_and_the_order_is_that_of_the_seed)
     int wrong = 0;
     for (int i = 0; i <= MANY; i++)
         text[i] = byte_at(i);
-    (void)snprintf(in, sizeof in, "%s", path_of("shares.txt"));
-    (void)snprintf(out, sizeof out, "%s", path_of("shares"));
+    (void)snprintf(in, sizeof in, "%s", case_path("shares.txt"));
+    (void)snprintf(out, sizeof out, "%s", case_path("shares"));
     put_text(in, text, sizeof text);
     struct data_make m = request(out, input, 1, 1);
     m.share[DATA_VAL] = 0.1;
@@ -506,15 +498,15 @@ TEST(make, shares_are_exact_and_the_order_is_that_of_the_seed)
     T_EQ(made.n_samples[DATA_TRAIN], 854);
     T_EQ(made.n_samples[DATA_VAL], 100);
     T_EQ(made.n_samples[DATA_TEST], 46);
-    T_EQ(first_ids(path_of("shares/train"), id), 854);
-    T_EQ(first_ids(path_of("shares/val"), id + 854), 100);
-    T_EQ(first_ids(path_of("shares/test"), id + 954), 46);
+    T_EQ(first_ids(case_path("shares/train"), id), 854);
+    T_EQ(first_ids(case_path("shares/val"), id + 854), 100);
+    T_EQ(first_ids(case_path("shares/test"), id + 954), 46);
     for (int64_t i = 0; i < MANY; i++)
         wrong += id[i] != (unsigned char)byte_at(data_permute(i, MANY, 9, 0));
     T_EQ(wrong, 0);
     m.share[DATA_TEST] = 0;
     T_OK(make_it(&m, &made));
-    CU_ASSERT(!exists(path_of("shares/test")));
+    CU_ASSERT(!exists(case_path("shares/test")));
 }
 
 TEST(make, documents_are_marked_at_both_ends)
@@ -524,8 +516,8 @@ TEST(make, documents_are_marked_at_both_ends)
     struct data_made made = {0};
     char in[256], out[256];
     const char *const input[1] = {in};
-    (void)snprintf(in, sizeof in, "%s", path_of("marks.jsonl"));
-    (void)snprintf(out, sizeof out, "%s", path_of("marks"));
+    (void)snprintf(in, sizeof in, "%s", case_path("marks.jsonl"));
+    (void)snprintf(out, sizeof out, "%s", case_path("marks"));
     const char text[] = "{\"text\": \"a\"}\n{\"text\": \"\"}\n{\"text\": \"bc\"}\n";
     put_text(in, text, sizeof text - 1);
     struct data_make m = request(out, input, 1, 1);
@@ -537,7 +529,7 @@ TEST(make, documents_are_marked_at_both_ends)
     T_EQ(made.n_empty, 1);
     T_EQ(made.vocab_size, 302);
     T_EQ(made.n_bytes, 3);
-    T_EQ(first_ids(path_of("marks/train"), id), 6);
+    T_EQ(first_ids(case_path("marks/train"), id), 6);
     CU_ASSERT_EQUAL(memcmp(id, expected, sizeof expected), 0);
 }
 

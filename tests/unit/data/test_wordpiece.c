@@ -3,6 +3,7 @@
  * tokenizer.json gives the ids of the vocab.txt with the same tokens,
  * and one that cuts texts otherwise is refused by name. */
 #include "../../../src/data/wordpiece.h"
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/data.h>
@@ -33,13 +34,9 @@ static const char tokens[] =
 
 static const char *put(const char *name, const char *text)
 {
-    static char path[2][512];
-    static int turn;
-    turn = !turn;
-    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
-    FILE *f = fopen(path[turn], "w");
-    CU_ASSERT_FATAL(f && fputs(text, f) >= 0 && !fclose(f));
-    return path[turn];
+    const char *path = case_path(name);
+    case_write(path, text);
+    return path;
 }
 
 TEST(wordpiece, a_tokenizer_json_gives_the_ids_of_its_vocab_txt)

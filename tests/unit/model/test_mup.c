@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Maximal update parametrization of encoders with decoders: initial values and learning rates by
  * group, factors of scores and logits, against the Model Zoo's class of T5 worked out by hand. */
+#include "../../support/params_case.h"
 #include "../../support/test.h"
 
 #include <wsc/model.h>
@@ -59,13 +60,6 @@ static void check(const struct model *m, const struct expected *row)
         if (row->std > 0) T_NEAR(t->init.std, row->std, 1e-12);
         T_NEAR(t->lr_scale, row->rate, 1e-12);
     }
-}
-
-static bool warns(const struct zoo_params *p, const char *part)
-{
-    for (int i = 0; i < p->n_warnings; i++)
-        if (strstr(p->warning[i].text, part)) return true;
-    return false;
 }
 
 /* Heads of one width: projections of attention train by the root of the ratio. */
@@ -161,7 +155,7 @@ TEST(mup, leaves_the_logits_of_classifiers)
         T_OK(zoo_params_parse(&p, "bert.yaml", whole, strlen(whole), NULL, 0));
         CU_ASSERT_FATAL(test_ok(model_create(&m, &p, HW_STREAM_BLOCK)));
         T_NEAR(m->logits_scale, i ? 1 : 0.75, 1e-12);
-        CU_ASSERT(warns(&p, "model.output_logits_alpha: without effect") == (i > 0));
+        CU_ASSERT(params_warn(&p, "model.output_logits_alpha: without effect") == (i > 0));
         done(&p, m);
     }
 }
@@ -203,7 +197,7 @@ TEST(mup, of_t5_refuses_and_names)
         struct zoo_params p;
         T_EQ(parse(&p, rows[i].model, rows[i].optimizer), !rows[i].error);
         CU_ASSERT(rows[i].error ? strstr(wsc_err_message(), rows[i].says) != NULL
-                                : warns(&p, rows[i].says));
+                                : params_warn(&p, rows[i].says));
         zoo_params_fini(&p);
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
@@ -20,15 +21,6 @@
 #endif
 
 enum { ROWS = 5, COLUMNS = 7, SIZE = ROWS * COLUMNS };
-
-static const char *path_of(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    turn = (turn + 1) % 4;
-    (void)snprintf(path[turn], sizeof path[0], "%s/%s", test_tmpdir(), name);
-    return path[turn];
-}
 
 static bool exists(const char *path)
 {
@@ -66,7 +58,7 @@ static bool same_bits(const void *a, const void *b, size_t bytes)
 
 TEST(checkpoint, round_trip)
 {
-    const char *path = path_of("a.mdl");
+    const char *path = case_path("a.mdl");
     struct store_file *f = NULL;
     float w[SIZE], x[SIZE] = {0};
     double moments[3];
@@ -75,7 +67,7 @@ TEST(checkpoint, round_trip)
     char *text = NULL;
     test_fill(w, SIZE, 3);
     T_OK(write_small(path, 3));
-    CU_ASSERT(!exists(path_of("a.mdl.tmp")));
+    CU_ASSERT(!exists(case_path("a.mdl.tmp")));
     T_OK(store_open(&f, path));
     enum wsc_err rc = WSC_OK;
     for (int64_t first = 0; first < SIZE && !rc; first += 4) { /* 4 does not divide the rows */
@@ -102,9 +94,9 @@ TEST(checkpoint, round_trip)
 TEST(checkpoint, same_contents_give_the_same_bytes)
 {
     char a[16384], b[16384];
-    T_OK(write_small(path_of("same1.mdl"), 9));
-    T_OK(write_small(path_of("same2.mdl"), 9));
-    FILE *fa = fopen(path_of("same1.mdl"), "rb"), *fb = fopen(path_of("same2.mdl"), "rb");
+    T_OK(write_small(case_path("same1.mdl"), 9));
+    T_OK(write_small(case_path("same2.mdl"), 9));
+    FILE *fa = fopen(case_path("same1.mdl"), "rb"), *fb = fopen(case_path("same2.mdl"), "rb");
     size_t na = fread(a, 1, sizeof a, fa), nb = fread(b, 1, sizeof b, fb);
     (void)fclose(fa);
     (void)fclose(fb);
@@ -125,8 +117,8 @@ TEST(checkpoint, visits_in_name_order)
 {
     char all[512] = "";
     struct store_file *f = NULL;
-    T_OK(write_small(path_of("visit.mdl"), 1));
-    T_OK(store_open(&f, path_of("visit.mdl")));
+    T_OK(write_small(case_path("visit.mdl"), 1));
+    T_OK(store_open(&f, case_path("visit.mdl")));
     T_OK(store_visit(f, collect, all));
     T_STR(all, "global_step int64 1 1;model.alias float32 2 7;model.w float32 2 7 = model.alias;"
                "opt.m float64 1 3;");
@@ -173,7 +165,7 @@ TEST(checkpoint, blocks_of_zeros_read_as_zeros)
     enum { N = 3000, BLOCK = 500 };
     static float x[N], y[N];
     struct store_file *f = NULL;
-    const char *path = path_of("zeros.mdl");
+    const char *path = case_path("zeros.mdl");
     const int64_t shape = N;
     for (int i = BLOCK; i < 2 * BLOCK; i++)
         x[i] = (float)i;
@@ -206,11 +198,11 @@ TEST(checkpoint, long_text_survives)
     CU_ASSERT_PTR_NOT_NULL_FATAL(text);
     for (int i = 0; text && i < BYTES; i++)
         text[i] = (char)('a' + i % 23);
-    T_OK(store_create(&f, path_of("text.mdl"), NULL));
+    T_OK(store_create(&f, case_path("text.mdl"), NULL));
     T_OK(store_set_text(f, "params", text));
     T_OK(store_set_text(f, "empty", ""));
     T_OK(store_commit(&f));
-    T_OK(store_open(&f, path_of("text.mdl")));
+    T_OK(store_open(&f, case_path("text.mdl")));
     T_OK(store_get_text(f, "params", &back));
     CU_ASSERT(text && back && !strcmp(back, text));
     wsc_free(back);
@@ -235,27 +227,27 @@ TEST(checkpoint, missing_elements_are_not_committed)
 {
     struct store_file *f = NULL;
     float x[4] = {0};
-    T_OK(store_create(&f, path_of("gap.mdl"), NULL));
+    T_OK(store_create(&f, case_path("gap.mdl"), NULL));
     T_OK(store_define(f, "w", STORE_F32, 1, (const int64_t[]){5}));
     T_OK(store_write(f, "w", 0, 4, x));
     refused(store_commit(&f), WSC_IO, "4 elements of dataset w were written, expected 5");
     CU_ASSERT_PTR_NULL(f);
-    CU_ASSERT(!exists(path_of("gap.mdl")) && !exists(path_of("gap.mdl.tmp")));
+    CU_ASSERT(!exists(case_path("gap.mdl")) && !exists(case_path("gap.mdl.tmp")));
 }
 
 TEST(checkpoint, closing_uncommitted_keeps_the_older_file)
 {
     struct store_file *f = NULL;
     int64_t step = 0;
-    T_OK(write_small(path_of("keep.mdl"), 1));
-    FILE *stale = fopen(path_of("keep.mdl.tmp"), "w"); /* left by a crash */
+    T_OK(write_small(case_path("keep.mdl"), 1));
+    FILE *stale = fopen(case_path("keep.mdl.tmp"), "w"); /* left by a crash */
     (void)fputs("half a checkpoint", stale);
     (void)fclose(stale);
-    T_OK(store_create(&f, path_of("keep.mdl"), NULL));
+    T_OK(store_create(&f, case_path("keep.mdl"), NULL));
     T_OK(store_define(f, "global_step", STORE_I64, 1, (const int64_t[]){1}));
     store_close(&f);
-    CU_ASSERT(!exists(path_of("keep.mdl.tmp")));
-    T_OK(store_open(&f, path_of("keep.mdl")));
+    CU_ASSERT(!exists(case_path("keep.mdl.tmp")));
+    T_OK(store_open(&f, case_path("keep.mdl")));
     T_OK(store_read(f, "global_step", STORE_I64, 0, 1, &step));
     T_EQ(step, ((int64_t)1 << 40) + 1);
     store_close(&f);
@@ -266,8 +258,8 @@ TEST(checkpoint, unwritable_folder_is_an_error)
     struct store_file *f = NULL;
     refused(store_create(&f, "/nonexistent/dir/c.mdl", NULL), WSC_IO, "No such file or directory");
     CU_ASSERT_PTR_NULL(f);
-    T_OK(write_small(path_of("plain"), 1));
-    refused(store_create(&f, path_of("plain/c.mdl"), NULL), WSC_IO, "Not a directory");
+    T_OK(write_small(case_path("plain"), 1));
+    refused(store_create(&f, case_path("plain/c.mdl"), NULL), WSC_IO, "Not a directory");
 }
 
 /* HDF5 loses blocks of its own when a file is damaged or cannot be written.  That we close all
@@ -311,8 +303,8 @@ static void fill_disk(int when)
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
     if (!x) return;
     x[N - 1] = 1; /* zeros alone are not written */
-    (void)snprintf(tmp, sizeof tmp, "%s", path_of("full.mdl.tmp"));
-    T_OK(store_create(&f, path_of("full.mdl"), NULL));
+    (void)snprintf(tmp, sizeof tmp, "%s", case_path("full.mdl.tmp"));
+    T_OK(store_create(&f, case_path("full.mdl"), NULL));
     T_OK(store_define(f, "w", STORE_F32, 1, (const int64_t[]){N}));
     if (when == 0) full_path = tmp;
     enum wsc_err rc = store_write(f, "w", 0, N, x);
@@ -321,9 +313,9 @@ static void fill_disk(int when)
     refused(store_commit(&f), WSC_IO, "No space left on device");
     full_path = NULL;
     CU_ASSERT_PTR_NULL(f);
-    CU_ASSERT(!exists(path_of("full.mdl")) && !exists(tmp));
-    T_OK(write_small(path_of("full.mdl"), 1)); /* and the library still works */
-    CU_ASSERT_EQUAL(unlink(path_of("full.mdl")), 0);
+    CU_ASSERT(!exists(case_path("full.mdl")) && !exists(tmp));
+    T_OK(write_small(case_path("full.mdl"), 1)); /* and the library still works */
+    CU_ASSERT_EQUAL(unlink(case_path("full.mdl")), 0);
     wsc_free(x);
 }
 
@@ -340,13 +332,13 @@ TEST(samples, full_disk_leaves_nothing_behind)
     enum { N = 2000, L = 64 };
     int32_t *x = wsc_alloc(WSC_MEM_TEST, (size_t)N * 3 * L, sizeof *x);
     CU_ASSERT_PTR_NOT_NULL_FATAL(x);
-    full_path = path_of("full.h5.tmp");
+    full_path = case_path("full.h5.tmp");
     library_may_leak(true);
-    refused(store_samples_write(path_of("full.h5"), x, N, L), WSC_IO, "No space left on device");
+    refused(store_samples_write(case_path("full.h5"), x, N, L), WSC_IO, "No space left on device");
     CU_ASSERT(!exists(full_path));
     full_path = NULL;
     library_may_leak(false);
-    CU_ASSERT(!exists(path_of("full.h5")));
+    CU_ASSERT(!exists(case_path("full.h5")));
     wsc_free(x);
 }
 
@@ -354,17 +346,17 @@ TEST(checkpoint, incomplete_or_foreign_version_is_refused)
 {
     struct store_file *f = NULL;
     int64_t version = 99;
-    T_OK(write_small(path_of("mark.mdl"), 1));
-    hid_t h = H5Fopen(path_of("mark.mdl"), H5F_ACC_RDWR, H5P_DEFAULT);
+    T_OK(write_small(case_path("mark.mdl"), 1));
+    hid_t h = H5Fopen(case_path("mark.mdl"), H5F_ACC_RDWR, H5P_DEFAULT);
     (void)H5Adelete(h, "__SUCCESS__");
     (void)H5Fclose(h);
-    refused(store_open(&f, path_of("mark.mdl")), WSC_FORMAT, "is incomplete");
-    h = H5Fopen(path_of("mark.mdl"), H5F_ACC_RDWR, H5P_DEFAULT);
+    refused(store_open(&f, case_path("mark.mdl")), WSC_FORMAT, "is incomplete");
+    h = H5Fopen(case_path("mark.mdl"), H5F_ACC_RDWR, H5P_DEFAULT);
     hid_t a = H5Aopen(h, "__wsc_version__", H5P_DEFAULT);
     (void)H5Awrite(a, H5T_NATIVE_INT64, &version);
     (void)H5Aclose(a);
     (void)H5Fclose(h);
-    refused(store_open(&f, path_of("mark.mdl")), WSC_FORMAT, "has layout version 99, expected 1");
+    refused(store_open(&f, case_path("mark.mdl")), WSC_FORMAT, "has layout version 99, expected 1");
 }
 
 /* Turning any byte of the values must be noticed, and any cut of the file. */
@@ -372,7 +364,7 @@ TEST(checkpoint, damage_is_found)
 {
     float w[SIZE];
     unsigned char bytes[16384];
-    const char *path = path_of("damage.mdl");
+    const char *path = case_path("damage.mdl");
     test_fill(w, SIZE, 5);
     T_OK(write_small(path, 5));
     FILE *file = fopen(path, "r+b");
@@ -391,7 +383,7 @@ TEST(checkpoint, damage_is_found)
 TEST(checkpoint, links_and_groups_are_refused)
 {
     struct store_file *f = NULL;
-    const char *path = path_of("links.mdl");
+    const char *path = case_path("links.mdl");
     hid_t h = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     (void)H5Lcreate_external("other.h5", "/x", h, "model.w", H5P_DEFAULT, H5P_DEFAULT);
     (void)H5Fclose(h);
@@ -412,7 +404,7 @@ TEST(checkpoint, links_and_groups_are_refused)
 TEST(checkpoint, turned_bytes_never_crash)
 {
     static unsigned char bytes[16384];
-    const char *path = path_of("turned.mdl");
+    const char *path = case_path("turned.mdl");
     T_OK(write_small(path, 2));
     FILE *file = fopen(path, "rb");
     size_t n = fread(bytes, 1, sizeof bytes, file);
@@ -437,7 +429,7 @@ TEST(checkpoint, turned_bytes_never_crash)
 
 static void touch(const char *name)
 {
-    FILE *f = fopen(path_of(name), "w");
+    FILE *f = fopen(case_path(name), "w");
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     (void)fclose(f);
 }
@@ -454,7 +446,7 @@ TEST(checkpoint, newest_is_by_number_and_strict)
 {
     char *path = NULL;
     int64_t step = -1;
-    const char *dir = path_of("folder");
+    const char *dir = case_path("folder");
     T_OK(store_newest(folder("/nonexistent/folder"), INT64_MAX, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     CU_ASSERT_EQUAL_FATAL(mkdir(dir, 0777), 0);
@@ -470,14 +462,14 @@ TEST(checkpoint, newest_is_by_number_and_strict)
         (void)snprintf(name, sizeof name, "folder/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(folder(path_of("folder")), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(case_path("folder")), INT64_MAX, &path, &step));
     T_EQ(step, 100);
-    T_STR(path, path_of("folder/checkpoint_100.mdl"));
+    T_STR(path, case_path("folder/checkpoint_100.mdl"));
     wsc_free(path);
-    T_OK(store_newest(folder(path_of("folder")), 100, &path, &step));
+    T_OK(store_newest(folder(case_path("folder")), 100, &path, &step));
     T_EQ(step, 9);
     wsc_free(path);
-    T_OK(store_newest(folder(path_of("folder")), 0, &path, &step));
+    T_OK(store_newest(folder(case_path("folder")), 0, &path, &step));
     CU_ASSERT_PTR_NULL(path);
 }
 
@@ -492,18 +484,18 @@ TEST(checkpoint, newest_is_by_step_and_then_by_stamp)
                                         "checkpoint_8_20240131_235959.mdl.tmp"};
     char *path = NULL;
     int64_t step = -1;
-    CU_ASSERT_EQUAL_FATAL(mkdir(path_of("stamps"), 0777), 0);
+    CU_ASSERT_EQUAL_FATAL(mkdir(case_path("stamps"), 0777), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "stamps/%s", names[i]);
         touch(name);
     }
-    T_OK(store_newest(folder(path_of("stamps")), INT64_MAX, &path, &step));
+    T_OK(store_newest(folder(case_path("stamps")), INT64_MAX, &path, &step));
     T_EQ(step, 7);
-    T_STR(path, path_of("stamps/checkpoint_7_20240201_000000.mdl"));
+    T_STR(path, case_path("stamps/checkpoint_7_20240201_000000.mdl"));
     wsc_free(path);
-    T_OK(store_newest(folder(path_of("stamps")), 7, &path, &step));
-    T_STR(path, path_of("stamps/checkpoint_6_20250101_000000.mdl"));
+    T_OK(store_newest(folder(case_path("stamps")), 7, &path, &step));
+    T_STR(path, case_path("stamps/checkpoint_6_20250101_000000.mdl"));
     wsc_free(path);
 }
 
@@ -516,25 +508,25 @@ TEST(checkpoint, names_may_be_chosen)
                                         "named/checkpoint_9.mdl"};
     char *path = NULL;
     int64_t step = -1;
-    CU_ASSERT_EQUAL_FATAL(mkdir(path_of("named"), 0777), 0);
+    CU_ASSERT_EQUAL_FATAL(mkdir(case_path("named"), 0777), 0);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         touch(names[i]);
-    const char *dir = wsc_strdup(WSC_MEM_TEST, path_of("named"));
+    const char *dir = wsc_strdup(WSC_MEM_TEST, case_path("named"));
     const struct store_folder bare = {dir, "{step}.final.h5"}, long_one = {dir, "a{step}"};
     T_OK(store_newest(&bare, INT64_MAX, &path, &step));
     T_EQ(step, 40);
-    T_STR(path, path_of("named/40.final.h5"));
+    T_STR(path, case_path("named/40.final.h5"));
     wsc_free(path);
     T_OK(store_newest(&bare, 40, &path, &step));
-    T_STR(path, path_of("named/9_20240131_235959.final.h5"));
+    T_STR(path, case_path("named/9_20240131_235959.final.h5"));
     wsc_free(path);
     T_OK(store_newest(&long_one, INT64_MAX, &path, &step));
     CU_ASSERT_PTR_NULL(path);
     T_OK(store_step_path(&long_one, 12, &path));
-    T_STR(path, path_of("named/a12"));
+    T_STR(path, case_path("named/a12"));
     wsc_free(path);
     T_OK(store_prune(&bare, 40, 0));
-    CU_ASSERT(!exists(path_of("named/700.final.h5.tmp")) && exists(path_of("named/600.final")));
+    CU_ASSERT(!exists(case_path("named/700.final.h5.tmp")) && exists(case_path("named/600.final")));
     wsc_free((void *)(uintptr_t)dir);
 }
 
@@ -542,14 +534,14 @@ static bool is_there(int step)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "prune/checkpoint_%d.mdl", step);
-    return exists(path_of(name));
+    return exists(case_path(name));
 }
 
 /* Files of later steps than the newest one are from another time and stay. */
 TEST(checkpoint, prune_keeps_the_newest)
 {
     static const int steps[] = {30, 4, 200, 1, 900};
-    CU_ASSERT_EQUAL_FATAL(mkdir(path_of("prune"), 0777), 0);
+    CU_ASSERT_EQUAL_FATAL(mkdir(case_path("prune"), 0777), 0);
     for (int i = 0; i < 5; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "prune/checkpoint_%d.mdl", steps[i]);
@@ -557,21 +549,21 @@ TEST(checkpoint, prune_keeps_the_newest)
     }
     touch("prune/checkpoint_201.mdl.tmp");
     touch("prune/other.mdl.tmp");
-    T_OK(store_prune(folder(path_of("prune")), 200, 0));
-    CU_ASSERT(is_there(1) && !exists(path_of("prune/checkpoint_201.mdl.tmp")));
-    CU_ASSERT(exists(path_of("prune/other.mdl.tmp")));
+    T_OK(store_prune(folder(case_path("prune")), 200, 0));
+    CU_ASSERT(is_there(1) && !exists(case_path("prune/checkpoint_201.mdl.tmp")));
+    CU_ASSERT(exists(case_path("prune/other.mdl.tmp")));
     /* checkpoint_200.mdl is empty: nothing is charged to it. */
-    CU_ASSERT_EQUAL(store_prune(folder(path_of("prune")), 200, 2), WSC_FORMAT);
+    CU_ASSERT_EQUAL(store_prune(folder(case_path("prune")), 200, 2), WSC_FORMAT);
     CU_ASSERT(is_there(1) && is_there(4) && is_there(30));
-    T_OK(write_small(path_of("prune/checkpoint_200.mdl"), 1));
-    T_OK(store_prune(folder(path_of("prune")), 200, 2));
+    T_OK(write_small(case_path("prune/checkpoint_200.mdl"), 1));
+    T_OK(store_prune(folder(case_path("prune")), 200, 2));
     CU_ASSERT(!is_there(1) && !is_there(4) && is_there(30) && is_there(200) && is_there(900));
 }
 
 /* Values that are whole, under the names of others: only the digest can tell. */
 TEST(checkpoint, exchanged_names_are_found)
 {
-    const char *path = path_of("exchanged.mdl");
+    const char *path = case_path("exchanged.mdl");
     T_OK(write_small(path, 5));
     T_OK(store_check(path));
     hid_t h = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
@@ -604,10 +596,10 @@ TEST(checkpoint, a_limit_on_file_sizes_is_an_error)
 {
     const struct rlimit small = {8192, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
     CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &small), 0);
-    const enum wsc_err rc = write_small(path_of("limited.mdl"), 1);
+    const enum wsc_err rc = write_small(case_path("limited.mdl"), 1);
     CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &none), 0);
     refused(rc, WSC_IO, "files may have 8192");
-    CU_ASSERT(!exists(path_of("limited.mdl")) && !exists(path_of("limited.mdl.tmp")));
+    CU_ASSERT(!exists(case_path("limited.mdl")) && !exists(case_path("limited.mdl.tmp")));
 }
 
 TEST(checkpoint, memory_is_balanced)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files as cstorch lays them out: those of tests/fixtures/make_cstorch_checkpoints.py are read, and
  * what is written here has what their reader looks for. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
@@ -18,13 +19,6 @@
 static const char *const written[] = {"tests/data/cstorch_04.mdl", "tests/data/cstorch_05.mdl"};
 static const char words[] = "model.model.embedding_layer.word_embeddings.weight";
 enum { VOCAB = 32, HIDDEN = 8, FILTER = 16, N_WORDS = VOCAB * HIDDEN, N_PARAMETERS = 14 };
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
-    return path;
-}
 
 static void refused(enum wsc_err rc, const char *why)
 {
@@ -152,7 +146,7 @@ TEST(cstorch, older_names_and_buffers_are_known)
     static const int64_t shape[2] = {2, 1};
     const struct store_tensor table = {"model.embedding_layer.position_embeddings.embed.weight", "",
                                        2, shape, ""};
-    const char *path = path_of("older.mdl"), *first = NULL;
+    const char *path = case_path("older.mdl"), *first = NULL;
     const float x[2] = {1, 2};
     char found[STORE_NAME_BYTES];
     struct store_file *f = NULL;
@@ -180,7 +174,7 @@ enum { FLOATS = 64 };
 /* A chunk of 64 floats as @p bytes, packed with LZ4 if one believes it. */
 static enum wsc_err read_chunk(const char *bytes, size_t n, float x[FLOATS])
 {
-    const char *path = path_of("chunk.mdl");
+    const char *path = case_path("chunk.mdl");
     const hsize_t extent = FLOATS, start = 0;
     struct store_file *f = NULL;
     (void)H5Zunregister(
@@ -265,7 +259,7 @@ static void put_number(const char *path, const char *name, double value)
 TEST(cstorch, incomplete_and_newer_files_are_refused)
 {
     struct store_file *f = NULL;
-    const char *path = path_of("copy.mdl");
+    const char *path = case_path("copy.mdl");
     copy_file(written[1], path);
     remove_attribute(path, "__SUCCESS__");
     refused(store_open(&f, path), "is incomplete");
@@ -279,7 +273,7 @@ TEST(cstorch, incomplete_and_newer_files_are_refused)
 TEST(cstorch, values_in_other_files_are_refused)
 {
     struct store_file *f = NULL;
-    const char *path = path_of("elsewhere.mdl");
+    const char *path = case_path("elsewhere.mdl");
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hid_t none = H5Screate(H5S_NULL), space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
     (void)H5Tset_size(type, 6);
@@ -316,7 +310,7 @@ static void turn_bytes(const char *path, off_t first)
 
 TEST(cstorch, turned_bytes_never_crash)
 {
-    const char *path = path_of("turned.mdl");
+    const char *path = case_path("turned.mdl");
     copy_file(written[0], path);
     turn_bytes(path, 0);
     T_OK(store_check(path));
@@ -426,7 +420,7 @@ static void walk(struct walk *w, const json_t *tree, const json_t *spec, const c
 
 TEST(cstorch, a_written_file_describes_itself)
 {
-    const char *path = path_of("state.mdl");
+    const char *path = case_path("state.mdl");
     T_OK(write_state(path));
     struct walk w = {.file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)};
     json_t *pair = json_attribute(w.file, "__spec__");
@@ -447,7 +441,7 @@ TEST(cstorch, a_written_file_describes_itself)
 
 TEST(cstorch, a_written_file_reads_back)
 {
-    const char *path = path_of("state.mdl");
+    const char *path = case_path("state.mdl");
     struct store_file *f = NULL;
     float x[6] = {0};
     double rate = 0;

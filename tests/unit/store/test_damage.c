@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Files that were damaged on their way: every one is refused, or holds what was written. */
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/rng.h>
@@ -12,13 +13,6 @@
 #include <unistd.h>
 
 enum { N_FILES = 500, TENSORS = 6, ELEMS = 700, SAMPLES = 24, T = 32, MOST_BYTES = 1 << 17 };
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
-    return path;
-}
 
 static uint64_t draw(uint64_t what, uint64_t i, uint64_t n)
 {
@@ -202,12 +196,12 @@ static void damage_many(const char *path, enum outcome (*reader)(const char *pat
 
 TEST(damage, checkpoints)
 {
-    T_OK(write_checkpoint(path_of("damaged.mdl")));
-    damage_many(path_of("damaged.mdl"), read_checkpoint);
+    T_OK(write_checkpoint(case_path("damaged.mdl")));
+    damage_many(case_path("damaged.mdl"), read_checkpoint);
 }
 
 TEST(damage, datasets)
 {
-    T_OK(write_samples(path_of("damaged.h5")));
-    damage_many(path_of("damaged.h5"), read_samples);
+    T_OK(write_samples(case_path("damaged.h5")));
+    damage_many(case_path("damaged.h5"), read_samples);
 }

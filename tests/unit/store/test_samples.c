@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../support/case_files.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
@@ -11,13 +12,6 @@
 #include <unistd.h>
 
 enum { N = 12, T = 16 };
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", test_tmpdir(), name);
-    return path;
-}
 
 /* What opening a bad file must do: fail with one line that names the file and says @p what. */
 static void refused(const char *path, int64_t corpus_T, const char *what)
@@ -66,7 +60,7 @@ TEST(samples, round_trip_in_pieces)
     char path[256];
     struct store_samples_writer *w = NULL;
     struct store_samples *s = NULL;
-    (void)snprintf(path, sizeof path, "%s", path_of("round.h5"));
+    (void)snprintf(path, sizeof path, "%s", case_path("round.h5"));
     for (int j = 0; j < M * EACH; j++)
         data[j / EACH][j % EACH] = (j * 7919) % 50257 - 20;
     T_OK(store_samples_create(&w, path, &(struct store_samples_shape){.n = M, .T = L}));
@@ -89,12 +83,12 @@ TEST(samples, discarded_file_leaves_nothing)
 {
     int32_t data[3] = {1, 1, 2};
     struct store_samples_writer *w = NULL;
-    T_OK(store_samples_create(&w, path_of("gone.h5"),
+    T_OK(store_samples_create(&w, case_path("gone.h5"),
                               &(struct store_samples_shape){.n = 2, .T = 1}));
     T_OK(store_samples_append(w, data, 1));
     store_samples_discard(&w);
-    CU_ASSERT_NOT_EQUAL(access(path_of("gone.h5"), F_OK), 0);
-    CU_ASSERT_NOT_EQUAL(access(path_of("gone.h5.tmp"), F_OK), 0);
+    CU_ASSERT_NOT_EQUAL(access(case_path("gone.h5"), F_OK), 0);
+    CU_ASSERT_NOT_EQUAL(access(case_path("gone.h5.tmp"), F_OK), 0);
 }
 
 TEST(samples, unwritable_folder_is_an_error)
@@ -135,7 +129,7 @@ TEST(samples, corpus_needs_a_length_and_is_cut)
     uint16_t tokens[TOKENS];
     hsize_t n = TOKENS;
     int32_t x[3 * L], wrong = 0;
-    const char *path = path_of("corpus.h5");
+    const char *path = case_path("corpus.h5");
     struct store_samples *s = NULL;
     for (int j = 0; j < TOKENS; j++)
         tokens[j] = (uint16_t)(60000 + j);
@@ -165,7 +159,7 @@ static void check_digits(struct shape shape, hid_t type, const void *values, hid
 {
     char text[STORE_DIGITS];
     struct store_samples *s = NULL;
-    const char *path = path_of("large.h5");
+    const char *path = case_path("large.h5");
     hid_t f = make_file(path), space = H5Screate_simple(shape.rank, shape.dims, NULL);
     hid_t d = H5Dcreate2(f, "data", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     CU_ASSERT(H5Dwrite(d, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
@@ -193,7 +187,7 @@ TEST(samples, values_beyond_int32_in_full)
 
 TEST(samples, wrong_shapes_and_types_are_refused)
 {
-    const char *path = path_of("bad.h5");
+    const char *path = case_path("bad.h5");
     hid_t i32 = H5T_STD_I32LE;
     make_dataset(path, (struct shape){3, {4, 2, 8}}, i32, H5P_DEFAULT, true);
     refused(path, 0, "expected (n, 3, T)");
@@ -214,7 +208,7 @@ TEST(samples, wrong_shapes_and_types_are_refused)
 
 TEST(samples, foreign_storage_is_refused)
 {
-    const char *path = path_of("foreign.h5");
+    const char *path = case_path("foreign.h5");
     hsize_t chunk[3] = {1, 3, 8}, huge[3] = {1 << 20, 3, 128};
     struct shape shape = {3, {4, 3, 8}};
     hid_t plist = H5Pcreate(H5P_DATASET_CREATE);
@@ -240,7 +234,7 @@ TEST(samples, foreign_storage_is_refused)
 
 TEST(samples, links_are_refused)
 {
-    const char *path = path_of("links.h5");
+    const char *path = case_path("links.h5");
     hid_t f = make_file(path);
     (void)H5Lcreate_soft("/data", f, "data", H5P_DEFAULT, H5P_DEFAULT); /* a loop */
     (void)H5Fclose(f);
@@ -257,7 +251,7 @@ TEST(samples, links_are_refused)
 
 TEST(samples, count_attribute_must_agree)
 {
-    const char *path = path_of("count.h5");
+    const char *path = case_path("count.h5");
     struct store_samples *s = NULL;
     int64_t n = 5;
     make_dataset(path, (struct shape){3, {4, 3, 8}}, H5T_STD_I32LE, H5P_DEFAULT, true);
@@ -278,7 +272,7 @@ TEST(samples, not_hdf5_or_cut_short_is_refused)
     char path[256];
     struct stat info;
     int32_t data[64 * 3 * 8] = {0};
-    (void)snprintf(path, sizeof path, "%s", path_of("short.h5"));
+    (void)snprintf(path, sizeof path, "%s", case_path("short.h5"));
     refused(test_tmpdir(), 0, "not a regular file");
     refused("/nonexistent.h5", 0, "No such file");
     FILE *f = fopen(path, "w");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Params files of diffusion transformers: both styles of the Model Zoo, sizes that follow from the
  * latents, defaults of the class, what does not go together. */
+#include "../../support/params_case.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
@@ -14,36 +15,11 @@
     "batch_size: 4" more "}\n"
 #define MODEL(more) "model: {hidden_size: 16, num_heads: 2, filter_size: 32" more "}\n"
 
-static struct zoo_params parsed(const char *text)
-{
-    struct zoo_params p;
-    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), NULL, 0));
-    return p;
-}
-
-static bool warns(const struct zoo_params *p, const char *part)
-{
-    for (int i = 0; i < p->n_warnings; i++)
-        if (strstr(p->warning[i].text, part)) return true;
-    return false;
-}
-
-/* True when the file is refused with @p part in the message. */
-static bool refused(const char *text, const char *part)
-{
-    struct zoo_params p;
-    const bool is = zoo_params_parse(&p, "t.yaml", text, strlen(text), NULL, 0) == WSC_CONFIG &&
-                    strstr(wsc_err_message(), part);
-    if (!is) (void)fprintf(stderr, "expected \"%s\", got: %s\n", part, wsc_err_message());
-    zoo_params_fini(&p);
-    return is;
-}
-
 /* The loader says what a file without a name is. */
 TEST(diffusion_params, sizes_follow_from_latents_and_patches)
 {
-    struct zoo_params p = parsed(INPUT(", num_classes: 10")
-                                     MODEL(", latent_size: [8, 12], patch_size: [2, 3]") OPTIM);
+    struct zoo_params p = params_parsed(
+        INPUT(", num_classes: 10") MODEL(", latent_size: [8, 12], patch_size: [2, 3]") OPTIM);
     T_EQ(p.model.name, ZOO_DIT);
     T_EQ(p.model.objective, ZOO_DIFFUSION);
     T_EQ(p.model.max_position_embeddings, 16);
@@ -51,8 +27,9 @@ TEST(diffusion_params, sizes_follow_from_latents_and_patches)
     T_EQ(p.model.vocab_size, 11);
     T_EQ(p.model.diffusion.latent_channels, 4);
     zoo_params_fini(&p);
-    p = parsed(INPUT("") MODEL(", name: dit, vae: {latent_size: [64, 64], latent_channels: 8}, "
-                               "patch_size: [4, 4], label_dropout_rate: 0") OPTIM);
+    p = params_parsed(INPUT("")
+                          MODEL(", name: dit, vae: {latent_size: [64, 64], latent_channels: 8}, "
+                                "patch_size: [4, 4], label_dropout_rate: 0") OPTIM);
     T_EQ(p.model.max_position_embeddings, 256);
     T_EQ(p.model.diffusion.latent_channels, 8);
     T_EQ(p.model.vocab_size, 1000);
@@ -61,7 +38,7 @@ TEST(diffusion_params, sizes_follow_from_latents_and_patches)
 
 TEST(diffusion_params, defaults_of_the_class)
 {
-    struct zoo_params p = parsed(INPUT("") "model: {name: dit}\n" OPTIM);
+    struct zoo_params p = params_parsed(INPUT("") "model: {name: dit}\n" OPTIM);
     T_EQ(p.model.hidden_size, 768);
     T_EQ(p.model.max_position_embeddings, 4); /* patches of 16 x 16 of a latent of 32 x 32 */
     T_EQ(p.model.diffusion.frequency_embedding_size, 256);
@@ -70,7 +47,7 @@ TEST(diffusion_params, defaults_of_the_class)
     T_EQ(p.model.position_embedding_type, ZOO_POSITION_LEARNED);
     T_TRUE(p.model.diffusion.use_conv_transpose_unpatchify);
     zoo_params_fini(&p);
-    p = parsed(INPUT("") "model: {name: dit, patch_size: [1, 1]}\n" OPTIM);
+    p = params_parsed(INPUT("") "model: {name: dit, patch_size: [1, 1]}\n" OPTIM);
     T_EQ(p.model.max_position_embeddings, 1024);
     zoo_params_fini(&p);
 }
@@ -99,23 +76,24 @@ TEST(diffusion_params, the_trainer_style)
         "    train_dataloader: {data_processor: DiffusionLatentImageNet1KProcessor,\n"
         "      data_dir: [./a, ./b], batch_size: 4, num_classes: 10, num_diffusion_steps: 1000,\n"
         "      image_channels: 3, split: train, use_worker_cache: true}\n";
-    struct zoo_params p = parsed(text);
+    struct zoo_params p = params_parsed(text);
     T_EQ(p.model.max_position_embeddings, 16);
     T_EQ(p.train_input.micro_batch_size, 2);
     T_EQ(p.train_input.samples, ZOO_SAMPLES_LATENTS);
-    T_TRUE(warns(&p, "model.reverse_process"));
+    T_TRUE(params_warn(&p, "model.reverse_process"));
     zoo_params_fini(&p);
 }
 
 /* The dump means the same job, and keys of tokens are not in it. */
 TEST(diffusion_params, the_dump_reads_back)
 {
-    struct zoo_params p = parsed(INPUT("") MODEL(", name: dit, patch_size: [2, 2]") OPTIM), q;
+    struct zoo_params p = params_parsed(INPUT("") MODEL(", name: dit, patch_size: [2, 2]") OPTIM),
+                      q;
     char *first = NULL, *second = NULL;
     T_OK(zoo_params_dump(&p, &first));
     CU_ASSERT_PTR_NULL(strstr(first, "vocab_size"));
     CU_ASSERT_PTR_NOT_NULL(strstr(first, "patch_size: [2, 2]"));
-    q = parsed(first);
+    q = params_parsed(first);
     T_OK(zoo_params_dump(&q, &second));
     T_STR(first, second);
     wsc_free(first);
@@ -126,40 +104,47 @@ TEST(diffusion_params, the_dump_reads_back)
 
 TEST(diffusion_params, keys_without_effect_are_named)
 {
-    struct zoo_params p = parsed(INPUT("") MODEL(", name: dit, max_position_embeddings: 77, "
-                                                 "vocab_size: 9, num_segments: 3, "
-                                                 "task_dropout: 0.25") OPTIM);
-    T_TRUE(warns(&p, "model.max_position_embeddings: without effect"));
-    T_TRUE(warns(&p, "model.vocab_size: without effect"));
-    T_TRUE(warns(&p, "model.num_segments: without effect"));
-    T_TRUE(warns(&p, "model.task_dropout: without effect"));
+    struct zoo_params p = params_parsed(INPUT("") MODEL(", name: dit, max_position_embeddings: 77, "
+                                                        "vocab_size: 9, num_segments: 3, "
+                                                        "task_dropout: 0.25") OPTIM);
+    T_TRUE(params_warn(&p, "model.max_position_embeddings: without effect"));
+    T_TRUE(params_warn(&p, "model.vocab_size: without effect"));
+    T_TRUE(params_warn(&p, "model.num_segments: without effect"));
+    T_TRUE(params_warn(&p, "model.task_dropout: without effect"));
     T_EQ(p.model.max_position_embeddings, 4);
     zoo_params_fini(&p);
-    p = parsed("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
-               "model: {vocab_size: 9, patch_size: [2, 2]}\n" OPTIM);
-    T_TRUE(warns(&p, "model.patch_size: without effect"));
+    p = params_parsed(
+        "train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
+        "model: {vocab_size: 9, patch_size: [2, 2]}\n" OPTIM);
+    T_TRUE(params_warn(&p, "model.patch_size: without effect"));
     zoo_params_fini(&p);
 }
 
 TEST(diffusion_params, what_does_not_go_together)
 {
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, patch_size: [3, 2]") OPTIM, "do not divide"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, patch_size: [2]") OPTIM, "height and width"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, patch_size: [0, 2]") OPTIM, "model.patch_size"));
     T_TRUE(
-        refused(INPUT(", num_classes: 5") MODEL(", name: dit, num_classes: 6") OPTIM, "classes"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, block_type: cross") OPTIM, "model.block_type"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, norm_first: false") OPTIM, "model.norm_first"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, var_loss: true") OPTIM, "model.var_loss"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, patch_sise: [2, 2]") OPTIM, "patch_sise"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, position_embedding_type: rotary") OPTIM,
-                   "not with diffusion"));
+        params_refused(INPUT("") MODEL(", name: dit, patch_size: [3, 2]") OPTIM, "do not divide"));
     T_TRUE(
-        refused(INPUT("") MODEL(", name: dit, nonlinearity: swiglu") OPTIM, "not with diffusion"));
-    T_TRUE(refused(INPUT("") MODEL(", name: gpt2, vocab_size: 9") OPTIM, "hint: model.name dit"));
-    T_TRUE(refused("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, "
-                   "batch_size: 4}\n" MODEL(", name: dit") OPTIM,
-                   "hint: DiffusionLatentImageNet1KProcessor"));
-    T_TRUE(refused(INPUT("") MODEL(", name: dit, objective: causal_lm") OPTIM,
-                   "a diffusion transformer; supported: diffusion"));
+        params_refused(INPUT("") MODEL(", name: dit, patch_size: [2]") OPTIM, "height and width"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, patch_size: [0, 2]") OPTIM,
+                          "model.patch_size"));
+    T_TRUE(params_refused(INPUT(", num_classes: 5") MODEL(", name: dit, num_classes: 6") OPTIM,
+                          "classes"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, block_type: cross") OPTIM,
+                          "model.block_type"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, norm_first: false") OPTIM,
+                          "model.norm_first"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, var_loss: true") OPTIM, "model.var_loss"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, patch_sise: [2, 2]") OPTIM, "patch_sise"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, position_embedding_type: rotary") OPTIM,
+                          "not with diffusion"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, nonlinearity: swiglu") OPTIM,
+                          "not with diffusion"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: gpt2, vocab_size: 9") OPTIM,
+                          "hint: model.name dit"));
+    T_TRUE(params_refused("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, "
+                          "batch_size: 4}\n" MODEL(", name: dit") OPTIM,
+                          "hint: DiffusionLatentImageNet1KProcessor"));
+    T_TRUE(params_refused(INPUT("") MODEL(", name: dit, objective: causal_lm") OPTIM,
+                          "a diffusion transformer; supported: diffusion"));
 }

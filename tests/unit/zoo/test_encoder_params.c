@@ -2,6 +2,7 @@
 /* Params of encoders, and of the first releases of the Model Zoo: defaults of classes of
  * fine-tuning, seeds of masks, keys that are no longer keys, the 16-bit format that a file does not
  * name. */
+#include "../../support/params_case.h"
 #include "../../support/test.h"
 
 #include <wsc/mem.h>
@@ -15,37 +16,24 @@
     "\n"
 #define ENCODER(more) "model: {vocab_size: 64, hidden_size: 16, num_heads: 2" more "}\n"
 
-static struct zoo_params parsed(const char *text)
-{
-    struct zoo_params p;
-    T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), NULL, 0));
-    return p;
-}
-
-static bool warns(const struct zoo_params *p, const char *part)
-{
-    for (int i = 0; i < p->n_warnings; i++)
-        if (strstr(p->warning[i].text, part)) return true;
-    return false;
-}
-
 /* The class of token classifiers drops nothing out unless a file says so, and leaves padding out of
  * its loss. */
 TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
 {
-    struct zoo_params p = parsed(LOADER("BertTokenClassifierDataProcessor", "")
-                                     ENCODER(", encoder_output_dropout_rate: 0.3") OPTIM);
+    struct zoo_params p = params_parsed(LOADER("BertTokenClassifierDataProcessor", "")
+                                            ENCODER(", encoder_output_dropout_rate: 0.3") OPTIM);
     T_EQ(p.model.objective, ZOO_TOKEN_CLASSIFICATION);
     T_NEAR(p.model.task_dropout, 0.3, 0);
     T_NEAR(p.model.dropout_rate, 0, 0);
     T_NEAR(p.model.embedding_dropout_rate, 0, 0);
     T_TRUE(!p.model.include_padding_in_loss);
     zoo_params_fini(&p);
-    p = parsed(LOADER("BertTokenClassifierDataProcessor", "") ENCODER(", dropout_rate: 0.2") OPTIM);
+    p = params_parsed(LOADER("BertTokenClassifierDataProcessor", "") ENCODER(", dropout_rate: 0.2")
+                          OPTIM);
     T_NEAR(p.model.embedding_dropout_rate, 0.2, 0);
     T_NEAR(p.model.attention_dropout_rate, 0, 0);
     zoo_params_fini(&p);
-    p = parsed(LOADER("SST2DataProcessor", "") ENCODER("") OPTIM);
+    p = params_parsed(LOADER("SST2DataProcessor", "") ENCODER("") OPTIM);
     T_NEAR(p.model.dropout_rate, 0.1, 0);
     T_NEAR(p.model.attention_dropout_rate, 0.1, 0);
     zoo_params_fini(&p);
@@ -55,11 +43,11 @@ TEST(encoder_params, token_classifiers_have_defaults_of_their_own)
  * (golden: encoder_positions, encoder_positions_eval). */
 TEST(encoder_params, lengths_of_what_is_not_read)
 {
-    struct zoo_params p =
-        parsed(LOADER("SST2DataProcessor", ", max_sequence_length: 32")
-                   ENCODER(", max_position_embeddings: 32") OPTIM
-               "eval_input: {data_processor: SST2DataProcessor, data_dir: ./d, vocab_file: v, "
-               "batch_size: 4, max_sequence_length: 48}\n");
+    struct zoo_params p = params_parsed(
+        LOADER("SST2DataProcessor", ", max_sequence_length: 32")
+            ENCODER(", max_position_embeddings: 32") OPTIM
+        "eval_input: {data_processor: SST2DataProcessor, data_dir: ./d, vocab_file: v, "
+        "batch_size: 4, max_sequence_length: 48}\n");
     T_EQ(p.eval_input.max_sequence_length, 48);
     zoo_params_fini(&p);
 }
@@ -72,20 +60,21 @@ TEST(encoder_params, a_classifier_of_proteins)
     LOADER("BertCSVDataProcessor", "")                                                             \
     ENCODER(", token_dropout: true, "                                                              \
             "mask_token_id: 32, disable_nsp: true, dropout_rate: 0.1" more)
-    struct zoo_params p = parsed(PROTEINS(", classifier_dropout: 0.4") OPTIM);
+    struct zoo_params p = params_parsed(PROTEINS(", classifier_dropout: 0.4") OPTIM);
     T_EQ(p.model.name, ZOO_ESM2);
     T_EQ(p.model.objective, ZOO_CLASSIFICATION);
     T_NEAR(p.model.task_dropout, 0.4, 0);
     T_EQ(p.model.num_segments, 0);
     T_EQ(p.train_input.n_classes, 2);
     zoo_params_fini(&p);
-    p = parsed(PROTEINS(", freeze_pretrained_model: false") OPTIM "runconfig: {num_epochs: 3}\n");
+    p = params_parsed(PROTEINS(", freeze_pretrained_model: false") OPTIM
+                      "runconfig: {num_epochs: 3}\n");
     T_EQ(p.model.objective, ZOO_CLASSIFICATION);
     T_NEAR(p.model.task_dropout, 0, 0);
     T_EQ(p.runconfig.num_steps, CONF_NULL);
     T_EQ(p.runconfig.num_epochs, 3);
     zoo_params_fini(&p);
-    p = parsed(PROTEINS("") OPTIM);
+    p = params_parsed(PROTEINS("") OPTIM);
     T_EQ(p.model.objective, ZOO_MASKED_LM);
     zoo_params_fini(&p);
 }
@@ -95,10 +84,10 @@ TEST(encoder_params, a_classifier_of_proteins)
 TEST(encoder_params, dynamic_masks_keep_their_seed)
 {
     char *dump;
-    struct zoo_params p = parsed(LOADER("BertCSVDynamicMaskDataProcessor",
-                                        ", shuffle: false, shuffle_seed: 7") ENCODER("") OPTIM);
+    struct zoo_params p = params_parsed(LOADER(
+        "BertCSVDynamicMaskDataProcessor", ", shuffle: false, shuffle_seed: 7") ENCODER("") OPTIM);
     T_OK(zoo_params_dump(&p, &dump));
-    struct zoo_params again = parsed(dump);
+    struct zoo_params again = params_parsed(dump);
     T_EQ(again.train_input.shuffle_seed, 7);
     wsc_free(dump);
     zoo_params_fini(&again);
@@ -108,11 +97,11 @@ TEST(encoder_params, dynamic_masks_keep_their_seed)
 /* Pre-training has the positions of its samples, fine-tuning those of the class. */
 TEST(encoder_params, positions_follow_the_samples_of_pre_training)
 {
-    struct zoo_params p =
-        parsed(LOADER("BertCSVDataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
+    struct zoo_params p = params_parsed(LOADER("BertCSVDataProcessor", ", max_sequence_length: 48")
+                                            ENCODER("") OPTIM);
     T_EQ(p.model.max_position_embeddings, 48);
     zoo_params_fini(&p);
-    p = parsed(LOADER("SST2DataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
+    p = params_parsed(LOADER("SST2DataProcessor", ", max_sequence_length: 48") ENCODER("") OPTIM);
     T_EQ(p.model.max_position_embeddings, 1024);
     zoo_params_fini(&p);
 }
@@ -129,19 +118,19 @@ TEST(encoder_params, a_scaled_loss_without_a_format_is_noted)
                                                                "loss_scaling_factor: dynamic}\n";
     static const char note[] = "model.fp16_type: bfloat16 without this key; earlier "
                                "releases took float16";
-    struct zoo_params p = parsed(scaled);
+    struct zoo_params p = params_parsed(scaled);
     T_EQ(p.model.fp16_type, ZOO_BF16);
-    T_TRUE(warns(&p, note));
+    T_TRUE(params_warn(&p, note));
     zoo_params_fini(&p);
-    p = parsed(named);
-    T_TRUE(!warns(&p, "earlier releases"));
+    p = params_parsed(named);
+    T_TRUE(!params_warn(&p, "earlier releases"));
     zoo_params_fini(&p);
 }
 
 /* Keys of the first releases: read as what they became, or named as without effect. */
 TEST(encoder_params, keys_of_the_first_releases)
 {
-    struct zoo_params p = parsed(LOADER(
+    struct zoo_params p = params_parsed(LOADER(
         "T5DynamicDataProcessor",
         ", src_max_sequence_length: 8") "model: {src_vocab_size: 64, d_model: 16, d_kv: 8, "
                                         "num_heads: 2, d_ff: 32, extra_ids: 4,\n"
@@ -149,24 +138,27 @@ TEST(encoder_params, keys_of_the_first_releases)
                                         "predict_input: {data_processor: T5DynamicDataProcessor}\n"
                                         "csconfig: {use_cbfloat16: false}\n");
     T_EQ(p.model.norm_type, ZOO_LAYERNORM);
-    T_TRUE(warns(&p, "model.use_t5_layer_norm: old spelling: write model.norm_type: layernorm"));
-    T_TRUE(warns(&p, "model.enable_vts: ignored"));
-    T_TRUE(warns(&p, "without effect here: predict_input"));
+    T_TRUE(
+        params_warn(&p, "model.use_t5_layer_norm: old spelling: write model.norm_type: layernorm"));
+    T_TRUE(params_warn(&p, "model.enable_vts: ignored"));
+    T_TRUE(params_warn(&p, "without effect here: predict_input"));
     zoo_params_fini(&p);
-    p = parsed("train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
-               "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, loss_weight: 0.01}\n" OPTIM);
-    T_TRUE(warns(&p, "model.loss_weight: taken as 1 with loss_scaling num_tokens; hint: the first "
-                     "releases had batch_size alone"));
+    p = params_parsed(
+        "train_input: {data_processor: GptHDF5DataProcessor, data_dir: ./d, batch_size: 4}\n"
+        "model: {vocab_size: 64, hidden_size: 16, num_heads: 2, loss_weight: 0.01}\n" OPTIM);
+    T_TRUE(params_warn(
+        &p, "model.loss_weight: taken as 1 with loss_scaling num_tokens; hint: the first "
+            "releases had batch_size alone"));
     zoo_params_fini(&p);
 }
 
 /* Messages have the name that the file has, not the one that the key is read as. */
 TEST(encoder_params, renamed_keys_in_messages)
 {
-    struct zoo_params p = parsed(LOADER(
+    struct zoo_params p = params_parsed(LOADER(
         "T5HDF5DataProcessor", "") "model: {src_vocab_size: 64, "
                                    "d_model: 16, num_heads: 2, d_ff: 32, lm_loss_weight: 0.1,\n"
                                    "  loss_scaling: num_tokens}\n" OPTIM);
-    T_TRUE(warns(&p, "model.lm_loss_weight: taken as 1 with loss_scaling num_tokens"));
+    T_TRUE(params_warn(&p, "model.lm_loss_weight: taken as 1 with loss_scaling num_tokens"));
     zoo_params_fini(&p);
 }

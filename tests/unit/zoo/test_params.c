@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../../support/params_case.h"
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
@@ -22,13 +23,6 @@ static enum wsc_err parse_set(struct zoo_params *p, const char *text, const char
 {
     const struct conf_set sets[] = {{.text = set}};
     return zoo_params_parse(p, "t.yaml", text, strlen(text), sets, 1);
-}
-
-static bool warns(const struct zoo_params *p, const char *part)
-{
-    for (int i = 0; i < p->n_warnings; i++)
-        if (strstr(p->warning[i].text, part)) return true;
-    return false;
 }
 
 static void check_default_model(const struct zoo_model *m)
@@ -127,7 +121,7 @@ TEST(zoo_params, yaml_as_users_write_it)
     CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 6e-6 && p.optimizer.beta2 == 0.95);
     T_EQ(p.runconfig.max_steps, 1000);
     T_EQ(p.n_warnings, 1);
-    CU_ASSERT(warns(&p, "t.yaml:26:5: model.initializer.a: given twice, first on line 25"));
+    CU_ASSERT(params_warn(&p, "t.yaml:26:5: model.initializer.a: given twice, first on line 25"));
     zoo_params_fini(&p);
 }
 
@@ -157,12 +151,13 @@ TEST(zoo_params, old_spellings_are_taken_with_a_warning)
     T_EQ(p.runconfig.checkpoint_steps, 7);
     T_EQ(p.runconfig.max_checkpoints, 3);
     T_STR(p.runconfig.load_checkpoint_states, "model,dataloader");
-    CU_ASSERT(warns(&p, "optimizer.weight_decay_rate: old spelling: write optimizer.weight_decay"));
-    CU_ASSERT(warns(&p, "model.use_bfloat16: old spelling: write model.fp16_type: bfloat16"));
-    CU_ASSERT(warns(&p, "optimizer.learning_rate[0].steps: old spelling: write total_iters"));
-    CU_ASSERT(warns(&p, "optimizer.ws_summary: ignored"));
-    CU_ASSERT(!warns(&p, "beta2"));
-    CU_ASSERT(warns(&p, "model.fp16_type: without effect: mixed_precision is off"));
+    CU_ASSERT(
+        params_warn(&p, "optimizer.weight_decay_rate: old spelling: write optimizer.weight_decay"));
+    CU_ASSERT(params_warn(&p, "model.use_bfloat16: old spelling: write model.fp16_type: bfloat16"));
+    CU_ASSERT(params_warn(&p, "optimizer.learning_rate[0].steps: old spelling: write total_iters"));
+    CU_ASSERT(params_warn(&p, "optimizer.ws_summary: ignored"));
+    CU_ASSERT(!params_warn(&p, "beta2"));
+    CU_ASSERT(params_warn(&p, "model.fp16_type: without effect: mixed_precision is off"));
     T_EQ(p.n_warnings, 18);
     zoo_params_fini(&p);
 }
@@ -173,7 +168,7 @@ TEST(zoo_params, new_spelling_wins_over_the_old_one)
     T_OK(parse(&p, INPUT MODEL "optimizer: {optimizer_type: AdamW, learning_rate: 1,\n"
                                "  weight_decay: 0.1, weight_decay_rate: 0.2}\n"));
     CU_ASSERT(p.optimizer.weight_decay.node[0].initial == 0.1);
-    CU_ASSERT(warns(&p, "the new one, given as well, counts"));
+    CU_ASSERT(params_warn(&p, "the new one, given as well, counts"));
     zoo_params_fini(&p);
 }
 
@@ -183,9 +178,9 @@ TEST(zoo_params, warnings_of_meaning)
     T_OK(parse(&p, INPUT "model: {vocab_size: 9, loss_weight: 0.5, pad_rope: true}\n" OPTIM
                          "runconfig: {num_csx: 3}\n"));
     CU_ASSERT(p.model.loss_weight == 1);
-    CU_ASSERT(warns(&p, "model.loss_weight: taken as 1"));
-    CU_ASSERT(warns(&p, "8 sequences do not divide evenly among 3 systems"));
-    CU_ASSERT(warns(&p, "without effect here: model.pad_rope"));
+    CU_ASSERT(params_warn(&p, "model.loss_weight: taken as 1"));
+    CU_ASSERT(params_warn(&p, "8 sequences do not divide evenly among 3 systems"));
+    CU_ASSERT(params_warn(&p, "without effect here: model.pad_rope"));
     zoo_params_fini(&p);
 }
 
@@ -208,8 +203,8 @@ TEST(zoo_params, a_key_twice_on_the_command_line_warns)
         const struct conf_set sets[] = {{.text = pair[i].set[0]}, {.text = pair[i].set[1]}};
         const char *text = INPUT "model: {vocab_size: 9}\n" OPTIM;
         T_OK(zoo_params_parse(&p, "t.yaml", text, strlen(text), sets, 2));
-        T_EQ(warns(&p, "given twice"), pair[i].warning != NULL);
-        CU_ASSERT(!pair[i].warning || warns(&p, pair[i].warning));
+        T_EQ(params_warn(&p, "given twice"), pair[i].warning != NULL);
+        CU_ASSERT(!pair[i].warning || params_warn(&p, pair[i].warning));
         zoo_params_fini(&p);
     }
 }
@@ -226,7 +221,7 @@ static void check_idle(const char *model, const char *more, const char *warning)
                    model, more);
     T_OK(parse(&p, text));
     T_EQ(p.n_warnings, warning ? 1 : 0);
-    CU_ASSERT(!warning || warns(&p, warning));
+    CU_ASSERT(!warning || params_warn(&p, warning));
     T_OK(zoo_params_dump(&p, &dump));
     T_OK(parse(&q, dump));
     T_EQ(q.n_warnings, 0);
@@ -302,7 +297,7 @@ TEST(zoo_params, keys_that_pairs_do_not_use_warn)
             (void)snprintf(set, sizeof set, "model.%s=0.%d", keys[i], on);
             (void)snprintf(warning, sizeof warning, "model.%s: without effect", keys[i]);
             T_OK(parse_set(&p, text, set));
-            CU_ASSERT_EQUAL(warns(&p, warning), on == 1);
+            CU_ASSERT_EQUAL(params_warn(&p, warning), on == 1);
             zoo_params_fini(&p);
         }
 }
@@ -318,7 +313,7 @@ TEST(zoo_params, an_idle_seed_of_shuffling_warns_from_the_command_line_alone)
     T_EQ(p.n_warnings, 0);
     zoo_params_fini(&p);
     T_OK(parse_set(&p, text, "train_input.shuffle_seed=4"));
-    CU_ASSERT(warns(&p, "--set train_input.shuffle_seed: without effect: shuffle is off"));
+    CU_ASSERT(params_warn(&p, "--set train_input.shuffle_seed: without effect: shuffle is off"));
     zoo_params_fini(&p);
 }
 
@@ -354,7 +349,7 @@ TEST(zoo_params, keys_of_other_modes_warn_from_the_command_line_alone)
                        (int)strcspn(cases[i].set, "="), cases[i].set, why ? why : "");
         T_OK(parse_set(&p, file, cases[i].set));
         T_EQ(p.n_warnings, why ? 1 : 0);
-        T_TRUE(!why || warns(&p, warning));
+        T_TRUE(!why || params_warn(&p, warning));
         zoo_params_fini(&p);
     }
 }
@@ -364,10 +359,10 @@ TEST(zoo_params, micro_batches_and_shares)
     struct zoo_params p;
     const char *text = INPUT MODEL OPTIM "runconfig: {num_csx: 2}\n";
     T_OK(parse_set(&p, text, "train_input.micro_batch_size=5"));
-    CU_ASSERT(warns(&p, "5 is taken as 4, the sequences of a system"));
+    CU_ASSERT(params_warn(&p, "5 is taken as 4, the sequences of a system"));
     zoo_params_fini(&p);
     T_OK(parse_set(&p, text, "train_input.micro_batch_size=3"));
-    CU_ASSERT(warns(&p, "3 does not divide the 4 sequences of a system"));
+    CU_ASSERT(params_warn(&p, "3 does not divide the 4 sequences of a system"));
     zoo_params_fini(&p);
     T_OK(parse_set(&p, text, "train_input.micro_batch_size=4"));
     T_EQ(p.n_warnings, 0);
@@ -464,7 +459,7 @@ TEST(zoo_params, every_key_without_effect_is_told)
     (void)snprintf(text + n, sizeof text - n, "}\n");
     T_OK(parse(&p, text));
     for (int i = 0; i < N; i++)
-        CU_ASSERT(warns(&p, keys[i]));
+        CU_ASSERT(params_warn(&p, keys[i]));
     CU_ASSERT(p.n_warnings > 1);
     zoo_params_fini(&p);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Params files of the trainer style, and the files of tests/golden/params in both styles. */
+#include "../../support/params_case.h"
 #include "../../support/test.h"
 
 #include <wsc/conf.h>
@@ -31,13 +32,6 @@ static enum wsc_err parse_text(struct zoo_params *p, const char *text, const cha
     return zoo_params_parse(p, "t.yaml", text, strlen(text), sets, set ? 1 : 0);
 }
 
-static bool warns(const struct zoo_params *p, const char *part)
-{
-    for (int i = 0; i < p->n_warnings; i++)
-        if (strstr(p->warning[i].text, part)) return true;
-    return false;
-}
-
 static char *dump_of(const char *path, const char *set)
 {
     struct zoo_params p;
@@ -66,9 +60,9 @@ static void check_callbacks(const struct zoo_params *p)
     T_EQ(p->runconfig.max_checkpoints, 5);
     CU_ASSERT(!p->runconfig.check_loss_values && p->optimizer.log_summaries);
     T_EQ(p->runconfig.profile_end_step, 2);
-    CU_ASSERT(warns(p, "trainer.init.callbacks.GlobalFlags.csx.debug.*"));
-    CU_ASSERT(warns(p, "trainer.init.loggers.TensorBoardLogger"));
-    CU_ASSERT(warns(p, "trainer.init.backend.cluster_config.mount_dirs"));
+    CU_ASSERT(params_warn(p, "trainer.init.callbacks.GlobalFlags.csx.debug.*"));
+    CU_ASSERT(params_warn(p, "trainer.init.loggers.TensorBoardLogger"));
+    CU_ASSERT(params_warn(p, "trainer.init.backend.cluster_config.mount_dirs"));
 }
 
 TEST(zoo_trainer, every_part_goes_to_its_place)
@@ -171,7 +165,7 @@ TEST(zoo_trainer, without_training_data_it_evaluates)
     CU_ASSERT(p.eval_input.present && !p.train_input.present);
     T_EQ(p.eval_input.micro_batch_size, CONF_NULL);
     T_STR(p.eval_input.data_dir[0], "./val");
-    CU_ASSERT(warns(&p, "trainer.validate_all.val_dataloaders: 2 sets: the first one"));
+    CU_ASSERT(params_warn(&p, "trainer.validate_all.val_dataloaders: 2 sets: the first one"));
     zoo_params_fini(&p);
 }
 
@@ -214,7 +208,7 @@ TEST(zoo_trainer, a_rate_beside_schedulers_warns)
                        TRAINER("    optimizer: {AdamW: {lr: %s}}\n" SCHEDULER, ""), row[i].lr);
         T_OK(parse_text(&p, text, NULL));
         CU_ASSERT(p.optimizer.learning_rate.node[0].initial == 1);
-        T_EQ(warns(&p, "AdamW.lr: not used: the schedulers say the rate"), row[i].warns);
+        T_EQ(params_warn(&p, "AdamW.lr: not used: the schedulers say the rate"), row[i].warns);
         zoo_params_fini(&p);
     }
 }
@@ -247,7 +241,7 @@ TEST(zoo_trainer, a_key_that_another_overrides_warns)
         char text[1200];
         (void)snprintf(text, sizeof text, TRAINER("%s", ""), row[i].init);
         T_OK(parse_text(&p, text, row[i].set));
-        CU_ASSERT(row[i].why ? warns(&p, row[i].why) : !warns(&p, "not used"));
+        CU_ASSERT(row[i].why ? params_warn(&p, row[i].why) : !params_warn(&p, "not used"));
         zoo_params_fini(&p);
     }
 }
@@ -278,7 +272,7 @@ TEST(zoo_trainer, each_run_takes_its_own_checkpoint)
         T_OK(parse_text(&p, text, row[i].set));
         T_STR(p.runconfig.checkpoint_path ? p.runconfig.checkpoint_path : "none",
               row[i].path ? row[i].path : "none");
-        T_EQ(warns(&p, "trainer.validate.ckpt_path: not used: the run trains"), row[i].warns);
+        T_EQ(params_warn(&p, "trainer.validate.ckpt_path: not used: the run trains"), row[i].warns);
         zoo_params_fini(&p);
     }
 }
@@ -302,8 +296,9 @@ TEST(zoo_trainer, a_callback_that_stands_twice_warns)
                     " batch_size: 8}\n",
                     NULL));
     T_EQ(p.runconfig.max_checkpoints, 4);
-    CU_ASSERT(warns(&p, "t.yaml:8:7: trainer.init.callbacks.KeepNCheckpoints: given twice, first "
-                        "on line 7; the last one counts"));
+    CU_ASSERT(params_warn(&p,
+                          "t.yaml:8:7: trainer.init.callbacks.KeepNCheckpoints: given twice, first "
+                          "on line 7; the last one counts"));
     zoo_params_fini(&p);
 }
 
@@ -331,8 +326,9 @@ TEST(zoo_trainer, factors_of_groups_need_their_scheduler)
         "    optimizer: {AdamW: {adjust_learning_rate: {decoder_kernel: 0.5}}}\n" SCHEDULER, "");
     T_OK(parse_text(&p, text, NULL));
     CU_ASSERT(p.optimizer.adjust_learning_rate.decoder_kernel == 1);
-    CU_ASSERT(warns(&p, "t.yaml:4:47: trainer.init.optimizer.AdamW.adjust_learning_rate: without "
-                        "effect"));
+    CU_ASSERT(params_warn(&p,
+                          "t.yaml:4:47: trainer.init.optimizer.AdamW.adjust_learning_rate: without "
+                          "effect"));
     zoo_params_fini(&p);
 }
 
@@ -345,7 +341,7 @@ TEST(zoo_trainer, a_changed_alias_changes_one_place)
                                "  validate: {val_dataloader: *v}\n");
     T_OK(parse_text(&p, text, "trainer.fit.val_dataloader.batch_size=4"));
     T_EQ(p.eval_input.batch_size, 4);
-    CU_ASSERT(warns(&p, "trainer.validate.val_dataloader: not used"));
+    CU_ASSERT(params_warn(&p, "trainer.validate.val_dataloader: not used"));
     zoo_params_fini(&p);
 }
 
@@ -419,7 +415,7 @@ TEST(zoo_trainer, old_spellings)
     CU_ASSERT(p.optimizer.eps == 1e-8);
     T_EQ(p.optimizer.learning_rate.node[2].total_iters, 1399998000);
     T_EQ(p.runconfig.max_checkpoints, 2);
-    CU_ASSERT(warns(&p, "optimizer.epsilon: old spelling: write optimizer.eps"));
+    CU_ASSERT(params_warn(&p, "optimizer.epsilon: old spelling: write optimizer.eps"));
     zoo_params_fini(&p);
 }
 
