@@ -149,8 +149,7 @@ class Bench(runs.Runs):
         return self.args.batch // self.args.wafers
 
     def training(self, wsc, wafers, batch, number=0):
-        settings = {"cluster.memoryx.shards": self.args.shards, "reduction_leaf": min(4, self.share()),
-                    "train_input.batch_size": batch}
+        settings = {"cluster.memoryx.shards": self.args.shards, "train_input.batch_size": batch}
         command, model_dir = self.command(wsc, wafers, settings, number)
         return command + self.args.option, model_dir
 

@@ -80,8 +80,7 @@ class Bench(runs.Runs):
         """Seconds of each step after the warm-up."""
         wafers, batch = job
         command, model_dir = self.command(wsc, wafers, {
-            "cluster.memoryx.shards": wafers, "train_input.batch_size": batch,
-            "reduction_leaf": min(4, batch // wafers)})
+            "cluster.memoryx.shards": wafers, "train_input.batch_size": batch})
         command += ["--num_steps", str(steps)]
         if self.args.ddp:
             command += ["--checkpoint_path", self.weights()]

@@ -25,7 +25,7 @@ run() {
         "$build/bin/wsc" run --params "$here/train_384.yaml" --model_dir "$dir/$1" --num_csx "$3" \
         --num_steps "$4" --set "train_input.data_dir=$data" --set "model.hidden_size=$5" \
         --set "model.num_heads=$(($5 / 64))" --set "model.filter_size=$(($5 * 4))" \
-        --set "sparsity=$2" --set trace_hash=true 2>"$dir/$1.time" || {
+        --set "sparsity=$2" --set reduction_leaf=4 --set trace_hash=true 2>"$dir/$1.time" || {
         cat "$dir/$1.err" >&2
         return 1
     }

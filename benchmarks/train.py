@@ -278,15 +278,16 @@ class Bench:
                 break
         return best
 
-    def leaf_1(self, name):
-        """The rate with micro-shards of one sample; None for a model without this row."""
-        if not self.model.leaf_1:
+    def other_leaf(self, name):
+        """The rate with micro-shards of another size; None for a model without this row."""
+        leaf = self.model.other_leaf
+        if not leaf:
             return None
         self.wait()
-        return self.run_wsc(CASES[name], self.args.steps, leaf=1)
+        return dict(self.run_wsc(CASES[name], self.args.steps, leaf=leaf), leaf=leaf)
 
-    def result(self, name, rounds, leaf_1):
-        result = {"case": name, "rounds": rounds, "leaf": self.model.leaf, "leaf_1": leaf_1}
+    def result(self, name, rounds, other_leaf):
+        result = {"case": name, "rounds": rounds, "leaf": self.model.leaf, "other_leaf": other_leaf}
         programs = [who for who in ("wsc", "torch", "llmc") if who in rounds[0]]
         for key in ("tokens_per_s", "tokens_per_cpu_s"):
             if key not in rounds[0]["wsc"]:
@@ -323,12 +324,14 @@ def share_of_peak(result, peaks, flop_per_token):
     return rate / peaks[kind]["one_gflop_per_cpu_s"]
 
 
-HEAD = (f"{'tokens/s':<19} {'wsc':>16} {'PyTorch':>18} {'ratio':>18} {'per CPU s':>11} "
-        f"{'of peak':>7} {'leaf 1':>7} {'others':>8} {'GiB':>11}")
+def head(other_leaf):
+    leaf = f"leaf {other_leaf}" if other_leaf else "-"
+    return (f"{'tokens/s':<19} {'wsc':>16} {'PyTorch':>18} {'ratio':>18} {'per CPU s':>11} "
+            f"{'of peak':>7} {leaf:>7} {'others':>8} {'GiB':>11}")
 
 
 def show(result):
-    rate, leaf = result["tokens_per_s"], result["leaf_1"]
+    rate, leaf = result["tokens_per_s"], result["other_leaf"]
     per_cpu, peak = result.get("tokens_per_cpu_s"), result.get("peak_gib")
     ours, compared = rate["wsc"], f"{'-':>18} {'-':>18}"
     if "torch" in rate:
@@ -364,10 +367,10 @@ def of_round(programs):
 
 def measure(bench, names, results):
     """Rounds of all cases in turn, as long as there is time for one like the longest so far."""
-    rounds, leaf_1, longest = {name: [] for name in names}, {}, 0.0
+    rounds, other_leaf, longest = {name: [] for name in names}, {}, 0.0
     for k in range(bench.args.rounds):
         for name in names:
-            if k and name not in leaf_1:
+            if k and name not in other_leaf:
                 continue  # it failed before
             began = time.monotonic()
             if bench.seconds_left() <= longest:
@@ -375,17 +378,17 @@ def measure(bench, names, results):
                 continue
             try:
                 rounds[name].append(bench.round(CASES[name]))
-                if name not in leaf_1:
-                    leaf_1[name] = bench.leaf_1(name)
+                if name not in other_leaf:
+                    other_leaf[name] = bench.other_leaf(name)
             except (RunFailed, LeftOut) as failure:
-                leaf_1.pop(name, None)
+                other_leaf.pop(name, None)
                 results["valid"] = False
                 results["cases"].append({"case": name, "error": str(failure)})
                 print(f"{name}: FAILED: {failure}", flush=True)
                 continue
             longest = max(longest, time.monotonic() - began)
             print(f"  round {k + 1}: {name:<19} {of_round(rounds[name][-1])}", flush=True)
-    return [bench.result(name, rounds[name], leaf_1[name]) for name in names if name in leaf_1]
+    return [bench.result(name, rounds[name], other_leaf[name]) for name in names if name in other_leaf]
 
 
 def save(bench, results):
@@ -463,7 +466,7 @@ def main():
     save(bench, results)
     measured = measure(bench, names, results)
     if measured:
-        print(HEAD, flush=True)
+        print(head(bench.model.other_leaf), flush=True)
     for result in measured:
         result["share_of_peak"] = share_of_peak(result, peak_of(args.peak),
                                                 bench.model.flop_per_token)

@@ -26,7 +26,7 @@ class Model:
     warm_up: int       # first steps of a run that do not count
     wafers: tuple      # numbers of wafers, or of processes of PyTorch, that are measured
     kinds: tuple       # number formats that are measured
-    leaf_1: bool       # micro-shards of one sample are measured too
+    other_leaf: int    # a second reduction_leaf that is measured; 0: none
     synthetic: bool    # the script makes the tokens
     memory_gib: float  # that must be available before a program starts (estimated)
     settings: tuple = ()  # --set of `wsc` beyond the params file
@@ -64,7 +64,7 @@ def gpt2_small(tokens, steps, warm_up, memory_gib):
     """GPT-2 small, 124 M parameters in its published sizes; as many positions as tokens, since
     `wsc` wants sequences of full length."""
     return Model("configs/params/gpt2_small.yaml", 4, tokens, 50257, tokens, 768, 12, 12, leaf=4,
-                 steps=steps, warm_up=warm_up, wafers=(1,), kinds=("fp32",), leaf_1=False,
+                 steps=steps, warm_up=warm_up, wafers=(1,), kinds=("fp32",), other_leaf=0,
                  synthetic=True, memory_gib=memory_gib,
                  settings=("train_input.batch_size=4", "train_input.shuffle=false",
                            f"model.max_position_embeddings={tokens}",
@@ -73,8 +73,8 @@ def gpt2_small(tokens, steps, warm_up, memory_gib):
 
 
 MODELS = {
-    "gpt_384": Model("benchmarks/train_384.yaml", 8, 256, 256, 256, 384, 6, 6, leaf=4, steps=10,
-                     warm_up=3, wafers=(1, 2), kinds=("fp32", "bf16"), leaf_1=True,
+    "gpt_384": Model("benchmarks/train_384.yaml", 8, 256, 256, 256, 384, 6, 6, leaf=1, steps=10,
+                     warm_up=3, wafers=(1, 2), kinds=("fp32", "bf16"), other_leaf=4,
                      synthetic=False, memory_gib=1),
     "gpt2_small_64": gpt2_small(64, steps=4, warm_up=1, memory_gib=4),
     "gpt2_small_1024": gpt2_small(1024, steps=2, warm_up=1, memory_gib=12),
