@@ -109,6 +109,8 @@ void out_json_close_list(struct out_json *j);
 void out_json_int(struct out_json *j, const char *key, int64_t value);
 /** Add a null. */
 void out_json_null(struct out_json *j, const char *key);
+/** A number, null where it is not finite: a value that does not exist is no error. */
+void out_json_finite(struct out_json *j, const char *key, double value);
 /** Add a boolean. */
 void out_json_bool(struct out_json *j, const char *key, bool value);
 /** Add a real number as out_real() writes it. If it is not finite, the text is invalid, and

@@ -173,6 +173,12 @@ static void add_score(struct job_evaluation *r, const char *name, const char *ke
     r->score[r->n_scores++] = (struct job_score){name, key, value};
 }
 
+/* A mean; of nothing there is none: NaN without values, and where no token has a label. */
+static double mean(double sum, int64_t n)
+{
+    return n ? sum / (double)n : NAN;
+}
+
 /* Metrics by the heads of the model, with the names of the Model Zoo. */
 static void add_scores(const struct job_state *s, struct job_evaluation *r)
 {
@@ -182,12 +188,11 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
         if (s->job->values) r->n_scores = job_rewards_evaluated(m, sums, r->score);
         return;
     }
-    const double n = s->job->values ? (double)sums->n_tokens : NAN;
-    const double of_sequences =
-        s->job->values ? (double)sums->n_sequences_correct / (double)sums->n_sequences : NAN;
-    const double accuracy = (double)sums->n_correct / n, perplexity = exp(sums->nats / n);
+    const double of_sequences = mean((double)sums->n_sequences_correct, sums->n_sequences);
+    const double accuracy = mean((double)sums->n_correct, sums->n_tokens);
+    const double nats = mean(sums->nats, sums->n_tokens);
     if (m->head[0].loss == MODEL_SQUARED_ERROR) {
-        add_score(r, "eval/mse", "eval_mse", sums->nats / n);
+        add_score(r, "eval/mse", "eval_mse", nats);
         return;
     }
     const bool masked = m->head[0].dense == MODEL_DENSE_W;
@@ -196,7 +201,7 @@ static void add_scores(const struct job_state *s, struct job_evaluation *r)
         add_score(r, "eval/exact_match", "eval_exact_match", of_sequences);
     if (m->head[0].output != MODEL_LM_HEAD_W) return;
     add_score(r, masked ? "eval/mlm_perplexity" : "eval/lm_perplexity", "eval_perplexity",
-              perplexity);
+              exp(nats));
     if (m->n_heads > 1) add_score(r, "eval/accuracy_cls", "eval_accuracy_cls", of_sequences);
 }
 

@@ -164,7 +164,7 @@ enum wsc_err job_metrics_eval(struct job_metrics *m, const struct job_evaluation
     out_json_int(&j, "step", e->step);
     out_json_real(&j, "eval_loss", e->loss);
     for (int i = 0; i < e->n_scores; i++)
-        out_json_real(&j, e->score[i].key, e->score[i].value);
+        out_json_finite(&j, e->score[i].key, e->score[i].value);
     out_json_int(&j, "samples", e->samples);
     out_json_close(&j);
     return finish_line(m, &j);

@@ -177,15 +177,6 @@ enum wsc_err job_performance_print(const struct job_performance *p)
     return print_object(&j, "performance");
 }
 
-/* JSON has no NaN; it stands for a value that was not computed. */
-static void add_value(struct out_json *j, const char *key, double value)
-{
-    if (isnan(value))
-        out_json_null(j, key);
-    else
-        out_json_real(j, key, value);
-}
-
 enum wsc_err job_evaluation_print(const struct job_evaluation *e)
 {
     struct out_json j = {.pretty = true};
@@ -195,9 +186,9 @@ enum wsc_err job_evaluation_print(const struct job_evaluation *e)
     out_json_int(&j, "num_csx", e->num_csx);
     out_json_int(&j, "batches", e->batches);
     out_json_int(&j, "samples", e->samples);
-    add_value(&j, "eval_loss", e->loss);
+    out_json_finite(&j, "eval_loss", e->loss);
     for (int i = 0; i < e->n_scores; i++)
-        add_value(&j, e->score[i].key, e->score[i].value);
+        out_json_finite(&j, e->score[i].key, e->score[i].value);
     out_json_int(&j, "virtual_time_ps", e->virtual_time_ps);
     out_json_real(&j, "samples_per_s", e->samples_per_s);
     job_payload_json(&j, &e->payload);

@@ -33,6 +33,23 @@ enum wsc_err memoryx_take_losses(struct memoryx *mx, const struct stream_at *at)
     return WSC_OK;
 }
 
+/* What the message of a failure counts: steps, or the batches of an evaluation. */
+static const char *name_of(const struct memoryx *mx)
+{
+    return mx->pass->mode == STREAM_EVAL ? "evaluation batch" : "step";
+}
+
+/* A mean over no tokens does not exist; a sum over sequences is 0. */
+static enum wsc_err no_token(const struct memoryx *mx, int64_t step)
+{
+    return wsc_err_hint(
+        WSC_RAISE(WSC_NUMERIC,
+                  "%s %lld: no token of the batch has a label, and the loss is a mean "
+                  "over them",
+                  name_of(mx), (long long)step + 1),
+        "a larger batch, or a loss over sequences: mlm_loss_scaling or loss_scaling: batch_size");
+}
+
 enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step)
 {
     struct memoryx_batch *batch = &mx->batch;
@@ -43,15 +60,15 @@ enum wsc_err memoryx_finish_loss(struct memoryx *mx, int64_t step)
     mx->losses.nodes.n = 0;
     /* Each shard sees the same sums; shard 0 reports, and its failure ends the job. */
     if (mx->shard) return WSC_OK;
-    if (!batch->sums.n_tokens)
-        return WSC_RAISE(WSC_NUMERIC, "step %lld: no token of the batch has loss mask 1",
-                         (long long)step + 1);
+    if (!batch->sums.n_tokens && mx->config.params->model.loss_scaling == ZOO_LOSS_NUM_TOKENS)
+        return no_token(mx, step);
     batch->loss = batch->sums.loss_sum * memoryx_loss_factor(mx, batch->sums.n_tokens);
-    if (isfinite(batch->loss) || !mx->config.params->runconfig.check_loss_values) return WSC_OK;
-    const char *what = isnan(batch->loss) ? "NaN" : "inf";
-    return wsc_err_hint(
-        WSC_RAISE(WSC_NUMERIC, "step %lld: %s loss detected", (long long)step + 1, what),
-        "lower the learning rate or lengthen the warm-up");
+    if (isfinite(batch->loss)) return WSC_OK;
+    return wsc_err_hint(WSC_RAISE(WSC_NUMERIC, "%s %lld: %s loss detected", name_of(mx),
+                                  (long long)step + 1, isnan(batch->loss) ? "NaN" : "inf"),
+                        mx->pass->mode == STREAM_EVAL
+                            ? "the weights diverged, or the checkpoint is not of this model"
+                            : "lower the learning rate or lengthen the warm-up");
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */

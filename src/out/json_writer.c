@@ -86,6 +86,14 @@ void out_json_real(struct out_json *j, const char *key, double value)
     wsc_text_add(&j->text, "%s", text);
 }
 
+void out_json_finite(struct out_json *j, const char *key, double value)
+{
+    if (isfinite(value))
+        out_json_real(j, key, value);
+    else
+        out_json_null(j, key);
+}
+
 void out_json_str(struct out_json *j, const char *key, const char *value)
 {
     if (!value) return;

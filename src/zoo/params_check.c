@@ -651,6 +651,16 @@ static void check_precision(struct conf_parse *p, struct zoo_runconfig *r)
     r->precision_opt_level = 1;
 }
 
+/* The bits of a NaN depend on the order of sums, which must not show in any result. */
+static void check_loss_values(struct conf_parse *p, struct zoo_runconfig *r)
+{
+    const char *path = "runconfig.check_loss_values";
+    if (r->check_loss_values) return;
+    conf_diag_warn(p->diag, where(p, path, NULL), path,
+                   "false is taken as true: every run stops at NaN and infinity");
+    r->check_loss_values = true;
+}
+
 /* Wafers measure gradients of single samples before MemoryX leaves weights out. */
 static void check_selective(struct conf_parse *p, const struct zoo_params *params)
 {
@@ -762,6 +772,7 @@ void zoo_params_check(struct conf_parse *p, const struct conf_node *root, struct
     zoo_groups_check(p, &params->optimizer.groups);
     check_format(p, params);
     check_loss_scaling(p, params);
+    check_loss_values(p, &params->runconfig);
     check_profile(p, &params->runconfig);
     check_epochs(p, &params->runconfig);
     for (int i = 0; i < params->sparsity.n && params->log_sparsity; i++)

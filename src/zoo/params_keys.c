@@ -642,7 +642,7 @@ static const struct conf_key keys[] = {
      DOC("a checkpoint of step 0")},
     {FIELD(runconfig.autoload_last_checkpoint), BOOL, DEFAULT("true"),
      DOC("continue from the newest checkpoint in model_dir")},
-    {FIELD(runconfig.check_loss_values), BOOL, DEFAULT("true"), DOC("stop at NaN and infinity")},
+    {FIELD(runconfig.check_loss_values), BOOL, DEFAULT("true"), DOC("stop at NaN and infinity, which every run does; false is taken as true")},
     {FIELD(runconfig.disable_strict_checkpoint_loading), BOOL, DEFAULT("false"),
      DOC("accept missing and additional tensors")},
     {FIELD(runconfig.new_vocabulary), CHOICE, DEFAULT("null"),
@@ -652,8 +652,8 @@ static const struct conf_key keys[] = {
          "as initial weights or as the mean of its rows; not in the Model Zoo")},
     {FIELD(runconfig.load_checkpoint_states), SPECIAL(states), NULLABLE, DEFAULT("null"),
      .form = "text with commas, or list",
-     DOC("what to load: model, optimizer, dataloader, lr_scheduler, grad_scaler, global_step; "
-         "null: all")},
+     DOC("what to load: model, optimizer, dataloader, lr_scheduler, grad_scaler, sparsity, "
+         "global_step; null: all")},
     {FIELD(runconfig.skip_samples), INT, NULLABLE, DEFAULT("0"), RANGE(0, MAX_STEPS),
      DOC("samples of the stream to leave out where the run begins or resumes")},
     {FIELD(runconfig.log_steps), INT, NULLABLE, DEFAULT("1"), RANGE(1, MAX_STEPS),

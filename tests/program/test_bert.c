@@ -8,6 +8,7 @@
 #include "spawn.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT "/usr/share/doc/jargon-text/jargon.txt.gz"
@@ -208,6 +209,54 @@ TEST(bert, answers_are_spans_of_texts)
                   "eval_input.batch_size=2 --set runconfig.eval_steps=2",
                   job_path("answers")));
     CU_ASSERT(spawn_ok("grep -q eval_exact_match %s/../answers.*/metrics.jsonl", data));
+}
+
+/* Two samples, of which the first has no masked token. */
+static bool put_unmasked(const char *dir)
+{
+    return spawn_ok("mkdir -p %s && cd %s && echo 'a.csv 2' >meta.dat && printf '%%s\\n' "
+                    "'input_ids,attention_mask,labels,masked_lm_weights,masked_lm_positions' "
+                    "'\"[2, 7, 8, 3]\",\"[1, 1, 1, 1]\",\"[0]\",\"[0]\",\"[0]\"' "
+                    "'\"[2, 7, 4, 3]\",\"[1, 1, 1, 1]\",\"[9]\",\"[1]\",\"[2]\"' >a.csv",
+                    dir, dir);
+}
+
+/* The sum over no token is 0, and so are its gradients and its step; a mean over none is an error,
+ * which counts the batches of an evaluation apart from steps; so is no metric over none. */
+TEST(bert, a_batch_without_a_masked_token_has_the_loss_0)
+{
+    char data[160], dir[160];
+    struct job_metrics m;
+    struct spawn_result r;
+    (void)snprintf(data, sizeof data, "%s", job_path("unmasked"));
+    CU_ASSERT_FATAL(put_unmasked(data));
+#define UNMASKED                                                                                   \
+    "\"$WSC\" run --params configs/params/bert_tiny.yaml --set model.max_position_embeddings=4 "   \
+    "--set train_input.data_processor=BertCSVDataProcessor --set train_input.shuffle=false --set " \
+    "eval_input.data_processor=BertCSVDataProcessor --set train_input.batch_size=1 --set "         \
+    "eval_input.batch_size=1 --set train_input.data_dir=%s --set eval_input.data_dir=%s "          \
+    "--set train_input.max_predictions_per_seq=1 --set eval_input.max_predictions_per_seq=1 "      \
+    "--set "                                                                                       \
+    "runconfig.log_steps=1 --set runconfig.eval_steps=1 --model_dir %s "
+    (void)snprintf(dir, sizeof dir, "%s", job_path("sum"));
+    CU_ASSERT_FATAL(spawn_ok(UNMASKED "--num_steps 2 --set model.mlm_loss_scaling=batch_size", data,
+                             data, dir));
+    CU_ASSERT_FATAL(job_read(dir, &m));
+    T_STR(m.step[0].loss, "0.0");
+    T_STR(m.step[0].grad_norm, "0.0");
+    CU_ASSERT(strtod(m.step[1].loss, NULL) > 5); /* that of 400 tokens alike is 5.99 */
+    spawn_run(&r, UNMASKED "--mode eval --json --set model.mlm_loss_scaling=batch_size", data, data,
+              dir);
+    CU_ASSERT(!r.status && strstr(r.out, "\"eval_loss\": 0.0") &&
+              strstr(r.out, "\"eval_accuracy\": null") && strstr(r.err, "masked_lm = nan"));
+    spawn_free(&r);
+    spawn_run(&r, UNMASKED "--num_steps 2", data, data, job_path("mean"));
+    CU_ASSERT(r.status == 4 && strstr(r.err, "step 1: no token of the batch has a label"));
+    spawn_free(&r);
+    spawn_run(&r, UNMASKED "--mode eval", data, data, dir);
+    CU_ASSERT(r.status == 4 && strstr(r.err, "evaluation batch 1: no token of the batch has"));
+    spawn_free(&r);
+#undef UNMASKED
 }
 
 /* ---- interrupted ----------------------------------------------------------------------------- */
