@@ -344,6 +344,11 @@ struct conf_parse {
     const char *spelling;           /**< spelling of the key being read if not the row's path */
     void *context;                  /**< data for `read` of a record's rows, besides the field */
 };
+/** Position of the first of the keys @p path and @p other (or NULL) that the file has; that of no
+ *  line when it has neither. */
+struct conf_pos conf_parse_place(const struct conf_parse *p, const char *path, const char *other);
+/** True when the file has the key @p path with a value other than null. */
+bool conf_parse_given(const struct conf_parse *p, const char *path);
 /** Memory for conf_parse.seen and conf_parse.given of a whole file; starts all zero. About 5 KiB.
  */
 struct conf_rows {

@@ -18,6 +18,22 @@ int conf_keys_find(const struct conf_table *table, const char *path)
     return -1;
 }
 
+struct conf_pos conf_parse_place(const struct conf_parse *p, const char *path, const char *other)
+{
+    const char *const paths[] = {path, other};
+    for (int i = 0; i < 2; i++) {
+        const int row = paths[i] ? conf_keys_find(p->table, paths[i]) : -1;
+        if (row >= 0 && p->given[row]) return p->given[row]->pos;
+    }
+    return (struct conf_pos){0};
+}
+
+bool conf_parse_given(const struct conf_parse *p, const char *path)
+{
+    const int row = conf_keys_find(p->table, path);
+    return row >= 0 && !conf_node_is_null(p->given[row]);
+}
+
 /* True when @p path lies below @p section, whose length is @p n; everything lies below "". */
 static bool is_below(const char *path, const char *section, size_t n)
 {

@@ -2,7 +2,7 @@
 /* Classes of data loaders of the Model Zoo: what their files hold, and what a model is trained for
  * that reads them.  Files of the runconfig style have no name of a model, so that the loader alone
  * says that a file is one of an encoder, and of which head.  zoo_families.c asks for the objective,
- * params_check.c for the samples; src/data reads them. */
+ * params_check_input.c for the samples; src/data reads them. */
 #include "params_passes.h"
 
 #include <string.h>

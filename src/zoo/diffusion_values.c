@@ -46,13 +46,6 @@ void zoo_write_size(struct wsc_text *out, const void *field, const struct conf_l
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Position of the key in the file; that of no line where the file does not have it. */
-static struct conf_pos where(const struct conf_parse *p, const char *path)
-{
-    const struct conf_node *node = p->given[conf_keys_find(p->table, path)];
-    return node ? node->pos : (struct conf_pos){0};
-}
-
 static void set_if_absent(int64_t size[2], int64_t height, int64_t width)
 {
     if (size[0]) return;
@@ -77,7 +70,7 @@ static void set_patches(struct conf_parse *p, struct zoo_model *m)
     const struct zoo_diffusion *d = &m->diffusion;
     const char *patch = "model.patch_size";
     if (d->latent_size[0] % d->patch_size[0] || d->latent_size[1] % d->patch_size[1]) {
-        conf_diag_error(p->diag, where(p, patch), patch,
+        conf_diag_error(p->diag, conf_parse_place(p, patch, NULL), patch,
                         "patches of %lld x %lld do not divide a latent of %lld x %lld",
                         (long long)d->patch_size[0], (long long)d->patch_size[1],
                         (long long)d->latent_size[0], (long long)d->latent_size[1]);
@@ -100,7 +93,7 @@ static void set_classes(struct conf_parse *p, struct zoo_params *params)
     if (conf_node_is_null(p->given[conf_keys_find(p->table, classes)]))
         m->num_labels = said ? in->num_classes : IMAGENET_1K;
     else if (said && in->num_classes != m->num_labels)
-        conf_diag_error(p->diag, where(p, classes), classes,
+        conf_diag_error(p->diag, conf_parse_place(p, classes, NULL), classes,
                         "%lld classes, but those of the input are %lld (num_classes)",
                         (long long)m->num_labels, (long long)in->num_classes);
     m->vocab_size = m->num_labels + (m->diffusion.label_dropout_rate > 0);
@@ -141,7 +134,8 @@ static void check_refused(struct conf_parse *p, const struct zoo_params *params)
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         if (!refused[i].given) continue;
         const bool row = conf_keys_find(p->table, refused[i].path) >= 0;
-        conf_diag_error(p->diag, row ? where(p, refused[i].path) : (struct conf_pos){0},
+        conf_diag_error(p->diag,
+                        row ? conf_parse_place(p, refused[i].path, NULL) : (struct conf_pos){0},
                         refused[i].path, "not with diffusion transformers in this release");
     }
 }

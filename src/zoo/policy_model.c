@@ -3,7 +3,7 @@
  * `policy_model` (from release 2.3 on), the policy's keys beside `dpo` with its family as
  * `model_name` (release 2.2), and what a dump has.  All become the last one, keys of `model` with a
  * section `dpo`.  Called by zoo_params.c before the old names are replaced (renames.c); the section
- * is read by the rows of params_keys.c and checked in params_check.c. */
+ * is read by the rows of params_keys.c and checked in params_check_model.c. */
 #include "params_passes.h"
 
 #include <string.h>

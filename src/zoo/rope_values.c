@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Lists of divisors of rotary frequencies, `short_factor` and `long_factor` of
  * model.pos_scaling_extra_args (LongRoPE, Ding et al. 2024): a positive number for each pair of
- * rotated features.  The rows of params_keys.c name the reader and the writer, params_check.c
+ * rotated features.  The rows of params_keys.c name the reader and the writer, params_check_model.c
  * compares their lengths with rotary_dim, and src/model/model_positions.c divides. */
 #include "params_values.h"
 

@@ -228,28 +228,22 @@ static bool is_given(const struct zoo_groups *g, const char *tag)
     return false;
 }
 
-static struct conf_pos where(const struct conf_parse *p, const char *path)
-{
-    const struct conf_node *node = p->given[conf_keys_find(p->table, path)];
-    return node ? node->pos : (struct conf_pos){0};
-}
-
 void zoo_groups_check(struct conf_parse *p, const struct zoo_groups *g)
 {
     static const char tags[] = "optimizer.params", tagged[] = "optimizer.tagged_schedules";
     for (int i = 0; i < g->n_tags; i++)
         if (g->tag[i].tag && !is_used(g, g->tag[i].tag))
-            conf_diag_warn(p->diag, where(p, tags), tags,
+            conf_diag_warn(p->diag, conf_parse_place(p, tags, NULL), tags,
                            "without effect: no scheduler has param_group_tags with %s",
                            g->tag[i].tag);
     for (int i = 0; i < g->n_tagged; i++) {
         const struct zoo_tagged *t = &g->tagged[i];
         if (!t->learning_rate.n && !t->weight_decay.n)
-            conf_diag_error(p->diag, where(p, tagged), tagged,
+            conf_diag_error(p->diag, conf_parse_place(p, tagged, NULL), tagged,
                             "entry %d has neither learning_rate nor weight_decay", i + 1);
         for (int k = 0; k < t->n_tags; k++)
             if (t->tag[k] && !is_given(g, t->tag[k]))
-                conf_diag_error(p->diag, where(p, tagged), tagged,
+                conf_diag_error(p->diag, conf_parse_place(p, tagged, NULL), tagged,
                                 "no entry of optimizer.params has the tag %s", t->tag[k]);
     }
 }

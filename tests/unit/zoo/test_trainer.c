@@ -59,7 +59,7 @@ static void check_callbacks(const struct zoo_params *p)
     T_STR(p->runconfig.load_checkpoint_states, "model,optimizer");
     T_EQ(p->runconfig.max_checkpoints, 5);
     CU_ASSERT(p->runconfig.check_loss_values && p->optimizer.log_summaries);
-    CU_ASSERT(warns(p, "CheckLoss: false is taken as true: every run stops"));
+    CU_ASSERT(params_warn(p, "CheckLoss: false is taken as true: every run stops"));
     T_EQ(p->runconfig.profile_end_step, 2);
     CU_ASSERT(params_warn(p, "trainer.init.callbacks.GlobalFlags.csx.debug.*"));
     CU_ASSERT(params_warn(p, "trainer.init.loggers.TensorBoardLogger"));

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Checks of train_input and eval_input: loaders and what goes together with them, batch sizes
+ * against num_csx, lengths of samples against positions.  What the real cluster would refuse but
+ * the emulator can compute is a warning. */
+#include "params_checks.h"
+#include "params_passes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Batches by length are those of loaders that have them, whole ones alone. */
+static void check_buckets_of(struct conf_parse *p, struct zoo_input *in, const char *section)
+{
+    char path[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.buckets", section);
+    if (!zoo_input_has_buckets(in)) in->n_buckets = 0; /* idle_keys.c warns */
+    if (!in->n_buckets) return;
+    if (in->samples == ZOO_SAMPLES_SPANS || in->samples == ZOO_SAMPLES_TRANSLATION)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "not supported by this release with %s", in->data_processor);
+    if (in->num_samples > 0)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "not with num_samples: an epoch has the whole batches of each bucket");
+    if (!in->drop_last)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "not with drop_last: false: a batch has sequences of one bucket");
+}
+
+/* What the loader of the Model Zoo does otherwise, or this release does not. */
+static void check_data(struct conf_parse *p, struct zoo_input *in, const char *section,
+                       const struct zoo_model *m)
+{
+    char path[CONF_MAX_PATH], near[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.data_dir", section);
+    (void)snprintf(near, sizeof near, "%s.data_processor", section);
+    if (!in->n_data_dirs && !in->n_sets)
+        conf_diag_error(p->diag, conf_parse_place(p, path, near), path,
+                        "required key is missing; hint: or mixture, a list of maps with data_dir "
+                        "and weight");
+    (void)snprintf(path, sizeof path, "%s.use_vsl", section);
+    if (in->use_vsl && in->samples != ZOO_SAMPLES_GPT && in->samples != ZOO_SAMPLES_MASKED)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "this data_processor has no packed texts; hint: GptHDF5MapDataProcessor, "
+                        "BertHDF5DataProcessor");
+    if (in->use_vsl && m->mask_padding_in_positional_embed)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "not with model.mask_padding_in_positional_embed: texts have positions of "
+                        "their own");
+    if (in->use_vsl && in->sink_tokens)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "not with data_transforms: the texts of a sample have no common tokens");
+    if (in->use_vsl && m->attention_sink_tokens)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "not with model.attention_sink_tokens: the texts of a sample have no "
+                        "common tokens");
+    check_buckets_of(p, in, section);
+    (void)snprintf(path, sizeof path, "%s.drop_last", section);
+    if (!in->drop_last)
+        conf_diag_warn(p->diag, conf_parse_place(p, path, NULL), path,
+                       "batches are of one size: samples that are left over begin the next epoch");
+}
+
+/* Batch sizes of one input: the global batch divides among the systems, the micro-batch divides the
+ * sequences of a system. */
+static void check_input(struct conf_parse *p, struct zoo_input *in, bool training,
+                        const struct zoo_params *params)
+{
+    const char *batch = training ? "train_input.batch_size" : "eval_input.batch_size";
+    const char *micro = training ? "train_input.micro_batch_size" : "eval_input.micro_batch_size";
+    const char *processor = training ? "train_input.data_processor" : "eval_input.data_processor";
+    const enum zoo_objective objective = params->model.objective;
+    zoo_processor_check(p, in, processor, conf_parse_place(p, processor, NULL), objective);
+    in->trains = training;
+    in->padding_in_loss = params->model.include_padding_in_loss;
+    in->pairs = objective == ZOO_MASKED_LM && !params->model.disable_nsp;
+    int64_t n = params->runconfig.num_csx, b = in->batch_size, m = in->micro_batch_size;
+    check_data(p, in, training ? "train_input" : "eval_input", &params->model);
+    if (b < 1 || n < 1) return;
+    const int64_t share = (b - 1) / n + 1; /* the largest one */
+    if (b % n)
+        conf_diag_warn(p->diag, conf_parse_place(p, batch, NULL), batch,
+                       "%lld sequences do not divide evenly among %lld systems; the real cluster "
+                       "requires it",
+                       (long long)b, (long long)n);
+    if (m > share)
+        conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
+                       "%lld is taken as %lld, the sequences of a system", (long long)m,
+                       (long long)share);
+    else if (m > 0 && share % m)
+        conf_diag_warn(p->diag, conf_parse_place(p, micro, NULL), micro,
+                       "%lld does not divide the %lld sequences of a system: the last of its "
+                       "micro-batches has %lld and leaves lanes idle",
+                       (long long)m, (long long)share, (long long)(share % m));
+    if (training && params->reduction_leaf > b)
+        conf_diag_error(p->diag, conf_parse_place(p, "reduction_leaf", NULL), "reduction_leaf",
+                        "must be at most train_input.batch_size, %lld, got %lld", (long long)b,
+                        (long long)params->reduction_leaf);
+}
+
+/* Sink tokens lengthen the samples; both inputs should do so by the same number. */
+static void check_sinks(struct conf_parse *p, const struct zoo_params *params)
+{
+    const char *path = "eval_input.data_transforms";
+    const struct zoo_input *train = &params->train_input, *eval = &params->eval_input;
+    if (!train->present || !eval->present || train->sink_tokens == eval->sink_tokens) return;
+    conf_diag_warn(p->diag, conf_parse_place(p, path, "eval_input.data_dir"), path,
+                   "%lld sink tokens before a sample, %lld in train_input; with them it has "
+                   "model.max_position_embeddings tokens",
+                   (long long)eval->sink_tokens, (long long)train->sink_tokens);
+}
+
+/* Files of CSV have classes of sequences, no numbers. */
+static void check_targets(struct conf_parse *p, const struct zoo_input *in, const char *section,
+                          enum zoo_objective objective)
+{
+    char path[CONF_MAX_PATH];
+    (void)snprintf(path, sizeof path, "%s.data_processor", section);
+    if (in->present && objective == ZOO_REGRESSION && in->samples == ZOO_SAMPLES_CSV_STATIC)
+        conf_diag_error(p->diag, conf_parse_place(p, path, NULL), path,
+                        "%s reads no numbers of sequences; hint: SST2DataProcessor",
+                        in->data_processor);
+}
+
+/* Samples are at most as long as there are positions; what the mode does not read may
+ * stay as it is. */
+static void check_length(struct conf_parse *p, const struct zoo_params *params)
+{
+    const enum zoo_mode mode = params->runconfig.mode;
+    const bool reads[] = {zoo_mode_trains(mode), zoo_mode_evaluates(mode)};
+    const struct zoo_input *const in[] = {&params->train_input, &params->eval_input};
+    const char *const length[] = {"train_input.max_sequence_length",
+                                  "eval_input.max_sequence_length"},
+                      *positions = "model.max_position_embeddings";
+    if (params->model.objective == ZOO_SEQ2SEQ) return;
+    for (int i = 0; i < 2; i++)
+        if (reads[i] && in[i]->present && in[i]->max_sequence_length > 0 &&
+            in[i]->max_sequence_length + in[i]->sink_tokens > params->model.max_position_embeddings)
+            conf_diag_error(p->diag, conf_parse_place(p, length[i], positions), length[i],
+                            "%lld tokens, but %s is %lld", (long long)in[i]->max_sequence_length,
+                            positions, (long long)params->model.max_position_embeddings);
+    const int64_t train = in[0]->max_sequence_length, eval = in[1]->max_sequence_length;
+    if (reads[0] && reads[1] && in[0]->present && in[1]->present && train > 0 && eval > 0 &&
+        train != eval)
+        conf_diag_error(
+            p->diag, conf_parse_place(p, length[1], length[0]), length[1],
+            "%lld tokens, but %s is %lld; hint: a run has one length, --mode eval another",
+            (long long)eval, length[0], (long long)train);
+}
+
+/* Ranges of what the samples of encoders hold. */
+static void set_ranges(struct zoo_input *in, const struct zoo_model *m)
+{
+    enum { PAIRS = 2 };
+    const enum zoo_objective o = m->objective;
+    in->n_labels = o == ZOO_TOKEN_CLASSIFICATION ? m->num_labels
+                   : o == ZOO_SUMMARIZATION      ? PAIRS
+                   : o == ZOO_SPAN               ? ZOO_ANSWER_LABELS
+                   : o == ZOO_SEQ2SEQ            ? m->tgt_vocab_size + m->extra_ids
+                                                 : m->vocab_size;
+    in->n_types = o != ZOO_SEQ2SEQ && m->num_segments > 0 ? m->num_segments : 0;
+    in->n_classes = o == ZOO_CLASSIFICATION ? m->num_labels : in->pairs ? PAIRS : 0;
+}
+
+void zoo_check_inputs(struct conf_parse *p, struct zoo_params *params)
+{
+    struct zoo_input *train = &params->train_input, *eval = &params->eval_input;
+    if (train->present) check_input(p, train, true, params);
+    if (eval->present) check_input(p, eval, false, params);
+    params->model.max_cls_tokens = train->present ? train->max_cls_tokens : eval->max_cls_tokens;
+    check_sinks(p, params);
+}
+
+void zoo_check_samples(struct conf_parse *p, const struct zoo_params *params)
+{
+    check_length(p, params);
+    check_targets(p, &params->train_input, "train_input", params->model.objective);
+    check_targets(p, &params->eval_input, "eval_input", params->model.objective);
+}
+
+void zoo_set_ranges(struct zoo_params *params)
+{
+    set_ranges(&params->train_input, &params->model);
+    set_ranges(&params->eval_input, &params->model);
+}
