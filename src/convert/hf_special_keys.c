@@ -1,67 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Configuration keys of the families that are more than one value: widths that follow from others,
- * rotary embeddings, groups of heads, experts.  Each has a function to params and one back, which
- * the rows of hf_families.c name.
- *
- * Rotary settings stand in rope_theta, rope_scaling and partial_rotary_factor up to release 4 of
- * the transformers library, in one object rope_parameters since release 5; both are read. */
+ * groups of heads, experts, keys of the Model Zoo's decoders.  Each has a function to params and
+ * one back, which the rows of hf_families.c name.  Rotary settings are in hf_special_rotary.c,
+ * encoders in hf_special_encoders.c. */
 #include "hf_special_keys.h"
 #include "hf_config.h"
 #include "hf_family.h"
-#include "hf_key.h"
 #include "hf_source.h"
-#include "json_file.h"
+#include "hf_special_values.h"
 
 #include <wsc/units.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- reading config.json --------------------------------------------------------------------- */
-
-/* A whole number under @p name or @p old; @p missing when it is null or not there. */
-static enum wsc_err read_int(const struct convert_yaml *y, const char *name, const char *old,
-                             int64_t missing, int64_t *value)
-{
-    const struct convert_key key = {
-        .hf = name, .old_hf = old, .type = CONVERT_INT, .missing = "null"};
-    char text[CONVERT_VALUE_BYTES];
-    *value = missing;
-    TRY(convert_config_value(&key, y->from, text));
-    if (!strcmp(text, "null")) return WSC_OK;
-    return wsc_units_int(text, value);
-}
-
-/* A whole number from 1 on, whatever is missing. */
-static enum wsc_err read_positive(const struct convert_yaml *y, const char *name, const char *old,
-                                  int64_t *value)
-{
-    *value = 1;
-    TRY(read_int(y, name, old, 0, value));
-    if (*value > 0 && *value <= INT32_MAX) return WSC_OK;
-    return convert_source_raise(y->from, WSC_FORMAT, name, "expected a positive whole number");
-}
-
-/* Width and heads, which several rotary and head settings follow from. */
-static enum wsc_err read_heads(const struct convert_yaml *y, int64_t *hidden, int64_t *heads)
-{
-    TRY(read_positive(y, "hidden_size", "n_embd", hidden));
-    TRY(read_positive(y, "num_attention_heads", "n_head", heads));
-    if (*heads > 0 && *hidden % *heads == 0) return WSC_OK;
-    return convert_source_raise(y->from, WSC_FORMAT, "num_attention_heads",
-                                "%lld heads do not divide a width of %lld", (long long)*heads,
-                                (long long)*hidden);
-}
-
-/* Width of a head: that of the model over the number of heads. */
-static enum wsc_err read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
-{
-    int64_t hidden = 1, heads = 1;
-    TRY(read_heads(y, &hidden, &heads));
-    *head_dim = heads > 0 ? hidden / heads : 1;
-    return WSC_OK;
-}
 
 /* ---- width of the feed-forward network ------------------------------------------------------- */
 
@@ -70,8 +22,8 @@ static enum wsc_err filter_to_cs(struct convert_yaml *y, const char *name, const
                                  const char *old)
 {
     int64_t hidden = 1, filter = 0;
-    TRY(read_positive(y, hidden_name, old, &hidden));
-    if (name) TRY(read_int(y, name, NULL, 0, &filter));
+    TRY(convert_read_positive(y, hidden_name, old, &hidden));
+    if (name) TRY(convert_read_int(y, name, NULL, 0, &filter));
     convert_yaml_add(y, "filter_size", "%lld", (long long)(filter ? filter : 4 * hidden));
     return WSC_OK;
 }
@@ -100,8 +52,8 @@ enum wsc_err convert_ffn_hidden_to_hf(json_t *config, const struct convert_side 
 enum wsc_err convert_four_hidden_to_cs(struct convert_yaml *y)
 {
     int64_t hidden = 1, inner = 0;
-    TRY(read_positive(y, "hidden_size", "n_embed", &hidden));
-    TRY(read_int(y, "n_inner", NULL, 0, &inner));
+    TRY(convert_read_positive(y, "hidden_size", "n_embed", &hidden));
+    TRY(convert_read_int(y, "n_inner", NULL, 0, &inner));
     if (inner && inner != 4 * hidden)
         return convert_source_raise(y->from, WSC_CONFIG, "n_inner",
                                     "%lld is not supported, only four times the width = %lld",
@@ -118,225 +70,6 @@ enum wsc_err convert_four_hidden_to_hf(json_t *config, const struct convert_side
                      cs->params->file, cs->family->name);
 }
 
-/* ---- rotary embedding ------------------------------------------------------------------------ */
-
-/* The settings that are understood; any other may change the angles and is an error. */
-static const char *const rope_key[] = {"rope_theta",
-                                       "rope_type",
-                                       "type",
-                                       "factor",
-                                       "low_freq_factor",
-                                       "high_freq_factor",
-                                       "original_max_position_embeddings",
-                                       "partial_rotary_factor"};
-enum { N_ROPE_KEYS = sizeof rope_key / sizeof *rope_key };
-
-/* Is the setting one of rope_key? */
-static bool is_rope_key(const char *name)
-{
-    for (int i = 0; i < N_ROPE_KEYS; i++)
-        if (!strcmp(rope_key[i], name)) return true;
-    return false;
-}
-
-/* The object with the rotary settings and its name; NULL when there is none. */
-struct rope {
-    const char *name;
-    json_t *settings; /* borrowed */
-};
-
-/* Null settings are as good as none. */
-static enum wsc_err check_rope(const struct convert_source *s, const struct rope *r)
-{
-    if (!json_is_object(r->settings))
-        return convert_source_raise(s, WSC_FORMAT, r->name, "expected an object");
-    for (void *i = json_object_iter(r->settings); i; i = json_object_iter_next(r->settings, i)) {
-        const char *name = json_object_iter_key(i);
-        if (!is_rope_key(name) && !json_is_null(json_object_iter_value(i)))
-            return convert_source_raise(s, WSC_CONFIG, r->name, "%s is not supported", name);
-    }
-    return WSC_OK;
-}
-
-/* Where both objects are there they must agree. */
-static enum wsc_err read_rope(const struct convert_source *s, struct rope *r)
-{
-    json_t *older = json_object_get(s->json, "rope_scaling");
-    json_t *newer = json_object_get(s->json, "rope_parameters");
-    const bool has_older = older && !json_is_null(older), has_newer = newer && !json_is_null(newer);
-    *r = (struct rope){"rope_scaling", has_older ? older : NULL};
-    if (has_older && has_newer && !json_equal(older, newer))
-        return convert_source_raise(s, WSC_CONFIG, "rope_parameters", "contradicts rope_scaling");
-    if (has_newer) *r = (struct rope){"rope_parameters", newer};
-    return r->settings ? check_rope(s, r) : WSC_OK;
-}
-
-/* The number @p name among the rotary settings, or at the top as @p outer or @p old; *@p found
- * is whether it is anywhere. */
-static enum wsc_err read_rope_number(const struct convert_source *s, const char *name,
-                                     const char *outer, const char *old, double *value, bool *found)
-{
-    struct rope r;
-    TRY(read_rope(s, &r));
-    const json_t *inner = json_object_get(r.settings, name), *top = json_object_get(s->json, outer);
-    if (!top && old) top = json_object_get(s->json, old);
-    if (json_is_null(inner)) inner = NULL;
-    if (json_is_null(top)) top = NULL;
-    const json_t *taken = inner ? inner : top;
-    *found = taken != NULL;
-    if (!taken) return WSC_OK;
-    *value = json_number_value(taken);
-    if (!json_is_number(taken))
-        return convert_source_raise(s, WSC_FORMAT, inner ? r.name : outer, "%s is not a number",
-                                    name);
-    if (inner && top && json_number_value(top) != *value)
-        return convert_source_raise(s, WSC_CONFIG, r.name, "%s is %g there and %g beside it", name,
-                                    *value, json_number_value(top));
-    return WSC_OK;
-}
-
-/* 17 digits, so that the base is the same number on both sides. */
-enum wsc_err convert_rope_theta_to_cs(struct convert_yaml *y)
-{
-    double theta = 0;
-    bool found = false;
-    TRY(read_rope_number(y->from, "rope_theta", y->key->hf, y->key->old_hf, &theta, &found));
-    if (found)
-        convert_yaml_add(y, "rope_theta", "%.17g", theta);
-    else
-        convert_yaml_add(y, "rope_theta", "%s", y->key->missing);
-    return WSC_OK;
-}
-
-/* rotary_dim: whole heads are rotated, so the settings that could say otherwise are checked. */
-enum wsc_err convert_head_dim_to_cs(struct convert_yaml *y)
-{
-    int64_t head_dim = 1, given = 1;
-    double fraction = 1;
-    bool found = false;
-    TRY(read_head_dim(y, &head_dim));
-    TRY(read_int(y, "head_dim", NULL, head_dim, &given));
-    if (given != head_dim)
-        return convert_source_raise(y->from, WSC_CONFIG, "head_dim",
-                                    "%lld is not supported, only width / heads = %lld",
-                                    (long long)given, (long long)head_dim);
-    TRY(read_rope_number(y->from, "partial_rotary_factor", "partial_rotary_factor", NULL, &fraction,
-                         &found));
-    if (fraction != 1)
-        return convert_source_raise(y->from, WSC_CONFIG, "partial_rotary_factor",
-                                    "%g is not supported, only 1: whole heads are rotated",
-                                    fraction);
-    convert_yaml_add(y, "rotary_dim", "%lld", (long long)head_dim);
-    return WSC_OK;
-}
-
-enum wsc_err convert_head_dim_to_hf(json_t *config, const struct convert_side *cs)
-{
-    (void)config;
-    if (cs->model->rotary_dim == cs->model->head_dim) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s: model.rotary_dim: a %s model rotates whole heads of %lld",
-                     cs->params->file, cs->family->name, (long long)cs->model->head_dim);
-}
-
-/* rotary_dim = head_dim times the fraction, cut to a whole number. */
-enum wsc_err convert_rotary_pct_to_cs(struct convert_yaml *y)
-{
-    int64_t head_dim = 1;
-    double pct = 0.25, newer = 0;
-    bool found = false;
-    const json_t *older = json_object_get(y->from->json, "rotary_pct");
-    TRY(read_head_dim(y, &head_dim));
-    TRY(read_rope_number(y->from, "partial_rotary_factor", "partial_rotary_factor", NULL, &newer,
-                         &found));
-    if (older) pct = json_number_value(older);
-    if (found && older && newer != pct)
-        return convert_source_raise(y->from, WSC_CONFIG, "rotary_pct",
-                                    "%g contradicts a partial_rotary_factor of %g", pct, newer);
-    if (found) pct = newer;
-    if (!(pct > 0 && pct <= 1))
-        return convert_source_raise(y->from, WSC_FORMAT, "rotary_pct",
-                                    "expected a number above 0, at most 1");
-    convert_yaml_add(y, "rotary_dim", "%lld", (long long)((double)head_dim * pct));
-    return WSC_OK;
-}
-
-enum wsc_err convert_rotary_pct_to_hf(json_t *config, const struct convert_side *cs)
-{
-    const double pct = (double)cs->model->rotary_dim / (double)cs->model->head_dim;
-    return convert_config_set(config, "rotary_pct", json_real(pct));
-}
-
-static const char *const llama3_key[] = {"low_freq_factor", "high_freq_factor",
-                                         "original_max_position_embeddings"};
-enum { N_LLAMA3_KEYS = sizeof llama3_key / sizeof *llama3_key };
-
-/* The scaling of Llama 3.1 by its three numbers (host_positions.c computes it). */
-static enum wsc_err llama3_to_cs(struct convert_yaml *y, const struct rope *r)
-{
-    convert_yaml_add(y, "pos_scaling_type", "llama3");
-    (void)fprintf(y->out, "    pos_scaling_extra_args:\n");
-    for (int i = 0; i < N_LLAMA3_KEYS; i++) {
-        const json_t *value = json_object_get(r->settings, llama3_key[i]);
-        if (!json_is_number(value))
-            return convert_source_raise(y->from, WSC_FORMAT, r->name, "%s is missing",
-                                        llama3_key[i]);
-        (void)fprintf(y->out, "        %s: %.17g\n", llama3_key[i], json_number_value(value));
-    }
-    return WSC_OK;
-}
-
-/* No object, the type `default`, or rope_parameters without type and factor: no scaling. */
-enum wsc_err convert_rope_scaling_to_cs(struct convert_yaml *y)
-{
-    struct rope r;
-    TRY(read_rope(y->from, &r));
-    if (!r.settings) return WSC_OK;
-    const char *type = json_string_value(json_object_get(r.settings, "rope_type"));
-    if (!type) type = json_string_value(json_object_get(r.settings, "type"));
-    const json_t *given = json_object_get(r.settings, "factor");
-    const double factor = json_number_value(given);
-    if (type ? !strcmp(type, "default") : !given && !strcmp(r.name, "rope_parameters"))
-        return WSC_OK;
-    const bool llama3 = type && !strcmp(type, "llama3");
-    if (!llama3 && !(type && !strcmp(type, "linear")))
-        return wsc_err_hint(convert_source_raise(y->from, WSC_CONFIG, r.name, "%s is not supported",
-                                                 type ? type : "a scaling without a type"),
-                            "known are: default, linear, llama3");
-    if (!(factor > 0))
-        return convert_source_raise(y->from, WSC_FORMAT, r.name, "factor is not a positive number");
-    convert_yaml_add(y, "pos_scaling_factor", "%.17g", factor);
-    return llama3 ? llama3_to_cs(y, &r) : WSC_OK;
-}
-
-/* A number of the params; false when the key is not given. */
-static bool real_param(const struct convert_side *cs, const char *path, double *value)
-{
-    char text[CONVERT_VALUE_BYTES];
-    return zoo_params_value(cs->params, path, text, sizeof text) && !wsc_units_double(text, value);
-}
-
-/* The scaling as an object rope_scaling; without one the key is null. */
-enum wsc_err convert_rope_scaling_to_hf(json_t *config, const struct convert_side *cs)
-{
-    char type[CONVERT_VALUE_BYTES] = "linear", path[CONVERT_NAME_BYTES];
-    double factor = 1, value = 0;
-    (void)real_param(cs, "model.pos_scaling_factor", &factor);
-    (void)zoo_params_value(cs->params, "model.pos_scaling_type", type, sizeof type);
-    if (factor == 1 && strcmp(type, "longrope") != 0)
-        return convert_config_set(config, "rope_scaling", json_null());
-    if (strcmp(type, "linear") != 0 && strcmp(type, "llama3") != 0)
-        return WSC_RAISE(WSC_CONFIG,
-                         "%s: model.pos_scaling_type: a %s model has no counterpart of %s",
-                         cs->params->file, cs->family->name, type);
-    json_t *scaling = json_pack("{s:s, s:f}", "rope_type", type, "factor", factor);
-    for (int i = 0; !strcmp(type, "llama3") && i < N_LLAMA3_KEYS; i++) {
-        (void)snprintf(path, sizeof path, "model.pos_scaling_extra_args.%s", llama3_key[i]);
-        if (real_param(cs, path, &value))
-            (void)json_object_set_new(scaling, llama3_key[i], json_real(value));
-    }
-    return convert_config_set(config, "rope_scaling", scaling);
-}
-
 /* ---- key and value heads --------------------------------------------------------------------- */
 
 /* Fewer key heads than query heads: the attention module of the Model Zoo for it. */
@@ -351,9 +84,9 @@ static void add_groups(struct convert_yaml *y, int64_t groups)
 static enum wsc_err groups_to_cs(struct convert_yaml *y, const char *name)
 {
     int64_t hidden = 1, heads = 1, groups = 1;
-    TRY(read_heads(y, &hidden, &heads));
+    TRY(convert_read_heads(y, &hidden, &heads));
     if (json_object_get(y->from->json, name) || !y->key->missing)
-        TRY(read_int(y, name, NULL, heads, &groups));
+        TRY(convert_read_int(y, name, NULL, heads, &groups));
     else
         TRY(wsc_units_int(y->key->missing, &groups));
     if (groups < 1 || heads % groups)
@@ -394,8 +127,8 @@ enum wsc_err convert_multi_query_to_cs(struct convert_yaml *y)
         add_groups(y, 1);
         return WSC_OK;
     }
-    TRY(read_heads(y, &hidden, &heads));
-    TRY(read_int(y, "num_kv_heads", NULL, heads, &groups));
+    TRY(convert_read_heads(y, &hidden, &heads));
+    TRY(convert_read_int(y, "num_kv_heads", NULL, heads, &groups));
     if (groups == heads) return WSC_OK;
     return convert_source_raise(y->from, WSC_CONFIG, "num_kv_heads",
                                 "%lld is not supported without multi_query, only %lld",
@@ -418,8 +151,8 @@ enum wsc_err convert_experts_to_cs(struct convert_yaml *y)
 {
     int64_t experts = 8, active = 2;
     const json_t *coefficient = json_object_get(y->from->json, "router_aux_loss_coef");
-    TRY(read_int(y, "num_local_experts", NULL, 8, &experts));
-    TRY(read_int(y, "num_experts_per_tok", NULL, 2, &active));
+    TRY(convert_read_int(y, "num_local_experts", NULL, 8, &experts));
+    TRY(convert_read_int(y, "num_experts_per_tok", NULL, 2, &active));
     (void)fprintf(y->out,
                   "    moe:\n"
                   "        num_experts: %lld\n"
@@ -463,23 +196,12 @@ enum wsc_err convert_one_kv_head_to_hf(json_t *config, const struct convert_side
                      cs->family->name, (long long)cs->model->kv_heads);
 }
 
-/* A number at the top; @p value stays as it is when the key is absent or null. */
-static enum wsc_err read_real(const struct convert_yaml *y, const char *name, double *value)
-{
-    const json_t *given = json_object_get(y->from->json, name);
-    if (!given || json_is_null(given)) return WSC_OK;
-    if (!json_is_number(given))
-        return convert_source_raise(y->from, WSC_FORMAT, name, "expected a number");
-    *value = json_number_value(given);
-    return WSC_OK;
-}
-
 enum wsc_err convert_logits_scale_to_cs(struct convert_yaml *y)
 {
     double whole = 0, alpha = 1, width = 1;
-    TRY(read_real(y, "width_scale", &whole));
-    TRY(read_real(y, "mup_output_alpha", &alpha));
-    TRY(read_real(y, "mup_width_scale", &width));
+    TRY(convert_read_real(y, "width_scale", &whole));
+    TRY(convert_read_real(y, "mup_output_alpha", &alpha));
+    TRY(convert_read_real(y, "mup_width_scale", &width));
     convert_yaml_add(y, "output_logits_scale", "%.17g", whole != 0 ? whole : alpha * width);
     return WSC_OK;
 }
@@ -493,8 +215,8 @@ enum wsc_err convert_logits_scale_to_hf(json_t *config, const struct convert_sid
 enum wsc_err convert_expansion_to_cs(struct convert_yaml *y)
 {
     int64_t width = 1, ratio = 4;
-    TRY(read_positive(y, "d_model", NULL, &width));
-    TRY(read_int(y, "expansion_ratio", NULL, 4, &ratio));
+    TRY(convert_read_positive(y, "d_model", NULL, &width));
+    TRY(convert_read_int(y, "expansion_ratio", NULL, 4, &ratio));
     const long long filter = width * ratio;
     convert_yaml_add(y, "filter_size", "%lld", filter);
     return WSC_OK;
@@ -571,7 +293,7 @@ enum wsc_err convert_mpt_attention_to_hf(json_t *config, const struct convert_si
 enum wsc_err convert_quarters_to_cs(struct convert_yaml *y)
 {
     int64_t heads = 1;
-    TRY(read_positive(y, "n_head", NULL, &heads));
+    TRY(convert_read_positive(y, "n_head", NULL, &heads));
     if (heads % 4 == 0) return WSC_OK;
     return convert_source_raise(y->from, WSC_FORMAT, "n_head",
                                 "%lld heads are no four equal groups", (long long)heads);
@@ -583,166 +305,4 @@ enum wsc_err convert_quarters_to_hf(json_t *config, const struct convert_side *c
     if (cs->model->H % 4 == 0 && cs->model->kv_heads == cs->model->H) return WSC_OK;
     return WSC_RAISE(WSC_CONFIG, "%s: model.num_heads: a %s model has a multiple of four heads",
                      cs->params->file, cs->family->name);
-}
-
-/* ---- encoders -------------------------------------------------------------------------------- */
-
-/* The first of the architectures, or @p missing. */
-static const char *architecture_of(const struct convert_yaml *y, const char *missing)
-{
-    const json_t *list = json_object_get(y->from->json, "architectures");
-    const char *name = json_string_value(json_array_get(list, 0));
-    return name ? name : missing;
-}
-
-static enum wsc_err unknown_architecture(const struct convert_yaml *y, const char *name,
-                                         const char *known)
-{
-    return wsc_err_hint(
-        convert_source_raise(y->from, WSC_CONFIG, "architectures", "%s is not supported", name),
-        "known are: %s; a model without a head is one of them with tensors left out", known);
-}
-
-/* With the pairs of sentences there is a pooler, whose function is no key there. */
-enum wsc_err convert_bert_heads_to_cs(struct convert_yaml *y)
-{
-    const char *name = architecture_of(y, "BertForMaskedLM");
-    const bool pairs = !strcmp(name, "BertForPreTraining");
-    if (!pairs && strcmp(name, "BertForMaskedLM") != 0)
-        return unknown_architecture(y, name, "BertForPreTraining, BertForMaskedLM");
-    convert_yaml_add(y, "disable_nsp", "%s", pairs ? "false" : "true");
-    if (pairs) convert_yaml_add(y, "pooler_nonlinearity", "tanh");
-    return WSC_OK;
-}
-
-enum wsc_err convert_bert_heads_to_hf(json_t *config, const struct convert_side *cs)
-{
-    const struct model *m = cs->model;
-    if (m->causal || m->head[0].dense != MODEL_DENSE_W || m->head[0].function != m->nonlinearity ||
-        (m->n_heads > 1 && m->head[1].function != ZOO_TANH))
-        return wsc_err_hint(
-            WSC_RAISE(WSC_CONFIG, "%s: model: not as a %s model has its heads", cs->params->file,
-                      cs->family->name),
-            "it has masked tokens with the encoder's function, and a pooler with tanh");
-    if (m->n_heads == 1) return WSC_OK;
-    return convert_config_set(config, "architectures", json_pack("[s]", "BertForPreTraining"));
-}
-
-enum wsc_err convert_masked_head_to_cs(struct convert_yaml *y)
-{
-    const char *expected = y->family->architecture, *name = architecture_of(y, expected);
-    if (strcmp(name, expected) != 0) return unknown_architecture(y, name, expected);
-    convert_yaml_add(y, "disable_nsp", "true");
-    return WSC_OK;
-}
-
-enum wsc_err convert_masked_head_to_hf(json_t *config, const struct convert_side *cs)
-{
-    const struct model *m = cs->model;
-    (void)config;
-    if (!m->causal && m->head[0].dense == MODEL_DENSE_W && m->n_heads == 1) return WSC_OK;
-    return WSC_RAISE(WSC_CONFIG, "%s: model: a %s model has the head of masked tokens alone",
-                     cs->params->file, cs->family->name);
-}
-
-/* The names of the classes are as many as there are; the library's default is two. */
-enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
-{
-    const json_t *names = json_object_get(y->from->json, "id2label");
-    const char *type = json_string_value(json_object_get(y->from->json, "problem_type"));
-    int64_t n = 2;
-    TRY(read_int(y, "num_labels", NULL,
-                 json_is_object(names) ? (int64_t)json_object_size(names) : n, &n));
-    if (type && strcmp(type, "single_label_classification") != 0)
-        return convert_source_raise(y->from, WSC_CONFIG, "problem_type",
-                                    "%s is not supported, only single_label_classification", type);
-    if (n < 2 || n > INT32_MAX)
-        return convert_source_raise(
-            y->from, WSC_CONFIG, json_is_object(names) ? "id2label" : "num_labels",
-            "%lld classes are not supported, only two or more", (long long)n);
-    convert_yaml_add(y, "num_labels", "%lld", (long long)n);
-    return WSC_OK;
-}
-
-enum wsc_err convert_labels_to_hf(json_t *config, const struct convert_side *cs)
-{
-    json_t *names = json_object(), *numbers = json_object();
-    bool ok = names && numbers;
-    for (int64_t i = 0; ok && i < cs->params->model.num_labels; i++) {
-        char number[24], name[32];
-        (void)snprintf(number, sizeof number, "%lld", (long long)i);
-        (void)snprintf(name, sizeof name, "LABEL_%lld", (long long)i);
-        ok = !json_object_set_new(names, number, json_string(name)) &&
-             !json_object_set_new(numbers, name, json_integer(i));
-    }
-    const enum wsc_err rc = convert_config_set(config, "id2label", ok ? json_incref(names) : NULL);
-    const enum wsc_err more =
-        rc ? rc : convert_config_set(config, "label2id", ok ? json_incref(numbers) : NULL);
-    json_decref(names);
-    json_decref(numbers);
-    return more;
-}
-
-/* null is that of the residual branches, as without the key. */
-enum wsc_err convert_head_dropout_to_cs(struct convert_yaml *y)
-{
-    double rate = -1;
-    TRY(read_real(y, "classifier_dropout", &rate));
-    if (rate < 0) TRY(read_real(y, "hidden_dropout_prob", &rate));
-    convert_yaml_add(y, "task_dropout", "%.17g", rate < 0 ? 0.1 : rate);
-    return WSC_OK;
-}
-
-enum wsc_err convert_head_dropout_to_hf(json_t *config, const struct convert_side *cs)
-{
-    return convert_config_set(config, "classifier_dropout",
-                              json_real(cs->params->model.task_dropout));
-}
-
-/* Positions begin after the row of padding, pad_token_id. */
-enum wsc_err convert_padded_positions_to_cs(struct convert_yaml *y)
-{
-    int64_t rows = 514, pad = 1;
-    TRY(read_int(y, "max_position_embeddings", NULL, 514, &rows));
-    TRY(read_int(y, "pad_token_id", NULL, 1, &pad));
-    if (pad < 0 || rows <= pad + 1 || rows > INT32_MAX)
-        return convert_source_raise(y->from, WSC_FORMAT, "max_position_embeddings",
-                                    "%lld rows leave no position after padding, row %lld",
-                                    (long long)rows, (long long)pad);
-    convert_yaml_add(y, "max_position_embeddings", "%lld", (long long)(rows - pad - 1));
-    return WSC_OK;
-}
-
-enum wsc_err convert_padded_positions_to_hf(json_t *config, const struct convert_side *cs)
-{
-    return convert_config_set(config, "max_position_embeddings",
-                              json_integer(cs->model->stack[0].table_rows));
-}
-
-/* ---- an encoder with a decoder --------------------------------------------------------------- */
-
-/* One vocabulary for both, whose sentinels are counted as tokens. */
-enum wsc_err convert_pair_vocabulary_to_cs(struct convert_yaml *y)
-{
-    int64_t tokens = 1;
-    TRY(read_positive(y, "vocab_size", NULL, &tokens));
-    convert_yaml_add(y, "vocab_size", "%lld", (long long)tokens);
-    return WSC_OK;
-}
-
-/* A folder has no keys for other factors than that of a tied output, 1 / sqrt(width). */
-enum wsc_err convert_pair_vocabulary_to_hf(json_t *config, const struct convert_side *cs)
-{
-    const struct model *m = cs->model;
-    const double logits = m->tied ? 1 / sqrt((double)m->C) : 1;
-    if (m->n_stacks < 2 || m->stack[0].V != m->stack[1].V)
-        return WSC_RAISE(WSC_CONFIG,
-                         "%s: model: a %s model has an encoder and a decoder with one vocabulary",
-                         cs->params->file, cs->family->name);
-    if (m->zoo.embeddings_scale != 1 || m->stack[0].qk_scale != 1 || m->stack[1].qk_scale != 1 ||
-        fabs(m->logits_scale / logits - 1) > 1e-12)
-        return WSC_RAISE(WSC_CONFIG,
-                         "%s: model: a %s model has no factors of embeddings, scores and logits",
-                         cs->params->file, cs->family->name);
-    return convert_config_set(config, "vocab_size", json_integer(m->stack[0].V));
 }

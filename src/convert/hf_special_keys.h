@@ -1,5 +1,5 @@
-/** Configuration keys of the families that are more than a value: hf_special_keys.c, for
- * hf_families.c. */
+/** Configuration keys of the families that are more than a value: hf_special_keys.c,
+ *  hf_special_rotary.c and hf_special_encoders.c, for hf_families.c. */
 #ifndef WSC_CONVERT_HF_SPECIAL_KEYS_H
 #define WSC_CONVERT_HF_SPECIAL_KEYS_H
 #include "hf_key.h"

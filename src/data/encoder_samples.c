@@ -16,7 +16,6 @@
 #include "table_file.h"
 
 #include <wsc/check.h>
-#include <wsc/file.h>
 #include <wsc/mem.h>
 
 #include <math.h>

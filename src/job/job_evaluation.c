@@ -2,7 +2,6 @@
 /* Evaluation of a job: batches of eval_input in pieces of about a second, between which signals are
  * looked at.  One that is stopped takes no virtual time, and the run that resumes repeats it. */
 #include "job_evaluation.h"
-#include "job_checkpoint.h"
 #include "job_log.h"
 #include "job_record.h"
 #include "job_scoring.h"

@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 /* muP of an encoder with a decoder: what goes with it, and what it makes of the decoder. */
 void zoo_check_mup_of_seq2seq(struct conf_parse *p, struct zoo_model *m)

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Configuration keys of encoders, and of the one with a decoder: their heads by the architecture
+ * that config.json names, classes, positions of padding, vocabularies. */
+#include "hf_config.h"
+#include "hf_family.h"
+#include "hf_source.h"
+#include "hf_special_keys.h"
+#include "hf_special_values.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The first of the architectures, or @p missing. */
+static const char *architecture_of(const struct convert_yaml *y, const char *missing)
+{
+    const json_t *list = json_object_get(y->from->json, "architectures");
+    const char *name = json_string_value(json_array_get(list, 0));
+    return name ? name : missing;
+}
+
+static enum wsc_err unknown_architecture(const struct convert_yaml *y, const char *name,
+                                         const char *known)
+{
+    return wsc_err_hint(
+        convert_source_raise(y->from, WSC_CONFIG, "architectures", "%s is not supported", name),
+        "known are: %s; a model without a head is one of them with tensors left out", known);
+}
+
+/* With the pairs of sentences there is a pooler, whose function is no key there. */
+enum wsc_err convert_bert_heads_to_cs(struct convert_yaml *y)
+{
+    const char *name = architecture_of(y, "BertForMaskedLM");
+    const bool pairs = !strcmp(name, "BertForPreTraining");
+    if (!pairs && strcmp(name, "BertForMaskedLM") != 0)
+        return unknown_architecture(y, name, "BertForPreTraining, BertForMaskedLM");
+    convert_yaml_add(y, "disable_nsp", "%s", pairs ? "false" : "true");
+    if (pairs) convert_yaml_add(y, "pooler_nonlinearity", "tanh");
+    return WSC_OK;
+}
+
+enum wsc_err convert_bert_heads_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    if (m->causal || m->head[0].dense != MODEL_DENSE_W || m->head[0].function != m->nonlinearity ||
+        (m->n_heads > 1 && m->head[1].function != ZOO_TANH))
+        return wsc_err_hint(
+            WSC_RAISE(WSC_CONFIG, "%s: model: not as a %s model has its heads", cs->params->file,
+                      cs->family->name),
+            "it has masked tokens with the encoder's function, and a pooler with tanh");
+    if (m->n_heads == 1) return WSC_OK;
+    return convert_config_set(config, "architectures", json_pack("[s]", "BertForPreTraining"));
+}
+
+enum wsc_err convert_masked_head_to_cs(struct convert_yaml *y)
+{
+    const char *expected = y->family->architecture, *name = architecture_of(y, expected);
+    if (strcmp(name, expected) != 0) return unknown_architecture(y, name, expected);
+    convert_yaml_add(y, "disable_nsp", "true");
+    return WSC_OK;
+}
+
+enum wsc_err convert_masked_head_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    (void)config;
+    if (!m->causal && m->head[0].dense == MODEL_DENSE_W && m->n_heads == 1) return WSC_OK;
+    return WSC_RAISE(WSC_CONFIG, "%s: model: a %s model has the head of masked tokens alone",
+                     cs->params->file, cs->family->name);
+}
+
+/* The names of the classes are as many as there are; the library's default is two. */
+enum wsc_err convert_labels_to_cs(struct convert_yaml *y)
+{
+    const json_t *names = json_object_get(y->from->json, "id2label");
+    const char *type = json_string_value(json_object_get(y->from->json, "problem_type"));
+    int64_t n = 2;
+    TRY(convert_read_int(y, "num_labels", NULL,
+                         json_is_object(names) ? (int64_t)json_object_size(names) : n, &n));
+    if (type && strcmp(type, "single_label_classification") != 0)
+        return convert_source_raise(y->from, WSC_CONFIG, "problem_type",
+                                    "%s is not supported, only single_label_classification", type);
+    if (n < 2 || n > INT32_MAX)
+        return convert_source_raise(
+            y->from, WSC_CONFIG, json_is_object(names) ? "id2label" : "num_labels",
+            "%lld classes are not supported, only two or more", (long long)n);
+    convert_yaml_add(y, "num_labels", "%lld", (long long)n);
+    return WSC_OK;
+}
+
+enum wsc_err convert_labels_to_hf(json_t *config, const struct convert_side *cs)
+{
+    json_t *names = json_object(), *numbers = json_object();
+    bool ok = names && numbers;
+    for (int64_t i = 0; ok && i < cs->params->model.num_labels; i++) {
+        char number[24], name[32];
+        (void)snprintf(number, sizeof number, "%lld", (long long)i);
+        (void)snprintf(name, sizeof name, "LABEL_%lld", (long long)i);
+        ok = !json_object_set_new(names, number, json_string(name)) &&
+             !json_object_set_new(numbers, name, json_integer(i));
+    }
+    const enum wsc_err rc = convert_config_set(config, "id2label", ok ? json_incref(names) : NULL);
+    const enum wsc_err more =
+        rc ? rc : convert_config_set(config, "label2id", ok ? json_incref(numbers) : NULL);
+    json_decref(names);
+    json_decref(numbers);
+    return more;
+}
+
+/* null is that of the residual branches, as without the key. */
+enum wsc_err convert_head_dropout_to_cs(struct convert_yaml *y)
+{
+    double rate = -1;
+    TRY(convert_read_real(y, "classifier_dropout", &rate));
+    if (rate < 0) TRY(convert_read_real(y, "hidden_dropout_prob", &rate));
+    convert_yaml_add(y, "task_dropout", "%.17g", rate < 0 ? 0.1 : rate);
+    return WSC_OK;
+}
+
+enum wsc_err convert_head_dropout_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "classifier_dropout",
+                              json_real(cs->params->model.task_dropout));
+}
+
+/* Positions begin after the row of padding, pad_token_id. */
+enum wsc_err convert_padded_positions_to_cs(struct convert_yaml *y)
+{
+    int64_t rows = 514, pad = 1;
+    TRY(convert_read_int(y, "max_position_embeddings", NULL, 514, &rows));
+    TRY(convert_read_int(y, "pad_token_id", NULL, 1, &pad));
+    if (pad < 0 || rows <= pad + 1 || rows > INT32_MAX)
+        return convert_source_raise(y->from, WSC_FORMAT, "max_position_embeddings",
+                                    "%lld rows leave no position after padding, row %lld",
+                                    (long long)rows, (long long)pad);
+    convert_yaml_add(y, "max_position_embeddings", "%lld", (long long)(rows - pad - 1));
+    return WSC_OK;
+}
+
+enum wsc_err convert_padded_positions_to_hf(json_t *config, const struct convert_side *cs)
+{
+    return convert_config_set(config, "max_position_embeddings",
+                              json_integer(cs->model->stack[0].table_rows));
+}
+
+/* ---- an encoder with a decoder --------------------------------------------------------------- */
+
+/* One vocabulary for both, whose sentinels are counted as tokens. */
+enum wsc_err convert_pair_vocabulary_to_cs(struct convert_yaml *y)
+{
+    int64_t tokens = 1;
+    TRY(convert_read_positive(y, "vocab_size", NULL, &tokens));
+    convert_yaml_add(y, "vocab_size", "%lld", (long long)tokens);
+    return WSC_OK;
+}
+
+/* A folder has no keys for other factors than that of a tied output, 1 / sqrt(width). */
+enum wsc_err convert_pair_vocabulary_to_hf(json_t *config, const struct convert_side *cs)
+{
+    const struct model *m = cs->model;
+    const double logits = m->tied ? 1 / sqrt((double)m->C) : 1;
+    if (m->n_stacks < 2 || m->stack[0].V != m->stack[1].V)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model: a %s model has an encoder and a decoder with one vocabulary",
+                         cs->params->file, cs->family->name);
+    if (m->zoo.embeddings_scale != 1 || m->stack[0].qk_scale != 1 || m->stack[1].qk_scale != 1 ||
+        fabs(m->logits_scale / logits - 1) > 1e-12)
+        return WSC_RAISE(WSC_CONFIG,
+                         "%s: model: a %s model has no factors of embeddings, scores and logits",
+                         cs->params->file, cs->family->name);
+    return convert_config_set(config, "vocab_size", json_integer(m->stack[0].V));
+}

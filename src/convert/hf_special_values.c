@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Numbers of config.json that functions of special keys read: the value of a key is taken as text
+ * and its form checked. */
+#include "hf_special_values.h"
+#include "hf_config.h"
+#include "hf_source.h"
+
+#include <wsc/units.h>
+
+#include <string.h>
+
+enum wsc_err convert_read_int(const struct convert_yaml *y, const char *name, const char *old,
+                              int64_t missing, int64_t *value)
+{
+    const struct convert_key key = {
+        .hf = name, .old_hf = old, .type = CONVERT_INT, .missing = "null"};
+    char text[CONVERT_VALUE_BYTES];
+    *value = missing;
+    TRY(convert_config_value(&key, y->from, text));
+    if (!strcmp(text, "null")) return WSC_OK;
+    return wsc_units_int(text, value);
+}
+
+enum wsc_err convert_read_positive(const struct convert_yaml *y, const char *name, const char *old,
+                                   int64_t *value)
+{
+    *value = 1;
+    TRY(convert_read_int(y, name, old, 0, value));
+    if (*value > 0 && *value <= INT32_MAX) return WSC_OK;
+    return convert_source_raise(y->from, WSC_FORMAT, name, "expected a positive whole number");
+}
+
+enum wsc_err convert_read_heads(const struct convert_yaml *y, int64_t *hidden, int64_t *heads)
+{
+    TRY(convert_read_positive(y, "hidden_size", "n_embd", hidden));
+    TRY(convert_read_positive(y, "num_attention_heads", "n_head", heads));
+    if (*heads > 0 && *hidden % *heads == 0) return WSC_OK;
+    return convert_source_raise(y->from, WSC_FORMAT, "num_attention_heads",
+                                "%lld heads do not divide a width of %lld", (long long)*heads,
+                                (long long)*hidden);
+}
+
+enum wsc_err convert_read_head_dim(const struct convert_yaml *y, int64_t *head_dim)
+{
+    int64_t hidden = 1, heads = 1;
+    TRY(convert_read_heads(y, &hidden, &heads));
+    *head_dim = heads > 0 ? hidden / heads : 1;
+    return WSC_OK;
+}
+
+enum wsc_err convert_read_real(const struct convert_yaml *y, const char *name, double *value)
+{
+    const json_t *given = json_object_get(y->from->json, name);
+    if (!given || json_is_null(given)) return WSC_OK;
+    if (!json_is_number(given))
+        return convert_source_raise(y->from, WSC_FORMAT, name, "expected a number");
+    *value = json_number_value(given);
+    return WSC_OK;
+}
