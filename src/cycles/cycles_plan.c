@@ -173,8 +173,8 @@ static int64_t clamp_int(double x)
 }
 
 /** Set @p l to the layout of @p n sequences with the lanes and slices of @p p. */
-static void lay(struct cycles_layout *l, const struct task *task, const struct cycles_plan *p,
-                int64_t n)
+static void set_layout(struct cycles_layout *l, const struct task *task,
+                       const struct cycles_plan *p, int64_t n)
 {
     cycles_layout_init(l, task->hw, task->model, p->lanes, n);
     cycles_layout_sparse(l, task->densest);
@@ -184,7 +184,7 @@ static void lay(struct cycles_layout *l, const struct task *task, const struct c
 static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n, bool resident)
 {
     struct cycles_layout l;
-    lay(&l, task, p, n);
+    set_layout(&l, task, p, n);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
@@ -212,7 +212,7 @@ static void set_bytes(const struct task *task, struct cycles_plan *p, bool resid
     double room = (double)hw_activation_bytes_per_pe(task->hw), spill = 0;
     double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
     int64_t L = task->model->L;
-    lay(&l, task, p, p->micro_batch);
+    set_layout(&l, task, p, p->micro_batch);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
     if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
