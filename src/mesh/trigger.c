@@ -21,7 +21,7 @@ static int vector_bytes(const struct mesh_trigger *g)
     return mesh_type_bytes(mesh_code_info[g->code].type[2]);
 }
 
-/* All vectors, or all sums, that the wavelets access, as one array of two dimensions. */
+/* The array of two dimensions that the vectors, or the sums, of the wavelets make up together. */
 static struct mesh_dsd all_of(const struct mesh_dsd *first, int n, int step)
 {
     struct mesh_dsd d = *first;
