@@ -62,7 +62,7 @@ static enum wsc_err drop_one(struct mesh_pe *pe, const struct dropped *x, int64_
 
 /* Charge the scalar code: a random number, a comparison, a product and a store for each of @p n
  * elements. */
-static enum wsc_err took(struct mesh_pe *pe, int64_t n)
+static enum wsc_err charge(struct mesh_pe *pe, int64_t n)
 {
     return n ? mesh_wait(pe, n * (PROGRAMS_RANDOM_CYCLES + CYCLES_COMPARE)) : WSC_OK;
 }
@@ -93,7 +93,7 @@ static enum wsc_err drop_tile(struct mesh_pe *pe, const struct programs_script *
     (void)step;
     for (int i = 0; i < f->n; i++)
         if (f->column[i] == column) TRY(drop_feature(pe, s->data, f, i));
-    return took(pe, (int64_t)n * f->count[column]);
+    return charge(pe, (int64_t)n * f->count[column]);
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
@@ -132,7 +132,7 @@ static enum wsc_err drop_scores(struct mesh_pe *pe, const struct programs_script
         TRY(drop_row(pe, s, row, &n));
         all += n;
     }
-    return took(pe, all);
+    return charge(pe, all);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */

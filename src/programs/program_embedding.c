@@ -123,7 +123,7 @@ static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, const st
 
 /* True when a row can be received directly into its token: no other token needs it, and it is not
  * both scaled and added. */
-static bool goes_to_token(const struct embed *e, int row, int taken)
+static bool is_received_directly(const struct embed *e, int row, int taken)
 {
     const struct entry *token = next_entry(e, row, taken);
     return !is_shared(e, row, taken) && !(e->t->add && token->scale != 1);
@@ -144,7 +144,7 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     if (!token) return WSC_OK;
     const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
     const bool first = g->sub[at] <= until;
-    const bool straight = first && goes_to_token(e, row_number, g->item[at]);
+    const bool straight = first && is_received_directly(e, row_number, g->item[at]);
     g->sub[at] = until + 1;
     g->item[at]++;
     if (straight) {
@@ -218,7 +218,7 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
 
 /* True when a token can add its gradient directly to the passing row: it is the only token of this
  * row on the PE, with scale 1. */
-static bool goes_straight(const struct embed *e, int row, int taken)
+static bool adds_directly(const struct embed *e, int row, int taken)
 {
     const struct entry *token = next_entry(e, row, taken);
     const struct entry *before = taken ? next_entry(e, row, taken - 1) : NULL;
@@ -249,7 +249,7 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     if (!token) return WSC_OK;
     g->sub[at] = token->row;
     struct mesh_dsd dx = column_of(e, token->token, count);
-    if (goes_straight(e, row, g->item[at]++)) {
+    if (adds_directly(e, row, g->item[at]++)) {
         const int stride = dx.stride[0];
         dx = programs_matrix(dx.address, 1, count, 0);
         dx.stride[1] = (int16_t)stride;
