@@ -12,7 +12,7 @@ struct activation {
     void (*backward)(float *out, float *dx, const float *dout, const float *x, int64_t n);
 };
 
-/* Loops of their own for every function, so that each is turned into vector code. */
+/* A separate loop for every function, so that the compiler vectorises each. */
 #define LOOPS(name, function)                                                                      \
     NUM_CLONES static void name##_row(float *out, const float *x, int64_t n)                       \
     {                                                                                              \

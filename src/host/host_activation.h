@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/** out (F) = the nonlinearity of one row (F, or 2 F when gated) before it. */
+/** out (F) = the nonlinearity of one row (F, or 2 F when gated). */
 void host_activate(const struct model *m, float *out, const float *pre);
-/** out again, and the gradient of the row from that of out. */
+/** Recompute out, and compute the gradient of the row from that of out. */
 void host_activate_backward(const struct model *m, float *out, float *dpre, const float *dout,
                             const float *pre);
 /** out (n) = @p function of a row (n). */

@@ -3,11 +3,12 @@
  * host_grad.c sums them over leaves, host_layout.c makes room for the largest. */
 #include "host_grad_blocks.h"
 
-/* A block of a weight gradient: rows enough for the product library, few enough that several
- * threads find work in one matrix, small enough that the tree's partial sums stay in the cache. */
+/* Size of a block of a weight gradient: rows enough for the product library, few enough that one
+ * matrix gives work to several threads, small enough that the tree's partial sums stay in the
+ * cache. */
 enum { GRAD_ROWS = 96, GRAD_ROWS_MIN = 16, GRAD_VECTOR = 512, GRAD_ELEMS = 1 << 18 };
 
-/* The most rows of a block of @p cols columns. */
+/* Largest number of rows of a block of @p cols columns. */
 static int64_t most_rows(int64_t cols)
 {
     if (cols <= 1) return GRAD_VECTOR;

@@ -12,8 +12,8 @@
 
 #include <string.h>
 
-/* Queries or keys: their norm, where its input, statistics and gradient are, and where a row of the
- * projections has them. */
+/* The norm of queries or of keys: its tensor, its input, statistics and gradient, and its columns
+ * in a row of the projections. */
 struct side {
     enum model_tensor_kind norm;
     float *raw, *stats, *dnormed;

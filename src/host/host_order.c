@@ -5,7 +5,7 @@
 #include "host_order.h"
 #include "host_state.h"
 
-/* First place of every network of a leaf, and the end of the last one. */
+/* First place of every network of a leaf, and the end of the last network. */
 int64_t *host_expert_ranges(const struct host *k, int64_t leaf)
 {
     const int64_t stride = model_n_ffns(k->model) + 1;

@@ -7,8 +7,8 @@
 
 #include <wsc/check.h>
 
-/* Tokens of sequence @p s of the share that count, and the sum of their cross entropies in their
- * order. */
+/* Sum the cross entropies of the tokens of sequence @p s of the share that are in the loss, in
+ * their order; returns their number. */
 static int64_t sum_tokens(const struct host *k, const struct host_token *token, int64_t s,
                           double *nats)
 {

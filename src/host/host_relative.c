@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of a table by distance. */
+/* Number of elements of a table by distance. */
 static int64_t n_distances(const struct host *k)
 {
     return 2 * model_longest(k->model);
@@ -84,7 +84,7 @@ double *host_relative_sums(const struct host *k, int64_t sample, int64_t h)
     return (double *)k->buffer[HOST_DRELATIVE] + (sequence * m->H + h) * m->buckets;
 }
 
-/* Rows [r0, r0 + n) of the table's gradient for one leaf, sample after sample. */
+/* Rows [r0, r0 + n) of the gradient of the table for one leaf, sample after sample. */
 static void relative_leaf(const struct host *k, const struct host_grad *g,
                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {

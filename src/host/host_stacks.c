@@ -68,8 +68,8 @@ void host_cut_leaf(struct host *k, const struct host_span *leaf)
     k->n_blocks = r->n_blocks;
 }
 
-/* Leaves and blocks of the share for sequences of @p T tokens, in the order of the samples.  The
- * last leaf of a batch may be short; its blocks are then those of its own size. */
+/* Cut the share into leaves and blocks, for sequences of @p T tokens, in the order of the samples.
+ * The last leaf of a batch may be short; its blocks follow from its own size. */
 static void cut_share(struct host *k, struct host_rows *r, int64_t T)
 {
     const struct data_share *s = &k->share;
@@ -88,7 +88,7 @@ static void cut_share(struct host *k, struct host_rows *r, int64_t T)
     r->n_rows = k->n_samples * T;
 }
 
-/* Tokens [first, first + T) of each sample of @p batch. */
+/* Copy tokens [first, first + T) of each sample of @p batch. */
 static void take_tokens(struct data_batch *own, const struct data_batch *batch, int64_t first)
 {
     const size_t bytes = (size_t)own->T * sizeof *own->input_ids;

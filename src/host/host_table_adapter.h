@@ -5,11 +5,10 @@
 #include "host_gradient.h"
 #include "host_state.h"
 
-/** What the adapters of all embeddings give a block of rows, (b->n, C) in HOST_WIDE of the thread;
- *  NULL: there are none. */
+/** Sum of the adapters of all embeddings for a block of rows, (b->n, C) in HOST_WIDE of the thread;
+ *  NULL without adapters. */
 const float *host_table_adapter_rows(const struct host *k, const struct host_span *b, int thread);
-/** Gradients of A and B of each adapter from that of the rows in HOST_DRES, to @p out; their
- * number.
- */
+/** Describe the gradients of A and B of each adapter, from that of the rows in HOST_DRES; returns
+ *  their number. */
 int host_table_adapter_grads(struct host *k, struct host_grad out[4]);
 #endif

@@ -18,8 +18,8 @@ bool num_has_narrow_bf16(void)
 
 enum { WIDTH = 16, SUBNORMAL = 0x20 };
 
-/* The integer is rounded: half of the last place less one, and the bit of the last place, are added
- * before the lower bits are cut off. */
+/* Round the bits as an integer: half of the last place less one, and the bit of the last place,
+ * are added before the lower bits are cut off. */
 UNIT static inline __m256i round_subnormal(__m512 x)
 {
     const __m512i bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);

@@ -30,8 +30,8 @@ UNIT static inline vec vec_fma(vec a, vec b, vec c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* Halves of two vectors side by side, added: the steps of the tree from sixteen lanes to eight, and
- * from eight to four. */
+/* Add the halves of each of two vectors, side by side: the steps of the tree from sixteen lanes to
+ * eight, and from eight to four. */
 UNIT static inline vec halves(vec a, vec b)
 {
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));

@@ -38,7 +38,7 @@ static inline vec vec_fma(vec a, vec b, vec c)
     return c;
 }
 
-/* Lanes j and j + 8, then j and j + 4, j + 2, j + 1. */
+/* Sums over the lanes: lanes j and j + 8 are added, then j and j + 4, j + 2, j + 1. */
 static inline void vec_sums(vec v[4], float out[4])
 {
     for (int i = 0; i < 4; i++) {

@@ -441,7 +441,7 @@ static enum wsc_err write_numbers(struct programs_trial *t, const struct program
     return WSC_OK;
 }
 
-/* All tokens are in the loss. The gradient needs what the loss leaves on the PEs, so both are
+/* Every token is in the loss. The gradient needs what the loss leaves on the PEs, so both are
  * run. */
 static enum wsc_err entropy(struct programs_trial *t, struct rows *r, int32_t *mask, int32_t *best,
                             const struct programs_operands *o)

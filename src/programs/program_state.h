@@ -181,8 +181,7 @@ struct programs_model {
     int n_leaves, max_samples;         /* leaves of the micro-batch; samples of any micro-batch */
     int32_t *position;                 /* owned, (samples, T) */
     int32_t *position_row;             /* owned, (samples, T): row of the table of positions */
-    int32_t *trained_row;              /* owned, (samples, T): row of the token table to train, or
-                                        * -1 */
+    int32_t *trained_row;              /* owned, (samples, T): row of the token table, or -1 */
     float *token_factor;               /* owned, (samples, T); NULL without token dropout */
     float *nats;                       /* owned, (samples, T) */
     int32_t *best;                     /* owned, (samples, T) */
