@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One wafer's values on the CPU: buffers created, a micro-batch of leaves cut into blocks of rows,
- * losses and logits asked for. Next: host_stage.c (weights bound, the parts of a stage called in
- * order); host_layout.c sizes the buffers. */
+/* Implements the public functions of a host (<wsc/host.h>), which computes the values of one wafer
+ * on the CPU: it creates the buffers, cuts a micro-batch into leaves and blocks of rows, and
+ * returns losses and logits. Next: host_stage.c, which binds weights and calls the parts of a
+ * stage; host_layout.c, which computes the sizes of the buffers. */
 #include "host_arranged.h"
 #include "host_attention.h"
 #include "host_block.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The nonlinearities of a feed-forward network, one row at a time, plain or gated: value, and
- * derivative times the gradient. The functions themselves are in <wsc/num_math.h>. */
+/* Computes the nonlinearity of a feed-forward network, plain or gated, one row at a time: the
+ * value, and the derivative times the gradient. The functions themselves are in
+ * <wsc/num_math.h>. */
 #include "host_activation.h"
 
 #include <wsc/check.h>

@@ -1,5 +1,5 @@
-/** The nonlinearity of the FFN on one row of its hidden features, forward and backward, in fp32;
- *  a gated one takes two values for each that it gives. */
+/** The nonlinearity of the FFN on one row of its hidden features, forward and backward, in fp32. A
+ *  gated one has two inputs for each output. */
 #ifndef WSC_HOST_ACTIVATION_H
 #define WSC_HOST_ACTIVATION_H
 #include <wsc/model.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Low-rank adapters on the host (Hu et al. 2021): y = W x + s B A x with s = alpha / r, so that
- * dx += s A' B' dy, dB = dy (s A x)', dA = (s B' dy) x'.  Products have operands of the model's
- * format, as all others, and belong to one block of rows, so that values depend on the leaf alone.
- * Dropout acts on the x of A and is a function of seed, step, sample, layer, matrix and element.
- * host_linear() (host_sparse.h) and host_sum_grads() (host_grad.c) call. */
+/* Computes low-rank adapters on the host (Hu et al. 2021): y = W x + s B A x with s = alpha / r,
+ * so that dx += s A' B' dy, dB = dy (s A x)', dA = (s B' dy) x'. As in all products, operands have
+ * the model's format, and a product belongs to one block of rows, so values depend on the leaf
+ * alone. Dropout acts on the x of A; it is a function of seed, step, sample, layer, matrix and
+ * element. Called by host_linear() (host_sparse.h) and host_sum_grads() (host_grad.c). */
 #include "host_adapter.h"
 #include "host_buffers.h"
 #include "host_operands.h"

@@ -1,6 +1,6 @@
-/** Low-rank adapters of linear layers: y += scale B A x beside the matrix's product, the gradients
- *  of A and B beside the matrix's.  host_linear() and host_sum_grads() call these, so that the
- *  parts of a block know nothing of adapters. */
+/** Low-rank adapters of linear layers: y += scale B A x in addition to the product of the matrix,
+ *  with the gradients of A and B. host_linear() and host_sum_grads() call these functions, so the
+ *  code of a block's parts does not mention adapters. */
 #ifndef WSC_HOST_ADAPTER_H
 #define WSC_HOST_ADAPTER_H
 #include "host_gradient.h"

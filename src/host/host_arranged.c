@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights of a part of a stage, written once in the order of the product library, for all blocks of
- * rows of the micro-batch.  Worth it where a leaf has the rows of a whole block: the choice follows
- * from the model and the leaf alone, so that a product is computed the same way in every share. */
+/* Arranges the weights of a part of a stage in the order in which the product library reads them
+ * fastest, once for all blocks of rows of the micro-batch. This is done if a leaf has the rows of
+ * a whole block. The choice depends on the model and the leaf alone, so a product is computed in
+ * one way in every share. */
 #include "host_arranged.h"
 #include "host_buffers.h"
 #include "host_grad_blocks.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attention by tiles, a block of queries and a tile of keys at a time, head by head: scores,
- * softmax and output without ever holding a whole matrix or row of scores, and backward with the
- * scores computed again (Dao et al. 2022).  host_softmax.c has the arithmetic of a row.  Causal or
- * in both directions, with windows, padding, grouped keys, ALiBi, soft caps and cached keys. */
+/* Computes attention head by head, for a block of queries and a tile of keys at a time, so that no
+ * matrix or row of scores is ever stored as a whole; the backward pass recomputes the scores (Dao
+ * et al. 2022). host_softmax.c has the arithmetic of a row. Attention is causal or in both
+ * directions, with windows, padding, grouped keys, ALiBi, soft caps and cached keys. */
 #include "host_attention.h"
 #include "host_branch.h"
 #include "host_buffers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What attention and feed-forward network add to the residual stream: dropout, a norm after the
- * branch where the model has one, the sum. Dropout is a function of seed, step, place and element
- * (wsc_rng), so it does not depend on who computes it. */
+/* Computes the end of a branch (attention or feed-forward network): dropout, a norm of the branch
+ * where the model has one, and the sum with the residual stream. Dropout is a function of seed,
+ * step, place and element (wsc_rng), so it does not depend on threads, ranks or wafers. */
 #include "host_branch.h"
 #include "host_buffers.h"
 #include "host_operands.h"

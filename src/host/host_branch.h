@@ -1,5 +1,6 @@
-/** What attention and FFN add to the residual stream: dropout, a norm after the branch where the
- *  model has one, the sum. Forward and backward of each branch end here, block of rows by block. */
+/** The end of a branch, attention or FFN: dropout, a norm of the branch where the model has one,
+ *  and the sum with the residual stream. Forward and backward pass of each branch go through these
+ *  functions, one block of rows at a time. */
 #ifndef WSC_HOST_BRANCH_H
 #define WSC_HOST_BRANCH_H
 #include "host_state.h"

@@ -1,6 +1,6 @@
-/** Where rows, statistics and weights lie in the buffers of a host: a kept buffer has one copy
- *  for each layer in training and a single one otherwise, rows of the whole share one after the
- *  other. */
+/** Addresses of rows, statistics and weights in the buffers of a host. A kept buffer has one copy
+ *  for each layer in training and a single one otherwise; a copy has the rows of the whole share,
+ *  one after the other. */
 #ifndef WSC_HOST_BUFFERS_H
 #define WSC_HOST_BUFFERS_H
 #include "host_state.h"

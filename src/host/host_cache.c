@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Generation: keys and values of all positions stay, so that a new token costs one row of every
- * product.  Rows keep their places (sample T + position); only those of new positions are computed.
- * Keys and values of an encoder's output stay as well, those of the first text of each prompt for
- * all of them.  Where a beam search continues other texts, their rows are copied.
- */
+/* Keeps keys and values of all positions in generation, so that a new token costs one row of every
+ * product. Rows are stored at sample T + position; only those of new positions are computed. Keys
+ * and values of an encoder's output are kept, too; those of the first text of each prompt serve
+ * all its texts. If a beam search continues other texts, their rows are copied. */
 #include "host_cache.h"
 #include "host_buffers.h"
 #include "host_state.h"

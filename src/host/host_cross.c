@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Between encoder and decoder (Vaswani et al. 2017, 3.1): the encoder's output after its last norm
- * (HOST_MEMORY) is the input of the keys and values of every decoder layer.  Their gradients are
- * added up in HOST_DMEMORY, the last layer's first, keys before values, and go back through the
- * norm when the decoder's backward pass is over. */
+/* Computes what lies between encoder and decoder (Vaswani et al. 2017, 3.1): the encoder's output
+ * after its last norm (HOST_MEMORY) is the input of the keys and values of every decoder layer.
+ * Their gradients are added up in HOST_DMEMORY, beginning with the last layer, keys before values.
+ * They go back through the norm after the decoder's backward pass. */
 #include "host_cross.h"
 #include "host_branch.h"
 #include "host_buffers.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weight gradients: each leaf's gradient by blocks of rows of the matrix, and the sum over leaves
- * along the canonical tree (<wsc/num.h>), block by block on one thread, so that values do not
- * depend on the number of threads or wafers. */
+/* Computes weight gradients: for each block of rows of a matrix the gradient of each leaf, and the
+ * sum over leaves along the canonical tree (<wsc/num.h>). One thread computes a block, so values
+ * do not depend on the number of threads or wafers. */
 #include "host_grad.h"
 #include "host_adapter.h"
 #include "host_arranged.h"

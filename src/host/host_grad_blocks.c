@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Even blocks of a gradient (rows, cols), by its shape alone, because each block is one product:
- * host_grad.c sums them over leaves, host_layout.c makes room for the largest. */
+/* Cuts a gradient (rows, cols) into even blocks, which depend on its shape alone, because each
+ * block is one product. host_grad.c sums the blocks over leaves, host_layout.c allocates memory
+ * for the largest one. */
 #include "host_grad_blocks.h"
 
 /* Size of a block of a weight gradient: rows enough for the product library, few enough that one

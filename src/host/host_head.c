@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The heads: logits, a block of the vocabulary at a time, and backward from logits that were kept
- * or are computed again.  host_head_input.c has what comes before the output layer,
+/* Computes the heads: logits, one block of columns of the vocabulary at a time, and the backward
+ * pass from kept or recomputed logits. host_head_input.c has the layers before the output layer,
  * host_head_loss.c the losses. */
 #include "host_head.h"
 #include "host_adapter.h"

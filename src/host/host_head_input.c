@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The layers of a head before its output layer, forward and backward.  A head of a decoder takes
- * all rows and has a norm; those of encoders gather the rows that have a label, or the first of
- * each sequence, leaf by leaf, so that the products of a leaf have the same shapes wherever it is.
- * host_head.c calls, model_heads.c has the table of heads. */
+/* Computes the layers of a head before its output layer, forward and backward. A head of a decoder
+ * takes all rows and has a norm. Heads of encoders gather the rows that have a label, or the first
+ * row of each sequence. They do so leaf by leaf, so that the shapes of a leaf's products do not
+ * depend on where it is computed. host_head.c calls; model_heads.c has the table of heads. */
 #include "host_head_input.h"
 #include "host_activation.h"
 #include "host_branch.h"

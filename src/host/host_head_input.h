@@ -1,5 +1,5 @@
-/** What a head computes before its output layer: its rows of the last block's output, a norm, a
- *  linear layer with a nonlinearity, a norm, dropout, as far as the head has them. */
+/** The layers of a head before its output layer, as far as the head has them: the choice of rows of
+ *  the last block's output, a norm, a linear layer with a nonlinearity, a norm, dropout. */
 #ifndef WSC_HOST_HEAD_INPUT_H
 #define WSC_HOST_HEAD_INPUT_H
 #include "host_state.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Losses of heads on the host: one table by kind, whose rows take a block of logits into the
- * statistics of tokens, add up a leaf, and turn a block of logits into its gradient.  Cross entropy
- * has a running maximum and sum (Milakov and Gimelshein 2018). */
+/* Computes the losses of heads from one table by kind of loss. The functions of a row add a block
+ * of logits to the statistics of tokens, add up the loss of a leaf, and replace a block of logits
+ * by its gradient. Cross entropy uses a running maximum and sum (Milakov and Gimelshein 2018). */
 #include "host_head_loss.h"
 #include "host_pairs.h"
 #include "host_spans.h"

@@ -1,6 +1,6 @@
-/** Losses of the head at hand, by its kind: statistics of its rows from blocks of logits, loss of a
- *  leaf, gradient of a block of logits.  A new loss is a row of the table in host_head_loss.c.
- *  host_head.c calls, in this order: begin, take for each block of columns, end, add. */
+/** Losses of the current head, by kind: statistics of its rows from blocks of logits, loss of a
+ *  leaf, gradient of a block of logits. A new loss is a row of the table in host_head_loss.c.
+ *  host_head.c calls in this order: begin, take for each block of columns, end, add. */
 #ifndef WSC_HOST_HEAD_LOSS_H
 #define WSC_HOST_HEAD_LOSS_H
 #include "host_adapter.h"

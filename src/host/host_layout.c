@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sizes of all buffers of the host from the model and the number of samples: what is kept once per
- * layer in training, what one thread needs, and how the blocks of logits are cut.
- * host.c allocates them; host_act_bytes() reports them. */
+/* Computes the sizes of all buffers of the host from the model and the number of samples: buffers
+ * kept once per layer in training, buffers of one thread, and the blocks of logits. host.c
+ * allocates the buffers; host_act_bytes() reports their sizes. */
 #include "host_layout.h"
 #include "host_adapter.h"
 #include "host_arranged.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which rows of the sorted places (host_experts.c) belong to an expert of a leaf: a network's
- * tokens of a leaf are consecutive rows, so that its products and its weight gradient are one
- * piece. */
+/* Finds the rows of an expert in a leaf among the sorted places (host_experts.c): the tokens of a
+ * network in a leaf are consecutive rows, so each of its products and its weight gradient is a
+ * single one. */
 #include "host_order.h"
 #include "host_state.h"
 

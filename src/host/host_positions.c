@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables of positions, filled once from model_positions.c: rotary angles (Su et al. 2021) and sines
- * (Vaswani et al. 2017). Rows are rotated in place, or back for the gradient. */
+/* Fills the tables of positions once, from model_positions.c: rotary angles (Su et al. 2021) or
+ * sines (Vaswani et al. 2017). Rows are rotated in place, or back for the gradient. */
 #include "host_positions.h"
 #include "host_state.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Relative positions: distances fall into buckets (Raffel et al. 2020, 2.1; model_positions.c).
- * Slopes of ALiBi that train (Press et al. 2022) are one bucket, whose weight is multiplied by
- * minus the distance.  Tables by distance are made from the tensor when the stage of the embedding
- * streams; host_attention.c adds them and sums their gradients, each sum by one thread in the order
- * of layers, queries and keys. */
+/* Computes relative positions: distances are divided into buckets (Raffel et al. 2020, 2.1;
+ * model_positions.c). Trained slopes of ALiBi (Press et al. 2022) are one bucket, whose weight is
+ * multiplied by minus the distance. When the stage of the embedding arrives, its tensor is
+ * expanded to tables by distance. host_attention.c adds them to scores and sums their gradients;
+ * one thread computes each sum, in the order of layers, queries and keys. */
 #include "host_relative.h"
 #include "host_buffers.h"
 

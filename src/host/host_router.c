@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The router of a mixture of experts: a linear layer's logits become numbers by which experts are
- * chosen and numbers that weigh what they give, each by a softmax (Jiang et al. 2024), a sigmoid,
- * or Sinkhorn's normalisation over the experts of a token and the tokens of an expert in turns
- * (Clark et al. 2022, appendix B), always over one sequence, as the Model Zoo has it: so nothing
- * depends on which sequences share a batch.  Backward: gradients of the weights and of the
- * load-balancing loss become those of the logits; none goes through Sinkhorn's normalisation.
- * host_experts.c calls this; docs/decisions/0047-routing.md has the reasons. */
+/* Computes the router of a mixture of experts. From the logits of a linear layer it computes
+ * values by which experts are chosen and values that weigh their results, each by a softmax (Jiang
+ * et al. 2024), a sigmoid, or Sinkhorn's normalisation (Clark et al. 2022, appendix B). Sinkhorn's
+ * normalisation alternates between the experts of a token and the tokens of an expert, over one
+ * sequence as in the Model Zoo, so values do not depend on the other sequences of a batch.
+ * Backward: the gradients of the weights and of the load-balancing loss become those of the
+ * logits; Sinkhorn's normalisation passes no gradient. host_experts.c calls;
+ * docs/decisions/0047-routing.md has the reasons. */
 #include "host_router.h"
 #include "host_buffers.h"
 #include "host_ffn.h"

@@ -1,4 +1,4 @@
-/** Operations on blocks of rows (tokens) with the tensors of the stage at hand: norms, biases,
+/** Operations on blocks of rows (tokens) with the tensors of the current stage: norms, biases,
  *  operands. A block belongs to one thread; host_norm.c has the arithmetic of one row. */
 #ifndef WSC_HOST_ROW_BLOCKS_H
 #define WSC_HOST_ROW_BLOCKS_H

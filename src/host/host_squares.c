@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums of the squares of each leaf's gradient.  A block of a gradient gives one number per leaf;
- * which blocks there are depends on the shapes of the tensors alone, so the sum over them has the
- * same bits whoever computes the leaf. */
+/* Sums the squares of each leaf's gradient. A block of a gradient gives one number for each leaf.
+ * The blocks depend on the shapes of the tensors alone, so the sum over them has equal bits on
+ * every thread and wafer. */
 #include "host_squares.h"
 #include "host_grad_blocks.h"
 #include "host_gradient.h"

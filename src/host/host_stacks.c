@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows by stack.  A sample of an encoder with a decoder has the tokens of the source, then those of
- * the target; each stack gets a batch of its own tokens, whose rows are numbered from 0, cut into
- * leaves and blocks.  A model of one stack takes the batch as it is.  host.c calls at the start of
- * a micro-batch and of each stage. */
+/* Divides rows among stacks. A sample of an encoder with a decoder has the tokens of the source,
+ * then those of the target. Each stack gets a batch of its own tokens, whose rows are numbered
+ * from 0 and cut into leaves and blocks. A model of one stack uses the batch as it is. host.c
+ * calls at the beginning of a micro-batch and of each stage. */
 #include "host_stacks.h"
 #include "host_buffers.h"
 

@@ -1,5 +1,5 @@
-/** The rows of each stack of a model: an encoder and a decoder have sequences of their own, so that
- *  leaves, blocks of rows and the batch are those of the stack at hand. */
+/** The rows of each stack of a model. Encoder and decoder have sequences of their own, so leaves,
+ *  blocks of rows and the batch belong to the current stack. */
 #ifndef WSC_HOST_STACKS_H
 #define WSC_HOST_STACKS_H
 #include "host_state.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stage on the CPU: its weights are bound, and its parts called in order, backward in reverse.
- * Who has all weights calls host_forward() and host_backward(); who computes while they come calls
- * part after part, and each reads no tensor but those that it and the parts before it stream.
- * Next: host_block.c (a block), host_attention.c, host_head.c; host_grad.c says which gradients are
- * final. */
+/* Runs a stage on the CPU: it binds the weights and calls the parts of the stage in order, in the
+ * backward pass in reverse. A caller that has all weights calls host_forward() and
+ * host_backward(). A caller that computes while weights arrive calls part after part; a part reads
+ * only tensors that it and the parts before it stream. Next: host_block.c, host_attention.c,
+ * host_head.c. host_grad.c determines which gradients are final. */
 #include "host_arranged.h"
 #include "host_attention.h"
 #include "host_block.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Low-rank adapters of the embeddings of tokens and positions, as the Model Zoo's LoRA_Embedding:
- * x_i = W_i + s B a_i with a_i a column of A, so that dB = dx (s a)', and column i of dA is the sum
- * of s B' dx over the tokens that took it, in their order.  Products have operands of the model's
- * format and belong to one block of rows.  host_adapter.c has the adapters of linear layers. */
+/* Computes low-rank adapters of the embeddings of tokens and positions, as the Model Zoo's
+ * LoRA_Embedding: x_i = W_i + s B a_i with a_i a column of A. So dB = dx (s a)', and column i of
+ * dA is the sum of s B' dx over the tokens that selected it, in their order. Operands have the
+ * model's format, and a product belongs to one block of rows. host_adapter.c has the adapters of
+ * linear layers. */
 #include "host_table_adapter.h"
 #include "host_adapter.h"
 #include "host_buffers.h"

@@ -1,5 +1,5 @@
-/** Low-rank adapters of embeddings: token or position i has the row W_i + s B a_i, a_i being column
- * i of A (r, rows). host_block.c calls these beside its own lookups. */
+/** Low-rank adapters of embeddings: token or position i has the row W_i + s B a_i, where a_i is
+ *  column i of A (r, rows). host_block.c adds them to the rows that it looks up. */
 #ifndef WSC_HOST_TABLE_ADAPTER_H
 #define WSC_HOST_TABLE_ADAPTER_H
 #include "host_gradient.h"

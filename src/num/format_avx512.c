@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fp32 to bfloat16 by the instruction for it (AVX-512 with bfloat16), sixteen numbers at a time.
- * It rounds to nearest even and keeps NaNs as format.c does, but takes subnormal numbers for 0:
- * those are rounded by integer arithmetic, as format.c has it, so that the bits are the same.
- * Chosen at run time by format.c. */
+/* Converts fp32 to bfloat16 with the processor's instruction (AVX-512 with bfloat16), sixteen
+ * numbers at a time. The instruction rounds to nearest even and keeps NaNs as format.c does, but
+ * treats subnormal numbers as 0. Those are rounded by integer arithmetic as in format.c, so that
+ * the bits are equal. Chosen at run time by format.c. */
 #include "num_impl.h"
 
 #if defined(__x86_64__)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fp32 matrix products by the product library on the calling thread alone: the same shapes give the
- * same bits on any number of threads.  gemm_16.c has those of 16-bit operands, rows.c those whose
- * bits do not depend on the number of rows. */
+/* Computes fp32 matrix products with the product library on the calling thread alone, so that
+ * equal shapes give equal bits on any number of threads. gemm_16.c has products of 16-bit
+ * operands, rows.c those whose bits do not depend on the number of rows. */
 #include "library.h"
 #include "num_impl.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The product library oneDNN, versions 2 and 3, on the calling thread alone: sgemm, and bfloat16
- * products by a primitive that is kept for its shapes.  Chosen by ONEDNN=yes of the Makefile;
- * library_plain.c is what stands in for it.  Called by gemm.c and gemm_16.c. */
+/* Calls the product library oneDNN, versions 2 and 3, on the calling thread alone: sgemm, and
+ * bfloat16 products by a primitive that is cached for each shape. Compiled with ONEDNN=yes of the
+ * Makefile; library_plain.c replaces it otherwise. Called by gemm.c and gemm_16.c. */
 #include "library.h"
 #include "num_impl.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products where oneDNN is not installed (ONEDNN=no of the Makefile): rows.c computes them, in its
- * order of additions, after what it wants by rows has been transposed.  Slower, and other last bits
- * than oneDNN's; equal for any number of threads and, beyond what the library promises, for any
- * number of rows.  Called by gemm.c and gemm_16.c. */
+/* Computes products where oneDNN is not installed (ONEDNN=no of the Makefile): operands are
+ * transposed as needed and multiplied by rows.c, in its order of additions. This is slower than
+ * oneDNN, and the last bits differ from oneDNN's. Results are equal for any number of threads and,
+ * unlike those of oneDNN, for any number of rows. Called by gemm.c and gemm_16.c. */
 #include "library.h"
 
 #include <wsc/check.h>

@@ -1,5 +1,5 @@
-/** What the files of num share, and what its tests reach into: the hooks of the product library and
- *  the ways around it.  <wsc/num.h> is the public side. */
+/** Declarations shared by the files of num and used by its tests: functions of the product library,
+ *  and their replacements where the library has no product. <wsc/num.h> is the public interface. */
 #ifndef WSC_NUM_IMPL_H
 #define WSC_NUM_IMPL_H
 #include <wsc/num.h>

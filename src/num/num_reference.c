@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The definitions of a transformer's operations in plain double loops, with the papers' equations
- * at each one.  The mesh programs are compared with them operation by operation (kernel_run.c), the
- * host as a whole model that the tests put together from them. */
+/* Defines the operations of a transformer in plain loops in double precision, with the equations
+ * of the papers. Mesh programs are compared with these definitions operation by operation
+ * (kernel_run.c), the host as a whole model that tests assemble from them. */
 #include <wsc/num_reference.h>
 
 #include <float.h>

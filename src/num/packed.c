@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Masks and packed non-zeros: counting, expanding to a dense matrix, gathering from one.  Elements
- * are taken by words of the mask; the loops over a word have no branch that depends on a bit.
- * Called by the products (sparse.c) and by whoever sends or receives packed tensors. */
+/* Implements masks and packed non-zeros: counting, expanding to a dense matrix, gathering from
+ * one. Elements are processed by words of the mask; the loops over a word have no branch that
+ * depends on a bit. Called by the products (sparse.c) and by senders and receivers of packed
+ * tensors. */
 #include <wsc/num_sparse.h>
 
 #include "sparse_kernels.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products in an order of additions that the number of rows does not change: sixteen lanes and a
- * fixed tree, so that a token has the same bits alone and in a batch.  Generation uses them. */
+/* Computes products in an order of additions that does not depend on the number of rows: sixteen
+ * lanes and a fixed tree. So a token has equal bits alone and in a batch. Generation uses these
+ * products. */
 #include "num_impl.h"
 
 #include <wsc/check.h>

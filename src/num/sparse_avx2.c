@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products for AVX2 with FMA: two registers of eight lanes.  Chosen at run time
- * by sparse.c; other processors have none of it. */
+/* The loops of sparse products for AVX2 with FMA: a vector is two registers of eight lanes. Chosen
+ * at run time by sparse.c; on other processors it reports that it is not available. */
 #include "sparse_kernels.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products for AVX-512: one register of sixteen lanes.  Chosen at run time by
- * sparse.c; other processors have none of it. */
+/* The loops of sparse products for AVX-512: a vector is one register of sixteen lanes. Chosen at
+ * run time by sparse.c; on other processors it reports that it is not available. */
 #include "sparse_kernels.h"
 
 #if defined(__x86_64__)

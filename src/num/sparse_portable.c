@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products in plain C, for any processor: sixteen lanes as an array, fmaf(),
- * and the tree over the lanes that the vector units have.  The definition of their bits. */
+/* The loops of sparse products in plain C for any processor: a vector is an array of sixteen
+ * lanes, with fmaf() and the tree over the lanes that all vector units use. This file defines the
+ * bits of the results. */
 #include <math.h>
 
 typedef struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of sparse matrices: tokens are taken in blocks of 64 whose features are transposed into
- * a panel (feature, token), so that a non-zero multiplies whole vectors of tokens; the results are
- * transposed back.  sparse.c has sorted the non-zeros by blocks of inputs that fit the L1 cache;
- * sparse_loops.h has the loops over them.  Called by the linear layers of src/host. */
+/* Computes products of sparse matrices. Tokens are processed in blocks of 64, whose features are
+ * transposed to a panel (feature, token), so that a non-zero multiplies whole vectors of tokens;
+ * results are transposed back. sparse.c has sorted the non-zeros by blocks of inputs that fit the
+ * L1 cache; sparse_loops.h has the loops over them. Called by the linear layers of src/host. */
 #include <wsc/num_sparse.h>
 
 #include "num_impl.h"
