@@ -9,17 +9,18 @@
 #include "cycles_rows.h"
 #include "cycles_vector.h"
 
-/* A matrix by the sides that it connects, and what lies between the two of its adapter. */
+/* One matrix that can have an adapter: the features on its input and output side, and the r
+ * features between the adapter's two matrices. */
 struct adapted {
     enum model_part part;
     enum model_tensor_kind kind;
     struct cycles_side in, out, low;
-    double rows; /* of an embedding, which has no input; 0: a linear layer */
+    double rows; /* rows of an embedding's table; 0: a linear layer */
 };
 
 enum { N_MATRICES = 10 };
 
-/* The matrices of @p part that have adapters; the number of them. */
+/* List in @p out the matrices of @p part that have adapters; returns their number. */
 static int adapters_of(const struct cycles_layout *l, enum model_part part,
                        struct adapted out[N_MATRICES])
 {
@@ -51,7 +52,7 @@ static int adapters_of(const struct cycles_layout *l, enum model_part part,
     return n;
 }
 
-/* The layout of a part's tokens: the head may have fewer. */
+/* The layout of the tokens that @p part computes: a head may take only some of the tokens. */
 static struct cycles_layout layout_of(const struct cycles_layout *all, enum model_part part)
 {
     struct cycles_layout l = *all;
@@ -59,7 +60,8 @@ static struct cycles_layout layout_of(const struct cycles_layout *all, enum mode
     return l;
 }
 
-/* Rows of a table of r features pass the tokens, or sums of their gradients leave. */
+/* Cycles to look up rows of r features in an embedding's table A (@p rows: cycles_gather()), or to
+ * add up the gradients of these rows (cycles_scatter()). */
 static double lookups(const struct cycles_layout *l, const struct adapted *m,
                       double (*rows)(const struct cycles_layout *l, double n))
 {
@@ -84,7 +86,7 @@ void cycles_adapters_forward(const struct cycles_layout *all, enum model_part pa
     }
 }
 
-/* An embedding has no input whose gradient is wanted. */
+/* The adapter of an embedding: gradients of A and B alone, since tokens have no gradient. */
 static void table_backward(const struct cycles_layout *l, const struct adapted *m,
                            struct cycles_breakdown *c)
 {

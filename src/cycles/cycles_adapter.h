@@ -5,12 +5,12 @@
 #include <wsc/cycles.h>
 #include <wsc/cycles_ops.h>
 
-/** Add to @p c what the adapters of @p part cost: forward x A', its product with B' and the sum
- *  with the matrix's result. */
+/** Add to @p c the forward cycles of the adapters of @p part: the product x A', its product with
+ *  B', and the sum with the result of the matrix. */
 void cycles_adapters_forward(const struct cycles_layout *l, enum model_part part,
                              struct cycles_breakdown *c);
-/** Backward: x A' again, dy B, its product with A and the sum with the matrix's gradient, and the
- *  gradients of A and B. */
+/** Add to @p c the backward cycles of the adapters of @p part: x A' recomputed, dy B, the product
+ *  of dy B with A, its sum with the input gradient of the matrix, and the gradients of A and B. */
 void cycles_adapters_backward(const struct cycles_layout *l, enum model_part part,
                               struct cycles_breakdown *c);
 #endif

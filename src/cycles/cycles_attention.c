@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/** Key steps of a PE: every key of each sequence it holds tokens of. */
+/** Keys that pass a PE: all keys of each sequence of which it holds tokens. */
 static double keys(const struct cycles_layout *l)
 {
     return l->seqs * l->tokens;
@@ -39,8 +39,8 @@ static double unused(const struct cycles_layout *l)
     return sum / fmax(1, l->q);
 }
 
-/** An AXPY over the queries that see a key, on average over keys: on the mesh of the cycles of
- *  each. */
+/** Cycles of one AXPY over the queries that attend to a key. On the mesh this is the mean of the
+ *  cycles over the keys; in plans, the cycles for the mean number of queries. */
 static double key_axpy(const struct cycles_layout *l)
 {
     if (!l->on_mesh || !l->by_data) return cycles_axpy_arrival(l, l->q_mean);
@@ -48,20 +48,22 @@ static double key_axpy(const struct cycles_layout *l)
            unused(l);
 }
 
-/** Per key one AXPY for each feature of the PE. */
+/** Cycles of the AXPYs of all keys: for each key, one AXPY for each feature of the PE. */
 static double key_axpys(const struct cycles_layout *l)
 {
     return keys(l) * l->heads.k * key_axpy(l);
 }
 
-/** The first key to the first row and down again, then along half of the head's columns. */
+/** Latency until the last PE begins: the first key goes up to the first row and down again, and its
+ *  sum along half of the columns of the head. */
 static double latency(const struct cycles_layout *l)
 {
     return l->seqs * (2 * l->seq_rows * l->hop + l->head_cols * l->relay / 2);
 }
 
-/** What a sum over a head's columns costs a PE beside its AXPYs, a key and head.  On the mesh the
- *  column that keeps many keys in turn gets sums from both sides. */
+/** Cycles per key and head that a PE needs to add up partial sums over the head's columns, in
+ *  addition to its AXPYs. On the mesh the column that owns several consecutive keys receives sums
+ *  from both sides. */
 static double key_chain(const struct cycles_layout *l)
 {
     const struct cycles_fit *fit = &cycles_fit;
@@ -85,12 +87,13 @@ static double contract_features(const struct cycles_layout *l)
     return key_axpys(l) + keys(l) * l->heads_per_pe * key_chain(l) + latency(l);
 }
 
-/** Where a head is one column, its PEs round each row of their own scores to 16 bits before it is
- *  used; plans leave conversions out. */
+/** Cycles to round a row of scores to 16 bits before its use. Needed only where a head is one
+ *  column, since other PEs receive rounded scores; plans leave conversions out. */
 static double own_rows(const struct cycles_layout *l)
 {
     const bool rounds = l->on_mesh && l->value < 1;
-    const double times = l->by_data ? l->heads_per_pe : l->heads.k; /* each AXPY of a loop */
+    const double times = l->by_data ? l->heads_per_pe : l->heads.k; /* a loop rounds for each
+                                                                     * AXPY */
     return rounds ? times * cycles_convert(l, l->q_mean) : 0;
 }
 
@@ -108,13 +111,15 @@ static double key_row(const struct cycles_layout *l)
                        cycles_fit.row_ahead - l->start + l->setup_fabric);
 }
 
-/** Sum over keys (P V, dS K): each PE of the head receives the row of scores, then AXPYs. */
+/** Sum over keys (P V, dS K): each PE of the head receives the row of scores of a key, then
+ *  executes the AXPYs of that key. */
 static double contract_keys(const struct cycles_layout *l)
 {
     return key_axpys(l) + keys(l) * key_row(l) + latency(l);
 }
 
-/** Rows of scores that the columns of a head send. */
+/** The sent operand of a sum over queries: the rows of scores, divided among the columns of a
+ *  head. */
 static struct cycles_side sent_scores(const struct cycles_layout *l)
 {
     return (struct cycles_side){
@@ -127,12 +132,12 @@ bool cycles_keys_arrive(const struct cycles_layout *l)
     return cycles_outer_arrives(l, l->q, l->heads.k / l->heads_per_pe, &sent, l->head_cols);
 }
 
-/** Sums over queries on the mesh, with AXPYs started by arriving data. The sum of a key ends at the
- *  row that owns the key; only then does this row forward the sums of the next key. The row adds
- * the sums from both sides and, in 16 bits, rounds the result; AXPYs that run at the same time take
- *  every second cycle of the datapath. The keys of a row follow each other. The first key of the
- *  next row waits for the last key of this one, for the distance and for the rounding, when all
- *  AXPYs have ended. */
+/** Cycles of the sums over queries at the row that owns a key, on the mesh with AXPYs started by
+ *  arriving data. The owner adds the sums from both sides and, in 16 bits, rounds the result; only
+ *  then does it forward the sums of the next key. AXPYs that run at the same time take every second
+ *  cycle of the datapath. A row owns consecutive keys (@c same: cycles of each). The first key of
+ *  the next row also waits for the distance and for the rounding (@c next), because all AXPYs have
+ *  ended by then. */
 static double key_sums_end(const struct cycles_layout *l, double held)
 {
     const double rows = fmin(l->seq_rows, l->tokens), sides = 2 - 2 / l->seq_rows;
@@ -144,9 +149,9 @@ static double key_sums_end(const struct cycles_layout *l, double held)
     return l->seq_rows > 1 ? (l->tokens - rows) * same + rows * next : 0;
 }
 
-/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. On the mesh the time
- *  is the larger one of the AXPYs of a PE, with the rounding of its own keys, and of the ends of
- * the sums. */
+/** Sum over queries (P' dO, dS' Q): a weight gradient whose rows are the keys. On the mesh it takes
+ *  as long as the slower one of two things: the AXPYs of a PE with the rounding of its own keys, or
+ *  the additions at the owners of the keys. */
 static double contract_queries(const struct cycles_layout *l)
 {
     const struct cycles_side sent = sent_scores(l);
@@ -162,23 +167,23 @@ static double contract_queries(const struct cycles_layout *l)
     return l->seqs * (l->heads_per_pe * one + l->relay * (l->seq_rows - 1));
 }
 
-/** Rows of scores on a PE. */
+/** Number of rows of scores that a PE stores; a row has the scores of one key and head. */
 static double score_rows(const struct cycles_layout *l)
 {
     return l->seqs * ceil(l->tokens / l->head_cols) * l->heads_per_pe;
 }
 
-/** Queries of a row of scores on the column that has most: of its keys one is an early one, which
- *  all queries see. */
+/** Mean number of queries in a row of scores, on the column with the most: one of its keys is an
+ *  early one, to which all queries of the PE attend. */
 static double busiest_row(const struct cycles_layout *l)
 {
     const double keys_of_column = ceil(l->tokens / l->head_cols);
     return l->q_mean + (l->head_cols > 1 ? (l->q - l->q_mean) / keys_of_column : 0);
 }
 
-/** Operations on a row of @p q scaled scores before the softmax: the soft cap; the key's position
- *  times the slope of the head (a term that depends only on the query does not change a softmax);
- *  the element of the head's table for the distance. */
+/** Cycles to modify a row of @p q scaled scores before the softmax, where the model has it: the
+ *  soft cap; the bias key position x slope of the head (a term that depends only on the query does
+ *  not change a softmax); the relative position's element of the head's table. */
 static double shaping(const struct cycles_layout *l, double q)
 {
     const double add = l->setup_add + q / l->add;
@@ -187,8 +192,8 @@ static double shaping(const struct cycles_layout *l, double q)
     return (l->capped ? cap : 0) + (l->sloped ? CYCLES_SLOPE + add : 0) + (l->relative ? add : 0);
 }
 
-/** Backward: the derivative of the cap; slopes that train get the row's sum times the position, the
- *  table each score's gradient. */
+/** Cycles of the backward pass of shaping(): the derivative of the cap; for trained slopes the sum
+ *  of the row times the position; for a table the gradient of each score. */
 static double shaping_gradient(const struct cycles_layout *l, double q)
 {
     const double add = l->setup_add + q / l->add;
@@ -196,15 +201,15 @@ static double shaping_gradient(const struct cycles_layout *l, double q)
            (l->model->slopes && l->sloped ? CYCLES_SLOPE + add : 0) + (l->relative ? add : 0);
 }
 
-/** Two sums over the keys for each query, over the columns of a head. */
+/** Cycles of @p sums sums over the keys for each query, reduced over the columns of a head. */
 static double key_sums(const struct cycles_layout *l, double sums)
 {
     const double words = l->heads_per_pe * l->q;
     return l->seqs * sums * (cycles_copy(l, words) + cycles_row_sum(l, l->head_cols, words));
 }
 
-/** Scaled, less the maximum, exponentials, over their sum; the operations on one row of scores
- *  follow each other. */
+/** Softmax of the scores: scaling, subtraction of the maximum, exponentials, division by their sum.
+ *  The operations on one row of scores follow each other. */
 static double probabilities(const struct cycles_layout *l)
 {
     const double q = busiest_row(l), words = l->heads_per_pe * l->q;
@@ -215,8 +220,8 @@ static double probabilities(const struct cycles_layout *l)
            key_sums(l, 2) + l->seqs * cycles_map(l, words, l->divide);
 }
 
-/** The sums of the output begin at 0; in 16 bits they are rounded at the end, which plans leave
- *  out. */
+/** Cycles to set the sums of the output to 0 and, in 16 bits, to round them at the end; plans leave
+ *  the rounding out. */
 static double output_sums(const struct cycles_layout *l)
 {
     const double n = l->heads.k * l->q;
@@ -229,7 +234,8 @@ double cycles_attention(const struct cycles_layout *l)
     return contract_features(l) + probabilities(l) + contract_keys(l) + output_sums(l);
 }
 
-/** Dao et al. 2022, algorithm 4: scores again, then dV, dP, dS, dQ, dK. */
+/** Gradient of attention (Dao et al. 2022, algorithm 4): dV, dP, dS, dQ and dK, after the scores,
+ *  which are recomputed when @p again. */
 double cycles_attention_gradient(const struct cycles_layout *l, bool again)
 {
     const double q = busiest_row(l);

@@ -12,13 +12,13 @@
 
 #include <math.h>
 
-/** Cached keys that a query looks at: how many, on how many rows, and for how many queries one
- *  after the other. */
+/** Cached keys to which a query attends: their number, the number of rows of PEs that hold them,
+ *  and the number of queries that these rows process one after the other. */
 struct keys {
     double seen, rows, queries;
 };
 
-/** Keys that a new token sees, on average over the new tokens and the layers. */
+/** Mean number of keys to which a new token attends, over the new tokens and the layers. */
 static double keys_seen(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
@@ -28,7 +28,8 @@ static double keys_seen(const struct cycles_layout *l)
     return m->zoo.sliding_window_every_other_decoder_layer ? (all + near) / 2 : near;
 }
 
-/** @p seen keys of each of @p owners texts or sources, at which the queries of each look. */
+/** Place the caches of @p owners texts (or sources), each with @p seen keys and @p queries queries,
+ *  on the rows of PEs. */
 static struct keys keys_of(const struct cycles_layout *l, double seen, double owners,
                            double queries)
 {
@@ -44,8 +45,9 @@ static double cached_scores(const struct cycles_layout *l, double held)
            cycles_row_sum(l, l->head_cols, l->heads_per_pe * held);
 }
 
-/** Operations on the scores of a PE before their softmax: the soft cap, the vector of the keys'
- *  positions times the slope of the head, the elements of the head's table for the distances. */
+/** Cycles to modify the scores of a PE before their softmax, where the model has it: the soft cap,
+ *  the bias key position x slope of the head, the relative positions' elements of the head's
+ *  table. */
 static double cached_shaping(const struct cycles_layout *l, double held)
 {
     const double words = l->heads_per_pe * held;
@@ -54,7 +56,8 @@ static double cached_shaping(const struct cycles_layout *l, double held)
            (l->relative ? cycles_sum(l, words) : 0);
 }
 
-/** Maximum and sum over all keys of the text, which lie on @p rows rows. */
+/** Softmax over all keys of a text, which lie on @p rows rows: maximum and sum are reduced over
+ *  these rows. */
 static double cached_probabilities(const struct cycles_layout *l, double held, double rows)
 {
     const double words = l->heads_per_pe * held;
@@ -64,7 +67,7 @@ static double cached_probabilities(const struct cycles_layout *l, double held, d
            cycles_map(l, l->heads_per_pe, l->divide);
 }
 
-/** Values of a PE times their probabilities, added up over the rows. */
+/** Output of attention: the values of a PE times their probabilities, added up over the rows. */
 static double cached_mix(const struct cycles_layout *l, double held, double rows)
 {
     return l->heads_per_pe * held * cycles_axpy(l, l->heads.k / l->heads_per_pe) +
@@ -98,7 +101,7 @@ double cycles_cached_attention(const struct cycles_layout *l)
     return attend(l, &k) + exchange(l, &k);
 }
 
-/* Scores towards the encoder's output are only scaled. */
+/* Scores of cross attention are only scaled: no cap, slopes or relative positions. */
 double cycles_cached_cross(const struct cycles_layout *l)
 {
     struct cycles_layout plain = *l;

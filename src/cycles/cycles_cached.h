@@ -5,7 +5,7 @@
 #include <wsc/cycles_ops.h>
 
 double cycles_cached_attention(const struct cycles_layout *l);
-/** Attention of new tokens to the encoder's output, whose keys and values lie on the rows of their
- *  source and serve all beams of it. */
+/** Cycles of cross attention of new tokens. Keys and values of the encoder's output lie on the rows
+ *  of their source; all beams of a source use the same ones. */
 double cycles_cached_cross(const struct cycles_layout *l);
 #endif

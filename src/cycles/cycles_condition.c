@@ -15,8 +15,9 @@
 
 #include <math.h>
 
-/* Matrices that condition a part: the first kind of them, each followed by its bias.  Two scale and
- * shift a norm's output, one gates a branch. */
+/* The matrices that condition each part: the kind of the first one and their number; the bias of a
+ * matrix is the next kind. Two matrices give scale and shift of a norm, one the gate of a
+ * branch. */
 static const struct {
     enum model_part part;
     enum model_tensor_kind first;
@@ -35,7 +36,8 @@ bool cycles_begins_condition(enum model_tensor_kind kind)
     return false;
 }
 
-/* The matrices of @p part; 0 where nothing conditions it. */
+/* Set @p kind to the kinds of the matrices that condition @p part; returns their number, 0 for
+ * other models. */
 static int matrices_of(const struct cycles_layout *l, enum model_part part,
                        enum model_tensor_kind kind[2])
 {
@@ -48,7 +50,7 @@ static int matrices_of(const struct cycles_layout *l, enum model_part part,
     return 0;
 }
 
-/* One row for each sequence. */
+/* The layout of conditioning: one row of features for each sequence instead of for each token. */
 static struct cycles_layout rows_layout(const struct cycles_layout *l)
 {
     struct cycles_layout s = *l;
@@ -58,7 +60,7 @@ static struct cycles_layout rows_layout(const struct cycles_layout *l)
 
 /* ---- one linear layer ------------------------------------------------------------------------ */
 
-/* Y = X W' + b of features of @p in. */
+/* Y = X W' + b, with the features @p in of X; the result has the hidden features. */
 static void linear(const struct cycles_layout *l, const struct cycles_side *in,
                    enum model_tensor_kind kind, struct cycles_breakdown *c)
 {
@@ -66,7 +68,7 @@ static void linear(const struct cycles_layout *l, const struct cycles_side *in,
     c->elementwise += cycles_bias(l, l->hidden.k);
 }
 
-/* Gradients of W and b. */
+/* Gradients of W and b of linear(). */
 static void linear_gradient(const struct cycles_layout *l, const struct cycles_side *in,
                             enum model_tensor_kind kind, struct cycles_breakdown *c)
 {
@@ -77,13 +79,14 @@ static void linear_gradient(const struct cycles_layout *l, const struct cycles_s
 
 /* ---- between the row of a sequence and its tokens -------------------------------------------- */
 
-/* @p vectors vectors of each sequence go to all rows that hold tokens of it. */
+/* Broadcast @p vectors vectors of each sequence to all rows that hold tokens of the sequence. */
 static double spread(const struct cycles_layout *l, double vectors)
 {
     return vectors * l->seqs * cycles_copy(l, l->hidden.k) + l->seq_rows * l->hop + l->ramp;
 }
 
-/* Sums over a PE's tokens of each sequence, then over the rows of the sequence. */
+/* Reduce @p vectors vectors of each sequence: over its tokens on a PE, then over the rows that
+ * hold its tokens. */
 static double collect(const struct cycles_layout *l, double vectors)
 {
     const double words = vectors * l->seqs * l->hidden.k;
@@ -107,8 +110,8 @@ void cycles_conditions_forward(const struct cycles_layout *l, enum model_part pa
     if (n == 2) c->elementwise += cycles_add(&s, s.hidden.k * s.t) + cycles_add_tiles(l, tokens);
 }
 
-/* The norm's output was computed again by its own gradient, which also multiplies by the scale; a
- * gate's branch was kept. */
+/* The output of the norm is not recomputed here: the gradient of the norm has done so, and also
+ * multiplies by the scale. The branch of a gate was kept or recomputed earlier. */
 void cycles_conditions_backward(const struct cycles_layout *l, enum model_part part,
                                 struct cycles_breakdown *c)
 {
@@ -128,7 +131,7 @@ void cycles_conditions_backward(const struct cycles_layout *l, enum model_part p
 
 /* ---- embeddings ------------------------------------------------------------------------------ */
 
-/* Learned positions are rows of a table that each token takes; fixed ones lie on the wafer. */
+/* Learned positions are rows of a table that tokens look up; fixed ones are stored on the wafer. */
 static bool learns_positions(const struct cycles_layout *l)
 {
     return l->model->zoo.position_embedding_type == ZOO_POSITION_LEARNED;
@@ -145,7 +148,7 @@ void cycles_patches_forward(const struct cycles_layout *l, struct cycles_breakdo
     const struct cycles_side patch = cycles_side_of(l, l->model->patch);
     const struct cycles_side times = cycles_side_of(l, l->model->frequencies);
     const double elements = patch.k * l->t;
-    /* a latent and b noise, with a and b of the sequence's time step. */
+    /* Noise is added: a latent + b noise, with a and b of the sequence's time step. */
     c->elementwise += 2 * cycles_mul_tiles(l, elements) + cycles_add_tiles(l, elements);
     linear(l, &patch, MODEL_PATCH_W, c);
     if (learns_positions(l)) c->elementwise += cycles_gather(l, l->tokens);
@@ -156,7 +159,7 @@ void cycles_patches_forward(const struct cycles_layout *l, struct cycles_breakdo
                       cycles_residual(&s, s.hidden.k);
 }
 
-/* What is between the layers of the time step comes again. */
+/* The value between the two layers of the time-step embedding is recomputed. */
 void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct cycles_layout s = rows_layout(l);

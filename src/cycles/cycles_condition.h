@@ -5,11 +5,12 @@
 #define WSC_CYCLES_CONDITION_H
 #include <wsc/cycles_ops.h>
 
-/** Noise on the latents, embedding of their patches, of the time step and of the class. */
+/** Add the cycles of a diffusion model's input: noise on the latents, embeddings of patches, time
+ *  step and class. */
 void cycles_patches_forward(const struct cycles_layout *l, struct cycles_breakdown *c);
-/** Gradients of these embeddings; that of the latents is not wanted. */
+/** Add the cycles of the gradients of these embeddings; the latents need no gradient. */
 void cycles_patches_backward(const struct cycles_layout *l, struct cycles_breakdown *c);
-/** Until the first row of their gradients leaves. */
+/** Cycles until the first row of the gradients of these embeddings leaves the wafer. */
 double cycles_patches_first(const struct cycles_layout *l);
 
 /** Is a tensor of this kind the first matrix of a module that is conditioned: a norm with scale and

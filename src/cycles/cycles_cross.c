@@ -13,7 +13,7 @@
 #include "cycles_sparse.h"
 #include "cycles_vector.h"
 
-/* The layout of the stack before that of @p l, the encoder. */
+/* The layout of the encoder, the stack before that of @p l. */
 static struct cycles_layout encoder_layout(const struct cycles_layout *l)
 {
     struct cycles_layout e = *l;
@@ -33,7 +33,7 @@ struct cycles_layout cycles_cross_layout(const struct cycles_layout *l)
 
 /* ---- the encoder's output -------------------------------------------------------------------- */
 
-/* A step of generation whose sources have passed the encoder in an earlier one. */
+/* True in a step of generation whose sources went through the encoder in an earlier step. */
 static bool memory_is_kept(const struct cycles_layout *l)
 {
     return l->generated.n_new && !l->generated.n_source;
@@ -85,7 +85,7 @@ void cycles_cross_qkv_forward(const struct cycles_layout *l, struct cycles_break
     if (biased) c->elementwise += cycles_bias(&e, kv.k);
 }
 
-/* The gradient of the encoder's output is added to that of the layers after this one. */
+/* Every decoder layer adds its gradient of the encoder's output to that of the later layers. */
 void cycles_cross_qkv_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     const struct cycles_layout e = encoder_layout(l);

@@ -5,8 +5,8 @@
 #define WSC_CYCLES_CROSS_H
 #include <wsc/cycles_ops.h>
 
-/** Queries as in @p l, keys those of the encoder, all of which a query sees; scores are only
- *  scaled. */
+/** The layout of cross attention: queries as in @p l, the keys of the encoder without a mask,
+ *  scores that are only scaled. */
 struct cycles_layout cycles_cross_layout(const struct cycles_layout *l);
 
 void cycles_memory_forward(const struct cycles_layout *l, struct cycles_breakdown *c);

@@ -30,7 +30,8 @@ static bool is_hash(const struct cycles_layout *l)
     return l->model->zoo.moe.routing_algorithm == ZOO_ROUTING_HASH;
 }
 
-/** Experts that a token chooses; networks that it goes through. */
+/** Number of experts that the router chooses for a token. slots(): number of feed-forward networks
+ *  that a token goes through, shared ones included. */
 static double chosen(const struct cycles_layout *l)
 {
     return (double)l->model->active_experts;
@@ -41,14 +42,14 @@ static double slots(const struct cycles_layout *l)
     return (double)model_active_ffns(l->model);
 }
 
-/** Logits of experts that a PE has of a token. */
+/** Logits per token on a PE: the experts of its column. */
 static double values(const struct cycles_layout *l)
 {
     return cycles_side_of(l, l->model->experts).k;
 }
 
-/** Moves, and products of 32-bit numbers with a number for each token or feature: what a router
- *  computes with is never 16-bit. */
+/** Copies, and products with one factor per token or feature, of the numbers of a router: these are
+ *  always 32-bit. */
 static double move(const struct cycles_layout *l, double n)
 {
     return cycles_op(l->setup_copy, n, l->add);
@@ -69,7 +70,8 @@ static double maps(const struct cycles_layout *l,
            (weighs_apart(l) ? map(l, moe->expert_weighting_nonlinearity, values(l)) : 0);
 }
 
-/** One choice: two maxima along the row, the second one of what is largest. */
+/** Choice of one expert per token: a maximum along the row, and a second one that takes the lowest
+ *  index among equal logits. */
 static double choice(const struct cycles_layout *l)
 {
     const double n = values(l) * l->t;
@@ -78,7 +80,8 @@ static double choice(const struct cycles_layout *l)
            (2 + weighs_apart(l)) * cycles_row_sum(l, l->cols, l->t);
 }
 
-/** Sums over the tokens of a sequence of two vectors of experts, which leave. */
+/** The load-balancing loss: two vectors over the experts are summed over the tokens of each
+ *  sequence, and leave the wafer. */
 static double balance(const struct cycles_layout *l)
 {
     struct cycles_layout one = *l;
@@ -128,7 +131,7 @@ double cycles_sort_places(const struct cycles_layout *l)
     return PASSES * slots(l) * l->t * CYCLES_LABEL;
 }
 
-/** A task for each token, which looks each place up. */
+/** A task for each token, which looks up each of its places. */
 double cycles_move_places(const struct cycles_layout *l, bool adds)
 {
     const double k = l->hidden.k;
@@ -170,7 +173,8 @@ static bool weighs_inputs(const struct cycles_layout *l)
     return l->model->zoo.moe.probability_before_ffn;
 }
 
-/** Inputs of all networks at their places. */
+/** Copy the input of each token to its places, times the weights of the experts where these
+ *  multiply the input. */
 static double inputs(const struct cycles_layout *l, bool weighted)
 {
     return cycles_move_places(l, false) +
@@ -191,7 +195,8 @@ double cycles_combine(const struct cycles_layout *l)
            cycles_move_places(l, true);
 }
 
-/** Products of dy and the bias of every network, added up over features. */
+/** Products of dy and the bias of every network, summed over features: the bias's part of the
+ *  gradient of an expert's weight. */
 static double bias_products(const struct cycles_layout *l)
 {
     const struct model *m = l->model;

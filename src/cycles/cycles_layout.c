@@ -46,14 +46,14 @@ static void set_rates(struct cycles_layout *l, const struct hw_wafer *w, enum nu
     l->relay = 2 * (double)w->ramp_cycles + l->hop + 1;
 }
 
-/** Filter features of a PE over all networks that a token goes through. */
+/** Filter features on a PE, over all networks that a token goes through. */
 static double filters(const struct cycles_layout *l)
 {
     return l->filter.k * (double)model_active_ffns(l->model);
 }
 
-/** Hidden values that are live in a sliced feed-forward network: h, dy, the norm's output, 32-bit
- * sums of its gradient. */
+/** Hidden values per token that are live in a sliced feed-forward network: h, dy, the norm's
+ *  output, and the 32-bit sums of its gradient (two values). */
 enum { SLICED_HIDDEN = 5 };
 
 double cycles_live_ffn(const struct cycles_layout *l)
@@ -91,7 +91,8 @@ static void set_room(struct cycles_layout *l)
     l->room = l->t * (cycles_sum_vectors(l) + room_of(l) * l->value);
 }
 
-/** A head has columns of its own, or shares one. */
+/** Assign heads to columns: a head has columns of its own where there are enough, otherwise several
+ *  heads share a column. */
 static void set_heads(struct cycles_layout *l)
 {
     const struct model *m = l->model;
@@ -104,7 +105,8 @@ static void set_heads(struct cycles_layout *l)
     l->qkv = 1 + 2 * (double)m->kv_heads / H;
 }
 
-/** Keys that a query sees on average, as a share of the causal ones. */
+/** Keys in the attention window of a query, as a fraction of those that a causal mask leaves; mean
+ *  over the queries and layers. */
 static double seen(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
@@ -114,7 +116,8 @@ static double seen(const struct cycles_layout *l)
     return m->zoo.sliding_window_every_other_decoder_layer ? (1 + within) / 2 : within;
 }
 
-/** From the tokens of a PE and of how many sequences they are. */
+/** Set the queries per sequence on a PE (q), the rows of a sequence, and the mean number of queries
+ *  that attend to a key. */
 static void set_sequences(struct cycles_layout *l)
 {
     l->q = ceil(l->t / l->seqs);
@@ -143,11 +146,13 @@ void cycles_layout_round_robin(struct cycles_layout *l, int64_t n_sequences)
     set_generation(l);
     l->t = l->head_t = l->seqs * ceil(l->tokens / l->rows);
     set_sequences(l);
-    /* Query i of the row of the last token is i rows before it, and keys up to it see it. */
+    /* The row of the last token has the latest tokens: its query i is i rows before the last token
+     * and attends to the keys up to its own. */
     if (l->causal) l->q_mean = l->q - l->rows * l->q * (l->q - 1) / (2 * l->tokens);
 }
 
-/** Over the rows of a lane; @p head of a sequence's @p tokens go through the head. */
+/** Distribute @p tokens tokens of each text over the rows of a lane; @p head of them go through the
+ *  head. */
 static void spread_tokens(struct cycles_layout *l, double tokens, double head)
 {
     l->tokens = tokens;
@@ -157,8 +162,8 @@ static void spread_tokens(struct cycles_layout *l, double tokens, double head)
     set_sequences(l);
 }
 
-/** The stack's part of a step of generation: new tokens of the texts, or sources whose encoder's
- * output is not there yet. */
+/** Distribute the tokens that stack @p stack computes in a step of generation: new tokens of the
+ *  texts in the last stack, sources that were not yet encoded in an encoder. */
 static void spread_generated(struct cycles_layout *l, int stack)
 {
     const struct cycles_tokens *g = &l->generated;
@@ -182,7 +187,7 @@ void cycles_layout_stack(struct cycles_layout *l, int stack)
     l->room = room;
 }
 
-/* The stack with the longest sequences decides what fits a PE: its room is that of all stacks. */
+/* Let the stack with the longest sequences determine the room, which is the same for all stacks. */
 static void spread_longest(struct cycles_layout *l)
 {
     const struct model *m = l->model;
@@ -218,8 +223,9 @@ void cycles_layout_init(struct cycles_layout *l, const struct hw *hw, const stru
     spread_tokens(l, (double)model->T, (double)model->head[0].tokens);
 }
 
-/* What the densities change: nothing, the gradients of frozen tensors alone, or products too. */
-static void look_at(const struct model_density *d, bool *zeros, bool *frozen)
+/* Set @p zeros when some weights or gradients are sparse, @p frozen when some tensors are
+ * frozen. */
+static void density_effects(const struct model_density *d, bool *zeros, bool *frozen)
 {
     *zeros = *frozen = false;
     for (int kind = 0; d && kind < MODEL_N_KINDS; kind++) {
@@ -231,7 +237,7 @@ static void look_at(const struct model_density *d, bool *zeros, bool *frozen)
 void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density)
 {
     bool frozen;
-    look_at(density, &l->has_zeros, &frozen);
+    density_effects(density, &l->has_zeros, &frozen);
     l->density = l->has_zeros || frozen ? density : NULL;
     set_room(l);
 }

@@ -4,21 +4,21 @@
 #define WSC_CYCLES_LAYOUT_H
 #include <wsc/cycles_ops.h>
 
-/** Lay a step of generation on the wafer: @p tokens of each of @p n_texts texts. */
+/** Distribute a step of generation over the wafer: @p tokens tokens of each of @p n_texts texts. */
 void cycles_layout_init_tokens(struct cycles_layout *l, const struct hw *hw,
                                const struct model *model, int lanes, int64_t n_texts,
                                const struct cycles_tokens *tokens);
-/** Lay @p n_sequences sequences of a micro-batch of @p plan on the wafer, with weights of @p
- *  density (NULL: dense): the room is that of a whole micro-batch. */
+/** Distribute @p n_sequences sequences over the wafer, with weights of @p density (NULL: dense).
+ *  The room is that of a whole micro-batch of @p plan, even if @p n_sequences is less. */
 void cycles_layout_init_plan(struct cycles_layout *l, const struct hw *hw,
                              const struct model *model, const struct cycles_plan *plan,
                              int64_t n_sequences, const struct model_density *density);
 
-/** Let the tokens be those of stack @p stack of a model that has two; the room stays. */
+/** Set the tokens to those of stack @p stack of a model with two stacks; the room does not
+ *  change. */
 void cycles_layout_stack(struct cycles_layout *l, int stack);
 
-/** Let the matrices have the densities @p density, borrowed; NULL, or 1 throughout: all are dense,
- *  and nothing changes. */
+/** Set the densities of the matrices, borrowed. NULL, or 1 for all matrices: dense weights. */
 void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *density);
 /** Number of vectors of 32-bit sums over its tokens that a PE stores in addition to live values:
  * one being computed and one being sent; with sparse weights the number of accumulators of the
@@ -26,8 +26,8 @@ void cycles_layout_sparse(struct cycles_layout *l, const struct model_density *d
  */
 double cycles_sum_vectors(const struct cycles_layout *l);
 
-/** Let the filter features pass in @p slices parts (0 and 1: at once), so that less of them is
- * live; the plan decides. */
+/** Process the filter features in @p slices parts, one after the other (0 and 1: in one), so that
+ *  fewer of them are live at a time. */
 void cycles_layout_slice(struct cycles_layout *l, int slices);
 
 /** Live values per token of a PE at the two peaks of the backward pass of a block: feed-forward (h,

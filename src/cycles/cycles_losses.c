@@ -5,7 +5,8 @@
 
 #include "cycles_vector.h"
 
-/** What leaves over the west edge of the mesh, @p words words of each token; lanes share it. */
+/** Cycles until @p words words of each token have left over the west edge; lanes share this
+ *  edge. */
 static double leave(const struct cycles_layout *l, double words)
 {
     return words * l->t * (l->on_mesh ? l->lanes : 1);
@@ -13,7 +14,8 @@ static double leave(const struct cycles_layout *l, double words)
 
 /* ---- cross entropy over the outputs of a token ----------------------------------------------- */
 
-/** Maximum, the label's logit, the lowest number of a largest logit, sum of exponentials. */
+/** Cross entropy per token: maximum of the logits, the label's logit, the lowest index among the
+ *  largest logits, sum of the exponentials, each reduced along the row. */
 double cycles_loss(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t;
@@ -25,7 +27,7 @@ double cycles_loss(const struct cycles_layout *l, double logits)
            cycles_op(l->setup_add, l->t, l->add) + leave(l, 2);
 }
 
-/** From the exponentials that the loss left. */
+/** Uses the exponentials that cycles_loss() left in memory. */
 double cycles_loss_gradient(const struct cycles_layout *l, double logits)
 {
     return cycles_copy(l, l->t) + cycles_map(l, l->t, l->divide) + 2 * l->t * CYCLES_LABEL +
@@ -69,7 +71,7 @@ static double squares(const struct cycles_layout *l, double outputs)
            cycles_row_sum(l, l->cols, l->t) + leave(l, 2);
 }
 
-/** Mean of all outputs of all tokens. */
+/** Squared error of diffusion: one mean over all outputs of all tokens. */
 static double noise(const struct cycles_layout *l, double outputs)
 {
     const double n = outputs * l->t;
@@ -77,7 +79,7 @@ static double noise(const struct cycles_layout *l, double outputs)
            cycles_row_sum(l, l->cols, 1) + cycles_row_sum(l, l->rows, 1);
 }
 
-/** One factor of the difference that was kept. */
+/** The difference was kept; the gradient multiplies it by one factor. */
 static double squares_gradient(const struct cycles_layout *l, double outputs)
 {
     return cycles_mul(l, outputs * l->t);
@@ -89,7 +91,7 @@ typedef double (*loss_fn)(const struct cycles_layout *l, double logits);
 
 static const struct {
     loss_fn forward, gradient;
-    bool exponentials; /* made again from logits that come again */
+    bool exponentials; /* the backward pass recomputes them, from recomputed logits */
 } losses[] = {
     [MODEL_CROSS_ENTROPY] = {cycles_loss, cycles_loss_gradient, true},
     [MODEL_PREFERENCE] = {cycles_loss, cycles_loss_gradient, true},

@@ -4,6 +4,7 @@
 #define WSC_CYCLES_LOSSES_H
 #include <wsc/cycles_ops.h>
 
-/** Exponentials of @p logits logits a PE that come again; 0 for a loss without any. */
+/** Cycles to recompute the exponentials of @p logits recomputed logits per token of a PE; 0 for a
+ *  loss without exponentials. */
 double cycles_loss_again(const struct cycles_layout *l, enum model_loss_kind kind, double logits);
 #endif

@@ -35,7 +35,8 @@ double cycles_total(const struct cycles_breakdown *c)
     return c->products + c->attention + c->elementwise + c->recompute;
 }
 
-/** Rows of the tables that a token's embedding comes from, all of which stream. */
+/** Rows of all tables of which a token's embedding is the sum: words, types, learned positions. All
+ *  rows stream past the tokens. */
 static double table_rows(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
@@ -57,7 +58,8 @@ static double embedding(const struct cycles_layout *l)
 
 /* ---- feed-forward networks ------------------------------------------------------------------- */
 
-/** @p one of every network: those that are chosen with the tokens of @p e, shared ones with all. */
+/** Sum of @p one over all feed-forward networks: chosen experts with the tokens of one expert,
+ *  shared networks with all tokens. */
 static double all_networks(const struct cycles_layout *l,
                            double (*one)(const struct cycles_layout *l))
 {
@@ -67,7 +69,7 @@ static double all_networks(const struct cycles_layout *l,
     return (double)m->experts * one(&e) + (double)m->shared_experts * one(l);
 }
 
-/* The first matrices of a network: one, or that of the gate as well. */
+/* The first product of a feed-forward network; a gated network has two matrices. */
 static double ffn0_product(const struct cycles_layout *l)
 {
     const double part = l->model->gated ? 0.5 : 1;
@@ -106,7 +108,7 @@ static double activation(const struct cycles_layout *l)
     return cycles_nonlinearity(l, l->filter.k) + (l->model->gated ? cycles_mul_tiles(l, n) : 0);
 }
 
-/** Its derivative towards both halves. */
+/** Derivative of activation(), with respect to both halves of a gated network. */
 static double activation_gradient(const struct cycles_layout *l)
 {
     const double n = l->filter.k * l->t;
@@ -124,20 +126,21 @@ static struct cycles_layout head_layout(const struct cycles_layout *l, int i)
     return h;
 }
 
-/** Moves the tokens that a head wants to where they are spread evenly, along y. */
+/** Cycles to move the tokens that a head takes along y, so that they are spread evenly over the
+ *  rows. */
 static double head_move(const struct cycles_layout *l, const struct cycles_layout *h)
 {
     if (h->t >= l->t) return 0;
     return 2 * h->t * cycles_copy(l, l->hidden.k) + l->rows * l->hop;
 }
 
-/** Norms of a head. */
+/** Number of norms in a head. */
 static int n_norms(const struct model_head *head)
 {
     return (head->input_norm != 0) + (head->norm != 0);
 }
 
-/** Logits of the vocabulary may have a soft cap, those of classes have none. */
+/** Only logits of the vocabulary can have a soft cap, not those of classes. */
 static bool caps(const struct cycles_layout *l, const struct model_head *head)
 {
     return head->outputs == l->model->V;
@@ -164,13 +167,15 @@ static void head_forward(const struct cycles_layout *l, struct cycles_breakdown 
         one_head_forward(l, i, c);
 }
 
-/** A norm after attention or feed-forward network: of the branch, or of the sum. */
+/** True where a norm follows attention or the feed-forward network: of the branch (sandwich) or of
+ *  the residual sum (post-norm). */
 static bool norm_after(const struct model *m)
 {
     return m->zoo.norm_first_sandwich || m->norm_last;
 }
 
-/** Norms before attention, before the feed-forward network: cycles of one, or 0. */
+/** Cycles of the norm before attention; 0 in a model with norms after the sums. Likewise
+ *  norm_before_ffn(). */
 static double norm_before_attention(const struct cycles_layout *l,
                                     double (*norm)(const struct cycles_layout *l))
 {
@@ -182,7 +187,7 @@ static double norm_before_ffn(const struct cycles_layout *l,
     return l->model->norm3 && !l->model->norm_last ? norm(l) : 0;
 }
 
-/** Bias and rotation of q, k and v, norms of q and k. */
+/** Operations on q, k and v after their product: bias, rotary positions, norms of q and k. */
 static double after_qkv(const struct cycles_layout *l)
 {
     const struct model *m = l->model;
@@ -192,14 +197,15 @@ static double after_qkv(const struct cycles_layout *l)
     return sum + cycles_head_norms(l);
 }
 
-/** Bias, a norm of sandwich blocks or after the sum, residual. */
+/** Operations after the last product of attention or of the feed-forward network: bias, a norm
+ *  where the model has one there, residual. */
 static double after_half(const struct cycles_layout *l, bool bias)
 {
     return (bias ? cycles_bias(l, l->hidden.k) : 0) + (norm_after(l->model) ? cycles_norm(l) : 0) +
            cycles_residual(l, l->hidden.k);
 }
 
-/** Whole cycles of each kind, so that parts add up. */
+/** Round each kind of cycles up, so that the parts of a stage add up to it exactly. */
 static struct cycles_breakdown whole(struct cycles_breakdown c)
 {
     return (struct cycles_breakdown){ceil(c.products), ceil(c.attention), ceil(c.elementwise),
@@ -214,7 +220,7 @@ static void embed_forward(const struct cycles_layout *l, struct cycles_breakdown
         c->elementwise = embedding(l);
 }
 
-/** q, k and v from one pass of their input. */
+/** One product gives q, k and v: their matrices follow each other on the same input. */
 static double qkv_product(const struct cycles_layout *l)
 {
     const double keys = (l->qkv - 1) / 2 / l->qkv;
@@ -250,21 +256,21 @@ static void ffn1_forward(const struct cycles_layout *l, struct cycles_breakdown 
     c->elementwise = cycles_combine(l) + after_half(l, l->model->zoo.use_ffn_bias);
 }
 
-/** Cycles of the gradient of a bias, for the share of it that trains. */
+/** Cycles of the gradient of a bias, times the fraction of it that trains. */
 static double trained_bias(const struct cycles_layout *l, enum model_tensor_kind kind,
                            double cycles)
 {
     return cycles_trained_of(l, kind) * cycles;
 }
 
-/** Logits whose gradients a PE holds before they are used: as many as there is room for. */
+/** Number of logits per token whose gradients fit the room of a PE at a time. */
 static double head_chunk(const struct cycles_layout *h, const struct cycles_side *out)
 {
     return fmax(1, fmin(out->k, floor(h->room / fmax(1, h->t))));
 }
 
 /** The head keeps no logits: it recomputes them while their weights stream, some columns of the
- *  vocabulary at a time. Their gradient then gives the gradient of the input, and rows of dW. */
+ *  vocabulary at a time. Their gradient then gives the gradient of the input and rows of dW. */
 static void one_head_backward(const struct cycles_layout *l, int i, struct cycles_breakdown *c)
 {
     const struct model_head *head = &l->model->head[i];
@@ -290,14 +296,14 @@ static void one_head_backward(const struct cycles_layout *l, int i, struct cycle
     c->elementwise += cycles_nonlinearity(&h, h.hidden.k) + cycles_bias_gradient(&h, h.hidden.k, 1);
 }
 
-/** Heads in reverse order; each adds to the gradient of what it took. */
+/** Heads in reverse order; each adds to the gradient of its input. */
 static void head_backward(const struct cycles_layout *l, struct cycles_breakdown *c)
 {
     for (int i = l->model->n_heads - 1; i >= 0; i--)
         one_head_backward(l, i, c);
 }
 
-/** Gradients of what after_half() and after_qkv() add. */
+/** Gradients of the bias and of the norm of after_half(). */
 static double half_gradient(const struct cycles_layout *l, bool bias, enum model_tensor_kind kind)
 {
     return (bias ? trained_bias(l, kind, cycles_bias_gradient(l, l->hidden.k, 1)) : 0) +
@@ -314,13 +320,13 @@ static double qkv_gradient(const struct cycles_layout *l)
            cycles_head_norms_gradient(l);
 }
 
-/** q, k and v together. */
+/** The output features of q, k and v together. */
 static struct cycles_side qkv_side(const struct cycles_layout *l)
 {
     return (struct cycles_side){.n = l->heads.n * l->qkv, .k = ceil(l->heads.k * l->qkv)};
 }
 
-/** Density of the three matrices together, each with its share of the features. */
+/** Mean density of the matrices of q, k and v, weighted by their features. */
 static double qkv_density(const struct cycles_layout *l,
                           double (*of)(const struct cycles_layout *l, enum model_tensor_kind kind))
 {
@@ -329,7 +335,7 @@ static double qkv_density(const struct cycles_layout *l,
     return (of(l, MODEL_Q_W) + keys * (of(l, MODEL_K_W) + of(l, MODEL_V_W))) / l->qkv;
 }
 
-/** Weight gradients of q, k and v together, for the share of them that trains. */
+/** Weight gradients of q, k and v together, times the fraction that trains. */
 static double qkv_weight_gradient(const struct cycles_layout *l, const struct cycles_side *qkv)
 {
     const double trained = qkv_density(l, cycles_trained_of);
@@ -415,7 +421,8 @@ static double ffn1_first(const struct cycles_layout *l)
                                              cycles_gradient_density_of(l, MODEL_FFN1_W));
 }
 
-/* The first logits of the first head, their exponentials. */
+/* Cycles until the head's first gradient: the first chunk of logits of the first head and its
+ * exponentials. */
 static double head_first(const struct cycles_layout *l)
 {
     const struct model_head *head = &l->model->head[0];
@@ -430,8 +437,8 @@ static double head_first(const struct cycles_layout *l)
 
 /* ---- the parts ------------------------------------------------------------------------------- */
 
-/* One row for each part of a model; a new part is one more row, as in host.c and program_parts.c.
- * What is computed again is added by the callers. */
+/* One row for each part of a model, as in host.c and program_parts.c; a new part is one more row.
+ * Callers add what is recomputed. */
 static const struct {
     void (*forward)(const struct cycles_layout *l, struct cycles_breakdown *c);
     void (*backward)(const struct cycles_layout *l, struct cycles_breakdown *c);
@@ -472,7 +479,8 @@ double cycles_part_again(const struct cycles_layout *l, enum model_part part, en
         c = cycles_part_forward(l, part);
     else if (attn && row->attention)
         c.attention = cycles_attention(&keys);
-    if (part == MODEL_PART_FFN1 && row->branch && l->model->patch) /* the gate needs its result */
+    if (part == MODEL_PART_FFN1 && row->branch && l->model->patch) /* its gradient needs the
+                                                                    * branch */
         c = cycles_part_forward(l, part);
     if (part == MODEL_PART_FFN0 && row->ffn0) {
         c = cycles_part_forward(l, part);

@@ -4,26 +4,27 @@
 #define WSC_CYCLES_PARTS_H
 #include <wsc/cycles_ops.h>
 
-/** What backward of a block computes again, by what is kept. */
+/** What the backward pass of a block recomputes: one row for each choice of kept values. */
 struct cycles_keep_row {
     bool qkv, attention, output, ffn0;
-    bool branch;  /**< with gates: the last product too */
-    bool gated;   /**< a choice of models with gates alone */
-    bool by_part; /**< needs no weights of another part: possible when parts stream one by one */
+    bool branch;  /**< in models with gates also the last product */
+    bool gated;   /**< a choice only for models with gates */
+    bool by_part; /**< needs no weights of another part, so it works where each part is a stage */
 };
 extern const struct cycles_keep_row cycles_keep_rows[CYCLES_N_KEEPS];
 
-/** What @p keep makes necessary to compute again in @p part. */
+/** Cycles that the backward pass of @p part spends on recomputation, given the kept values @p
+ *  keep. */
 double cycles_part_again(const struct cycles_layout *l, enum model_part part,
                          enum cycles_keep keep);
-/** From the start of the part's backward to its first gradient row, all that @p keep makes
- *  necessary for this part included. */
+/** Cycles from the start of the backward pass of @p part to the first row of its gradients,
+ *  recomputation included. */
 double cycles_part_first_gradient(const struct cycles_layout *l, enum model_part part,
                                   enum cycles_keep keep);
-/** Cycles of a stage: its parts, times the machine's kernel factor. */
+/** Cycles of a stage: the sum of its parts, times the factor on all kernels of the machine file. */
 struct cycles_breakdown cycles_layout_stage(const struct cycles_layout *l,
                                             const struct model_stage *stage, enum cycles_keep keep,
                                             bool backward);
-/** Sum of the four kinds. */
+/** Sum of the four kinds of cycles. */
 double cycles_total(const struct cycles_breakdown *c);
 #endif

@@ -13,13 +13,13 @@
 
 enum { MAX_LANES = 64, MAX_SLICES = 8, SUM_BYTES = 4 };
 
-/** One question to the planner. */
+/** The input of a search for a plan. */
 struct task {
     const struct hw *hw;
     const struct model *model;
-    int lanes; /**< given by number; 0 = free */
+    int lanes; /**< given by the user; 0 = free */
     int64_t share;
-    int64_t micro_batch; /**< given by number; 0 = free */
+    int64_t micro_batch; /**< given by the user; 0 = free */
     bool training;
     const struct model_density *densest; /**< NULL: dense */
 };
@@ -40,7 +40,8 @@ static double condition_values(const struct model *m, const struct cycles_keep_r
     return m->patch ? hidden * (branches + VECTORS / (double)m->T) : 0;
 }
 
-/** @p hidden, @p heads, @p filter: features of each kind. */
+/** What a block keeps per token with @p keep, for these numbers of features: a whole row of PEs, or
+ *  one PE. */
 static struct kept kept_values(const struct model *m, enum cycles_keep keep, double hidden,
                                double heads, double filter)
 {
@@ -71,8 +72,8 @@ static struct cross_kept cross_values(const struct model *m, enum cycles_keep ke
                                .key = r->qkv ? 0 : both * heads};
 }
 
-/** Values that all blocks keep, for @p tokens tokens of each stack: @p each of every block's token.
- */
+/** Values that all blocks of all stacks keep: @p tokens tokens of each stack, @p each values of a
+ *  token in every block, @p cross in addition where a block has cross attention. */
 static double kept_of_stacks(const struct model *m, const double tokens[MODEL_MAX_STACKS],
                              const struct kept *each, const struct cross_kept *cross)
 {
@@ -91,17 +92,17 @@ static struct kept kept_on_pe(const struct cycles_layout *l, enum cycles_keep ke
     return kept_values(l->model, keep, l->hidden.k, l->heads.k, l->filter.k);
 }
 
-/** Live values per token of a PE at the two peaks of a block's backward, beside what is kept on
- *  the wafer anyway when @p resident. */
+/** Live values per token of a PE at the larger one of the two peaks of a block's backward pass.
+ *  With @p resident all kept values lie on the wafer, so they are not counted again. */
 static double live_backward(const struct cycles_layout *l, enum cycles_keep keep, bool resident)
 {
     const struct cycles_keep_row *r = &cycles_keep_rows[keep];
     const struct kept kept = kept_on_pe(l, keep);
     const double qkv = l->heads.k * l->qkv;
-    /* A block computed again from its input also holds x, q k v, a for later. */
+    /* A block that is recomputed from its input also holds x, q k v and a until they are used. */
     double ffn = cycles_live_ffn(l) + (r->output ? l->hidden.k + qkv + l->heads.k : 0);
     double attention = cycles_live_attention(l);
-    if (l->model->patch) { /* the branch whose gate has a gradient */
+    if (l->model->patch) { /* the branch, for the gradient of its gate */
         ffn += resident && !r->branch ? 0 : l->hidden.k;
         attention += resident && !r->output ? 0 : l->hidden.k;
     }
@@ -112,7 +113,8 @@ static double live_backward(const struct cycles_layout *l, enum cycles_keep keep
     return fmax(ffn, attention);
 }
 
-/** The encoder's output is always there, in training also the 32-bit sum of its gradients. */
+/** Bytes of a model of two stacks. The encoder's output stays throughout a step; in training so
+ *  does the 32-bit sum of its gradients. */
 static void add_stacks(struct cycles_plan_bytes *b, const struct cycles_layout *l,
                        enum cycles_keep keep, bool training)
 {
@@ -138,7 +140,7 @@ struct cycles_plan_bytes cycles_plan_bytes_per_pe(const struct cycles_layout *l,
     const struct kept kept = kept_on_pe(l, keep);
     const double filter = kept_on_pe(l, CYCLES_KEEP_ALL).filter;
     struct cycles_plan_bytes b = {0};
-    /* Forward alone: h, its norm, p, act, in slices also 32-bit sums, or x, its norm, q k v, a. */
+    /* Forward: h, its norm, p, act (and, in slices, 32-bit sums); or x, its norm, q k v, a. */
     const double passing = filter + filter / (l->model->gated ? 2 : 1);
     const double sums = l->slices > 1 ? 2 * l->hidden.k : 0;
     double forward = fmax(2 * l->hidden.k + sums + ceil(passing / l->slices),
@@ -170,9 +172,9 @@ static int64_t clamp_int(double x)
     return x < 0x1p62 ? (int64_t)x : INT64_C(1) << 62;
 }
 
-/** The layout of @p n sequences by @p p. */
-static void lay(struct cycles_layout *l, const struct task *task, const struct cycles_plan *p,
-                int64_t n)
+/** Set @p l to the layout of @p n sequences with the lanes and slices of @p p. */
+static void set_layout(struct cycles_layout *l, const struct task *task,
+                       const struct cycles_plan *p, int64_t n)
 {
     cycles_layout_init(l, task->hw, task->model, p->lanes, n);
     cycles_layout_sparse(l, task->densest);
@@ -182,12 +184,13 @@ static void lay(struct cycles_layout *l, const struct task *task, const struct c
 static bool fits(const struct task *task, const struct cycles_plan *p, int64_t n, bool resident)
 {
     struct cycles_layout l;
-    lay(&l, task, p, n);
+    set_layout(&l, task, p, n);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     return b.work + (resident ? b.kept : 0) <= (double)hw_activation_bytes_per_pe(task->hw);
 }
 
-/** Largest number of sequences, at most the share, that fits; 0 = not one sample. */
+/** Largest number of sequences that fits, at most the share of the wafer; 0: not even one sample
+ *  fits. */
 static int64_t largest(const struct task *task, const struct cycles_plan *p, bool resident)
 {
     const int64_t each = model_sequences(task->model);
@@ -202,14 +205,14 @@ static int64_t largest(const struct task *task, const struct cycles_plan *p, boo
     return low / each * each;
 }
 
-/** Sizes in bytes, once lanes, keep and micro-batch stand. */
+/** Set the sizes in bytes; lanes, kept values and micro-batch are given. */
 static void set_bytes(const struct task *task, struct cycles_plan *p, bool resident)
 {
     struct cycles_layout l;
     double room = (double)hw_activation_bytes_per_pe(task->hw), spill = 0;
     double pes_per_sequence = (double)hw_n_pes(task->hw) / (double)p->micro_batch;
     int64_t L = task->model->L;
-    lay(&l, task, p, p->micro_batch);
+    set_layout(&l, task, p, p->micro_batch);
     struct cycles_plan_bytes b = cycles_plan_bytes_per_pe(&l, p->keep, task->training, resident);
     double kept = task->training ? kept_per_sequence(task->model, p->keep) : 0;
     if (!resident && b.kept > 0) spill = kept * fmin(1, fmax(0, 1 - (room - b.work) / b.kept));
@@ -237,8 +240,8 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     double sum = 0, weight = (double)num_format_bytes(model->format);
     if (n_sequences <= 0) return 0;
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
-    /* The blocks of a stack are alike: the stages of its first one, L times.  The
-     * reference model has the same stages, forward, and keeps nothing. */
+    /* Blocks of a stack are equal, so the stages of its first block count L times. The reference
+     * model has the same stages; it runs forward only and keeps nothing. */
     for (int stage = model->first_policy; stage < model->n_stages; stage++) {
         const struct model_stage *s = &model->stage[stage];
         const struct model_stack *stack = &model->stack[s->stack];
@@ -249,7 +252,7 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
         struct cycles_breakdown f = cycles_layout_stage(&l, s, plan->keep, false);
         double io = fmax(hw_io_cycles(hw, n * weight), hw_spill_cycles(hw, spill));
         sum += times * (latency + fmax(cycles_total(&f), io));
-        if (model->n_reference) /* which has no adapters */
+        if (model->n_reference) /* it has no adapters */
             sum += times * (latency_cycles(hw, model, stage - model->first_policy, false) +
                             fmax(cycles_total(&f), hw_io_cycles(hw, n * weight)));
         if (!training) continue;
@@ -261,8 +264,8 @@ double cycles_plan_micro_batch(const struct hw *hw, const struct model *model,
     return sum;
 }
 
-/** Micro-batches of a step, of whole samples: evened out when free, whole ones and a rest when
- *  given. */
+/** Set the number and size of micro-batches, in whole samples. A free size is chosen so that all
+ *  micro-batches are about equal; with a given size the last micro-batch is smaller. */
 static void set_micro_batches(const struct task *task, struct cycles_plan *p, int64_t most)
 {
     const int64_t each = model_sequences(task->model), samples = task->share / each;
@@ -286,8 +289,8 @@ static double step_cycles(const struct task *task, const struct cycles_plan *p)
                                                    p->micro_batch, task->densest);
 }
 
-/** Try one way; keep it in @p best when it is faster.  True when all that is wanted fits at once.
- */
+/** Evaluate one candidate and copy it to @p best if its step is faster. Returns true when the whole
+ *  share of the wafer fits in one micro-batch, so that more slices cannot help. */
 static bool try_slices(const struct task *task, const struct cycles_plan *way, bool resident,
                        struct cycles_plan *best)
 {
@@ -305,7 +308,8 @@ static bool try_slices(const struct task *task, const struct cycles_plan *way, b
     return p.n_micro == 1 && (resident || fits(task, &p, most, false));
 }
 
-/** The filter features at once, or in slices where they take too much memory. */
+/** Evaluate a candidate with all filter features at once, then in 2, 4, ... slices until the whole
+ *  share of the wafer fits in one micro-batch. */
 static void try_plan(const struct task *task, int lanes, enum cycles_keep keep, bool resident,
                      struct cycles_plan *best)
 {
@@ -340,7 +344,7 @@ static bool streams_parts(const struct model *model)
     return model->stage[1].n_parts == 1;
 }
 
-/** Every number of lanes with every choice of what to keep. */
+/** Evaluate every number of lanes with every choice of kept values. */
 static void search(const struct task *task, struct cycles_plan *best)
 {
     int64_t cols = task->hw->cluster->wafer.pe_cols;
@@ -354,7 +358,8 @@ static void search(const struct task *task, struct cycles_plan *best)
             if (task->training) try_plan(task, lanes, (enum cycles_keep)keep, false, best);
         }
     }
-    /* Without training there is nothing to keep, so a given size can only overflow the work. */
+    /* Without training nothing is kept. A given micro-batch that is too large is planned all the
+     * same, if one sample fits; the excess spills to the activation servers. */
     for (int lanes = least; lanes <= max_lanes && best->lanes == 0; lanes++)
         try_plan(task, lanes, CYCLES_KEEP_ALL, false, best);
 }
@@ -383,7 +388,7 @@ enum wsc_err cycles_plan_wafer(struct cycles_plan *plan, const struct hw *hw,
     return plan->lanes ? WSC_OK : too_large(&task);
 }
 
-/** Share of a block's kept values that belongs to @p part. */
+/** Fraction of a block's kept values that belongs to @p part. */
 static double part_share(const struct model *m, enum model_part part, enum cycles_keep keep)
 {
     const struct cycles_keep_row *r = &cycles_keep_rows[keep];

@@ -13,26 +13,26 @@
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/** Cycles between two operations of a loop, in which others use the datapath. */
+/** Cycles between two AXPYs of a loop, in which other operations use the datapath. */
 static double gap(const struct cycles_layout *l)
 {
     return l->loop + l->setup;
 }
 
-/** Cycles of a PE for the addition of one vector of @p n sums over @p cols columns. Each PE is part
- *  of the chain of every vector; it is the end, which receives a second vector, for one vector in
- *  @p cols. */
+/** Cycles that a PE needs to add its partial sums to one vector of @p n sums over @p cols columns.
+ *  Each PE is in the chain of every vector. For one vector in @p cols it is the end of the chain
+ *  and receives a second vector. */
 static double chain_share(const struct cycles_layout *l, double cols, double n)
 {
     const double hidden = l->start / cycles_fit.chain_hidden;
-    /* With two columns each is an end of every sum, and adds up or passes on once. */
+    /* With two columns each PE is the end or the start of a sum, so it adds or forwards once. */
     const bool once = l->on_mesh && l->by_data && !(cols > 2);
     return fmax(0,
                 (cols > 1 && !once ? 1 + cycles_fit.chain_ends / cols : 1) * n / l->add - hidden);
 }
 
-/** Outputs of a product in turns: each column has one end in a turn, the last columns none where
- * they hold fewer. */
+/** The turns of a product: in each turn every column is the end of one output. The last columns own
+ *  fewer outputs where the outputs do not divide evenly. */
 struct turns {
     double n, ends, chain; /**< chain: latency of a sum over the row */
 };
@@ -45,19 +45,19 @@ static struct turns turns_of(const struct cycles_layout *l, double n_out)
                                       : l->setup_copy};
 }
 
-/** Waiting time of turns on the mesh. Outputs end at the columns one after the other. The first
- *  column of a turn gets its sums from the far end of the row, where the last turn ended; in the
- *  meantime it works on further accumulators. */
+/** Waiting time between turns on the mesh. In a turn, outputs end at one column after the other.
+ *  The first column of the next turn gets its sums from the far end of the row, where the last turn
+ *  ended; meanwhile it fills its free accumulators. */
 static double turn_waits(const struct cycles_layout *l, const struct turns *turns, double item)
 {
     const double ahead = (l->by_data ? l->accumulators - 1 : 1) * item;
-    const double hidden = l->by_data ? cycles_fit.turn_hidden : 0; /* by the last one's own chain */
+    const double hidden = l->by_data ? cycles_fit.turn_hidden : 0; /* by its own chain */
     if (!l->on_mesh || turns->n < 2) return 0;
     return (turns->n - 1 - hidden) * fmax(0, turns->chain - ahead);
 }
 
-/** WSE-2 rounds one number a cycle where WSE-3, whose operations on the fabric have a set-up,
- * rounds four (fs2h, SDK appendix "SIMD"). */
+/** True on WSE-2, which rounds one number per cycle (fs2h, SDK appendix "SIMD"). WSE-3, recognised
+ *  by the set-up of its fabric operations, rounds four. */
 static bool rounds_one_a_cycle(const struct cycles_layout *l)
 {
     return l->value < 1 && !(l->setup_fabric > 0);
@@ -92,8 +92,9 @@ static double turn_start(const struct cycles_layout *l, const struct turns *turn
     return fmax(way, vector - (slow ? fit->turn_rounded : 0));
 }
 
-/** Cycles of only the sums on the mesh. The end column of an output is the first one to forward the
- *  sums of the next output, so the time between two ends is one vector and one relay. */
+/** Cycles of a product on the mesh where the sums, not the weights, are the bottleneck. The end
+ *  column of an output is the first one to forward the sums of the next output, so the time between
+ *  two ends is one vector and one relay. */
 static double product_ends(const struct cycles_layout *l, const struct turns *turns, double n_out)
 {
     if (l->cols < 2) return 0;
@@ -115,8 +116,8 @@ static double crowded_ends(const struct cycles_layout *l, const struct turns *tu
     return loads->outputs * n - hidden * product_ends(l, turns, loads->outputs);
 }
 
-/** A product as the programs of the mesh compute it by arriving data: loads of the columns or the
- *  sums decide. */
+/** Cycles of a product as programs of the mesh compute it with AXPYs started by arriving data: the
+ *  slower of the AXPYs of the columns and the sums along the row. */
 static double product_on_mesh(const struct cycles_layout *l, const struct cycles_loads *loads,
                               double density)
 {
@@ -179,13 +180,14 @@ double cycles_products(const struct cycles_layout *l, const struct cycles_side *
 
 enum { GROUP = CYCLES_RING_GROUP, MOST_COLUMNS = GROUP * GROUP };
 
-/** One block of results: values that come along the row, and the columns that send them. */
+/** One block of results: the number of values that are sent along the row, and the first and last
+ *  column that sends them. */
 struct block {
     double words, first, last;
 };
 
-/** The AXPYs of one token: over the values or over the @p held features, whichever vector is
- * longer, while the next values come in. */
+/** Cycles of the AXPYs of one token, along the longer one of two vectors: the sent values or the @p
+ *  held features. The values of the next token are received at the same time. */
 static double token_axpys(const struct cycles_layout *l, double held, const struct block *b)
 {
     const double few = fmin(held, b->words), many = fmax(held, b->words);
@@ -193,16 +195,16 @@ static double token_axpys(const struct cycles_layout *l, double held, const stru
     return few * cycles_axpy(l, many) + receive + cycles_fit.token_more;
 }
 
-/** The values of one token on their way to the first column of the row and back. */
+/** Cycles until the values of one token have gone to the first column of the row and back. */
 static double token_trip(const struct cycles_layout *l, double held, const struct block *b)
 {
     const double levels = b->last >= GROUP ? 3 : b->last > 0 ? 2 : 1;
-    /* Whose turn is over says so between two AXPYs. */
+    /* A column reports the end of its turn between two AXPYs. */
     const double turn = b->last > b->first ? cycles_axpy(l, fmax(held, b->words)) : 0;
     return 2 * b->last * l->hop + levels * (2 * l->ramp + 1) + b->words + turn;
 }
 
-/** Cycles of one block of @p n tokens; its sums leave one a cycle. */
+/** Cycles of one block over @p n tokens; then its sums leave the PE, one per cycle. */
 static double block_cycles(const struct cycles_layout *l, double n, double held,
                            const struct block *b, double cols)
 {
@@ -211,9 +213,9 @@ static double block_cycles(const struct cycles_layout *l, double n, double held,
     return n * token + held * b->words * cycles_lane_words(l);
 }
 
-/** Cycles of @p count equal blocks, the first one @p b, each @p columns columns after the last. All
- *  are on one side of the end of the first group, so the trip grows by a constant from block to
- *  block: an arithmetic series. */
+/** Cycles of @p count equal blocks. The first is @p b; each further one begins @p columns columns
+ *  later. All are on one side of the end of the first group, so the trip grows by a constant from
+ *  block to block: an arithmetic series. */
 static double equal_blocks(const struct cycles_layout *l, double n, double held,
                            const struct block *b, double columns, double count)
 {
@@ -227,14 +229,14 @@ static double equal_blocks(const struct cycles_layout *l, double n, double held,
     return n * tokens + count * held * b->words * cycles_lane_words(l);
 }
 
-/** Results of one row or column of dW's blocks that a PE has room for. */
+/** Number of sent values for whose results with @p held features a PE has room. */
 static double most_values(const struct cycles_layout *l, double held)
 {
     return fmax(1, floor(l->room / (held + 2 * l->value)));
 }
 
-/** Number @p i of the blocks: whole columns, or equal parts of one when not even that fits (on
- *  average, where they cannot be equal). */
+/** Block number @p i: as many whole columns as fit, or an equal part of one column where a whole
+ *  one does not fit (equal on average, if the column does not divide evenly). */
 static struct block block_of(const struct cycles_layout *l, double held,
                              const struct cycles_side *sent, double i)
 {
@@ -290,7 +292,7 @@ static double outer_by_data(const struct cycles_layout *l, double n, double held
     return sent->n * fmax(item, way * held) + cols * l->hop + 2 * l->ramp;
 }
 
-/** Block by block, scalar code starting each AXPY. */
+/** Weight gradient in blocks, where scalar code starts each AXPY. */
 static double outer_in_blocks(const struct cycles_layout *l, double n, double held,
                               const struct cycles_side *sent, double cols)
 {
@@ -301,7 +303,7 @@ static double outer_in_blocks(const struct cycles_layout *l, double n, double he
     const struct block first = block_of(l, held, sent, 0);
     const double columns = (last.first - first.first) / whole;
     if (cols < 2) return sum + whole * block_cycles(l, n, held, &first, cols);
-    /* Those of the first group, and those beyond it. */
+    /* Blocks inside the first group, then those beyond it. */
     const double near =
         first.last >= GROUP
             ? 0
@@ -313,9 +315,9 @@ static double outer_in_blocks(const struct cycles_layout *l, double n, double he
            equal_blocks(l, n, held, &far, columns, whole - near);
 }
 
-/** The layout with the rate of multiply-adds over features. On the mesh the stride between the
- *  features of a token is one row of tokens; in 16 bits it is a multiple of four but not of eight,
- *  so two elements are read per cycle (SDK appendix "SIMD"). */
+/** A copy of the layout with the rate of multiply-adds over features instead of tokens. On the mesh
+ *  the stride between the features of a token is one row of tokens; in 16 bits it is a multiple of
+ *  four but not of eight, so two elements are read per cycle (SDK appendix "SIMD"). */
 static struct cycles_layout over_features(const struct cycles_layout *l)
 {
     enum { STRIDED = 2 };
@@ -340,14 +342,16 @@ bool cycles_outer_arrives(const struct cycles_layout *l, double n, double held,
            outer_by_data(&own, n, held, sent, cols) <= outer_in_blocks(&own, n, held, sent, cols);
 }
 
-/** Is it the input that goes along the row? */
+/** True when a weight gradient is faster with the input as the sent operand than with the
+ *  output. */
 static bool by_columns(const struct cycles_layout *l, const struct cycles_side *in,
                        const struct cycles_side *out)
 {
     return cycles_outer(l, l->t, out->k, in, l->cols) < cycles_outer(l, l->t, in->k, out, l->cols);
 }
 
-/** Cycles of all results, either operand being the one that is sent. */
+/** Cycles of a weight gradient that computes the results of zero weights too, with the faster
+ *  choice of the sent operand. */
 static double all_results(const struct cycles_layout *l, const struct cycles_side *in,
                           const struct cycles_side *out)
 {
@@ -355,7 +359,8 @@ static double all_results(const struct cycles_layout *l, const struct cycles_sid
                 cycles_outer(l, l->t, in->k, out, l->cols));
 }
 
-/** Cycles of the results of non-zeros alone. */
+/** Cycles of a sampled gradient, with the faster choice of the sent operand; infinite where the
+ *  weights are dense or the machine does not use it. */
 static double some_results(const struct cycles_layout *l, const struct cycles_side *in,
                            const struct cycles_side *out, double density)
 {
@@ -380,8 +385,8 @@ struct cycles_gradient_way cycles_gradient_way(const struct cycles_layout *l,
     return (struct cycles_gradient_way){.by_columns = columns, .arrives = arrives};
 }
 
-/** On the mesh rows with a token less, the last ones of a column, are ready before the others and
- *  their sums are not waited for. */
+/** Cycles that a weight gradient saves on the mesh where the last rows of a column have one token
+ *  less: they are ready earlier, and no row waits for their sums. */
 static double early_rows(const struct cycles_layout *l, const struct cycles_side *in,
                          const struct cycles_side *out, double density)
 {

@@ -30,7 +30,7 @@ double cycles_residual(const struct cycles_layout *l, double features)
     return cycles_add_tiles(l, features * l->t);
 }
 
-/** Sums over the PE's tokens, then over y, of @p vectors vectors of @p features. */
+/** Sums of @p vectors vectors of @p features over the tokens: over those of a PE, then along y. */
 double cycles_bias_gradient(const struct cycles_layout *l, double features, double vectors)
 {
     return vectors * (cycles_copy(l, features) + cycles_sum(l, features * l->t)) +
@@ -39,15 +39,16 @@ double cycles_bias_gradient(const struct cycles_layout *l, double features, doub
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
-/** What a norm works on: the features of a PE, how many of them a gain has, and their sums for each
- *  token, which go along so many columns. */
+/** The input of a norm on a PE: its features (k), how many of them have a gain of their own, the
+ *  number of sums (one per token and normalised group), and the columns over which these are
+ *  added. */
 struct normed {
     double k, gain, sums, cols;
     bool rms, bias;
-    bool plain; /* neither gain nor bias: scale and shift are of the sequence, cycles_condition.c */
+    bool plain; /* no gain or bias: cycles_condition.c has the scale and shift of each sequence */
 };
 
-/** The residual stream. */
+/** The norm of the residual stream. */
 static struct normed stream(const struct cycles_layout *l)
 {
     return (struct normed){.k = l->hidden.k,
@@ -59,7 +60,8 @@ static struct normed stream(const struct cycles_layout *l)
                            .plain = l->model->patch > 0};
 }
 
-/** Heads of queries, or @p share as many of keys; all have one gain. */
+/** The norm of the heads of queries (@p share 1) or of keys (keys per query head); all heads share
+ *  one gain. */
 static struct normed heads(const struct cycles_layout *l, double share)
 {
     const enum zoo_qk_norm kind = l->model->zoo.attention_qk_norm_layer;
@@ -71,7 +73,7 @@ static struct normed heads(const struct cycles_layout *l, double share)
                            .bias = kind == ZOO_QK_LAYERNORM};
 }
 
-/** A sum over features for each token, times a number. */
+/** Mean over the features of each token: a sum along the row, times 1 / features. */
 static double mean(const struct cycles_layout *l, const struct normed *x)
 {
     return cycles_copy(l, x->sums) + cycles_sum(l, x->k * l->t) +
@@ -99,7 +101,8 @@ static double norm(const struct cycles_layout *l, const struct normed *x)
     return norm_again(l, x) + means + cycles_mul_tiles(l, n) + root;
 }
 
-/** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, into the residual. */
+/** With g = dy gain: dx = (g - mean(g) - xhat mean(g xhat)) / sigma, added to the residual's
+ *  gradient. */
 static double input_gradient(const struct cycles_layout *l, const struct normed *x)
 {
     const double n = x->k * l->t;
@@ -173,7 +176,7 @@ double cycles_head_norms(const struct cycles_layout *l)
     return norm(l, &queries) + norm(l, &keys);
 }
 
-/** Nobody needs the output of these norms again, which attention keeps. */
+/** Attention keeps the outputs of these norms, so they are not recomputed. */
 double cycles_head_norms_gradient(const struct cycles_layout *l)
 {
     double sum = 0;
@@ -206,7 +209,7 @@ static bool caps_logits(const struct cycles_layout *l)
     return l->model->zoo.final_logit_softcapping > 0;
 }
 
-/** Their scale over the cap is one product more. */
+/** The logits are divided by the cap, which is one more product, and then capped. */
 double cycles_logit_cap(const struct cycles_layout *l, double logits)
 {
     const double n = logits * l->t;
@@ -218,7 +221,7 @@ double cycles_logit_cap_gradient(const struct cycles_layout *l, double logits)
     return caps_logits(l) ? cycles_map(l, logits * l->t, CYCLES_CAP_SLOPE) : 0;
 }
 
-/** Four products and two sums of halves of the features. */
+/** Rotation of pairs of features: four products and two sums of half of the features. */
 double cycles_rotary(const struct cycles_layout *l, double features)
 {
     const double n = floor(features / 2) * l->t; /* pairs */
@@ -264,7 +267,8 @@ double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map,
     return cycles_map(l, features * l->t, l->exp + l->divide);
 }
 
-/** A sigmoid's d p (1 - p) is two products and a sum; no gradient goes through Sinkhorn's. */
+/** The gradient of a sigmoid, d p (1 - p), is two products and a sum; Sinkhorn's normalisation
+ *  passes no gradient. */
 double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,
                                   double features)
 {
@@ -276,14 +280,14 @@ double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router
 
 /* ---- tables of rows -------------------------------------------------------------------------- */
 
-/** Tokens of a column whose row another token of their PE takes too, when all rows are as likely.
- */
+/** Number of tokens of a column that need a row of the table which another token of their PE needs
+ *  too, if all rows are equally likely. */
 static double shared_rows(const struct cycles_layout *l, double rows)
 {
     return l->t * l->rows * (1 - exp(-(l->t - 1) / rows));
 }
 
-/* A row that several tokens of a PE take goes through memory, and all of the column waits. */
+/* A PE handles such a shared row through memory, and its whole column waits meanwhile. */
 
 /** Delay of the last row of a table by starts of fabric operations, two starts for each row that a
  *  PE copies. Table rows arrive one after the other, and each passes PE after PE, so the delay is
@@ -301,14 +305,15 @@ static double starts_in_turn(const struct cycles_layout *l)
            fmin(n, n / l->rows + sqrt(n) * fmax(0, 2 + mean_tracy_widom * fewer));
 }
 
-/** Cycles of those starts that queues absorb on the way down, where the tokens of a PE are few. */
+/** Cycles of starts_in_turn() that the queues of the PEs absorb where a PE has few tokens. */
 static double queued_rows(const struct cycles_layout *l)
 {
     if (l->t < 1 || !(l->setup_fabric > 0)) return 0;
     return cycles_fit.queued * l->rows * fmin(1, cycles_fit.queued_tokens / l->t);
 }
 
-/** Every row of the table passes every PE, a word a cycle; a PE takes those of its tokens. */
+/** Look up an embedding: every row of the table passes every PE, one word per cycle, and a PE
+ *  copies the rows of its tokens. */
 double cycles_gather(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;
@@ -317,7 +322,8 @@ double cycles_gather(const struct cycles_layout *l, double rows)
            fmax(0, starts_in_turn(l) - queued_rows(l));
 }
 
-/** Every row is a sum over y, to which a PE adds those of its tokens. */
+/** Gradient of an embedding's table: every row is a sum along y, to which a PE adds the gradients
+ *  of its tokens with that row. */
 double cycles_scatter(const struct cycles_layout *l, double rows)
 {
     const double k = l->hidden.k;

@@ -7,10 +7,11 @@
 /** Norms of the heads of queries and of keys, and their backward; 0 without them. */
 double cycles_head_norms(const struct cycles_layout *l);
 double cycles_head_norms_gradient(const struct cycles_layout *l);
-/** Soft cap of @p n 32-bit numbers of a PE that are divided by the cap already: tanh, times the
- *  cap. */
+/** Cycles of the soft cap of @p n 32-bit numbers of a PE that are already divided by the cap: tanh,
+ *  times the cap. */
 double cycles_cap(const struct cycles_layout *l, double n);
-/** What a mixture's router makes of @p features logits a PE of each token, and its gradient. */
+/** Cycles of the nonlinearity of a router on @p features logits per token of a PE, and of its
+ *  gradient. */
 double cycles_router_map(const struct cycles_layout *l, enum zoo_router_map map, double features);
 double cycles_router_map_gradient(const struct cycles_layout *l, enum zoo_router_map map,
                                   double features);

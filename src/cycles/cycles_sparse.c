@@ -15,7 +15,7 @@ double cycles_at_least(double m, double s, double least)
 {
     if (!(s > 0)) return fmax(m, least);
     const double z = (m - least) / s;
-    const double below = 0.5 * erfc(z / sqrt(2)); /* probability that the other one decides */
+    const double below = 0.5 * erfc(z / sqrt(2)); /* that `least` is larger */
     const double sqrt_2_pi = 2.5066282746310002;
     return m * (1 - below) + least * below + s * exp(-z * z / 2) / sqrt_2_pi;
 }
@@ -40,8 +40,8 @@ static double fullest(const struct cycles_layout *l, double outputs)
     return cycles_fit.fullest * sqrt(2 * log(l->cols) / outputs);
 }
 
-/** Cycles of a weight that comes with its place.  On the mesh a place in a word of its own is taken
- *  in the cycle after a multiply-add. */
+/** Cycles of one AXPY with the index of its weight. On the mesh, an index in a separate word is
+ *  read in the cycle after a multiply-add. */
 static double each_of(const struct cycles_layout *l, const struct cycles_loads *loads,
                       double density)
 {
@@ -68,13 +68,14 @@ double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loa
 {
     const struct cycles_load load = cycles_sparse_load(l, loads, density);
     const double either = l->on_mesh ? cycles_fit.either : 1;
-    /* With k loads and no index no output takes longer than with all of them. */
+    /* The dense product is an upper bound: no output takes longer than with all its weights. */
     return fmin(cycles_at_least(load.mean + load.spread, either * load.spread, loads->least),
                 fmax(load.all, loads->least));
 }
 
-/** Cycles of a value on the mesh: set-ups of operations hide half of the copy; sums of non-zeros
- * are first set to 0; the first column forwards all values, and its ramp carries them twice. */
+/** Cycles of a sent value on the mesh: set-ups of operations hide half of its copy; the sums of
+ *  non-zeros are first set to 0; the first column forwards all values, and its ramp carries them
+ *  twice. */
 static void take_value_on_mesh(const struct cycles_layout *l, double density,
                                struct cycles_loads *loads)
 {

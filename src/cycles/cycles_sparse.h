@@ -4,18 +4,19 @@
 #define WSC_CYCLES_SPARSE_H
 #include <wsc/cycles_ops.h>
 
-/** What one of @c outputs outputs costs a column: @c n operations of @c one cycles when no weight
- * is zero, @c rest once, and at least @c least. */
+/** Cost to a column of each of @c outputs outputs: @c n operations of @c one cycles when no weight
+ *  is zero, plus @c rest; at least @c least. */
 struct cycles_loads {
     double outputs, n, one, rest, least;
-    bool word; /**< in 32 bits the place comes in a word of its own */
+    bool word; /**< in 32 bits an index is a separate word */
 };
-/** Cycles of an output without the least: with all weights, on average, what it takes beyond that
- *  because columns differ, and the standard deviation of a column. */
+/** Cycles of one output, without the lower limit: with all weights (all), on average (mean), the
+ *  additional time because columns wait for each other (spread), and the standard deviation of a
+ *  column. */
 struct cycles_load {
     double all, mean, spread, deviation;
 };
-/** Cycles of one output when the operations are there with probability @p density; 1: of all. */
+/** Cycles of one output when a weight is non-zero with probability @p density; 1: dense. */
 double cycles_sparse_item(const struct cycles_layout *l, const struct cycles_loads *loads,
                           double density);
 /** The parts of cycles_sparse_item(). */
@@ -30,8 +31,8 @@ double cycles_sampled_gradient(const struct cycles_layout *l, double held,
                                const struct cycles_side *sent, double density);
 /** Density of the weights of a kind of tensor; 1 where the layout has none. */
 double cycles_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
-/** Density of their gradient. */
+/** Density of the gradient of such a tensor. */
 double cycles_gradient_density_of(const struct cycles_layout *l, enum model_tensor_kind kind);
-/** Share of them that trains; the gradients of frozen tensors are not computed. */
+/** Fraction of such a tensor that trains; the gradients of frozen tensors are not computed. */
 double cycles_trained_of(const struct cycles_layout *l, enum model_tensor_kind kind);
 #endif

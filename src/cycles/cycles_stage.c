@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-/** Whole cycles; beyond 2^62 (centuries) it stays there. */
+/** Round up to whole cycles; at most 2^62 (centuries). */
 static int64_t to_int(double cycles)
 {
     return cycles < 0x1p62 ? (int64_t)ceil(cycles) : INT64_C(1) << 62;
@@ -56,7 +56,7 @@ static int adapters_of(const struct model *model, const struct model_stage *s)
     return n;
 }
 
-/* Modules of a stage that are conditioned: norms with scale and shift, and gates. */
+/* Number of modules of a stage that have conditioning: norms with scale and shift, and gates. */
 static int conditions_of(const struct model *model, const struct model_stage *s)
 {
     int n = 0;
@@ -97,7 +97,8 @@ int64_t cycles_first_gradient(const struct hw *hw, const struct model *model,
     cycles_layout_init_plan(&l, hw, model, plan, n_sequences, density);
     cycles_layout_stack(&l, s->stack);
     double first = cycles_part_first_gradient(&l, s->part[s->n_parts - 1], plan->keep);
-    /* What comes before the last part of a block: its input, or the filter, computed again. */
+    /* The last part of a block gives the first gradient. Before it, the earlier parts are
+     * recomputed: all of them where only the input is kept, otherwise the filter features. */
     bool all = cycles_keep_rows[plan->keep].output;
     for (int i = 0; i < s->n_parts - 1; i++)
         if (all || s->part[i] == MODEL_PART_FFN0)

@@ -18,8 +18,7 @@
 static const struct cycles_tile_law csc = {1511, 53.05, 39.2, 1.188},
                                     gemm = {5656, 53.05, 22, 2.04};
 
-/* The fabric of a WSE-2 (docs/MESH.md): cycles of one PE in a chain of receive, add or copy, send.
- */
+/* Cycles that one PE adds to a chain of receive, add or copy, send on a WSE-2 (docs/MESH.md). */
 static const double relay = 6;
 
 const struct cycles_tile_law *cycles_tile_law(bool dense)
@@ -29,7 +28,8 @@ const struct cycles_tile_law *cycles_tile_law(bool dense)
 
 /* ---- a PE ------------------------------------------------------------------------------------ */
 
-/* Sides of a tile.  They may be fractions, for the mean of PEs of which the last ones hold less. */
+/* Columns and rows of a tile. Fractions stand for the mean over PEs, of which the last ones hold
+ * less. */
 struct tile {
     double columns, rows;
 };
@@ -64,8 +64,9 @@ double cycles_tiles_mean(const struct cycles_tiles *t)
 
 /* ---- the number of non-zeros of a tile ------------------------------------------------------- */
 
-/* Probability that a tile has at most `low + i` calls.  The range is twelve deviations to both
- * sides; one that does not fit (no PE has memory for it) is cut. */
+/* Distribution of the number of calls: below[i] is the probability that a tile has at most `low +
+ * i`. The range is twelve deviations to both sides; a longer one, for which no PE has memory, is
+ * cut. */
 enum { MOST_COUNTS = 2048 };
 struct counts {
     double low, below[MOST_COUNTS];
@@ -103,7 +104,7 @@ double cycles_tiles_most(const struct cycles_tiles *t)
 
 /* ---- the whole product ----------------------------------------------------------------------- */
 
-/* Logarithm of the probability that a PE has ended by @p cycles of its own. */
+/* Logarithm of the probability that one PE has finished @p cycles after its own beginning. */
 static double log_ended(const struct cycles_tiles *t, const struct counts *c, double cycles)
 {
     const struct tile s = largest_tile(t);
@@ -119,8 +120,8 @@ static double pitch_of(const struct cycles_tiles *t)
     return t->dense ? t->n : 2 * ceil(t->n / 2);
 }
 
-/* Cycles after which row @p y begins: a PE passes B on before it computes, the last row has nobody
- * to pass it to. */
+/* Cycle in which row @p y begins: a PE forwards B before it computes; the last row does not
+ * forward. */
 static double begin_of(const struct cycles_tiles *t, double y)
 {
     const double words = ceil(t->k / t->w) * pitch_of(t);

@@ -45,7 +45,8 @@ double cycles_copy(const struct cycles_layout *l, double n)
     return cycles_op(l->setup_copy, n, l->fast);
 }
 
-/** fs2h and fh2s: one a cycle, on WSE-3, whose hop takes two cycles, four (SDK appendix "SIMD"). */
+/** Conversions fs2h and fh2s: one number per cycle; on WSE-3, recognised by its hop of two cycles,
+ *  four (SDK appendix "SIMD"). */
 double cycles_convert(const struct cycles_layout *l, double n)
 {
     return cycles_op(l->setup_copy, n, l->hop > 1 ? 4 : 1);
@@ -70,8 +71,8 @@ double cycles_axpy_arrival(const struct cycles_layout *l, double n)
 
 /* ---- along rows and columns ------------------------------------------------------------------ */
 
-/** @p words words of each PE are added up toward the middle of @p cols columns, where those from
- *  either side follow each other, and sent back to all. */
+/** @p words words of each PE are added up toward the middle of @p cols columns, where the sums of
+ *  the two sides follow each other, and the result is sent back to all columns. */
 double cycles_row_sum(const struct cycles_layout *l, double cols, double words)
 {
     if (cols < 2) return 1;

@@ -4,10 +4,10 @@
 #define WSC_CYCLES_VECTOR_H
 #include <wsc/cycles_ops.h>
 
-/** Vectors of 32-bit sums over its tokens that a PE has room for beside what is live, of dense
- *  products: one being built, one on its way. */
+/** Number of vectors of 32-bit sums over its tokens for which a PE has room in addition to live
+ *  values, in dense products: one being computed and one being sent. */
 enum { CYCLES_SUM_VECTORS = 2 };
-/** One operation on @p n elements at @p rate. */
+/** Cycles of one operation on @p n elements at @p rate elements per cycle; @p n 0: none. */
 double cycles_op(double setup, double n, double rate);
 double cycles_add(const struct cycles_layout *l, double n);
 double cycles_mul(const struct cycles_layout *l, double n);
@@ -18,7 +18,7 @@ double cycles_mul_tiles(const struct cycles_layout *l, double n);
 double cycles_sum(const struct cycles_layout *l, double n);
 /** Conversion of 32-bit numbers to 16 bits, or back; @p n 0: none. */
 double cycles_convert(const struct cycles_layout *l, double n);
-/** Scalar code of @p cycles an element. */
+/** Cycles of scalar code that takes @p cycles for each of @p n elements. */
 double cycles_map(const struct cycles_layout *l, double n, double cycles);
 /** One multiply-add of @p n elements by a scalar that lies in memory, in a loop. */
 double cycles_axpy(const struct cycles_layout *l, double n);
@@ -29,9 +29,10 @@ double cycles_row_sum(const struct cycles_layout *l, double cols, double words);
 /** Words that the PEs of the last row receive for each word that leaves: words of the rows below
  *  and, on a wafer, of earlier lanes. On the mesh each lane has its own links to the edge. */
 double cycles_lane_words(const struct cycles_layout *l);
-/** Vectors of @p words words a PE that leave at the edge, added up over the rows and lanes. */
+/** Cycles until vectors of @p words words per PE, added up over rows and lanes, have left at the
+ *  edge. */
 double cycles_vectors_out(const struct cycles_layout *l, double words);
-/** The last row's first word through all PEs of its column and all lanes. */
+/** Cycles of the first word of the last row through all PEs of its column and through all lanes. */
 double cycles_gradient_latency(const struct cycles_layout *l);
 /** Cycles of one copy operation on @p n elements in the format of activations. */
 double cycles_copy(const struct cycles_layout *l, double n);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One wafer's values on the CPU: buffers created, a micro-batch of leaves cut into blocks of rows,
- * losses and logits asked for. Next: host_stage.c (weights bound, the parts of a stage called in
- * order); host_layout.c sizes the buffers. */
+/* Implements the public functions of a host (<wsc/host.h>), which computes the values of one wafer
+ * on the CPU: it creates the buffers, cuts a micro-batch into leaves and blocks of rows, and
+ * returns losses and logits. Next: host_stage.c, which binds weights and calls the parts of a
+ * stage; host_layout.c, which computes the sizes of the buffers. */
 #include "host_arranged.h"
 #include "host_attention.h"
 #include "host_block.h"
@@ -25,7 +26,7 @@
 
 #include <stddef.h>
 
-/* Not zeroed: each buffer is written before it is read. */
+/* Memory is not zeroed: each buffer is written before it is read. */
 static enum wsc_err allocate(void **out, int64_t bytes)
 {
     if (bytes == 0) return WSC_OK;
@@ -33,8 +34,8 @@ static enum wsc_err allocate(void **out, int64_t bytes)
     return *out ? WSC_OK : WSC_NOMEM;
 }
 
-/* Scratch of each thread; with fp32 operands the buffers of rounded scores are the scores
- * themselves. */
+/* Allocate the buffers of each thread. With fp32 operands, the buffers for rounded scores are the
+ * scores themselves. */
 static enum wsc_err allocate_threads(struct host *k)
 {
     int64_t bytes[HOST_N_THREAD_BUFFERS];
@@ -77,8 +78,8 @@ static enum wsc_err allocate_all(struct host *k)
     return WSC_OK;
 }
 
-/* Sizes follow from the model, max_samples and the limits alone; a buffer that a model does not
- * need has 0 bytes and stays NULL, which later code asks for. */
+/* Sizes follow from the model, max_samples and the limits alone. A buffer that a model does not
+ * need has 0 bytes and is NULL, which later code tests. */
 enum wsc_err host_create_limited(struct host **out, const struct model *model, int64_t max_samples,
                                  bool training, const struct host_limits *limits)
 {
@@ -156,7 +157,7 @@ void host_destroy(struct host **handle)
     *handle = NULL;
 }
 
-/* Types, and what the heads of sequences want. */
+/* Check the types of tokens, and the labels of heads of sequences. */
 static void check_sequences(const struct host *k)
 {
     const struct data_batch *b = k->batch;
@@ -203,8 +204,8 @@ static void check_tokens(const struct host *k)
     check_sequences(k);
 }
 
-/* Leaves, blocks, canonical nodes and the step's seed of dropout; what the micro-batch before kept
- * is void. */
+/* Set leaves, blocks, canonical nodes and the step's seed of dropout; data kept from the last
+ * micro-batch is invalid. */
 void host_begin(struct host *k, const struct data_share *share, const struct data_batch *batch)
 {
     WSC_CHECK(num_threads() <= k->n_threads, "%d threads, created for %d", num_threads(),
@@ -251,7 +252,7 @@ static enum wsc_err allocate_logits(struct host *k)
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "allocate logits");
 }
 
-/* Each text is a leaf of its new positions, with rows at their places sample T + position. */
+/* Make each text a leaf of its new positions, with rows at sample T + position. */
 static void cut_texts(struct host *k, const struct data_step *step, int64_t n)
 {
     k->n_blocks = 0;
@@ -265,7 +266,7 @@ static void cut_texts(struct host *k, const struct data_step *step, int64_t n)
     }
 }
 
-/* The encoder computes whole sources, each once, in the first step of their texts. */
+/* The encoder computes each source once, as a whole, in the first step of its texts. */
 static void cut_sources(struct host *k, const struct data_step *step, int64_t n)
 {
     k->n_blocks = 0;
@@ -277,7 +278,7 @@ static void cut_sources(struct host *k, const struct data_step *step, int64_t n)
     }
 }
 
-/* The head takes the last new position alone. */
+/* Only the last new position of a text goes through the head. */
 enum wsc_err host_begin_cached(struct host *k, const struct data_batch *batch,
                                const struct data_step *step)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The nonlinearities of a feed-forward network, one row at a time, plain or gated: value, and
- * derivative times the gradient. The functions themselves are in <wsc/num_math.h>. */
+/* Computes the nonlinearity of a feed-forward network, plain or gated, one row at a time: the
+ * value, and the derivative times the gradient. The functions themselves are in
+ * <wsc/num_math.h>. */
 #include "host_activation.h"
 
 #include <wsc/check.h>
@@ -12,7 +13,7 @@ struct activation {
     void (*backward)(float *out, float *dx, const float *dout, const float *x, int64_t n);
 };
 
-/* Loops of their own for every function, so that each is turned into vector code. */
+/* A separate loop for every function, so that the compiler vectorises each. */
 #define LOOPS(name, function)                                                                      \
     NUM_CLONES static void name##_row(float *out, const float *x, int64_t n)                       \
     {                                                                                              \

@@ -1,14 +1,14 @@
-/** The nonlinearity of the FFN on one row of its hidden features, forward and backward, in fp32;
- *  a gated one takes two values for each that it gives. */
+/** The nonlinearity of the FFN on one row of its hidden features, forward and backward, in fp32. A
+ *  gated one has two inputs for each output. */
 #ifndef WSC_HOST_ACTIVATION_H
 #define WSC_HOST_ACTIVATION_H
 #include <wsc/model.h>
 
 #include <stdint.h>
 
-/** out (F) = the nonlinearity of one row (F, or 2 F when gated) before it. */
+/** out (F) = the nonlinearity of one row (F, or 2 F when gated). */
 void host_activate(const struct model *m, float *out, const float *pre);
-/** out again, and the gradient of the row from that of out. */
+/** Recompute out, and compute the gradient of the row from that of out. */
 void host_activate_backward(const struct model *m, float *out, float *dpre, const float *dout,
                             const float *pre);
 /** out (n) = @p function of a row (n). */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Low-rank adapters on the host (Hu et al. 2021): y = W x + s B A x with s = alpha / r, so that
- * dx += s A' B' dy, dB = dy (s A x)', dA = (s B' dy) x'.  Products have operands of the model's
- * format, as all others, and belong to one block of rows, so that values depend on the leaf alone.
- * Dropout acts on the x of A and is a function of seed, step, sample, layer, matrix and element.
- * host_linear() (host_sparse.h) and host_sum_grads() (host_grad.c) call. */
+/* Computes low-rank adapters on the host (Hu et al. 2021): y = W x + s B A x with s = alpha / r,
+ * so that dx += s A' B' dy, dB = dy (s A x)', dA = (s B' dy) x'. As in all products, operands have
+ * the model's format, and a product belongs to one block of rows, so values depend on the leaf
+ * alone. Dropout acts on the x of A; it is a function of seed, step, sample, layer, matrix and
+ * element. Called by host_linear() (host_sparse.h) and host_sum_grads() (host_grad.c). */
 #include "host_adapter.h"
 #include "host_buffers.h"
 #include "host_operands.h"
@@ -12,14 +12,14 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* The width of the input of a matrix of a block. */
+/* Number of inputs of a matrix of a block. */
 static int64_t input_width(const struct model *m, int kind)
 {
     if (kind == MODEL_O_W) return model_q_features(m);
     return kind == MODEL_FFN1_W ? m->F : m->C;
 }
 
-/* Where the columns of @p kind begin. */
+/* First column of the adapter of @p kind, in buffers with the ranks of all adapters. */
 static int64_t column_of(const struct model *m, int kind)
 {
     int64_t sum = 0;
@@ -83,7 +83,7 @@ static void drop_row(const struct host *k, enum model_tensor_kind kind, int64_t 
         x[i] = word[i] < drop.below ? 0 : x[i] * drop.factor;
 }
 
-/* Rows of operands with dropout, to @p out with row stride @p ld_out. */
+/* Copy rows of operands with dropout to @p out, whose row stride is @p ld_out. */
 static void drop_operands(const struct host *k, enum model_tensor_kind kind,
                           const struct num_product *p, const void *x, const struct host_lines *at,
                           void *out, int64_t ld_out)
@@ -124,7 +124,8 @@ const void *host_adapter_narrow(const struct host *k, const struct num_product *
     return operands;
 }
 
-/* dx of a matrix whose adapter's input was dropped: through the same dropout into the sum. */
+/* Add to dx the gradient that comes through an adapter whose input had dropout; it goes through
+ * the same dropout. */
 static void add_dropped(const struct host *k, const struct num_product *shape, const void *low,
                         enum model_tensor_kind kind, const struct host_lines *at, float *c)
 {
@@ -165,11 +166,11 @@ void host_adapter_add(const struct host *k, const struct num_product *p, const v
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* The narrow sides of all rows for the gradients of one adapter. */
+/* Arguments for computing s A x and s B' dy of all rows, for the gradients of one adapter. */
 struct sides {
     const struct host *k;
     const struct host_grad *g; /* of the matrix */
-    const void *x;             /* input of A: that of the matrix, or with dropout */
+    const void *x;             /* input of A: that of the matrix, or its copy after dropout */
     int64_t ld_x;
 };
 
@@ -251,7 +252,7 @@ int host_adapter_grads(struct host *k, const struct host_grad *grad, int n, stru
 
 /* ---- the output layer ------------------------------------------------------------------------ */
 
-/* The vocabulary comes in blocks of columns: rows of B, and A in each. */
+/* The output layer is processed in blocks of columns: rows of B; all of A in each. */
 
 static const enum model_tensor_kind output = MODEL_LM_HEAD_W;
 
@@ -276,7 +277,7 @@ void host_adapter_logits(const struct host *k, const struct host_span *b,
     host_product(k, &shape, host_adapter_narrow(k, &in, xn, output, thread), rows_of_b(k, c), out);
 }
 
-/* s A x for the gradient of B; x with dropout for that of A. */
+/* Store s A x for the gradient of B, and x with dropout for that of A. */
 static void keep_input(const struct host *k, const struct host_span *b, int thread)
 {
     const struct host_lines at = {b->row, thread};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights of a part of a stage, written once in the order of the product library, for all blocks of
- * rows of the micro-batch.  Worth it where a leaf has the rows of a whole block: the choice follows
- * from the model and the leaf alone, so that a product is computed the same way in every share. */
+/* Arranges the weights of a part of a stage in the order in which the product library reads them
+ * fastest, once for all blocks of rows of the micro-batch. This is done if a leaf has the rows of
+ * a whole block. The choice depends on the model and the leaf alone, so a product is computed in
+ * one way in every share. */
 #include "host_arranged.h"
 #include "host_buffers.h"
 #include "host_grad_blocks.h"
@@ -9,8 +10,8 @@
 
 enum { MOST = 3 };
 
-/* The matrices that a part multiplies activations by, in both passes; of a mixture of experts none,
- * of a head some rows at a time, host_arrange_rows(). */
+/* The matrices of each part that multiply activations, in both passes. A mixture of experts has
+ * none; those of heads are arranged some rows at a time by host_arrange_rows(). */
 static const struct matrices {
     int n;
     enum model_tensor_kind kind[MOST];
@@ -25,13 +26,13 @@ static const struct matrices {
 };
 enum { N_PARTS = sizeof part_matrices / sizeof *part_matrices };
 
-/* Vectors of a processor's cache lines. */
+/* Round up to whole cache lines. */
 static int64_t aligned(int64_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
 
-/* Bytes of a matrix (out, in) in either pass; INT64_MAX for an absurd one. */
+/* Bytes of an arranged matrix (out, in) in either pass; INT64_MAX if they overflow. */
 static int64_t bytes_of(const struct model *m, int64_t out, int64_t in)
 {
     enum { PADDING = 64, ELEMENT = 4 };
@@ -49,7 +50,7 @@ static bool has_kind(const struct matrices *part, enum model_tensor_kind kind)
     return false;
 }
 
-/* Bytes of the matrices of a part in a stage, which saturate. */
+/* Bytes of the matrices of a part in a stage; INT64_MAX if they overflow. */
 static int64_t bytes_of_part(const struct model *m, int stage, const struct matrices *part)
 {
     int64_t sum = 0;
@@ -79,13 +80,13 @@ static bool is_large(const struct host *k, int64_t rows_of_leaf)
     return rows_of_leaf >= (k->limits.arranged_rows ? k->limits.arranged_rows : HOST_BLOCK_ROWS);
 }
 
-/* Generation has an order of additions of its own. */
+/* Not in generation, whose products have another order of additions. */
 static bool arranges(const struct host *k)
 {
     return !k->cached && !k->model->experts && is_large(k, k->share.leaf_samples * k->T);
 }
 
-/* Arrange a matrix (out, in) of the stage, or some rows of one, at *@p at, and advance that. */
+/* Arrange a matrix (out, in) of the stage, or some of its rows, at *@p at, and advance *@p at. */
 static const void *arrange_matrix(struct host *k, const void *w, int64_t out, int64_t in,
                                   bool backward, char **at)
 {
@@ -125,7 +126,7 @@ void host_arrange_rows(struct host *k, enum model_tensor_kind kind, int64_t firs
 
 /* ---- gradients of weights -------------------------------------------------------------------- */
 
-/* An arranged leaf is padded to whole vectors of pairs of rows. */
+/* The rows of an arranged leaf are padded to whole vectors of pairs of rows. */
 enum { PADDED_ROWS = 32 };
 
 static int64_t up_to_vectors(int64_t rows)
@@ -149,7 +150,7 @@ static bool has_crowded_input(const struct model *m)
     return false;
 }
 
-/* fp32 products of this kind take most x as they are. */
+/* fp32 products of weight gradients use most inputs x unarranged. */
 int64_t host_arranged_row_bytes(const struct model *m)
 {
     if (m->format == NUM_FP32 && !has_crowded_input(m)) return 0;
@@ -176,15 +177,15 @@ int64_t host_turned_row_bytes(const struct model *m)
     return (m->format == NUM_FP32 ? num_row_stride(most) : most) * num_format_bytes(m->format);
 }
 
-/* Where the leaf is in HOST_ARRANGED_X. */
+/* Address of the leaf in HOST_ARRANGED_X. */
 static void *arranged_input(const struct host *k, const struct host_grad *g, int64_t leaf)
 {
     const int64_t rows = up_to_vectors(host_grad_span(k, g, leaf)->row) + leaf * PADDED_ROWS;
     return (char *)k->buffer[HOST_ARRANGED_X] + num_arranged_bytes(k->model->format, rows, g->cols);
 }
 
-/* Rows of dy turned (n, tokens) by x: a product by rows of x.  In fp32 dy is not turned, but its
- * columns are set apart. */
+/* The product of rows of dy, transposed to (n, tokens), with x. In fp32 dy is not transposed; its
+ * columns are copied to rows with another stride. */
 static struct num_product gradient_shape(const struct host *k, const struct host_grad *g,
                                          int64_t n_tokens, int64_t n)
 {
@@ -204,7 +205,7 @@ static bool arranges_leaf(const struct host *k, const struct host_grad *g, int64
     return is_large(k, n_tokens) && num_arranges(k->model->format, &p);
 }
 
-/* The layers of a list that share an input. */
+/* Arrange the input of the first linear layer of the list, and mark all layers that share it. */
 void host_arrange_inputs(struct host *k, struct host_grad *grad, int n)
 {
     const struct host_grad *first = NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Attention by tiles, a block of queries and a tile of keys at a time, head by head: scores,
- * softmax and output without ever holding a whole matrix or row of scores, and backward with the
- * scores computed again (Dao et al. 2022).  host_softmax.c has the arithmetic of a row.  Causal or
- * in both directions, with windows, padding, grouped keys, ALiBi, soft caps and cached keys. */
+/* Computes attention head by head, for a block of queries and a tile of keys at a time, so that no
+ * matrix or row of scores is ever stored as a whole; the backward pass recomputes the scores (Dao
+ * et al. 2022). host_softmax.c has the arithmetic of a row. Attention is causal or in both
+ * directions, with windows, padding, grouped keys, ALiBi, soft caps and cached keys. */
 #include "host_attention.h"
 #include "host_branch.h"
 #include "host_buffers.h"
@@ -22,8 +22,8 @@
 
 #include <string.h>
 
-/* Attention of a stack to itself, and of a decoder to the encoder's output: where the results of
- * the heads are, and what the output projection adds to. */
+/* Self-attention of a stack, and attention of a decoder to the encoder's output: where results of
+ * heads are stored, and the branch to which the output projection belongs. */
 struct kind {
     enum host_buffer ctx, softmax;
     enum model_tensor_kind weight;
@@ -40,7 +40,7 @@ static const struct kind *kind_of(const struct host *k)
     return &kinds[k->crosses];
 }
 
-/* Number of the layer in the buffers of this kind of attention. */
+/* Index of the layer in the buffers of this kind of attention. */
 static int64_t layer_of(const struct host *k)
 {
     return k->crosses ? host_cross_layer(k, k->stage.layer) : k->stage.layer;
@@ -55,12 +55,12 @@ struct head {
     int64_t d, T, h, row;      /**< T: keys; row: first one of the sample's queries */
     int64_t key_row;           /**< first one of its keys */
     int64_t first, end;        /**< positions of the queries */
-    int64_t column, kv_column; /**< of the head in its row of queries, of its keys in theirs */
+    int64_t column, kv_column; /**< column of the head in a row of queries, of its keys in theirs */
     int64_t ld, ld_kv;         /**< of queries, of keys and values */
     int64_t window, sinks;
-    const int32_t *span;    /**< (T) places after a key whose queries see it; NULL: all */
-    const int32_t *before;  /**< (T) places before a key whose queries see it; NULL: all */
-    const int32_t *attends; /**< (T) 0 for a key that nobody sees; NULL: none of them */
+    const int32_t *span;    /**< (T) later queries that attend to a key; NULL: all */
+    const int32_t *before;  /**< (T) earlier queries that attend to a key; NULL: all */
+    const int32_t *attends; /**< (T) 0 for a key to which no query attends; NULL: none */
     bool causal;
     struct host_shape shape;
     bool plain;              /**< scores are only scaled */
@@ -74,23 +74,23 @@ struct head {
     /* rows of gradients of normed queries and keys, in 32 bits instead; NULL: none */
     float *dq_normed, *dk_normed;
     float *softmax; /**< maximum and 1/sum per row */
-    bool adds;      /**< gradients of keys and values are added to what is there */
+    bool adds;      /**< add gradients of keys and values instead of writing them */
 };
-/* A block of queries and the keys that it sees, or a tile of them. */
+/* A block of queries and the keys to which they attend, or a tile of these keys. */
 struct queries {
     int64_t first, n, first_key, n_keys;
 };
 
-/* Queries of the new positions of a text, or of a source when the encoder computes it. */
-static void take_new_positions(struct head *head, int64_t sample)
+/* Limit the queries to the new positions of a text, or of a source that the encoder computes. */
+static void limit_to_new_positions(struct head *head, int64_t sample)
 {
     const struct host_span *leaf = &head->k->leaf[sample];
     head->first = leaf->row - head->row;
     head->end = head->first + leaf->n;
 }
 
-/* Keys and values of all positions. */
-static void look_into_cache(struct head *head)
+/* Use the cached keys and values of all positions. */
+static void use_cache(struct head *head)
 {
     const struct host *k = head->k;
     const int64_t kv = model_kv_features(k->model);
@@ -100,8 +100,9 @@ static void look_into_cache(struct head *head)
     head->value = host_const_at(k, row, kv + head->kv_column);
 }
 
-/* Which keys a query of the sample does not see.  Of packed texts in both directions the first of a
- * text is as far before a key as its position says; padding sees itself alone. */
+/* Set which keys are hidden from the queries of the sample. With packed texts and attention in
+ * both directions, the position of a key is its distance to the first token of its text; padding
+ * attends only to itself. */
 static void hide_keys(struct head *head)
 {
     const struct data_batch *b = head->k->batch;
@@ -113,7 +114,7 @@ static void hide_keys(struct head *head)
         head->attends = b->attends + head->row;
 }
 
-/* Pointers of query head @p h of a sample; query heads of a group share one head of keys and
+/* Set up query head @p h of a sample; the query heads of a group share one head of keys and
  * values. */
 static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread)
 {
@@ -154,8 +155,8 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
         .softmax = host_kept(k, HOST_SOFTMAX, l, 2 * m->H) + 2 * (h * k->max_rows + row)};
     if (model_norms_heads(m)) head.dq_normed = k->buffer[HOST_DNORMED_Q];
     if (model_norms_heads(m)) head.dk_normed = k->buffer[HOST_DNORMED_K];
-    if (k->cached) take_new_positions(&head, sample);
-    if (k->cached && k->stack->causal) look_into_cache(&head);
+    if (k->cached) limit_to_new_positions(&head, sample);
+    if (k->cached && k->stack->causal) use_cache(&head);
     hide_keys(&head);
     head.plain = !head.window && !head.span && !head.attends && !(head.shape.cap > 0) &&
                  head.shape.slope == 0 && !head.relative;
@@ -163,8 +164,8 @@ static struct head head_of(struct host *k, int64_t sample, int64_t h, int thread
     return head;
 }
 
-/* Query head @p h of a sequence of the decoder, whose keys and values are the encoder's: all that
- * are no padding. */
+/* Set up query head @p h of a sequence of the decoder. Its keys and values are those of the
+ * encoder, without padding. */
 static struct head cross_head_of(struct host *k, int64_t sample, int64_t h, int thread)
 {
     const struct model *m = k->model;
@@ -200,7 +201,7 @@ static struct head cross_head_of(struct host *k, int64_t sample, int64_t h, int 
         .value_column = kv + kv_column,
         .ctx = host_at(k, host_kept_operands(k, HOST_CROSS_CTX, layer, q), row * q + column),
         .softmax = host_kept(k, HOST_CROSS_SOFTMAX, layer, 2 * m->H) + 2 * (h * k->max_rows + row)};
-    if (k->cached) take_new_positions(&head, sample);
+    if (k->cached) limit_to_new_positions(&head, sample);
     if (k->buffer[HOST_DCTX]) head.dctx = host_const_at(k, k->buffer[HOST_DCTX], row * q + column);
     return head;
 }
@@ -216,8 +217,8 @@ static int64_t ld_ctx(const struct head *head)
     return model_q_features(head->k->model);
 }
 
-/* Those from @p first to the end of its block.  Blocks have fixed places, so that a query sees its
- * keys from the same one on whichever queries come with it. */
+/* The queries from @p first to the end of their block. Blocks have fixed limits, so a query gets
+ * its keys in the same order whichever queries are computed with it. */
 static struct queries queries_from(const struct head *head, int64_t first)
 {
     const int64_t block = first / HOST_QUERY_ROWS * HOST_QUERY_ROWS,
@@ -229,7 +230,7 @@ static struct queries queries_from(const struct head *head, int64_t first)
     return (struct queries){.first = first, .n = n, .first_key = key, .n_keys = end - key};
 }
 
-/* The tile of keys that begins at @p key; tiles have fixed places, like blocks of queries. */
+/* The tile of keys that begins at @p key; tiles have fixed limits, like blocks of queries. */
 static struct queries tile_of(const struct head *head, const struct queries *q, int64_t key)
 {
     const int64_t keys = host_tile_keys(&head->k->limits), end = q->first_key + q->n_keys;
@@ -245,7 +246,8 @@ static int64_t tile_width(const struct head *head)
     return host_tile_width(&head->k->limits, head->T);
 }
 
-/* out (n, n_keys) = a (rows of the queries) b^T (rows of the keys), both over the head's width. */
+/* out (n, n_keys) = a (rows of the queries) b^T (rows of the keys), both over the features of the
+ * head. */
 static void scores(const struct head *head, const struct queries *q, const void *a, int64_t ld_a,
                    const void *b, float *out)
 {
@@ -260,7 +262,8 @@ static void scores(const struct head *head, const struct queries *q, const void 
                  host_const_at(head->k, b, q->first_key * head->ld_kv), out);
 }
 
-/* Queries times keys, rounded to the operands' format where the softmax is taken in 16 bits. */
+/* Scores of queries and keys, rounded to the operands' format if the softmax is computed in 16
+ * bits. */
 static void query_key_scores(const struct head *head, const struct queries *q, float *out)
 {
     const struct host *k = head->k;
@@ -288,14 +291,15 @@ static void mix(const struct head *head, const struct queries *q, const void *we
                  out);
 }
 
-/* A row of scores as operands of the next product: in place for fp32. */
+/* Convert a row of scores to operands of the next product; fp32 scores are used in place. */
 static void row_to_operands(const struct head *head, void *operands, int64_t i, const float *row,
                             int64_t n)
 {
     if (!head->k->fp32) host_narrow(head->k, (uint16_t *)operands + i * tile_width(head), row, n);
 }
 
-/* Scores of query t with n keys of the tile, as the softmax takes them. */
+/* Apply scale, cap, slope and relative positions to the scores of query t with n keys of the
+ * tile. */
 static void shape_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                       int64_t n)
 {
@@ -303,13 +307,14 @@ static void shape_row(const struct head *head, const struct queries *q, float *r
     if (head->relative) num_add(row, head->relative + q->first_key - t, n);
 }
 
-/* True where a soft cap comes before something that is added by distance, as in the Model Zoo. */
+/* True when a term by distance is added after a soft cap, as in the Model Zoo. */
 static bool adds_to_capped(const struct head *head)
 {
     return head->shape.cap > 0 && (head->shape.slope != 0 || head->relative);
 }
 
-/* Scores of query t with n keys of the tile, and the derivatives of the cap at them. */
+/* Apply scale, cap and the term by distance to a row of scores where adds_to_capped(); also
+ * computes the derivatives of the cap. */
 static void shape_capped_row(const struct head *head, const struct queries *q, float *row,
                              float *slopes, int64_t t, int64_t n)
 {
@@ -321,8 +326,8 @@ static void shape_capped_row(const struct head *head, const struct queries *q, f
     if (head->relative) num_add(row, head->relative + q->first_key - t, n);
 }
 
-/* Keys of the tile that query t can see: those up to its own place, or with attention in both
- * directions all. */
+/* Number of keys of the tile to which query t may attend: those up to its own position or, with
+ * attention in both directions, all. */
 static int64_t keys_of(const struct head *head, const struct queries *q, int64_t t)
 {
     const int64_t n = (head->causal ? t + 1 : head->T) - q->first_key;
@@ -330,8 +335,8 @@ static int64_t keys_of(const struct head *head, const struct queries *q, int64_t
     return n < q->n_keys ? n : q->n_keys;
 }
 
-/* Keys before the window, but for the sinks, and keys of other texts get the value that hides
- * them; @p n of the tile may be seen. */
+/* Write @p hidden to the scores of keys before the window, except sinks, and of keys of other
+ * texts; @p n: keys of the tile that may be attended to. */
 static void hide_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                      int64_t n, float hidden)
 {
@@ -347,8 +352,8 @@ static void hide_row(const struct head *head, const struct queries *q, float *ro
         if (!head->attends[key]) row[key - first] = hidden;
 }
 
-/* The element (head, query, key) of the sample numbers the random numbers, so both passes drop the
- * same. */
+/* Dropout of probabilities. The element (head, query, key) of the sample selects the random
+ * number, so both passes drop the same elements. */
 static void drop_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                      int64_t n)
 {
@@ -356,7 +361,7 @@ static void drop_row(const struct head *head, const struct queries *q, float *ro
     host_drop(head->k, kind_of(head->k)->scores, head->row, first, row, n, head->thread);
 }
 
-/* Masked softmax of a tile without its division; the masked part becomes 0. */
+/* Masked softmax of a row of the tile, without its division; masked elements become 0. */
 static void softmax_row(const struct head *head, const struct queries *q, float *row, int64_t t,
                         struct host_softmax *s, float *out)
 {
@@ -371,7 +376,7 @@ static void softmax_row(const struct head *head, const struct queries *q, float 
     drop_row(head, q, row, t, n);
 }
 
-/* Exponentials of a tile of scores, and their product with the values added to @p out. */
+/* Compute the exponentials of a tile of scores, and add their product with the values to @p out. */
 static void attend_tile(const struct head *head, const struct queries *q,
                         struct host_softmax *softmax, float *out, float beta)
 {
@@ -387,7 +392,8 @@ static void attend_tile(const struct head *head, const struct queries *q,
     mix(head, q, weights, head->value, out, beta);
 }
 
-/* Tile by tile, and only then the division by the sum: (n, d) divisions instead of (n, n_keys). */
+/* Attention of a block of queries, tile by tile. The division by the sum comes last: (n, d)
+ * divisions instead of (n, n_keys). */
 static void attend_queries(const struct head *head, const struct queries *q)
 {
     struct host *k = head->k;
@@ -424,8 +430,8 @@ static void attend(void *ctx, int64_t item, int thread)
     }
 }
 
-/* The stream after the branch = that before + ctx Wo' + bias for a block; a plain branch adds in
- * the product itself (beta 1) and needs no memory of its own. */
+/* Output projection of a block: stream after = stream before + ctx Wo' + bias. A branch without
+ * dropout and norm is added by the product itself (beta 1) and needs no memory of its own. */
 static void project_rows(struct host *k, const struct host_span *b, int thread)
 {
     const struct kind *kind = kind_of(k);
@@ -465,7 +471,7 @@ void host_cross_attn_forward(struct host *k)
 
 /* ---- backward */
 
-/* HOST_DCTX = gradient of the branch times Wo; fp32 needs no rounding. */
+/* HOST_DCTX = gradient of the branch times Wo; fp32 results need no rounding. */
 static void project_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_q_features(k->model);
@@ -478,7 +484,7 @@ static void project_rows_backward(struct host *k, const struct host_span *b, int
     if (!k->fp32) host_narrow(k, dctx, out, b->n * width);
 }
 
-/* Gradients of the scores of query t, without their scale, to the sums of their buckets. */
+/* Add the gradients of the scores of query t, without their scale, to the sums of their buckets. */
 static void sum_buckets(const struct head *head, const struct queries *q, const float *drow,
                         int64_t t)
 {
@@ -492,13 +498,13 @@ static void sum_buckets(const struct head *head, const struct queries *q, const 
             (double)drow[j] * per_scale * host_relative_factor(k, q->first_key + j - t);
 }
 
-/* Scores of query t again, their probabilities and their gradient.  What is added by distance has
- * that of a capped score, which then goes through the cap. */
+/* Recompute the scores of query t and their probabilities, and compute their gradient. A term by
+ * distance has the gradient of the capped score; that gradient then goes through the cap. */
 static void shaped_row_backward(const struct head *head, const struct queries *q, int64_t t,
                                 const struct host_softmax_stats *stats, float *row, float *drow)
 {
     const int64_t n = keys_of(head, q, t);
-    const float hidden = stats->max - 200; /* whose exponential is 0 */
+    const float hidden = stats->max - 200; /* its exponential is 0 */
     const bool apart = adds_to_capped(head);
     float *slopes = apart ? host_thread(head->k, head->thread, HOST_CAP_SLOPES) : NULL;
     const struct host_shape shape = {.scale = head->shape.scale,
@@ -543,7 +549,8 @@ static void output_dots(const struct head *head, const struct queries *q, float 
     }
 }
 
-/* Probabilities and gradients of the scores of a tile, again from the saved maxima. */
+/* Recompute the probabilities of a tile from the saved maxima, and compute the gradients of its
+ * scores. */
 static void scores_backward(const struct head *head, const struct queries *q)
 {
     struct host *k = head->k;
@@ -563,7 +570,8 @@ static void scores_backward(const struct head *head, const struct queries *q)
     }
 }
 
-/* sum (n_keys, d) = weights^T (n_keys, n) rows (n, d at ld) + beta sum, from the first key on. */
+/* sum (n_keys, d) = weights^T (n_keys, n) rows (n, d at ld) + beta sum, for the keys from the
+ * first one on. */
 static void gather(const struct head *head, const struct queries *q, const void *weights,
                    const void *rows, int64_t ld, float *sum)
 {
@@ -574,14 +582,14 @@ static void gather(const struct head *head, const struct queries *q, const void 
                             .lda = tile_width(head),
                             .ldb = ld,
                             .ldc = head->d,
-                            /* the last block comes first and has all keys, without a window */
+                            /* without a window, the last block is first and has all keys */
                             .beta = q->first + q->n == head->end && !head->adds ? 0 : 1};
     host_product(head->k, &p, weights, host_const_at(head->k, rows, q->first * ld),
                  sum + q->first_key * head->d);
 }
 
-/* Gradients (span, d) of queries, or of keys or values, to their columns @p to with row stride
- * @p ld; queries and keys are turned back. */
+/* Store gradients (span, d) of queries, keys or values at @p to with row stride @p ld; those of
+ * queries and keys are rotated back. */
 static void store_rows(const struct head *head, const struct host_span *span, bool turned,
                        float *rows, void *to, int64_t ld)
 {
@@ -590,7 +598,7 @@ static void store_rows(const struct head *head, const struct host_span *span, bo
     host_store_linear(k, span, rows, head->d, NULL, to, ld);
 }
 
-/* Gradients (span, d) of normed queries or keys to their columns @p to with row stride @p ld, for
+/* Store gradients (span, d) of normed queries or keys at @p to with row stride @p ld, for
  * host_head_norm.c. */
 static void keep_rows(const struct head *head, const struct host_span *span, const float *rows,
                       float *to, int64_t ld)
@@ -599,7 +607,7 @@ static void keep_rows(const struct head *head, const struct host_span *span, con
         memcpy(to + (span->row + i) * ld, rows + i * head->d, (size_t)head->d * sizeof *rows);
 }
 
-/* What a tile adds to the gradients of queries, keys and values. */
+/* Add the part of a tile to the gradients of queries, keys and values. */
 static void attend_tile_backward(const struct head *head, const struct queries *q, float *dq,
                                  float beta)
 {
@@ -612,8 +620,8 @@ static void attend_tile_backward(const struct head *head, const struct queries *
     mix(head, q, ds, head->key, dq, beta);
 }
 
-/* From the last block of queries to the first: the last block sees all keys, so the first product
- * writes the sums and needs no clearing. */
+/* Blocks of queries are processed from the last to the first: the last block attends to all keys,
+ * so the first product writes the sums, and they need not be cleared. */
 static void attend_head_backward(const struct head *head)
 {
     struct host *k = head->k;
@@ -634,8 +642,8 @@ static void attend_head_backward(const struct head *head)
     }
 }
 
-/* Gradients of one head of keys and values: its query heads one after another, so that the sums
- * over them have one order. */
+/* Gradients of one head of keys and values: its query heads one after the other, so that the sums
+ * over them have a fixed order. */
 static void attend_backward(void *ctx, int64_t item, int thread)
 {
     struct host *k = ctx;

@@ -35,8 +35,8 @@ static const float *table_row(const struct host *k, enum model_tensor_kind kind,
     return scratch;
 }
 
-/* The row of token @p row before norm, scale and dropout; @p adapted: what adapters add, or NULL.
- */
+/* The embedding of token @p row before norm, scale and dropout; @p adapted: the sum of its
+ * adapters, or NULL. */
 static void embedding_row(const struct host *k, int64_t row, const float *adapted, float *x,
                           int thread)
 {
@@ -53,10 +53,10 @@ static void embedding_row(const struct host *k, int64_t row, const float *adapte
     if (adapted) num_add(x, adapted, C);
 }
 
-/* Where embeddings_scale acts on a row, and on its gradient. */
+/* Where embeddings_scale multiplies a row, or its gradient. */
 enum scale_place { BEFORE_NORM, AFTER_NORM };
 
-/* The scale of a row, at its place in the model. */
+/* Scale a row if the scale of the model belongs to @p at. */
 static void scale_row(const struct host *k, enum scale_place at, float *x)
 {
     const struct model *m = k->model;
@@ -65,15 +65,14 @@ static void scale_row(const struct host *k, enum scale_place at, float *x)
         num_scale(x, (float)m->zoo.embeddings_scale, m->C);
 }
 
-/* Dropout of a row of the embedding, and of its gradient. */
+/* Apply dropout to a row of the embedding, or to its gradient. */
 static void drop_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t C = k->model->C;
     host_drop(k, MODEL_DROP_EMBED, row, row % k->T * C, x, C, thread);
 }
 
-/* x = token row + position row, normed if the model says so, scaled before or after that, then
- * dropout. */
+/* x = token row + position row, with norm and scale in the order of the model, then dropout. */
 static void embed_rows(struct host *k, const struct host_span *b, int thread)
 {
     const bool normed = k->model->zoo.embedding_layer_norm;
@@ -95,8 +94,8 @@ void host_embed_forward(struct host *k)
     host_each_block(k, embed_rows);
 }
 
-/* Rows [r0, r0 + n) of the token table's gradient for one leaf: each token adds to its row, in the
- * order of the tokens. */
+/* Rows [r0, r0 + n) of the gradient of the token table for one leaf: each token adds to its row,
+ * in the order of the tokens. */
 static void token_leaf(const struct host *k, const struct host_grad *g,
                        const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -112,7 +111,7 @@ static void token_leaf(const struct host *k, const struct host_grad *g,
     }
 }
 
-/* The table of token types' gradient for one leaf, summed in the order of the tokens. */
+/* The gradient of the table of token types for one leaf, in the order of the tokens. */
 static void type_leaf(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
                       int64_t r0, int64_t n, float *dst)
 {
@@ -124,7 +123,7 @@ static void type_leaf(const struct host *k, const struct host_grad *g, const str
     }
 }
 
-/* The position table's gradient for one leaf, summed in the order of the tokens. */
+/* The gradient of the position table for one leaf, in the order of the tokens. */
 static void position_leaf(const struct host *k, const struct host_grad *g,
                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -136,8 +135,9 @@ static void position_leaf(const struct host *k, const struct host_grad *g,
     }
 }
 
-/* Gradient of the rows of the tables, in HOST_DRES; with a norm that of its output in HOST_DXN and
- * its input again in place of the first block's, which nobody needs any longer. */
+/* Gradient of the rows of the tables, in HOST_DRES. With a norm, the gradient of its output is in
+ * HOST_DXN, and its recomputed input overwrites the input of the first block, which is no longer
+ * needed. */
 static void embed_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     const bool normed = k->model->zoo.embedding_layer_norm;
@@ -184,7 +184,7 @@ void host_embed_backward(struct host *k)
 
 /* ---- norm1 and the projections to q, k, v */
 
-/* The three projections, side by side in a row of HOST_QKV. */
+/* One of the three projections, which are side by side in a row of HOST_QKV. */
 struct projection {
     enum model_tensor_kind weight, bias;
     int64_t column, features;
@@ -205,7 +205,7 @@ static struct projection projection_of(const struct model *m, int i)
                                .normed = model_norms_heads(m) && i < 2};
 }
 
-/* Rotation and norms of heads happen in fp32, after the bias and before rounding, as in the
+/* Rotation and norms of heads are computed in fp32, after the bias and before rounding, as in the
  * backward pass. */
 static void qkv_rows(struct host *k, const struct host_span *b, int thread)
 {
@@ -242,8 +242,8 @@ void host_qkv_forward(struct host *k)
     host_each_block(k, qkv_rows);
 }
 
-/* Where the FFN shares norm1's output, its gradient is in HOST_DXN already; the gradient of x
- * through the FFN's own norm waits in HOST_DSIDE. */
+/* If the FFN shares the output of norm1, its gradient is already in HOST_DXN. The gradient of x
+ * through the FFN's own norm is in HOST_DSIDE until it is added here. */
 static void qkv_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, l = k->stage.layer, width = model_qkv_features(k->model);
@@ -311,8 +311,7 @@ void host_ffn0_forward(struct host *k)
         host_each_block(k, ffn0_rows);
 }
 
-/* dxn from dpre, then through norm3 into the stream; HOST_XN is there again for the weight
- * gradient. */
+/* dxn from dpre, then through norm3 to the stream; recomputes HOST_XN for the weight gradient. */
 static void ffn0_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, width = model_ffn_features(k->model);
@@ -348,7 +347,7 @@ void host_ffn0_backward(struct host *k)
 
 /* ---- the nonlinearity, which the second linear layer applies to what the first one kept */
 
-/* Outside training x and the next x are one buffer, in training they are kept by layer. */
+/* Outside training x and the next x share one buffer; in training each layer has its own. */
 static void ffn1_rows(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, l = k->stage.layer;
@@ -380,7 +379,7 @@ void host_ffn1_forward(struct host *k)
         host_each_block(k, ffn1_rows);
 }
 
-/* dact = dy W1, then dpre and the activation again. */
+/* dact = dy W1, then dpre and the recomputed activation. */
 static void ffn1_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What attention and feed-forward network add to the residual stream: dropout, a norm after the
- * branch where the model has one, the sum. Dropout is a function of seed, step, place and element
- * (wsc_rng), so it does not depend on who computes it. */
+/* Computes the end of a branch (attention or feed-forward network): dropout, a norm of the branch
+ * where the model has one, and the sum with the residual stream. Dropout is a function of seed,
+ * step, place and element (wsc_rng), so it does not depend on threads, ranks or wafers. */
 #include "host_branch.h"
 #include "host_buffers.h"
 #include "host_operands.h"
@@ -31,13 +31,13 @@ const struct host_branch host_ffn_branch = {
     .slot = HOST_NORM3_POST,
 };
 
-/* Dropout acts in training alone. */
+/* True in training with dropout. */
 static bool drops(const struct host *k)
 {
     return k->training && k->model->zoo.dropout_rate > 0;
 }
 
-/* The gradient of a branch is another one than that of the sum. */
+/* True when the gradient of a branch differs from that of the sum. */
 static bool own_gradient(const struct host *k)
 {
     return k->model->zoo.norm_first_sandwich || drops(k);
@@ -48,8 +48,9 @@ bool host_plain_branch(const struct host *k)
     return !own_gradient(k) && !k->model->norm_last;
 }
 
-/* What is dropped depends on the seed, the step, the sample's place in the global batch, the layer,
- * the place in the layer and the element, and on nothing of who computes it. */
+/* What is dropped depends on the seed, the step, the index of the sample in the global batch, the
+ * layer, the place in the layer and the element; it does not depend on threads, ranks or
+ * wafers. */
 void host_drop(const struct host *k, enum model_drop_place place, int64_t row, int64_t first,
                float *x, int64_t n, int thread)
 {
@@ -63,7 +64,7 @@ void host_drop(const struct host *k, enum model_drop_place place, int64_t row, i
         x[i] = word[i] < d.below ? 0 : x[i] * d.factor;
 }
 
-/* The input of the norm after a branch, all rows of the layer. */
+/* Input of the norm after a branch, for all rows of the layer. */
 static float *kept_rows(const struct host *k, const struct host_branch *branch)
 {
     const int64_t l = k->stage.layer;
@@ -76,7 +77,7 @@ float *host_branch_kept(const struct host *k, const struct host_branch *branch)
     return kept_rows(k, branch);
 }
 
-/* The norm after the branch needs its input for the gradient, so that model keeps it. */
+/* A model with a norm after the branch keeps the input of this norm for its gradient. */
 float *host_branch_out(const struct host *k, const struct host_branch *branch,
                        const struct host_span *b, int thread)
 {
@@ -85,7 +86,8 @@ float *host_branch_out(const struct host *k, const struct host_branch *branch,
     return kept_rows(k, branch) + b->row * C;
 }
 
-/* A row of the stream: its elements are numbered from position C on within its sample. */
+/* Apply dropout to a row of the stream, whose elements are numbered from position C on in its
+ * sample. */
 static void drop_row(const struct host *k, const struct host_branch *branch, int64_t row, float *x,
                      int thread)
 {
@@ -93,8 +95,8 @@ static void drop_row(const struct host *k, const struct host_branch *branch, int
     host_drop(k, branch->place, row, row % k->T * C, x, C, thread);
 }
 
-/* The stream before a branch: x, after attention mid, after that to the encoder's output its own.
- */
+/* The stream before a branch: x before attention; mid after it; after cross attention that
+ * branch's own stream. */
 static const float *before(const struct host *k, const struct host_branch *branch)
 {
     if (branch->place == MODEL_DROP_ATTN) return host_x(k, k->stage.layer);
@@ -109,7 +111,7 @@ static float *after(const struct host *k, const struct host_branch *branch)
                                              : host_x(k, k->stage.layer + 1);
 }
 
-/* The branch plus what is before it. */
+/* The branch is added to the stream before it. */
 void host_add_branch(const struct host *k, const struct host_branch *branch,
                      const struct host_span *b, float *out, const float *bias, int thread)
 {
@@ -135,7 +137,8 @@ void host_add_branch(const struct host *k, const struct host_branch *branch,
     }
 }
 
-/* Back through the norm of the sum: its gradient goes to HOST_DXN, for those of gain and bias. */
+/* Go back through the norm of the sum. The gradient of its output is copied to HOST_DXN for the
+ * gradients of gain and bias. */
 static void sum_norm_backward(const struct host *k, const struct host_branch *branch,
                               const struct host_span *b)
 {
@@ -146,7 +149,7 @@ static void sum_norm_backward(const struct host *k, const struct host_branch *br
                        host_norm_stats(k, l, branch->slot), dres, true);
 }
 
-/* Back through the sum (HOST_DRES), the norm, and the same dropout: host_drop() repeats its choice
+/* Go back through the sum (HOST_DRES), the norm and the dropout; host_drop() repeats its choice
  * from the random numbers of the forward pass. */
 const void *host_branch_gradient(const struct host *k, const struct host_branch *branch,
                                  const struct host_span *b, int thread)

@@ -1,6 +1,6 @@
-/** Where rows, statistics and weights lie in the buffers of a host: a kept buffer has one copy
- *  for each layer in training and a single one otherwise, rows of the whole share one after the
- *  other. */
+/** Addresses of rows, statistics and weights in the buffers of a host. A kept buffer has one copy
+ *  for each layer in training and a single one otherwise; a copy has the rows of the whole share,
+ *  one after the other. */
 #ifndef WSC_HOST_BUFFERS_H
 #define WSC_HOST_BUFFERS_H
 #include "host_state.h"
@@ -13,19 +13,20 @@ static inline int64_t host_padded(int64_t n)
 {
     return (n + HOST_PAD - 1) / HOST_PAD * HOST_PAD;
 }
-/** Blocks of a leaf of @p rows, by its size alone: two at least, so that a wafer with one leaf has
- *  work for two threads, unless they would be too small for the product library. */
+/** Number of blocks of a leaf of @p rows rows, which depends on its size alone. At least two, so
+ *  that a wafer with one leaf has work for two threads, unless they would be too small for the
+ *  product library. */
 static inline int64_t host_leaf_blocks(int64_t rows)
 {
     const int64_t n = (rows + HOST_BLOCK_ROWS - 1) / HOST_BLOCK_ROWS;
     return n == 1 && rows >= 2 * HOST_SHARED_ROWS ? 2 : n;
 }
-/** Most keys of a tile of attention scores. */
+/** Largest number of keys in a tile of attention scores. */
 static inline int64_t host_tile_keys(const struct host_limits *limits)
 {
     return limits->keys ? limits->keys : HOST_KEYS;
 }
-/** Elements between its rows, with sequences of @p T tokens. */
+/** Elements between rows of a tile, with sequences of @p T tokens. */
 static inline int64_t host_tile_width(const struct host_limits *limits, int64_t T)
 {
     const int64_t keys = host_tile_keys(limits);
@@ -44,13 +45,14 @@ static inline void *host_thread(const struct host *k, int thread, enum host_thre
 {
     return k->thread_buffer[thread * HOST_N_THREAD_BUFFERS + (int)b];
 }
-/** Does every layer keep buffer @p b also when blocks are computed again?  The streams from which
- *  they are, what is small, and what the loss takes of all layers. */
+/** True for buffers that every layer keeps even if blocks are recomputed: the streams from which
+ *  they are recomputed, small ones, and those that the loss takes from all layers. */
 static inline bool host_stays(enum host_buffer b)
 {
     return b == HOST_X || b == HOST_NORMS || b == HOST_ROUTED || b == HOST_WEIGHING;
 }
-/** First element of copy number @p layer of a kept buffer whose rows have @p cols elements. */
+/** Index of the first element of copy number @p layer of a kept buffer whose rows have @p cols
+ *  elements. */
 static inline int64_t host_copy(const struct host *k, enum host_buffer b, int64_t layer,
                                 int64_t cols)
 {
@@ -68,46 +70,46 @@ static inline void *host_kept_operands(const struct host *k, enum host_buffer b,
 {
     return host_at(k, k->buffer[b], host_copy(k, b, layer, cols));
 }
-/** Place after that of the last block in the buffers that are kept: there is the stream at the
- * head. Places are numbers of blocks; those of a second stack leave one free, for the end of the
- * first. */
+/** Index of the stream at the head in the kept buffers: one after the last block. Blocks of a
+ *  second stack begin one index later, since the end of the first stack needs one. */
 static inline int64_t host_end(const struct model *m)
 {
     return m->L + m->n_stacks - 1;
 }
-/** Place of the first block of the stack at hand. */
+/** Index of the first block of the current stack in the kept buffers. */
 static inline int64_t host_start(const struct host *k)
 {
     return k->stack->first + (k->stack - k->model->stack);
 }
-/** Residual stream at the start of block @p layer (its place). */
+/** Residual stream at the start of block @p layer, an index of the kept buffers. */
 static inline float *host_x(const struct host *k, int64_t layer)
 {
     return host_kept(k, HOST_X, layer, k->model->C);
 }
-/** Residual stream after attention; the same memory as host_x where nobody needs both. */
+/** Residual stream after attention. It shares memory with host_x() where no code needs both. */
 static inline float *host_mid(const struct host *k, int64_t layer)
 {
     return k->buffer[HOST_MID] ? host_kept(k, HOST_MID, layer, k->model->C) : host_x(k, 0);
 }
-/** Number of a block among those of the decoder, by its place. */
+/** Index of a block among those of the decoder, from its index in the kept buffers. */
 static inline int64_t host_cross_layer(const struct host *k, int64_t layer)
 {
     return layer - host_start(k);
 }
-/** Residual stream after attention to the encoder's output; the same memory as host_mid where
- *  nobody needs both, and without such attention. */
+/** Residual stream after cross attention. It shares memory with host_mid() where no code needs
+ *  both, and without cross attention. */
 static inline float *host_cross_mid(const struct host *k, int64_t layer)
 {
     if (!k->stack->cross || !k->buffer[HOST_CROSS_MID]) return host_mid(k, layer);
     return host_kept(k, HOST_CROSS_MID, host_cross_layer(k, layer), k->model->C);
 }
-/** What the FFN's norm takes: the stream after attention, or in a parallel block before it. */
+/** Input of the norm before the FFN: the stream after attention or, in a parallel block, before
+ *  it. */
 static inline float *host_ffn_input(const struct host *k, int64_t layer)
 {
     return k->model->zoo.parallel_block ? host_x(k, layer) : host_cross_mid(k, layer);
 }
-/** Norms of a block; those outside the blocks come after them. */
+/** Norms of a block in HOST_NORMS; norms outside the blocks come after them. */
 enum host_norm {
     HOST_NORM1,
     HOST_NORM1_POST,
@@ -118,7 +120,7 @@ enum host_norm {
     HOST_BLOCK_NORMS
 };
 enum { HOST_OUTER_NORMS = 3 };
-/** Mean and 1/std of every row of norm @p slot of block @p layer; mean 0 of an RMSNorm. */
+/** Mean and 1/std of every row of norm @p slot of block @p layer; the mean of an RMSNorm is 0. */
 static inline float *host_norm_stats(const struct host *k, int64_t layer, int slot)
 {
     return host_kept(k, HOST_NORMS, layer * HOST_BLOCK_NORMS + slot, 2);
@@ -137,7 +139,7 @@ static inline float *host_dense_stats(const struct host *k)
 {
     return host_norm_stats(k, host_end(k->model), 2);
 }
-/** A matrix of an expert (0 where there are none), a vector of it. */
+/** A matrix of an expert (index 0 without experts). host_expert_vector(): a vector of an expert. */
 static inline const void *host_expert_weight(const struct host *k, enum model_tensor_kind kind,
                                              int64_t expert)
 {

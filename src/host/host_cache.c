@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Generation: keys and values of all positions stay, so that a new token costs one row of every
- * product.  Rows keep their places (sample T + position); only those of new positions are computed.
- * Keys and values of an encoder's output stay as well, those of the first text of each prompt for
- * all of them.  Where a beam search continues other texts, their rows are copied.
- */
+/* Keeps keys and values of all positions in generation, so that a new token costs one row of every
+ * product. Rows are stored at sample T + position; only those of new positions are computed. Keys
+ * and values of an encoder's output are kept, too; those of the first text of each prompt serve
+ * all its texts. If a beam search continues other texts, their rows are copied. */
 #include "host_cache.h"
 #include "host_buffers.h"
 #include "host_state.h"
@@ -13,7 +12,7 @@
 
 #include <string.h>
 
-/* The stack that generates. */
+/* The stack that generates tokens. */
 static const struct model_stack *decoder(const struct model *m)
 {
     return &m->stack[m->n_stacks - 1];
@@ -32,7 +31,7 @@ int64_t host_cache_bytes(const struct model *m, int64_t n_tokens)
     return bytes;
 }
 
-/* Room for @p rows_of_text tokens of every text. */
+/* Allocate memory for @p rows_of_text tokens of every text, if it does not exist. */
 static enum wsc_err make_room(const struct host *k, void **out, int64_t rows_of_text)
 {
     if (*out) return WSC_OK;
@@ -46,7 +45,7 @@ static enum wsc_err make_room(const struct host *k, void **out, int64_t rows_of_
                         "fewer prompts, or a shorter max_position_embeddings");
 }
 
-/* Made on first use, because only generation needs them; host_destroy() frees them. */
+/* Allocated at the first use, because only generation needs it; host_destroy() frees it. */
 enum wsc_err host_cache_create(struct host *k)
 {
     const struct model_stack *stack = decoder(k->model);
@@ -67,7 +66,7 @@ void host_cache_rows(struct host *k, const struct host_span *b)
 
 /* ---- beam search ----------------------------------------------------------------------------- */
 
-/* Do the texts of the prompt that begins with text @p first all continue themselves? */
+/* True when every text of the prompt that begins with text @p first continues itself. */
 static bool continues(const struct data_step *step, int64_t first)
 {
     for (int64_t i = first; i < first + step->n_beams; i++)
@@ -75,8 +74,8 @@ static bool continues(const struct data_step *step, int64_t first)
     return true;
 }
 
-/* The known rows of one prompt's texts in one layer, through @p copy, because texts may change
- * places. */
+/* Reorder the known rows of one prompt's texts in one layer, through @p copy, because texts may
+ * exchange places. */
 static void take_rows(struct host *k, const struct data_step *step, int64_t layer, int64_t first,
                       char *copy)
 {

@@ -10,14 +10,14 @@
 
 #include <stdint.h>
 
-/** Room for them; nothing when it is there already. */
+/** Allocate the caches, unless they exist. */
 enum wsc_err host_cache_create(struct host *k) WSC_CHECKED;
-/** Put those of a block's rows in, from HOST_QKV. */
+/** Copy the keys and values of a block's rows from HOST_QKV to the cache. */
 void host_cache_rows(struct host *k, const struct host_span *b);
-/** Beam search: let each of @p n_texts texts have the known rows of the text that it continues. */
+/** Beam search: copy to each of @p n_texts texts the known rows of the text that it continues. */
 enum wsc_err host_cache_take(struct host *k, const struct data_step *step,
                              int64_t n_texts) WSC_CHECKED;
-/** Row @p row of the cached keys of layer @p layer of the decoder, the values after them. */
+/** The cached keys of row @p row in layer @p layer of the decoder; its values follow them. */
 static inline void *host_cached_row(const struct host *k, int64_t layer, int64_t row)
 {
     const int64_t T = k->model->stack[k->model->n_stacks - 1].T;

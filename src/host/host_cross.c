@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Between encoder and decoder (Vaswani et al. 2017, 3.1): the encoder's output after its last norm
- * (HOST_MEMORY) is the input of the keys and values of every decoder layer.  Their gradients are
- * added up in HOST_DMEMORY, the last layer's first, keys before values, and go back through the
- * norm when the decoder's backward pass is over. */
+/* Computes what lies between encoder and decoder (Vaswani et al. 2017, 3.1): the encoder's output
+ * after its last norm (HOST_MEMORY) is the input of the keys and values of every decoder layer.
+ * Their gradients are added up in HOST_DMEMORY, beginning with the last layer, keys before values.
+ * They go back through the norm after the decoder's backward pass. */
 #include "host_cross.h"
 #include "host_branch.h"
 #include "host_buffers.h"
@@ -18,7 +18,7 @@
 
 /* ---- the encoder's output */
 
-/* Place of the encoder's last stream, which is that of no block. */
+/* Index of the encoder's output stream in the kept buffers; it belongs to no block. */
 static int64_t encoder_end(const struct host *k)
 {
     return k->model->stack[0].L;
@@ -89,13 +89,14 @@ static void *keys_and_values(const struct host *k)
     return host_kept_operands(k, HOST_CROSS_KV, layer, 2 * model_kv_features(k->model));
 }
 
-/* The rows of the encoder's sequences. */
+/* The rows of the encoder. */
 static const struct host_rows *memory(const struct host *k)
 {
     return &k->of_stack[k->stack - k->model->stack - 1];
 }
 
-/* The input of the queries: the norm's output, or the stream where norms come after the sums. */
+/* Compute the input of the queries: the output of the norm, or the stream in a model with norms
+ * after the sums. */
 static void query_input(struct host *k, const struct host_span *b, void *out, bool again,
                         int thread)
 {
@@ -144,7 +145,7 @@ void host_cross_qkv_forward(struct host *k)
     host_each_of(k, m->block, m->n_blocks, key_rows);
 }
 
-/* The gradient of the queries has the width of their own rows in HOST_DQKV. */
+/* In cross attention a row of HOST_DQKV has only the gradient of the queries. */
 static void query_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C, l = k->stage.layer, q = model_q_features(k->model);
@@ -161,7 +162,7 @@ static void query_rows_backward(struct host *k, const struct host_span *b, int t
                            host_norm_stats(k, l, HOST_CROSS_NORM), dres, false);
 }
 
-/* The last layer comes first and writes. */
+/* The last layer is processed first and writes HOST_DMEMORY; the other layers add to it. */
 static void key_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     static const enum model_tensor_kind weight[2] = {MODEL_CROSS_K_W, MODEL_CROSS_V_W};

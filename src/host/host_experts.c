@@ -24,13 +24,13 @@
 
 #include <string.h>
 
-/* Networks of a token: chosen experts, then the shared ones. */
+/* Number of networks of a token: chosen experts, then the shared ones. */
 static int64_t n_slots(const struct host *k)
 {
     return model_active_ffns(k->model);
 }
 
-/* Place p of the order: which row and which of its slots. */
+/* A place: a row, and one of the slots for its networks. */
 struct place {
     int64_t row, slot;
 };
@@ -50,7 +50,8 @@ static const void *inputs(const struct host *k)
 
 /* ---- the order */
 
-/* Sort a leaf's pairs by network: one pass over the leaf for each, rows stay in order. */
+/* Sort the places of a leaf by network, with one pass over the leaf for each network; rows stay in
+ * order. */
 static void sort_leaf(void *ctx, int64_t leaf, int thread)
 {
     struct host *k = ctx;
@@ -70,7 +71,7 @@ static void sort_leaf(void *ctx, int64_t leaf, int thread)
     range[n_ffns] = at;
 }
 
-/* Work on the places of every leaf and network, some rows at a time. */
+/* A function to run on the places of every leaf and network, some rows at a time. */
 struct each_place {
     struct host *k;
     void (*rows)(struct host *k, const struct host_span *places, int64_t expert, int thread);
@@ -96,13 +97,13 @@ static void each_place(struct host *k, void (*rows)(struct host *k, const struct
     num_parallel(k->n_leaves * model_n_ffns(k->model), run_places, &each);
 }
 
-/* The weight of a place. */
+/* The weight of a place's network. */
 static float weight_at(const struct host *k, const struct place *p)
 {
     return host_router_chosen(k)[p->row * n_slots(k) + p->slot].weight;
 }
 
-/* out (n, C) = the rows of @p from (N, C) that the places stand for. */
+/* out (n, C) = the rows of @p from (N, C) to which the places belong. */
 static void collect(const struct host *k, const struct host_span *p, const void *from, void *out)
 {
     const int64_t C = k->model->C;
@@ -112,7 +113,7 @@ static void collect(const struct host *k, const struct host_span *p, const void 
                (size_t)C * (k->fp32 ? 4 : 2));
 }
 
-/* Inputs (n, C) of a network's places, times their weights where those act before it. */
+/* Copy the inputs (n, C) of a network's places, times their weights if these act on inputs. */
 static void collect_inputs(const struct host *k, const struct host_span *p, void *out, int thread)
 {
     const int64_t C = k->model->C;
@@ -145,7 +146,7 @@ void host_experts_ffn0(struct host *k)
     each_place(k, ffn0_places);
 }
 
-/* Results (n, C) of a network for its places, not yet weighted. */
+/* Compute the results (n, C) of a network for its places, without weights. */
 static void ffn1_places(struct host *k, const struct host_span *p, int64_t expert, int thread)
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);
@@ -160,7 +161,7 @@ static void ffn1_places(struct host *k, const struct host_span *p, int64_t exper
         num_add(out + i * C, bias, C);
 }
 
-/* sum (C) = the row's networks' results, times their weights, one after the other. */
+/* sum (C) = results of the row's networks, times their weights, added in the order of the slots. */
 static void sum_places(const struct host *k, int64_t row, bool weighted, float *sum)
 {
     const int64_t C = k->model->C, S = n_slots(k);
@@ -174,7 +175,8 @@ static void sum_places(const struct host *k, int64_t row, bool weighted, float *
     }
 }
 
-/* The weighted sum of a token's networks, in the order of its slots, is the branch. */
+/* The branch is the weighted sum of the results of a token's networks, in the order of its
+ * slots. */
 static void combine_rows(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C;
@@ -197,8 +199,8 @@ static void gradient_rows(struct host *k, const struct host_span *b, int thread)
     (void)host_branch_gradient(k, &host_ffn_branch, b, thread);
 }
 
-/* What weight @p w and its gradient take from one place: @p dact (F) is the gradient of the
- * unweighted activation, and becomes that of the weighted one. */
+/* Multiply the activation's gradient @p dact (F) by the weight; returns the gradient of the
+ * weight, the product of @p dact and the activation. */
 static float weigh(const struct host *k, float *dact, const float *pre, float weight, int thread)
 {
     float *act = host_thread(k, thread, HOST_ROW);
@@ -208,7 +210,7 @@ static float weigh(const struct host *k, float *dact, const float *pre, float we
     return gradient;
 }
 
-/* For the places of a network: gradient of each weight (its result times dy), dy times the weight,
+/* For the places of a network: the gradient of each weight (result times dy), dy times the weight,
  * and the gradient before the nonlinearity. */
 static void ffn1_places_backward(struct host *k, const struct host_span *p, int64_t expert,
                                  int thread)
@@ -255,14 +257,14 @@ void host_experts_ffn1_backward(struct host *k)
 
 /* ---- backward of router and first layers */
 
-/* The norm's output again. */
+/* Recompute the output of the norm. */
 static void normed_rows(struct host *k, const struct host_span *b, int thread)
 {
     (void)host_ffn_normed(k, b, host_at(k, k->buffer[HOST_XN], b->row * k->model->C), true, thread);
 }
 
-/* Where weights act before the networks: gradient of each weight, the place's input times the
- * gradient of what the network took, and that gradient times the weight. */
+/* If weights act on inputs: compute the gradient of each weight, the place's input times the
+ * gradient of the network's input, and multiply that gradient by the weight. */
 static void weigh_inputs_backward(const struct host *k, const struct host_span *p, int thread)
 {
     const int64_t C = k->model->C, S = n_slots(k);
@@ -276,7 +278,8 @@ static void weigh_inputs_backward(const struct host *k, const struct host_span *
     }
 }
 
-/* Input of each place again for the weight gradient, and its gradient, one row a place. */
+/* Recompute the input of each place for the weight gradient, and compute its gradient, one row for
+ * each place. */
 static void ffn0_places_backward(struct host *k, const struct host_span *p, int64_t expert,
                                  int thread)
 {
@@ -287,7 +290,7 @@ static void ffn0_places_backward(struct host *k, const struct host_span *p, int6
     if (k->model->zoo.moe.probability_before_ffn) weigh_inputs_backward(k, p, thread);
 }
 
-/* dxn of a token: its places in the order of its slots, then the router's part. */
+/* dxn of a token: the sum over its places, in the order of its slots, plus the router's part. */
 static void input_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C, E = k->model->experts;
@@ -302,7 +305,7 @@ static void input_rows_backward(struct host *k, const struct host_span *b, int t
     host_ffn_norm_backward(k, b);
 }
 
-/* Weight gradients of one network; models without gate or biases have no such tensors. */
+/* Sum the weight gradients of one network. A model without gate or biases has no such tensors. */
 static void sum_expert_grads(struct host *k, int64_t e)
 {
     const int64_t C = k->model->C, F = k->model->F, width = model_ffn_features(k->model);

@@ -13,7 +13,7 @@
 #include "host_sparse.h"
 #include "host_state.h"
 
-/* Without a norm of its own (norm3) the FFN takes the kept output of norm1. */
+/* Without a norm of its own (norm3) the FFN uses the kept output of norm1. */
 const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
                             bool again, int thread)
 {
@@ -30,8 +30,8 @@ const void *host_ffn_normed(const struct host *k, const struct host_span *b, voi
     return scratch;
 }
 
-/* In a parallel block with its own norm the result waits in HOST_DSIDE, because attention still
- * takes HOST_DRES as the gradient of its own branch. */
+/* In a parallel block with its own norm the result is stored in HOST_DSIDE, because attention
+ * still needs HOST_DRES as the gradient of its branch. */
 void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
 {
     const bool aside = k->buffer[HOST_DSIDE] != NULL;
@@ -47,7 +47,7 @@ void host_ffn_norm_backward(const struct host *k, const struct host_span *b)
                        k->buffer[aside ? HOST_DSIDE : HOST_DRES], aside);
 }
 
-/* pre (n, F or 2 F): the first layer's F features, then those of the gate. */
+/* pre (n, F or 2 F): F features of the first layer, then those of the gate. */
 void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert,
                      const struct host_lines *at, float *pre)
 {
@@ -85,7 +85,7 @@ int host_ffn_norm_grads(const struct host *k, struct host_grad out[2])
     return 2;
 }
 
-/* Elements are numbered from position F on within their sample. */
+/* Apply dropout to a row, whose elements are numbered from position F on in its sample. */
 static void drop_row(const struct host *k, int64_t row, float *x, int thread)
 {
     const int64_t F = k->model->F;
@@ -106,8 +106,7 @@ void host_ffn_activate(const struct host *k, const struct host_span *b, const fl
     }
 }
 
-/* The activation is computed again for the weight gradient, together with the gradient of what was
- * before it. */
+/* The activation is recomputed for the weight gradient, together with the gradient of its input. */
 void host_ffn_activate_backward(const struct host *k, const struct host_span *b, const float *pre,
                                 float *dact, void *act, void *dpre, int thread)
 {

@@ -10,25 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Output of the norm before the FFN for a block's rows: into @p scratch, where it has one. */
+/** Output of the norm before the FFN for a block's rows, computed in @p scratch if the FFN has a
+ *  norm of its own. */
 const void *host_ffn_normed(const struct host *k, const struct host_span *b, void *scratch,
                             bool again, int thread);
-/** What becomes of HOST_DXN: through the norm into the stream, or beside it, or it stays. */
+/** Propagate HOST_DXN through the norm: it is added to the stream's gradient or stored in
+ *  HOST_DSIDE; without a norm it stays. */
 void host_ffn_norm_backward(const struct host *k, const struct host_span *b);
-/** Gradients of that norm; returns how many, 0 or 2. */
+/** Describe the gradients of that norm; returns their number, 0 or 2. */
 int host_ffn_norm_grads(const struct host *k, struct host_grad out[2]);
-/** The first linear layers of n rows, with biases, and backward; @p at as in host_linear(). */
+/** The first linear layers of n rows, with biases, and their backward pass; @p at as in
+ *  host_linear(). */
 void host_ffn_linear(const struct host *k, const void *xn, int64_t n, int64_t expert,
                      const struct host_lines *at, float *pre);
 void host_ffn_linear_back(const struct host *k, const void *dpre, int64_t n, int64_t expert,
                           const struct host_lines *at, float *dxn);
-/** The nonlinearity of a block's rows as operands, with dropout; the same again with the gradient.
- *  `b` numbers the rows for dropout alone: the others point at the block. */
+/** The nonlinearity of a block's rows as operands, with dropout. host_ffn_activate_backward():
+ *  recomputes it and computes its gradient. @p b numbers the rows for dropout; the other pointers
+ *  already point to the block. */
 void host_ffn_activate(const struct host *k, const struct host_span *b, const float *pre, void *act,
                        int thread);
 void host_ffn_activate_backward(const struct host *k, const struct host_span *b, const float *pre,
                                 float *dact, void *act, void *dpre, int thread);
-/** Gradients of the norm after a branch; returns how many, 0 or 2. */
+/** Describe the gradients of the norm after a branch; returns their number, 0 or 2. */
 int host_branch_norm_grads(const struct host *k, const struct host_branch *branch,
                            struct host_grad out[2]);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weight gradients: each leaf's gradient by blocks of rows of the matrix, and the sum over leaves
- * along the canonical tree (<wsc/num.h>), block by block on one thread, so that values do not
- * depend on the number of threads or wafers. */
+/* Computes weight gradients: for each block of rows of a matrix the gradient of each leaf, and the
+ * sum over leaves along the canonical tree (<wsc/num.h>). One thread computes a block, so values
+ * do not depend on the number of threads or wafers. */
 #include "host_grad.h"
 #include "host_adapter.h"
 #include "host_arranged.h"
@@ -22,18 +22,19 @@
 /* Gradients of one part: linear layers, biases, norms, and the adapters of three matrices. */
 enum { MAX_GRADS = 16 };
 
-/* One block of one gradient, while it is summed. */
+/* One block of one gradient while it is summed over leaves. */
 struct block_sum {
     const struct host *k;
     const struct host_grad *grad;
     int64_t r0, n;   /**< rows of the block */
-    int64_t n_elems; /**< of them, as they travel */
-    int64_t item;    /**< its number among those at hand */
+    int64_t n_elems; /**< of these rows, as transmitted */
+    int64_t item;    /**< index among the blocks of the current list */
     int thread;
     float *scratch; /**< one partial sum per level */
 };
 
-/* Squares count the elements that are kept, also where all of them travel. */
+/* Sum the squares of the block for one leaf. Only kept elements count, even if all are
+ * transmitted. */
 static void take_squares(const struct block_sum *s, int64_t leaf, const float *rows)
 {
     struct host_squares_block b = {.r0 = s->r0, .n = s->n, .n_elems = s->n_elems, .item = s->item};
@@ -41,7 +42,7 @@ static void take_squares(const struct block_sum *s, int64_t leaf, const float *r
     host_squares_take(s->k, s->grad, leaf, &b, rows);
 }
 
-/* The definition of the canonical tree, see <wsc/num.h>. */
+/* Sum along the canonical tree, by its recursive definition (<wsc/num.h>). */
 static void sum_node(const struct block_sum *s, int level, int64_t index, float *dst)
 {
     const struct host *k = s->k;
@@ -58,13 +59,13 @@ static void sum_node(const struct block_sum *s, int level, int64_t index, float 
     num_add(dst, right, s->n_elems);
 }
 
-/* The first view of a tensor that the stage has. */
+/* The view of the gradient's tensor in the stage. */
 static int view_of(const struct host *k, const struct host_grad *g)
 {
     return k->stage.view[g->kind] + (int)g->expert * k->stage.next_view[g->kind];
 }
 
-/* The work of a list of gradients: item i is one block of one gradient. */
+/* A list of gradients as work items: item i is one block of one gradient. */
 struct work {
     const struct host *k;
     const struct host_grad *grad;
@@ -72,8 +73,8 @@ struct work {
     int64_t first_item[MAX_GRADS + 1];
 };
 
-/* Item number @p item is a block of one gradient: its sums over the canonical nodes of the share,
- * each to its own vector of the stage. */
+/* Sum one block of one gradient over each canonical node of the share; each sum goes to its own
+ * vector of the stage. */
 static void sum_block(void *ctx, int64_t item, int thread)
 {
     const struct work *w = ctx;
@@ -100,7 +101,7 @@ static void sum_block(void *ctx, int64_t item, int thread)
         sum_node(&s, k->nodes.node[j].level, k->nodes.node[j].index, first + j * k->stage.n_grads);
 }
 
-/* True for a tensor that the stage does not have, or that is frozen. */
+/* True when the stage does not have the tensor, or it is frozen. */
 static bool has_no_gradient(const struct host *k, const struct host_grad *g)
 {
     const struct host_stage *s = &k->stage;
@@ -108,14 +109,14 @@ static bool has_no_gradient(const struct host *k, const struct host_grad *g)
     return k->model->tensor[s->plan->view[view_of(k, g)].tensor].frozen;
 }
 
-/* Elements of a gradient, or of some rows of it, as they travel. */
+/* Number of elements of a gradient, or of some of its rows, as transmitted. */
 static int64_t elems_of(const struct host *k, const struct host_grad *g)
 {
     return host_sparse_first(k, g, g->first_row + g->rows) - host_sparse_first(k, g, g->first_row);
 }
 
-/* Blocks of all gradients of the list go to threads together, so that small tensors do not wait
- * for large ones. */
+/* The blocks of all gradients of the list are distributed to threads together, so that small
+ * tensors do not wait for large ones. */
 void host_sum_grads(struct host *k, const struct host_grad *list, int n_list)
 {
     struct host_grad grad[MAX_GRADS];
@@ -141,12 +142,12 @@ void host_sum_grads(struct host *k, const struct host_grad *list, int n_list)
     if (k->squares) host_squares_add(k, w.first_item[n]);
 }
 
-/* Rows [r0, r0 + n) of dy' x over the leaf's tokens: one product, of the same shape wherever the
- * leaf is. */
+/* Rows [r0, r0 + n) of dy' x over the leaf's tokens: one product, whose shape does not depend on
+ * where the leaf is. */
 static void linear_leaf(const struct host *k, const struct host_grad *g,
                         const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
-    if (!leaf->n) { /* of which a head takes no row */
+    if (!leaf->n) { /* a head takes none of its rows */
         memset(dst, 0, (size_t)(n * g->cols) * sizeof *dst);
         return;
     }
@@ -175,7 +176,7 @@ struct host_grad host_linear_grad(enum model_tensor_kind kind, int64_t rows, int
                               .leaf = linear_leaf};
 }
 
-/* Sums of dy over the leaf's tokens, in their order. */
+/* Sums of dy over the leaf's tokens, in the order of the tokens. */
 static void bias_leaf(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
                       int64_t r0, int64_t n, float *dst)
 {
@@ -191,7 +192,7 @@ struct host_grad host_bias_grad(enum model_tensor_kind kind, int64_t n, const vo
         .kind = kind, .rows = n, .cols = 1, .dy = dy, .ld_dy = ld_dy, .leaf = bias_leaf};
 }
 
-/* An expert's part of a leaf is a leaf of its own, in the order of HOST_ORDER. */
+/* An expert's rows of a leaf, in the order of HOST_ORDER, are treated as a leaf. */
 static void expert_linear_leaf(const struct host *k, const struct host_grad *g,
                                const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {
@@ -237,7 +238,8 @@ NUM_CLONES static void add_normed(float *restrict dst, const float *restrict dy,
         dst[c] += dy[c] * ((x[c] - mean) * rstd);
 }
 
-/* Rows of a norm's input for those of a leaf: one each, or the heads of each. */
+/* Rows of a norm's input that belong to the rows of a leaf: one for each row, or one for each head
+ * of a row. */
 static struct host_span normed_rows(const struct host_grad *g, const struct host_span *leaf)
 {
     const int64_t each = g->per_row ? g->per_row : 1;

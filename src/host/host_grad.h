@@ -9,21 +9,23 @@
 
 #include <stdint.h>
 
-/** Sum every gradient of the list whose tensor is in the stage over the share's canonical nodes. */
+/** Sum every gradient of the list whose tensor is in the stage over the canonical nodes of the
+ *  share. */
 void host_sum_grads(struct host *k, const struct host_grad *grad, int n);
-/** dy^T x. */
+/** Describe a gradient dy^T x. */
 struct host_grad host_linear_grad(enum model_tensor_kind kind, int64_t rows, int64_t cols,
                                   const void *dy, int64_t ld_dy, const void *x);
-/** Column sums of operands. */
+/** Describe a gradient of column sums of operands. */
 struct host_grad host_bias_grad(enum model_tensor_kind kind, int64_t n, const void *dy,
                                 int64_t ld_dy);
-/** Gradients of weights and bias over the rows of an expert, in the order of HOST_ORDER. */
+/** Describe the gradients of weights and of a bias over the rows of an expert, in the order of
+ *  HOST_ORDER. */
 struct host_grad host_expert_linear_grad(enum model_tensor_kind kind, int64_t expert, int64_t rows,
                                          int64_t cols, const void *dy, int64_t ld_dy,
                                          const void *x);
 struct host_grad host_expert_bias_grad(enum model_tensor_kind kind, int64_t expert, int64_t n,
                                        const void *dy, int64_t ld_dy);
-/** Both gradients of a norm from the gradient @p dy (N, C) of its output. */
+/** Describe both gradients of a norm, from the gradient @p dy (N, C) of its output. */
 void host_norm_grads(const struct host *k, struct host_grad out[2], enum model_tensor_kind weight,
                      const float *dy, const float *x, const float *stats);
 #endif

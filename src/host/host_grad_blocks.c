@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Even blocks of a gradient (rows, cols), by its shape alone, because each block is one product:
- * host_grad.c sums them over leaves, host_layout.c makes room for the largest. */
+/* Cuts a gradient (rows, cols) into even blocks, which depend on its shape alone, because each
+ * block is one product. host_grad.c sums the blocks over leaves, host_layout.c allocates memory
+ * for the largest one. */
 #include "host_grad_blocks.h"
 
-/* A block of a weight gradient: rows enough for the product library, few enough that several
- * threads find work in one matrix, small enough that the tree's partial sums stay in the cache. */
+/* Size of a block of a weight gradient: rows enough for the product library, few enough that one
+ * matrix gives work to several threads, small enough that the tree's partial sums stay in the
+ * cache. */
 enum { GRAD_ROWS = 96, GRAD_ROWS_MIN = 16, GRAD_VECTOR = 512, GRAD_ELEMS = 1 << 18 };
 
-/* The most rows of a block of @p cols columns. */
+/* Largest number of rows of a block of @p cols columns. */
 static int64_t most_rows(int64_t cols)
 {
     if (cols <= 1) return GRAD_VECTOR;

@@ -6,8 +6,10 @@
 
 #include <stdint.h>
 
-/** Rows of the blocks of a gradient (rows, cols); 1 where it has none. */
+/** Number of rows of the blocks of a gradient (rows, cols), depending on its shape alone; 1 for an
+ *  empty gradient. */
 int64_t host_grad_block_rows(int64_t rows, int64_t cols);
-/** The most elements of any block of the model; INT64_MAX where they cannot be counted. */
+/** Largest number of elements of a block of any gradient of the model; INT64_MAX if it
+ *  overflows. */
 int64_t host_grad_block_max(const struct model *model);
 #endif

@@ -9,22 +9,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The head's part of a tied table comes first, the embedding's second. */
+/** The gradient of a tied table is computed in two parts: the head's first, then the
+ *  embedding's. */
 enum host_tied { HOST_UNTIED, HOST_TIED_HEAD, HOST_TIED_EMBED };
 /** A gradient (rows, cols), or some rows of it, as the sum over leaves of what `leaf` computes. */
 struct host_grad {
     enum model_tensor_kind kind;
-    int64_t expert; /**< 0 where there are none */
+    int64_t expert; /**< 0 without experts */
     int64_t first_row, rows, cols;
     const void *dy; /**< operands (N, rows) with row stride ld_dy, or fp32 (see leaf) */
     const void *x;  /**< operands (N, cols) */
     int64_t ld_dy, ld_x;
     const float *stats;           /**< of a norm */
-    int64_t per_row;              /**< of a norm: rows of dy and x for each of a leaf's; 0: one */
+    int64_t per_row;              /**< of a norm: its rows for each row of a leaf; 0: one */
     const struct host_span *span; /**< rows of each leaf in dy and x; NULL: those of the share */
     enum host_tied tied;          /**< part of a tied table */
     bool linear;                  /**< dy' x */
-    bool arranged;                /**< x of leaves that are large enough is in HOST_ARRANGED_X */
+    bool arranged;                /**< x of large leaves is in HOST_ARRANGED_X */
     /** Write the gradient's rows [r0, r0 + n) of one leaf to @p dst (n, cols). */
     void (*leaf)(const struct host *k, const struct host_grad *g, const struct host_span *leaf,
                  int64_t r0, int64_t n, float *dst);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The heads: logits, a block of the vocabulary at a time, and backward from logits that were kept
- * or are computed again.  host_head_input.c has what comes before the output layer,
+/* Computes the heads: logits, one block of columns of the vocabulary at a time, and the backward
+ * pass from kept or recomputed logits. host_head_input.c has the layers before the output layer,
  * host_head_loss.c the losses. */
 #include "host_head.h"
 #include "host_adapter.h"
@@ -23,36 +23,36 @@
 /* The vocabulary comes in blocks of columns of a width that depends on V alone, with a running
  * maximum and sum per row, so that logits of a large vocabulary need not be held at once. */
 
-/* A tied head has no matrix of its own and takes the token table. */
+/* A tied head has no matrix of its own and uses the token table. */
 static enum model_tensor_kind head_weight(const struct host *k)
 {
     const enum model_tensor_kind kind = host_head(k)->output;
     return k->stage.weight[kind] ? kind : MODEL_WTE;
 }
 
-/* Its bias is the next kind of tensor. */
+/* The bias of a head's output layer is the next kind of tensor. */
 static enum model_tensor_kind head_bias(const struct host *k)
 {
     return host_head(k)->output + 1;
 }
 
-/* The vocabulary's head alone may keep its logits. */
-static bool keeps(const struct host *k)
+/* Only the head of the vocabulary may keep its logits. */
+static bool keeps_logits(const struct host *k)
 {
     return k->keep_logits && host_head(k)->outputs == k->model->V;
 }
 
-/* Columns of the block of logits that begins at @p first. */
+/* Number of columns of the block of logits that begins at @p first. */
 static int64_t block_cols(const struct host *k, int64_t first)
 {
     int64_t left = host_head(k)->outputs - first;
     return left < k->vocab_block ? left : k->vocab_block;
 }
 
-/* Where the logits of row `row` and columns from `first` are kept. */
+/* Address of the kept logits of row @p row in the block of columns that begins at @p first. */
 static float *kept_logits(const struct host *k, int64_t first, int64_t row)
 {
-    int64_t before = keeps(k) ? first * k->max_rows : 0;
+    int64_t before = keeps_logits(k) ? first * k->max_rows : 0;
     return (float *)k->buffer[HOST_LOGITS] + before + row * block_cols(k, first);
 }
 
@@ -62,7 +62,7 @@ static struct host_columns columns_of(const struct host *k, int64_t first)
     return (struct host_columns){first, block_cols(k, first), host_head(k)->outputs};
 }
 
-/* A product of a block of rows with the columns from @p first on. */
+/* Multiply a block of rows with the columns of the output layer from @p first on. */
 static void multiply(const struct host *k, const struct num_product *p, const void *a,
                      int64_t first, float *c)
 {
@@ -105,7 +105,8 @@ static void copy_wanted(const struct host *k, const struct host_span *b, int64_t
     }
 }
 
-/* The block of columns at hand of a block of rows: logits, and what they add to the statistics. */
+/* Compute the logits of a block of rows for the current block of columns, and add them to the
+ * statistics of the loss. */
 static void head_rows(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t first = k->vocab_at;
@@ -113,14 +114,15 @@ static void head_rows(struct host *k, const struct host_span *b, int thread)
     void *xn = host_at(k, k->buffer[HOST_XN], b->row * k->model->C);
     if (first == 0) host_head_input(k, b, xn, false, thread);
     if (first == 0) host_head_loss_begin(k, b);
-    float *logits = keeps(k) ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
+    float *logits =
+        keeps_logits(k) ? kept_logits(k, first, b->row) : host_thread(k, thread, HOST_WIDE);
     logits_of(k, b, first, xn, logits, thread);
     copy_wanted(k, b, first, logits);
     host_head_loss_take(k, b, &columns, logits, host_thread(k, thread, HOST_ROW));
     if (first + columns.n == columns.all) host_head_loss_end(k, b);
 }
 
-/* The last position of a text alone. */
+/* Compute the head for the wanted position of text @p i only. */
 static void last_row(void *ctx, int64_t i, int thread)
 {
     struct host *k = ctx;
@@ -128,7 +130,8 @@ static void last_row(void *ctx, int64_t i, int thread)
     if (k->wanted[i] >= 0) head_rows(k, &row, thread);
 }
 
-/* Block of columns by block, so that its weights are arranged once for all rows. */
+/* Columns are processed block by block, so that the weights of a block are arranged once for all
+ * rows. */
 static void output_forward(struct host *k)
 {
     const int64_t n = host_head(k)->outputs;
@@ -163,21 +166,21 @@ void host_head_forward(struct host *k)
 
 /* ---- backward */
 
-/* The input of the output layer, which the gradient of its weights takes too. */
-static void input_again(struct host *k, const struct host_span *b, int thread)
+/* Recompute the input of the output layer, which the gradient of its weights needs, too. */
+static void recompute_input(struct host *k, const struct host_span *b, int thread)
 {
     host_head_input(k, b, host_at(k, k->buffer[HOST_XN], b->row * k->model->C), true, thread);
 }
 
-/* Logits that were not kept. */
-static void logits_again(struct host *k, const struct host_span *b, int thread)
+/* Recompute logits that were not kept. */
+static void recompute_logits(struct host *k, const struct host_span *b, int thread)
 {
     const void *xn = host_const_at(k, k->buffer[HOST_XN], b->row * k->model->C);
     logits_of(k, b, k->vocab_at, xn, kept_logits(k, k->vocab_at, b->row), thread);
 }
 
-/* One block of columns of all rows: dlogits, then dxn += dlogits W. Blocks follow each other in
- * one order for every row (beta 1 after the first). */
+/* One block of columns for a block of rows: dlogits, then dxn += dlogits W. All rows process the
+ * blocks of columns in one order (beta 1 after the first). */
 static void head_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     int64_t C = k->model->C, first = k->vocab_at, cols = block_cols(k, first);
@@ -197,20 +200,20 @@ static void head_rows_backward(struct host *k, const struct host_span *b, int th
         host_adapter_logits_backward(k, b, &columns, operands, thread);
 }
 
-/* Block of columns by block, because dlogits of a whole vocabulary need not fit; each gives its
- * rows of the weight gradient. */
+/* Columns are processed block by block, because dlogits of a whole vocabulary need not fit in
+ * memory; each block gives its rows of the weight gradient. */
 static void output_backward(struct host *k)
 {
     const struct host_head_rows *r = host_head_rows(k);
     int64_t C = k->model->C, V = host_head(k)->outputs;
     struct host_grad grad[4];
-    host_each_head_block(k, input_again);
+    host_each_head_block(k, recompute_input);
     for (k->vocab_at = 0; k->vocab_at < V; k->vocab_at += k->vocab_block) {
         int64_t first = k->vocab_at, cols = block_cols(k, first);
         const void *dlogits = k->fp32 ? kept_logits(k, first, 0) : k->buffer[HOST_DLOGITS];
-        if (!keeps(k)) {
+        if (!keeps_logits(k)) {
             host_arrange_rows(k, head_weight(k), first, cols, false);
-            host_each_head_block(k, logits_again);
+            host_each_head_block(k, recompute_logits);
         }
         host_arrange_rows(k, head_weight(k), first, cols, true);
         host_each_head_block(k, head_rows_backward);
@@ -224,7 +227,8 @@ static void output_backward(struct host *k)
     }
 }
 
-/* Kept logits of the first head share memory with those of the others, so it comes first. */
+/* Kept logits of the first head share memory with the logits of the others, so it is processed
+ * first. */
 void host_head_backward(struct host *k)
 {
     for (k->head = 0; k->head < k->model->n_heads; k->head++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The layers of a head before its output layer, forward and backward.  A head of a decoder takes
- * all rows and has a norm; those of encoders gather the rows that have a label, or the first of
- * each sequence, leaf by leaf, so that the products of a leaf have the same shapes wherever it is.
- * host_head.c calls, model_heads.c has the table of heads. */
+/* Computes the layers of a head before its output layer, forward and backward. A head of a decoder
+ * takes all rows and has a norm. Heads of encoders gather the rows that have a label, or the first
+ * row of each sequence. They do so leaf by leaf, so that the shapes of a leaf's products do not
+ * depend on where it is computed. host_head.c calls; model_heads.c has the table of heads. */
 #include "host_head_input.h"
 #include "host_activation.h"
 #include "host_branch.h"
@@ -43,7 +43,8 @@ void host_head_rows_destroy(struct host *k)
     }
 }
 
-/* Those of one leaf, cut into even blocks by their number alone. */
+/* Choose the rows of one leaf, and cut them into even blocks, which depend on their number
+ * alone. */
 static void cut_leaf(struct host *k, struct host_head_rows *r, enum model_rows rows,
                      const struct host_span *leaf)
 {
@@ -85,13 +86,14 @@ void host_each_head_block(struct host *k,
 /* ---- forward ----------------------------------------------------------------------------------
  */
 
-/* The rows that the head takes, by its own numbers; gathered where they are some. */
-static float *taken(const struct host *k)
+/* The rows that the head takes, numbered by the head; a gathered copy if these are not all rows. */
+static float *rows_taken(const struct host *k)
 {
     return host_head_rows(k)->row ? k->buffer[HOST_HEAD_X] : host_x(k, host_end(k->model));
 }
 
-/* Elements are numbered from their row and column within the sample on. */
+/* Apply dropout to rows of the head; elements are numbered by their row and column in the
+ * sample. */
 static void drop(const struct host *k, const struct host_span *b, float *x, int thread)
 {
     const int64_t C = k->model->C;
@@ -107,8 +109,8 @@ static void gather(const struct host *k, const struct host_span *b, int thread)
     const float *x = host_x(k, host_end(k->model));
     if (!host_head_rows(k)->row) return;
     for (int64_t i = b->row; i < b->row + b->n; i++)
-        memcpy(taken(k) + i * C, x + host_head_row(k, i) * C, (size_t)C * sizeof *x);
-    if (!host_head(k)->dense) drop(k, b, taken(k), thread);
+        memcpy(rows_taken(k) + i * C, x + host_head_row(k, i) * C, (size_t)C * sizeof *x);
+    if (!host_head(k)->dense) drop(k, b, rows_taken(k), thread);
 }
 
 /* HOST_HEAD_ACT = function(in W' + bias). */
@@ -130,7 +132,7 @@ static void dense_rows(struct host *k, const struct host_span *b, int thread)
     drop(k, b, k->buffer[HOST_HEAD_ACT], thread);
 }
 
-/* Dropout between the norm of a head of all rows and its output layer. */
+/* True when dropout acts between the norm and the output layer of a head that takes all rows. */
 static bool drops_normed(const struct host *k)
 {
     const struct model_head *head = host_head(k);
@@ -149,13 +151,13 @@ static void normed_dropped(struct host *k, const struct host_span *b, void *out,
     float *row = host_thread(k, thread, HOST_ROW), *stats = host_head_stats(k);
     for (int64_t i = 0; i < b->n; i++) {
         const int64_t at = b->row + i;
-        host_norm_row(k, host_head(k)->input_norm, row, taken(k) + at * C, stats + 2 * at);
+        host_norm_row(k, host_head(k)->input_norm, row, rows_taken(k) + at * C, stats + 2 * at);
         drop_row(k, at, row, thread);
         host_to_operands(k, host_at(k, out, i * C), row, C);
     }
 }
 
-/* A norm's output, or the rows themselves, as operands. */
+/* Convert the output of a norm, or without one the rows themselves, to operands. */
 static void normed(struct host *k, const struct host_span *b, enum model_tensor_kind norm,
                    const float *x, float *stats, void *out, int thread)
 {
@@ -174,15 +176,15 @@ void host_head_input(struct host *k, const struct host_span *b, void *out, bool 
         return;
     }
     if (!host_head_rows(k)->row && !head->dense && head->input_norm && again) {
-        host_norm_again(k, b, head->input_norm, taken(k), host_head_stats(k), out, thread);
+        host_norm_again(k, b, head->input_norm, rows_taken(k), host_head_stats(k), out, thread);
         return;
     }
     gather(k, b, thread);
     if (!head->dense) {
-        normed(k, b, head->input_norm, taken(k), host_head_stats(k), out, thread);
+        normed(k, b, head->input_norm, rows_taken(k), host_head_stats(k), out, thread);
         return;
     }
-    normed(k, b, head->input_norm, taken(k), host_head_stats(k),
+    normed(k, b, head->input_norm, rows_taken(k), host_head_stats(k),
            host_at(k, k->buffer[HOST_HEAD_IN], b->row * C), thread);
     dense_rows(k, b, thread);
     normed(k, b, head->norm, k->buffer[HOST_HEAD_ACT], host_dense_stats(k), out, thread);
@@ -238,7 +240,8 @@ static void dense_backward(struct host *k)
     host_sum_grads(k, grad, 2);
 }
 
-/* Through the first norm to where the head's rows are: all of HOST_DRES, or a buffer of some. */
+/* Propagate the gradient through the first norm: to HOST_DRES, or for a head of some rows to its
+ * own buffer. */
 static void input_rows_backward(struct host *k, const struct host_span *b, int thread)
 {
     const struct model_head *head = host_head(k);
@@ -248,14 +251,14 @@ static void input_rows_backward(struct host *k, const struct host_span *b, int t
     for (int64_t i = b->row; drops_normed(k) && i < b->row + b->n; i++)
         drop_row(k, i, dxn + i * C, thread);
     if (head->input_norm)
-        host_norm_backward(k, b, head->input_norm, taken(k), host_head_stats(k), dx, true);
+        host_norm_backward(k, b, head->input_norm, rows_taken(k), host_head_stats(k), dx, true);
     else
         memcpy(dx + b->row * C, (const float *)k->buffer[HOST_DXN] + b->row * C,
                (size_t)(b->n * C) * sizeof *dx);
     if (some && !head->dense) drop(k, b, dx, thread);
 }
 
-/* Each row of a head is another row of the stream. */
+/* Add the gradients of the head's rows to their rows of the stream. */
 static void scatter_rows(struct host *k, const struct host_span *b, int thread)
 {
     const int64_t C = k->model->C;
@@ -272,7 +275,7 @@ void host_head_input_backward(struct host *k)
     if (head->dense) dense_backward(k);
     host_each_head_block(k, input_rows_backward);
     if (head->input_norm) {
-        host_norm_grads(k, grad, head->input_norm, k->buffer[HOST_DXN], taken(k),
+        host_norm_grads(k, grad, head->input_norm, k->buffer[HOST_DXN], rows_taken(k),
                         host_head_stats(k));
         if (host_head_rows(k)->row) grad[0].span = grad[1].span = host_head_rows(k)->leaf;
         host_sum_grads(k, grad, 2);

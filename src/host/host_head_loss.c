@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Losses of heads on the host: one table by kind, whose rows take a block of logits into the
- * statistics of tokens, add up a leaf, and turn a block of logits into its gradient.  Cross entropy
- * has a running maximum and sum (Milakov and Gimelshein 2018). */
+/* Computes the losses of heads from one table by kind of loss. The functions of a row add a block
+ * of logits to the statistics of tokens, add up the loss of a leaf, and replace a block of logits
+ * by its gradient. Cross entropy uses a running maximum and sum (Milakov and Gimelshein 2018). */
 #include "host_head_loss.h"
 #include "host_pairs.h"
 #include "host_spans.h"
@@ -12,7 +12,7 @@
 
 /* ---- tokens and labels ----------------------------------------------------------------------- */
 
-/* The class of the head's row @p i, of its token or its sequence. */
+/* The class of the head's row @p i: a label of its token, or the target of its sequence. */
 static int32_t label_of(const struct host *k, int64_t i)
 {
     const int64_t row = host_head_row(k, i);
@@ -51,13 +51,14 @@ static int32_t column_of(const float *row, float value, int32_t n)
     return lowest;
 }
 
-/* Labels are smoothed in training (Szegedy et al. 2016, section 7): this share of them is even. */
+/* Labels are smoothed in training (Szegedy et al. 2016, section 7): this fraction of a label is
+ * spread evenly over all classes. */
 static double smoothing(const struct host *k)
 {
     return k->training ? host_head(k)->smoothing : 0;
 }
 
-/* The mean of the logits by the distribution of the labels. */
+/* Mean of the logits, weighted by the smoothed label. */
 static double expected_logit(const struct host *k, const struct host_token *t)
 {
     const double even = smoothing(k);
@@ -65,9 +66,10 @@ static double expected_logit(const struct host *k, const struct host_token *t)
     return (1 - even) * (double)t->label_logit + even * t->logits / (double)host_head(k)->outputs;
 }
 
-/* Take a block of columns into the running statistics of a row. */
-NUM_CLONES static void absorb(const struct host *k, struct host_token *t, const float *row,
-                              const struct host_columns *c, int32_t label, float *scratch)
+/* Add a block of columns to the running statistics of a row. */
+NUM_CLONES static void add_to_statistics(const struct host *k, struct host_token *t,
+                                         const float *row, const struct host_columns *c,
+                                         int32_t label, float *scratch)
 {
     const bool smooth = smoothing(k) > 0;
     const int64_t cols = c->n, hit = column_of_label(c, label);
@@ -88,7 +90,7 @@ static void take_entropies(const struct host *k, const struct host_span *b,
 {
     struct host_token *token = host_head_tokens(k) + b->row;
     for (int64_t i = 0; i < b->n; i++)
-        absorb(k, &token[i], logits + i * c->n, c, label_of(k, b->row + i), scratch);
+        add_to_statistics(k, &token[i], logits + i * c->n, c, label_of(k, b->row + i), scratch);
 }
 
 /* nats = max + log(sum of exp(logit - max)) - expected_logit(), with sum and logarithm in double
@@ -110,7 +112,7 @@ NUM_CLONES static void softmax_minus_hit(float *row, float max, float factor, in
     if (hit >= 0) row[hit] -= scale;
 }
 
-/* Where the logit is capped, times the slope 1 - (its value over the cap)^2. */
+/* With a soft cap, also times its derivative 1 - (capped logit / cap)^2. */
 NUM_CLONES static void capped_softmax_minus_hit(float *row, float max, float factor, int64_t cols,
                                                 int64_t hit, float scale, float cap)
 {
@@ -120,8 +122,8 @@ NUM_CLONES static void capped_softmax_minus_hit(float *row, float max, float fac
     }
 }
 
-/* Labels of which a part is even: @p labels: that part over the outputs, and the rest; cap 0: none.
- */
+/* With smoothed labels: labels[0] is the part of every output, labels[1] the additional part of
+ * the label; cap 0: no soft cap. */
 NUM_CLONES static void softmax_minus_smooth(float *row, float max, float factor, int64_t cols,
                                             int64_t hit, const float labels[2], float cap)
 {
@@ -180,7 +182,7 @@ static void take_squares(const struct host *k, const struct host_span *b,
     }
 }
 
-/* d(output - target)^2. */
+/* Replace outputs by the gradient of (output - target)^2. */
 static void squares_backward(const struct host *k, const struct host_span *b,
                              const struct host_columns *c, float *outputs)
 {
@@ -208,8 +210,8 @@ static void spans_backward(const struct host *k, const struct host_span *b,
 
 /* ---- sums of a leaf -------------------------------------------------------------------------- */
 
-/* Losses and counts of a leaf's tokens, row after row in double precision, so that the sum has one
- * order; returns the losses' sum. */
+/* Add losses and counts of a leaf's tokens to @p sum, row after row in double precision, so that
+ * the sum has a fixed order; returns the sum of the losses. */
 static double count_tokens(const struct host *k, const struct host_span *leaf, bool classes,
                            struct model_loss *sum)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Norms of queries and keys, head by head (Dehghani et al. 2023, arXiv 2302.05442): LayerNorm or
- * RMSNorm over the features of a head, after its rotation as in the Model Zoo, with one gain and
- * bias for all heads of a layer.  The input of the norms is kept; attention leaves the gradients of
- * their outputs in 32 bits, which go back through norm and rotation here.  host_block.c calls. */
+/* Computes norms of queries and keys, head by head (Dehghani et al. 2023, arXiv 2302.05442):
+ * LayerNorm or RMSNorm over the features of a head, after its rotation as in the Model Zoo, with
+ * one gain and bias for all heads of a layer. The input of the norms is kept. Attention stores the
+ * gradients of their outputs in 32 bits; they go back through norm and rotation here. host_block.c
+ * calls. */
 #include "host_head_norm.h"
 #include "host_buffers.h"
 #include "host_grad.h"
@@ -12,8 +13,8 @@
 
 #include <string.h>
 
-/* Queries or keys: their norm, where its input, statistics and gradient are, and where a row of the
- * projections has them. */
+/* The norm of queries or of keys: its tensor, its input, statistics and gradient, and its columns
+ * in a row of the projections. */
 struct side {
     enum model_tensor_kind norm;
     float *raw, *stats, *dnormed;

@@ -7,12 +7,12 @@
 
 #include <wsc/model.h>
 
-/** Keep the rows (n, features) of queries or keys, those of projection @p weight, and norm them in
- *  place. */
+/** Store the rows (n, features) of queries or keys, the result of projection @p weight, as input of
+ *  their norm, and normalise them in place. */
 void host_head_norm_rows(struct host *k, const struct host_span *b, enum model_tensor_kind weight,
                          float *rows);
-/** From the gradients of normed queries and keys to those of the projections, in HOST_DQKV. */
+/** Compute the gradients of the projections in HOST_DQKV from those of normed queries and keys. */
 void host_head_norm_rows_backward(struct host *k, const struct host_span *b, int thread);
-/** The gradients of gains and biases; returns how many. */
+/** Describe the gradients of gains and biases; returns their number. */
 int host_head_norm_grads(const struct host *k, struct host_grad out[4]);
 #endif

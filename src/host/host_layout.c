@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sizes of all buffers of the host from the model and the number of samples: what is kept once per
- * layer in training, what one thread needs, and how the blocks of logits are cut.
- * host.c allocates them; host_act_bytes() reports them. */
+/* Computes the sizes of all buffers of the host from the model and the number of samples: buffers
+ * kept once per layer in training, buffers of one thread, and the blocks of logits. host.c
+ * allocates the buffers; host_act_bytes() reports their sizes. */
 #include "host_layout.h"
 #include "host_adapter.h"
 #include "host_arranged.h"
@@ -31,8 +31,8 @@ static int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* Products and sums that saturate: the size of an absurd model is too large, never small by
- * overflow. */
+/* Products and sums of sizes that saturate at INT64_MAX, so that the size of a huge model never
+ * becomes small by overflow. */
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t product;
@@ -45,7 +45,7 @@ static int64_t plus(int64_t a, int64_t b)
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* Even blocks of columns, padded to whole vectors. */
+/* The vocabulary is cut into even blocks of columns, padded to whole vectors. */
 int64_t host_vocab_block(const struct model *m, const struct host_limits *limits)
 {
     int64_t n_blocks = ceil_div(m->V, limits->vocab_cols);
@@ -57,7 +57,7 @@ bool host_keeps_logits(const struct model *m, int64_t n_samples, const struct ho
     return times(times(n_samples, model_longest(m)), times(m->V, 4)) <= limits->logits_bytes;
 }
 
-/* The most elements that the one-dimensional tensors of a stage have together. */
+/* Largest total number of elements of the one-dimensional tensors of a stage. */
 static int64_t vectors_max(const struct model *m)
 {
     int64_t most = 0;
@@ -72,7 +72,7 @@ static int64_t vectors_max(const struct model *m)
     return most;
 }
 
-/* What the sizes of buffers are made of, in elements. */
+/* Sizes from which those of buffers follow, in elements. */
 struct sizes {
     int64_t rows, c, q, qkv, pre, act; /* tokens; elements of (N, C) and so on */
     int64_t places;                    /* tokens times networks of a token, with experts */
@@ -92,7 +92,7 @@ static struct sizes sizes_of(const struct model *m, int64_t n_samples)
                           .op = num_format_bytes(m->format)};
 }
 
-/* Buffers of the backward pass; those of one micro-batch, not kept by layer. */
+/* Buffers of the backward pass that exist once, not for each layer. */
 static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
                             const struct sizes *z, const struct host_limits *limits)
 {
@@ -124,7 +124,8 @@ static void training_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m
     }
 }
 
-/* Copies of a buffer that @p n_layers layers keep, unless they compute it again. */
+/* Number of copies of a kept buffer for @p n_layers layers: one if they are recomputed or outside
+ * training. */
 static int64_t copies(const struct model *m, int64_t n_layers, bool training)
 {
     return training && !m->zoo.recompute ? n_layers : 1;
@@ -146,8 +147,8 @@ static void head_norm_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *
     bytes[HOST_DNORMED_K] = times(keys, 4);
 }
 
-/* Buffers that exist once per layer in training: what the backward pass takes instead of computing
- * the forward again. */
+/* Buffers that exist once per layer in training: what the backward pass uses instead of
+ * recomputing the forward pass. */
 static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
                         int64_t n_samples, bool training)
 {
@@ -173,8 +174,8 @@ static void kept_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, co
         bytes[HOST_RANGES] = times(times(times(n_samples, model_n_ffns(m) + 1), 8), layers);
 }
 
-/* Buffers of a decoder that attends to an encoder's output, and of relative positions.  The rows of
- * both stacks have room for the longer one. */
+/* Buffers of a decoder that attends to an encoder's output, and of relative positions. Rows of
+ * either stack have the size of the longer one. */
 static void cross_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
                          const struct sizes *z, int64_t n_samples, bool training)
 {
@@ -201,7 +202,7 @@ static void cross_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m,
     bytes[HOST_DCROSS] = kv;
 }
 
-/* Buffers of heads that take some rows, and of their dense layers. */
+/* Buffers of heads that take only some rows, and of their dense layers. */
 static void head_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, const struct sizes *z,
                         bool training)
 {
@@ -236,7 +237,7 @@ void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *m, int64_t n
     if (training) training_layout(bytes, m, &z, limits);
 }
 
-/* Levels of partial sums that a share of n leaves needs: its largest full subtree's. */
+/* Number of levels of partial sums that a share of n leaves needs. */
 int64_t host_tree_levels(int64_t n)
 {
     int64_t levels = 0;

@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** What host_create uses. */
+/** The limits that host_create() uses. */
 extern const struct host_limits host_default_limits;
 
-/** Bytes of every shared buffer; sums of absurd models saturate. */
+/** Bytes of every shared buffer; INT64_MAX if they overflow. */
 void host_layout(int64_t bytes[HOST_N_BUFFERS], const struct model *model, int64_t n_samples,
                  bool training, const struct host_limits *limits);
 /** Bytes of every buffer of one thread. */

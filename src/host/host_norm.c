@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/* RMSNorm: mean 0 and 1 / sqrt(mean(x^2) + eps). */
+/* The statistics of RMSNorm are mean 0 and 1 / sqrt(mean(x^2) + eps). */
 NUM_CLONES void host_row_norm_stats(const struct host_row_norm *r, const float *x, float stats[2])
 {
     const float n = (float)r->n, mean = r->rms ? 0 : num_sum(x, r->n) / n;
@@ -31,8 +31,8 @@ NUM_CLONES void host_row_norm(const struct host_row_norm *r, const float *x, con
     }
 }
 
-/* With xhat = (x - mean) rstd and g = dy gain: dx = rstd (g - mean(g) - xhat mean(g xhat)); without
- * a mean the second term falls away. */
+/* With xhat = (x - mean) rstd and g = dy gain: dx = rstd (g - mean(g) - xhat mean(g xhat));
+ * RMSNorm has no term mean(g). */
 NUM_CLONES void host_row_norm_gradient(const struct host_row_norm *r, const float *x,
                                        const float *stats, const float *dy, float *dx)
 {

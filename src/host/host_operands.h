@@ -10,12 +10,12 @@
 #include <stdint.h>
 #include <string.h>
 
-/** fp32 values as operands of a 16-bit format. */
+/** Convert fp32 values to operands of a 16-bit format. */
 static inline void host_narrow(const struct host *k, void *operands, const float *x, int64_t n)
 {
     num_narrow(k->model->format, operands, x, n);
 }
-/** One row as operands. */
+/** Convert one row to operands of the model's format. */
 static inline void host_to_operands(const struct host *k, void *operands, const float *x, int64_t n)
 {
     if (k->fp32)
@@ -31,7 +31,7 @@ static inline const float *host_widened(const struct host *k, const void *operan
     num_widen(k->model->format, scratch, operands, n);
     return scratch;
 }
-/** The product in the model's format. */
+/** Matrix product of operands in the model's format. */
 static inline void host_product(const struct host *k, const struct num_product *p, const void *a,
                                 const void *b, float *c)
 {
@@ -48,7 +48,7 @@ static inline struct num_product host_linear_shape(int64_t n, int64_t in, int64_
     return (struct num_product){
         .trans_b = true, .m = n, .n = out, .k = in, .lda = in, .ldb = in, .ldc = out};
 }
-/** dx (n, in) = dy (n, out) w: its gradient. */
+/** dx (n, in) = dy (n, out) w: the gradient of a linear layer's input. */
 static inline struct num_product host_linear_back_shape(int64_t n, int64_t in, int64_t out)
 {
     return (struct num_product){.m = n, .n = in, .k = out, .lda = out, .ldb = in, .ldc = in};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which rows of the sorted places (host_experts.c) belong to an expert of a leaf: a network's
- * tokens of a leaf are consecutive rows, so that its products and its weight gradient are one
- * piece. */
+/* Finds the rows of an expert in a leaf among the sorted places (host_experts.c): the tokens of a
+ * network in a leaf are consecutive rows, so each of its products and its weight gradient is a
+ * single one. */
 #include "host_order.h"
 #include "host_state.h"
 
-/* First place of every network of a leaf, and the end of the last one. */
+/* First place of every network of a leaf, and the end of the last network. */
 int64_t *host_expert_ranges(const struct host *k, int64_t leaf)
 {
     const int64_t stride = model_n_ffns(k->model) + 1;

@@ -6,10 +6,10 @@
 
 #include <stdint.h>
 
-/** First row of every expert of leaf @p leaf of the share in the order of HOST_ORDER, and the end
- * of the last one. */
+/** First row of every expert of leaf @p leaf of the share in HOST_ORDER, and the end of the last
+ *  expert. */
 int64_t *host_expert_ranges(const struct host *k, int64_t leaf);
-/** Rows of @p expert in the leaf, in the order of HOST_ORDER. */
+/** Rows of @p expert in the leaf, in HOST_ORDER. */
 struct host_span host_expert_rows(const struct host *k, const struct host_span *leaf,
                                   int64_t expert);
 #endif

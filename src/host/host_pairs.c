@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Preference optimization on the host: log-probabilities of sequences from the cross entropies of
- * their tokens, and what each token weighs in the loss of its pair (model_pairs.c has the loss).
- * host_head.c calls, once for each leaf, and takes the weights of the tokens to its backward
+/* Computes preference optimization on the host: log-probabilities of sequences from the cross
+ * entropies of their tokens, and the weight of each token in the loss of its pair (model_pairs.c
+ * has the loss). host_head.c calls, once for each leaf, and uses the weights in its backward
  * pass. */
 #include "host_pairs.h"
 
 #include <wsc/check.h>
 
-/* Tokens of sequence @p s of the share that count, and the sum of their cross entropies in their
- * order. */
+/* Sum the cross entropies of the tokens of sequence @p s of the share that are in the loss, in
+ * their order; returns their number. */
 static int64_t sum_tokens(const struct host *k, const struct host_token *token, int64_t s,
                           double *nats)
 {

@@ -1,5 +1,5 @@
-/** Preference optimization on the host: from the cross entropies of tokens to the loss of pairs,
- * and how much each token weighs in it.  The sequences of a pair follow each other in a leaf, the
+/** Preference optimization on the host: the loss of pairs from the cross entropies of tokens, and
+ *  the weight of each token in it. The two sequences of a pair are consecutive in a leaf, the
  *  chosen one first. */
 #ifndef WSC_HOST_PAIRS_H
 #define WSC_HOST_PAIRS_H

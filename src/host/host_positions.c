@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Tables of positions, filled once from model_positions.c: rotary angles (Su et al. 2021) and sines
- * (Vaswani et al. 2017). Rows are rotated in place, or back for the gradient. */
+/* Fills the tables of positions once, from model_positions.c: rotary angles (Su et al. 2021) or
+ * sines (Vaswani et al. 2017). Rows are rotated in place, or back for the gradient. */
 #include "host_positions.h"
 #include "host_state.h"
 
@@ -10,8 +10,8 @@
 
 /* ---- rotary: Su et al. 2021, eq. 34, on neighbouring pairs */
 
-/* Table (T, rotary_dim): cosine and sine of each pair side by side; computed in double precision.
- */
+/* Fill the table (T, rotary_dim): cosine and sine of each pair side by side, computed in double
+ * precision. */
 static void fill_rotary(const struct model *m, float *table)
 {
     const double factor = model_rotary_factor(m);
@@ -25,7 +25,7 @@ static void fill_rotary(const struct model *m, float *table)
     }
 }
 
-/* (even, odd) times the rotation by the angle, or by minus the angle (@p sign -1). */
+/* Rotate each pair (even, odd) by its angle, or by minus its angle (@p sign -1). */
 NUM_CLONES static void rotate_head(float *x, const float *turn, int64_t dims, float sign)
 {
     for (int64_t j = 0; j < dims; j += 2) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Relative positions: distances fall into buckets (Raffel et al. 2020, 2.1; model_positions.c).
- * Slopes of ALiBi that train (Press et al. 2022) are one bucket, whose weight is multiplied by
- * minus the distance.  Tables by distance are made from the tensor when the stage of the embedding
- * streams; host_attention.c adds them and sums their gradients, each sum by one thread in the order
- * of layers, queries and keys. */
+/* Computes relative positions: distances are divided into buckets (Raffel et al. 2020, 2.1;
+ * model_positions.c). Trained slopes of ALiBi (Press et al. 2022) are one bucket, whose weight is
+ * multiplied by minus the distance. When the stage of the embedding arrives, its tensor is
+ * expanded to tables by distance. host_attention.c adds them to scores and sums their gradients;
+ * one thread computes each sum, in the order of layers, queries and keys. */
 #include "host_relative.h"
 #include "host_buffers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of a table by distance. */
+/* Number of elements of a table by distance. */
 static int64_t n_distances(const struct host *k)
 {
     return 2 * model_longest(k->model);
@@ -84,7 +84,7 @@ double *host_relative_sums(const struct host *k, int64_t sample, int64_t h)
     return (double *)k->buffer[HOST_DRELATIVE] + (sequence * m->H + h) * m->buckets;
 }
 
-/* Rows [r0, r0 + n) of the table's gradient for one leaf, sample after sample. */
+/* Rows [r0, r0 + n) of the gradient of the table for one leaf, sample after sample. */
 static void relative_leaf(const struct host *k, const struct host_grad *g,
                           const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {

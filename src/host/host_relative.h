@@ -9,20 +9,21 @@
 
 #include <stdint.h>
 
-/** Find the buckets of all distances of each stack. */
+/** Compute the buckets of all distances of each stack. */
 void host_relative_create(struct host *k);
-/** Start a micro-batch: gradients are 0. */
+/** Set the gradients to 0 at the beginning of a micro-batch. */
 void host_relative_begin(struct host *k);
-/** Take the table of the stage at hand. */
+/** Load the table of the current stage. */
 void host_relative_load(struct host *k);
-/** What query head @p h of a sequence adds to the score of key j for query t: element j - t, and
- * the bucket that this is from.  NULL without relative positions, and for other stacks' keys. */
+/** Terms that query head @p h adds to its scores, by distance: element j - t for query t and key j.
+ *  host_relative_buckets(): the bucket of each distance. NULL without relative positions, and for
+ *  keys of another stack. */
 const float *host_relative_scores(const struct host *k, int64_t h);
 const int32_t *host_relative_buckets(const struct host *k);
-/** What the weight of a bucket is multiplied by at @p distance. */
+/** Factor of the weight of a bucket at @p distance. */
 double host_relative_factor(const struct host *k, int64_t distance);
-/** Sums of the gradients of the buckets, of head @p h in sequence @p sample. */
+/** Sums of the gradients of the buckets for head @p h in sequence @p sample. */
 double *host_relative_sums(const struct host *k, int64_t sample, int64_t h);
-/** The gradient of the table of the stage at hand. */
+/** Describe the gradient of the table of the current stage. */
 struct host_grad host_relative_grad(const struct host *k);
 #endif

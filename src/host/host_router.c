@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The router of a mixture of experts: a linear layer's logits become numbers by which experts are
- * chosen and numbers that weigh what they give, each by a softmax (Jiang et al. 2024), a sigmoid,
- * or Sinkhorn's normalisation over the experts of a token and the tokens of an expert in turns
- * (Clark et al. 2022, appendix B), always over one sequence, as the Model Zoo has it: so nothing
- * depends on which sequences share a batch.  Backward: gradients of the weights and of the
- * load-balancing loss become those of the logits; none goes through Sinkhorn's normalisation.
- * host_experts.c calls this; docs/decisions/0047-routing.md has the reasons. */
+/* Computes the router of a mixture of experts. From the logits of a linear layer it computes
+ * values by which experts are chosen and values that weigh their results, each by a softmax (Jiang
+ * et al. 2024), a sigmoid, or Sinkhorn's normalisation (Clark et al. 2022, appendix B). Sinkhorn's
+ * normalisation alternates between the experts of a token and the tokens of an expert, over one
+ * sequence as in the Model Zoo, so values do not depend on the other sequences of a batch.
+ * Backward: the gradients of the weights and of the load-balancing loss become those of the
+ * logits; Sinkhorn's normalisation passes no gradient. host_experts.c calls;
+ * docs/decisions/0047-routing.md has the reasons. */
 #include "host_router.h"
 #include "host_buffers.h"
 #include "host_ffn.h"
@@ -24,19 +25,19 @@ int64_t host_router_kept_layer(const struct host *k)
     return k->training ? k->stage.layer : 0;
 }
 
-/* Networks of a token: chosen experts, then the shared ones. */
+/* Number of networks of a token: chosen experts, then the shared ones. */
 static int64_t n_slots(const struct host *k)
 {
     return model_active_ffns(k->model);
 }
 
-/* What a layer's router selects by (N, E). */
+/* The values (N, E) by which the router of a layer chooses experts. */
 static float *routed(const struct host *k, int64_t layer)
 {
     return host_kept(k, HOST_ROUTED, layer, k->model->experts);
 }
 
-/* What weighs the experts of a layer (N, E). */
+/* The values (N, E) that weigh the experts of a layer. */
 static float *weighing(const struct host *k, int64_t layer)
 {
     return zoo_moe_weighs_apart(&k->model->zoo.moe)
@@ -44,7 +45,7 @@ static float *weighing(const struct host *k, int64_t layer)
                : routed(k, layer);
 }
 
-/* The networks of every row of a layer (N, S). */
+/* The networks (N, S) of every row of a layer. */
 static struct host_chosen *chosen(const struct host *k, int64_t layer)
 {
     return (struct host_chosen *)k->buffer[HOST_CHOSEN] + layer * k->max_rows * n_slots(k);
@@ -57,7 +58,7 @@ struct host_chosen *host_router_chosen(const struct host *k)
 
 /* ---- nonlinearities */
 
-/* In place over the E experts of a row. */
+/* Softmax over the E experts of a row, in place. */
 static void softmax(float *p, int64_t n)
 {
     const float sum = num_exp_row(p, p, num_max(p, n), n);
@@ -65,7 +66,8 @@ static void softmax(float *p, int64_t n)
         p[e] /= sum;
 }
 
-/* In place over the experts of a row; Sinkhorn's takes all rows of a sequence, see below. */
+/* Apply the nonlinearity to the experts of a row, in place; Sinkhorn's normalisation is applied to
+ * whole sequences instead. */
 static void map_row(enum zoo_router_map map, float *p, int64_t n)
 {
     if (map == ZOO_ROUTER_SOFTMAX) softmax(p, n);
@@ -73,7 +75,7 @@ static void map_row(enum zoo_router_map map, float *p, int64_t n)
         p[e] = num_sigmoid_of(p[e]);
 }
 
-/* In place: gradient of the values @p p to that of their logits. */
+/* Replace the gradient of the values @p p by that of their logits. */
 static void map_row_backward(enum zoo_router_map map, const float *p, float *d, int64_t n)
 {
     const float mean = map == ZOO_ROUTER_SOFTMAX ? num_dot(d, p, n) : 0;
@@ -84,7 +86,7 @@ static void map_row_backward(enum zoo_router_map map, const float *p, float *d, 
     }
 }
 
-/* r -= log of the sum of exp(r), over @p n numbers at a distance of @p ld. */
+/* r -= log of the sum of exp(r), over @p n numbers with stride @p ld. */
 static void subtract_log_sum(float *r, int64_t n, int64_t ld)
 {
     float most = r[0];
@@ -98,8 +100,9 @@ static void subtract_log_sum(float *r, int64_t n, int64_t ld)
         r[i * ld] -= log_sum;
 }
 
-/* Logits of a sequence (T, E) in place: in logarithms each token's experts add up to 1, then each
- * expert's tokens, as often as the params file says. */
+/* Sinkhorn's normalisation of the logits of a sequence (T, E), in place and in logarithms:
+ * alternately, the experts of each token and the tokens of each expert are normalised to sum 1;
+ * the params file gives the number of iterations. */
 static void sinkhorn(const struct host *k, float *r)
 {
     const int64_t T = k->T, E = k->model->experts;
@@ -113,7 +116,7 @@ static void sinkhorn(const struct host *k, float *r)
         r[i] = num_exp(r[i]);
 }
 
-/* The sequences of a leaf whose logits Sinkhorn's normalisation takes. */
+/* Apply Sinkhorn's normalisation to the sequences of a leaf, where it is configured. */
 static void sinkhorn_leaf(void *ctx, int64_t leaf, int thread)
 {
     const struct host *k = ctx;
@@ -132,7 +135,7 @@ static void sinkhorn_leaf(void *ctx, int64_t leaf, int thread)
 
 /* ---- choice */
 
-/* The largest of those not taken yet; of equals the first. */
+/* Index of the largest value of an expert that is not taken yet; of equal ones the first. */
 static int32_t most_probable(const struct host_chosen *taken, int64_t n_taken, const float *p,
                              int64_t n)
 {
@@ -146,7 +149,8 @@ static int32_t most_probable(const struct host_chosen *taken, int64_t n_taken, c
     return best;
 }
 
-/* Experts by @p p; their weights @p w, divided by their sum and what the null expert takes. */
+/* Choose experts by @p p. Their weights are @p w, divided if configured by the sum of the weights
+ * and of the null expert's part. */
 static void choose(const struct model *m, const float *p, const float *w, struct host_chosen *slot)
 {
     float sum = (float)m->zoo.moe.null_expert_bias;
@@ -163,7 +167,7 @@ static void choose(const struct model *m, const float *p, const float *w, struct
     }
 }
 
-/* Values of a block of rows.  Hash routing takes the token's id modulo E. */
+/* Compute the values of a block of rows. Hash routing uses the token's id modulo E. */
 static void score_rows(struct host *k, const struct host_span *b, int thread)
 {
     const struct model *m = k->model;
@@ -187,7 +191,7 @@ static void score_rows(struct host *k, const struct host_span *b, int thread)
     }
 }
 
-/* The Model Zoo's block selects by Sinkhorn's values also where they are the weights alone. */
+/* The Model Zoo chooses by Sinkhorn's values even if they are configured only for the weights. */
 static void choose_rows(struct host *k, const struct host_span *b, int thread)
 {
     const struct model *m = k->model;
@@ -210,13 +214,14 @@ void host_router_choose(struct host *k)
 /* ---- load balancing: Fedus et al. 2022 (Switch), eq. 4, as the Model Zoo takes it: per sample,
  * with both factors averaged over the layers and over the tokens of the loss mask */
 
-/* Fraction of a sample's tokens that each expert gets. */
+/* Fraction of a sample's tokens that go to each expert. */
 static double *load_of(const struct host *k, int64_t sample)
 {
     return (double *)k->buffer[HOST_LOAD] + sample * k->model->experts;
 }
 
-/* Mean probability of expert @p e, and the share of tokens that it gets, which is kept. */
+/* Mean probability of expert @p e times the fraction of tokens that go to it; the fraction is
+ * stored. */
 static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_t n)
 {
     const struct model *m = k->model;
@@ -237,7 +242,7 @@ static double balance_of(const struct host *k, int64_t sample, int64_t e, int64_
 }
 
 /* E times the sum over experts of mean probability times fraction of tokens, times the factor of
- * the params file; sample by sample in double precision. */
+ * the params file; added up sample by sample in double precision. */
 double host_balance_loss(const struct host *k, const struct host_span *leaf)
 {
     const struct model *m = k->model;
@@ -253,7 +258,8 @@ double host_balance_loss(const struct host *k, const struct host_span *leaf)
     return sum * m->load_balance * (double)m->experts;
 }
 
-/* Its gradient with respect to the probability of expert @p e at a token of the mask. */
+/* Gradient of the load-balancing loss with respect to the probability of expert @p e at a token of
+ * the mask. */
 static float balance_gradient(const struct host *k, int64_t row, int64_t e)
 {
     const struct model *m = k->model;
@@ -266,8 +272,8 @@ static float balance_gradient(const struct host *k, int64_t row, int64_t e)
 
 /* ---- backward */
 
-/* Gradients of the chosen experts' numbers, added to @p d, from those of the weights: through their
- * division by the sum. */
+/* Add to @p d the gradients of the chosen experts' values, from those of their weights, which go
+ * through the division by the sum. */
 static void weights_backward(const struct host *k, int64_t row, const float *w, float *d)
 {
     const struct model *m = k->model;

@@ -6,14 +6,15 @@
 
 #include <stdint.h>
 
-/** Number of the copy of a kept buffer. */
+/** Index of the current layer in the kept buffers of routers. */
 int64_t host_router_kept_layer(const struct host *k);
-/** The networks of every row (N, S) of the layer at hand. */
+/** The networks (N, S) of every row of the current layer. */
 struct host_chosen *host_router_chosen(const struct host *k);
-/** Values and choice of all rows; leaves the norm's output in HOST_XN where the block has one. */
+/** Compute values and choices of all rows; stores the norm's output in HOST_XN if the block has a
+ *  norm there. */
 void host_router_choose(struct host *k);
-/** HOST_DROUTED of a block of rows from HOST_DCHOSEN and the load-balancing loss. */
+/** Compute HOST_DROUTED of a block of rows, from HOST_DCHOSEN and the load-balancing loss. */
 void host_router_rows_backward(struct host *k, const struct host_span *b, int thread);
-/** Load-balancing loss of a leaf, times what the mean loss is divided by. */
+/** Load-balancing loss of a leaf, times the number by which the mean loss is divided. */
 double host_balance_loss(const struct host *k, const struct host_span *leaf);
 #endif

@@ -35,7 +35,7 @@ void host_each_block(struct host *k,
     host_each_of(k, k->block, k->n_blocks, rows);
 }
 
-/* The norm of a head of queries or of keys. */
+/* Parameters of the norm of a head of queries or of keys. */
 static struct host_row_norm norm_of_head(const struct host *k, enum model_tensor_kind weight)
 {
     const struct model *m = k->model;
@@ -46,7 +46,7 @@ static struct host_row_norm norm_of_head(const struct host *k, enum model_tensor
                                   .bias = k->stage.vector[weight + 1]};
 }
 
-/* The norm of tensor @p weight, whose bias is the next kind of tensor, or NULL. */
+/* Parameters of the norm with gain @p weight; the bias is the next kind of tensor, or NULL. */
 static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind weight)
 {
     const struct model *m = k->model;
@@ -58,7 +58,7 @@ static struct host_row_norm norm_of(const struct host *k, enum model_tensor_kind
                                   .bias = k->stage.vector[weight + 1]};
 }
 
-/* @p out is a block of its own (b->n rows); statistics are those of the whole share, two floats a
+/* @p out has the rows of the block alone; statistics are those of the whole share, two floats a
  * row. */
 void host_norm_again(const struct host *k, const struct host_span *b, enum model_tensor_kind weight,
                      const float *x, const float *stats, void *out, int thread)

@@ -1,4 +1,4 @@
-/** Operations on blocks of rows (tokens) with the tensors of the stage at hand: norms, biases,
+/** Operations on blocks of rows (tokens) with the tensors of the current stage: norms, biases,
  *  operands. A block belongs to one thread; host_norm.c has the arithmetic of one row. */
 #ifndef WSC_HOST_ROW_BLOCKS_H
 #define WSC_HOST_ROW_BLOCKS_H
@@ -19,14 +19,16 @@ void host_each_of(struct host *k, const struct host_span *block, int64_t n,
 void host_norm_forward(const struct host *k, const struct host_span *b,
                        enum model_tensor_kind weight, const float *x, float *stats, void *out,
                        int thread);
-/** The output again, from saved statistics. */
+/** Recompute the output of a norm from saved statistics. */
 void host_norm_again(const struct host *k, const struct host_span *b, enum model_tensor_kind weight,
                      const float *x, const float *stats, void *out, int thread);
-/** Gradient of the norm's input from HOST_DXN, added to @p dx (N, C) (or written, @p first). */
+/** Compute the gradient of a norm's input from HOST_DXN; it is added to @p dx (N, C), or written if
+ *  @p first. */
 void host_norm_backward(const struct host *k, const struct host_span *b,
                         enum model_tensor_kind weight, const float *x, const float *stats,
                         float *dx, bool first);
-/** Gradient of one row of a norm's input, @p dx (C) overwritten, from that of its output. */
+/** Compute the gradient @p dx (C) of one row of a norm's input from that of its output; overwrites
+ *  dx. */
 void host_norm_row_backward(const struct host *k, enum model_tensor_kind weight, float *dx,
                             const float *dy, const float *x, const float *stats);
 /** Statistics and fp32 output of one row of a norm. */

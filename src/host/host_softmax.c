@@ -7,7 +7,7 @@
 
 #include <wsc/num_math.h>
 
-/* To whole vectors, so that no loop has a rest. */
+/* Round up to whole vectors, so that loops have no remainder. */
 static int64_t whole(int64_t n)
 {
     return (n + NUM_LANES - 1) / NUM_LANES * NUM_LANES;
@@ -38,7 +38,7 @@ NUM_CLONES void host_softmax_cap_slopes(float cap, const float *restrict row,
     }
 }
 
-/* row *= scale, -inf after its end up to a whole vector; its largest element. */
+/* row *= scale, padded with -inf to a whole vector; returns the largest element. */
 static inline float scale_and_find_max(float *row, float scale, int64_t n)
 {
     num_lanes most, at;
@@ -59,7 +59,7 @@ static inline float scale_and_find_max(float *row, float scale, int64_t n)
     return num_lanes_largest(&most);
 }
 
-/* A row without a key that is seen leaves the maximum at -inf; its exponentials are 0. */
+/* A row in which every key is hidden leaves the maximum at -inf; its exponentials are 0. */
 NUM_CLONES void host_softmax_add(struct host_softmax *s, float *row, float scale, int64_t n,
                                  float *out, int64_t d)
 {

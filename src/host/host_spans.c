@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* Is row @p row of the share the first (end 0) or last (end 1) token of its answer? */
+/* True when row @p row of the share is the first (end 0) or last (end 1) token of its answer. */
 static bool is_label(const struct host *k, int64_t row, int end)
 {
     const int bit = end ? ZOO_ANSWER_LAST : ZOO_ANSWER_FIRST;
@@ -26,7 +26,7 @@ void host_spans_keep(const struct host_span *b, const float *logits, struct host
             token[i].end[end] = logits[MODEL_SPAN_ENDS * i + end];
 }
 
-/* One end of the sequence whose rows begin at @p first. */
+/* Loss of one end of the answer in the sequence whose rows begin at @p first. */
 static struct model_answer_end end_loss(const struct host *k, struct host_token *token,
                                         int64_t first, int end)
 {

@@ -7,13 +7,13 @@
 
 #include <wsc/model.h>
 
-/** Keep the two logits (n, 2) of the rows of a block in @p token. */
+/** Store the two logits (n, 2) of the rows of a block in @p token. */
 void host_spans_keep(const struct host_span *b, const float *logits, struct host_token *token);
-/** After all rows: add loss and counts of the sequences of @p leaf to @p sum, and set what
+/** After all rows: add loss and counts of the sequences of @p leaf to @p sum, and store what
  *  host_spans_backward() needs. */
 void host_spans_loss(const struct host *k, const struct host_span *leaf, struct host_token *token,
                      struct model_loss *sum);
-/** Logits (n, 2) of a block become their gradients. */
+/** Replace the logits (n, 2) of a block by their gradients. */
 void host_spans_backward(const struct host *k, const struct host_span *b,
                          const struct host_token *token, float *logits);
 #endif

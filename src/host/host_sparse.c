@@ -19,17 +19,17 @@
 
 struct host_sparse {
     struct num_sparse *matrix[MODEL_N_TENSOR_KINDS]; /* owned, made on first use */
-    bool loaded[MODEL_N_TENSOR_KINDS];               /* for the stage at hand */
-    bool samples[MODEL_N_TENSOR_KINDS];              /* the gradient too, in the backward pass */
-    const void **dense; /* owned (views): of the stage at hand, NULL for a loaded matrix */
+    bool loaded[MODEL_N_TENSOR_KINDS];               /* for the current stage */
+    bool samples[MODEL_N_TENSOR_KINDS];              /* its gradient is sampled too */
+    const void **dense; /* owned (views): tensors of the current stage; NULL for a sorted matrix */
     void *expanded;     /* owned, operands (longest stage) */
-    float *panel;       /* owned (panel_size): inputs of the gradients at hand, transposed */
+    float *panel;       /* owned (panel_size): transposed inputs of the current gradients */
     int64_t panel_size;
     float *leaf; /* owned (threads, leaf_stride): one block of a dense gradient */
     int64_t leaf_stride;
 };
 
-/* Densities up to which a product that leaves zeros out is the faster one, by format: measured by
+/* Largest densities at which a product without zeros is faster, by format; measured by
  * benchmarks/sparse_products.c on a processor with AVX-512. */
 static const struct {
     double product, gradient;
@@ -38,7 +38,8 @@ static const struct {
                   [NUM_FP16] = {0.55, 0.5},
                   [NUM_CB16] = {0.55, 0.5}};
 
-/* The linear layers of a block with one feed-forward network leave zeros out; NULL for them. */
+/* NULL for the linear layers of a block with one feed-forward network, whose products leave zeros
+ * out; for other kinds the reason why they do not. */
 static const char *reason_of_kind(const struct model *m, enum model_tensor_kind kind)
 {
     switch ((int)kind) {
@@ -61,7 +62,8 @@ static const char *reason_of_kind(const struct model *m, enum model_tensor_kind 
     }
 }
 
-/* Density, of a small matrix twice that: transposing its tokens weighs more there. */
+/* Density that is compared with these limits. It is doubled for a small matrix, for which
+ * transposing the tokens costs relatively more. */
 static double weighed_density(const struct model_tensor *t, int64_t n_kept)
 {
     enum { SMALL = 1 << 18 };
@@ -139,7 +141,8 @@ static enum wsc_err load_matrix(struct host *k, const struct model_weights *w,
     return WSC_OK;
 }
 
-/* Experts lie at one distance, as in a dense vector of the stage, so all of them are put there. */
+/* Expand a tensor. Experts must lie at a constant distance, as in a dense vector of the stage, so
+ * all of them are expanded, also those without masks. */
 static enum wsc_err load_dense(struct host *k, const struct model_stage *plan, int v,
                                const struct model_weights *w)
 {
@@ -193,7 +196,7 @@ const struct num_sparse *host_sparse_matrix(const struct host *k, enum model_ten
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* The tensor's weights, NULL when the stage has no masks. */
+/* Weights of the gradient's tensor as they arrived; NULL when the stage has no masks. */
 static const struct model_weights *weights_of(const struct host *k, const struct host_grad *g)
 {
     if (!k->stage.weights) return NULL;
@@ -207,13 +210,14 @@ static const struct model_weights *mask_of(const struct host *k, const struct ho
     return w && w->bits && !w->dense_gradient ? w : NULL;
 }
 
-/* True when only the elements that are kept are computed. */
+/* True when only the kept elements of the gradient are computed. */
 static bool is_sampled(const struct host *k, const struct host_grad *g)
 {
     return k->stage.weights && k->sparse->samples[g->kind];
 }
 
-/* Many rows share the inputs in the cache; they do not change the bits. */
+/* A block of many rows reads the inputs from the cache more often; the size of blocks does not
+ * change values. */
 int64_t host_sparse_block_rows(const struct host *k, const struct host_grad *g)
 {
     enum { SAMPLED_ROWS = 512 };
@@ -228,7 +232,8 @@ int64_t host_sparse_first(const struct host *k, const struct host_grad *g, int64
     return num_packed_count(w->bits, 0, row * g->cols);
 }
 
-/* Each leaf begins a new block of 64 tokens, so a leaf's panel starts at a block of its own. */
+/* Each leaf begins a new block of 64 tokens in the panel, so that its sums do not depend on other
+ * leaves. */
 static int64_t panel_block(const struct host *k, const struct host_grad *g, int64_t leaf)
 {
     return host_grad_span(k, g, leaf)->row / NUM_SPARSE_TOKENS + leaf;
@@ -251,7 +256,8 @@ static void fill_panel(void *ctx, int64_t leaf, int thread)
                          panel_block(k, p->g, leaf) * NUM_SPARSE_TOKENS * p->g->cols);
 }
 
-/* Blocks of a sampled gradient can have more elements than those of dense ones. */
+/* Allocate partial sums for sampled gradients, whose blocks can be larger than those of dense
+ * ones. */
 static void reserve_sums(struct host *k, const struct host_grad *g)
 {
     const int64_t rows = host_sparse_block_rows(k, g);
@@ -281,7 +287,7 @@ static void reserve_panel(struct host_sparse *own, int64_t size)
     own->panel_size = size;
 }
 
-/* The sampled gradients of a list have one input: that of the layers that share it. */
+/* The sampled gradients of a list share one input. */
 void host_sparse_prepare(struct host *k, const struct host_grad *grad, int n)
 {
     const struct host_grad *sampled = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sums of the squares of each leaf's gradient.  A block of a gradient gives one number per leaf;
- * which blocks there are depends on the shapes of the tensors alone, so the sum over them has the
- * same bits whoever computes the leaf. */
+/* Sums the squares of each leaf's gradient. A block of a gradient gives one number for each leaf.
+ * The blocks depend on the shapes of the tensors alone, so the sum over them has equal bits on
+ * every thread and wafer. */
 #include "host_squares.h"
 #include "host_grad_blocks.h"
 #include "host_gradient.h"
@@ -16,13 +16,14 @@
 
 struct host_leaf_squares {
     double *of_leaf;  /* owned (max_samples) */
-    double *of_block; /* owned (n_blocks, max_samples): of the gradients at hand */
-    int64_t n_blocks; /* that there is room for */
+    double *of_block; /* owned (n_blocks, max_samples): of the current gradients */
+    int64_t n_blocks; /* blocks that of_block has room for */
     float *head_rows; /* owned (max_rows, C): of a tied table, the head's gradient of the row of
                          each token of its leaf; NULL without one */
 };
 
-/* Most blocks that the gradients of one list have; every list is some of a stage's tensors. */
+/* Upper limit of the number of blocks in the gradients of one list, which are some of a stage's
+ * tensors. */
 static int64_t most_blocks(const struct model *m)
 {
     int64_t most = 1;
@@ -79,8 +80,9 @@ void host_squares_expect(const struct host *k, int64_t n_items)
               (long long)n_items, (long long)k->squares->n_blocks);
 }
 
-/* A tied table contributes the square of its sum: |a|^2 with the head's part a, then |b|^2 + 2 a b
- * with the embedding's.  b has rows of the leaf's tokens alone, so those of a are enough. */
+/* A tied table contributes the square of the sum of its two gradients: |a|^2 for the head's part
+ * a, then |b|^2 + 2 a b for the embedding's part b. b has only the rows of the leaf's tokens, so
+ * only those rows of a are stored. */
 static void keep_head_rows(const struct host *k, const struct host_span *leaf, int64_t first_row,
                            int64_t n, const float *rows)
 {
@@ -100,7 +102,7 @@ static double dot(const float *x, const float *y, int64_t n)
     return sum;
 }
 
-/* 2 a b: a token's part of b with the whole a of its row. */
+/* 2 a b: the part of b of each token times the row of a. */
 static double twice_product(const struct host *k, const struct host_grad *g,
                             const struct host_span *leaf, int64_t first_row, int64_t n)
 {
@@ -115,7 +117,7 @@ static double twice_product(const struct host *k, const struct host_grad *g,
     return 2 * sum;
 }
 
-/* Called by one thread for each (block, leaf): of_block has a place of its own for it. */
+/* Called by one thread for each (block, leaf), which has its own element of of_block. */
 void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf,
                        const struct host_squares_block *b, const float *rows)
 {
@@ -126,7 +128,7 @@ void host_squares_take(const struct host *k, const struct host_grad *g, int64_t 
     k->squares->of_block[b->item * k->max_samples + leaf] = sum;
 }
 
-/* In the order of the blocks, on one thread. */
+/* Added up in the order of the blocks, on one thread. */
 void host_squares_add(const struct host *k, int64_t n_items)
 {
     for (int64_t item = 0; item < n_items; item++)

@@ -9,17 +9,18 @@
 
 void host_squares_begin(struct host *k);
 void host_squares_destroy(struct host *k);
-/** Room for @p n_items blocks of the gradients at hand. */
+/** Prepare for @p n_items blocks of the current gradients. */
 void host_squares_expect(const struct host *k, int64_t n_items);
-/** Rows [r0, r0 + n) of a gradient: number and elements of the block. */
+/** A block of a gradient: rows [r0, r0 + n), its elements and its index. */
 struct host_squares_block {
     int64_t r0, n;
-    int64_t n_elems; /**< that count: those of the mask, where there is one */
-    int64_t item;    /**< among the gradients at hand */
+    int64_t n_elems; /**< elements that count: those of the mask, if there is one */
+    int64_t item;    /**< index among the blocks of the current gradients */
 };
-/** Take block @p b of a gradient of leaf @p leaf (of the share), whose elements are in @p rows. */
+/** Record the squares of block @p b of a gradient of leaf @p leaf (of the share); @p rows: its
+ *  elements. */
 void host_squares_take(const struct host *k, const struct host_grad *g, int64_t leaf,
                        const struct host_squares_block *b, const float *rows);
-/** Add what the blocks gave to their leaves, block by block. */
+/** Add the sums of the blocks to those of their leaves, block by block. */
 void host_squares_add(const struct host *k, int64_t n_items);
 #endif

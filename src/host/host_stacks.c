@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Rows by stack.  A sample of an encoder with a decoder has the tokens of the source, then those of
- * the target; each stack gets a batch of its own tokens, whose rows are numbered from 0, cut into
- * leaves and blocks.  A model of one stack takes the batch as it is.  host.c calls at the start of
- * a micro-batch and of each stage. */
+/* Divides rows among stacks. A sample of an encoder with a decoder has the tokens of the source,
+ * then those of the target. Each stack gets a batch of its own tokens, whose rows are numbered
+ * from 0 and cut into leaves and blocks. A model of one stack uses the batch as it is. host.c
+ * calls at the beginning of a micro-batch and of each stage. */
 #include "host_stacks.h"
 #include "host_buffers.h"
 
@@ -68,8 +68,8 @@ void host_cut_leaf(struct host *k, const struct host_span *leaf)
     k->n_blocks = r->n_blocks;
 }
 
-/* Leaves and blocks of the share for sequences of @p T tokens, in the order of the samples.  The
- * last leaf of a batch may be short; its blocks are then those of its own size. */
+/* Cut the share into leaves and blocks, for sequences of @p T tokens, in the order of the samples.
+ * The last leaf of a batch may be short; its blocks follow from its own size. */
 static void cut_share(struct host *k, struct host_rows *r, int64_t T)
 {
     const struct data_share *s = &k->share;
@@ -88,7 +88,7 @@ static void cut_share(struct host *k, struct host_rows *r, int64_t T)
     r->n_rows = k->n_samples * T;
 }
 
-/* Tokens [first, first + T) of each sample of @p batch. */
+/* Copy tokens [first, first + T) of each sample of @p batch. */
 static void take_tokens(struct data_batch *own, const struct data_batch *batch, int64_t first)
 {
     const size_t bytes = (size_t)own->T * sizeof *own->input_ids;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stage on the CPU: its weights are bound, and its parts called in order, backward in reverse.
- * Who has all weights calls host_forward() and host_backward(); who computes while they come calls
- * part after part, and each reads no tensor but those that it and the parts before it stream.
- * Next: host_block.c (a block), host_attention.c, host_head.c; host_grad.c says which gradients are
- * final. */
+/* Runs a stage on the CPU: it binds the weights and calls the parts of the stage in order, in the
+ * backward pass in reverse. A caller that has all weights calls host_forward() and
+ * host_backward(). A caller that computes while weights arrive calls part after part; a part reads
+ * only tensors that it and the parts before it stream. Next: host_block.c, host_attention.c,
+ * host_head.c. host_grad.c determines which gradients are final. */
 #include "host_arranged.h"
 #include "host_attention.h"
 #include "host_block.h"
@@ -19,7 +19,7 @@
 
 /* ---- weights --------------------------------------------------------------------------------- */
 
-/* What a stage is bound to: its dense vector, or what has arrived of each view. */
+/* The weights of a stage: its dense vector, or what has arrived of each view. */
 struct arrived {
     const void *vector;
     const struct model_weights *weights;
@@ -31,8 +31,8 @@ static const void *view_at(const struct host *k, const struct arrived *a, int vi
     return host_const_at(k, a->vector, k->stage.plan->view[view].offset);
 }
 
-/* The first tensor of a kind is bound to the stage; experts of a kind follow each other at one
- * distance, which the second one shows. */
+/* Bind the first tensor of a kind to the stage. Experts of a kind follow at a constant distance,
+ * which is taken from the second one. */
 static void bind_tensor(struct host *k, const struct model_tensor *t, int view, const void *at,
                         const float *vector)
 {
@@ -52,8 +52,9 @@ static void bind_tensor(struct host *k, const struct model_tensor *t, int view, 
     }
 }
 
-/* Bind the tensors of the stage to where they arrive; a kind that the stage does not have keeps
- * view -1 and NULL.  Vectors of 16 bits are bound to where widen_vectors() puts them. */
+/* Bind the tensors of the stage to the memory where they arrive; a kind that the stage does not
+ * have keeps view -1 and NULL. 16-bit vectors are bound to their widened copies
+ * (widen_vectors()). */
 static void enter_stage(struct host *k, int stage, const struct arrived *a, float *grads)
 {
     const struct model *m = k->model;
@@ -79,7 +80,7 @@ static void enter_stage(struct host *k, int stage, const struct arrived *a, floa
     }
 }
 
-/* A 16-bit vector is widened once per stage, when the first part that has it is computed. */
+/* A 16-bit vector is widened once for each stage, when the first part that has it is computed. */
 static void widen_vectors(struct host *k, const struct arrived *a, int first_view, int end_view)
 {
     const struct model_stage *plan = k->stage.plan;
@@ -94,13 +95,14 @@ static void widen_vectors(struct host *k, const struct arrived *a, int first_vie
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* Does a backward pass read what the forward pass of the part keeps beside the stream? */
+/* Whether a backward pass reads what the forward pass of the part stores in addition to the
+ * stream. */
 enum keeps { KEEPS_NOTHING, KEEPS_BRANCH, KEEPS };
 /* The parts of a stage, one row each; a new part of a model is one more row. */
 struct part_row {
     void (*forward)(struct host *k);
     void (*backward)(struct host *k);
-    enum keeps keeps; /* KEEPS_BRANCH: what a norm takes of it before it is added to the stream */
+    enum keeps keeps; /* KEEPS_BRANCH: only the input of a norm after the branch */
 };
 static const struct part_row part_rows[] = {
     [MODEL_PART_EMBED] = {host_embed_forward, host_embed_backward, KEEPS_NOTHING},
@@ -133,16 +135,17 @@ static void forward_part(struct host *k, int stage, int i, const struct arrived 
     if (k->stage.layer >= 0) k->in_copy = k->stage.reference ? -1 : k->stage.layer;
 }
 
-/* Must a block be computed again before its backward pass?  Not the last one of the forward. */
-static bool is_lost(const struct host *k, int stage)
+/* True when a block has to be recomputed before its backward pass: all but the last one of the
+ * forward pass. */
+static bool must_recompute(const struct host *k, int stage)
 {
     const struct model_stage *plan = &k->model->stage[stage];
     return k->recompute && plan->layer >= 0 && plan->layer + plan->stack != k->in_copy;
 }
 
-/* What a block keeps beside its input, from that input: the same products in the same order, so
- * that all bits are those of the forward pass. */
-static void compute_again(struct host *k, int stage, const struct arrived *a)
+/* Recompute from its input what a block keeps, with the products of the forward pass in the same
+ * order, so that all bits are equal. */
+static void recompute_block(struct host *k, int stage, const struct arrived *a)
 {
     const struct model_stage *plan = &k->model->stage[stage];
     const bool branches = k->model->zoo.norm_first_sandwich || k->model->norm_last;
@@ -162,7 +165,8 @@ static void backward_part(struct host *k, int stage, int i, const struct arrived
     const struct model_stage *plan = &k->model->stage[stage];
     check_part(k, stage, i);
     WSC_CHECK(k->training, "backward of stage %d without buffers for it", stage);
-    if (i == plan->n_parts - 1 && !a->weights && is_lost(k, stage)) compute_again(k, stage, a);
+    if (i == plan->n_parts - 1 && !a->weights && must_recompute(k, stage))
+        recompute_block(k, stage, a);
     if (i == plan->n_parts - 1) enter_stage(k, stage, a, grads);
     widen_vectors(k, a, plan->first_view[i], plan->first_view[i + 1]);
     host_arrange(k, plan->part[i], true);
@@ -230,9 +234,9 @@ enum wsc_err host_backward_sparse(struct host *k, int stage, const struct model_
                                   float *grads)
 {
     check_stage(k, stage);
-    if (is_lost(k, stage)) {
+    if (must_recompute(k, stage)) {
         TRY(host_sparse_load(k, stage, weights, false));
-        compute_again(k, stage, &(struct arrived){.weights = weights});
+        recompute_block(k, stage, &(struct arrived){.weights = weights});
     }
     TRY(host_sparse_load(k, stage, weights, true));
     backward(k, stage, &(struct arrived){.weights = weights}, grads);

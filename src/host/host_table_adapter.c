@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Low-rank adapters of the embeddings of tokens and positions, as the Model Zoo's LoRA_Embedding:
- * x_i = W_i + s B a_i with a_i a column of A, so that dB = dx (s a)', and column i of dA is the sum
- * of s B' dx over the tokens that took it, in their order.  Products have operands of the model's
- * format and belong to one block of rows.  host_adapter.c has the adapters of linear layers. */
+/* Computes low-rank adapters of the embeddings of tokens and positions, as the Model Zoo's
+ * LoRA_Embedding: x_i = W_i + s B a_i with a_i a column of A. So dB = dx (s a)', and column i of
+ * dA is the sum of s B' dx over the tokens that selected it, in their order. Operands have the
+ * model's format, and a product belongs to one block of rows. host_adapter.c has the adapters of
+ * linear layers. */
 #include "host_table_adapter.h"
 #include "host_adapter.h"
 #include "host_buffers.h"
@@ -16,7 +17,7 @@
 static const enum model_tensor_kind tables[] = {MODEL_WTE, MODEL_WPE};
 enum { N_TABLES = sizeof tables / sizeof *tables };
 
-/* The row of the table that row @p i takes. */
+/* Row of the table that the token of row @p i selects. */
 static int64_t taken_row(const struct host *k, enum model_tensor_kind kind, int64_t i)
 {
     return kind == MODEL_WTE ? k->batch->input_ids[i] : host_table_row(k, i);
@@ -30,9 +31,9 @@ static float element(const struct host *k, const void *operands, int64_t i)
     return x;
 }
 
-/* s a (n, r) of a block of rows, as operands of a thread. */
-static const void *looked_up(const struct host *k, enum model_tensor_kind kind,
-                             const struct host_span *b, int thread)
+/* s a (n, r) for a block of rows, as operands in a buffer of the thread. */
+static const void *look_up(const struct host *k, enum model_tensor_kind kind,
+                           const struct host_span *b, int thread)
 {
     const struct model_adapter *adapter = &k->model->adapter[kind];
     const int64_t r = adapter->r, n_rows = k->stage.rows[kind];
@@ -57,26 +58,26 @@ const float *host_table_adapter_rows(const struct host *k, const struct host_spa
         struct num_product shape =
             host_linear_shape(b->n, k->model->adapter[tables[i]].r, k->model->C);
         shape.beta = n++ ? 1 : 0;
-        host_product(k, &shape, looked_up(k, tables[i], b, thread),
+        host_product(k, &shape, look_up(k, tables[i], b, thread),
                      k->stage.weight[MODEL_ADAPTER_B + tables[i]], wide);
     }
     return n ? wide : NULL;
 }
 
-/* Both narrow sides of a block of rows for the gradients. */
+/* Store s a and s B' dx of a block of rows for the gradients. */
 static void narrow_rows(struct host *k, const struct host_span *b, int thread)
 {
     const struct num_product out = host_linear_back_shape(b->n, 1, k->model->C);
     const void *dx = host_dres_operands(k, b);
     for (int i = 0; i < N_TABLES; i++) {
         if (!host_has_adapter(k, tables[i])) continue;
-        host_adapter_store(k, HOST_ADAPTER_X, tables[i], b, looked_up(k, tables[i], b, thread));
+        host_adapter_store(k, HOST_ADAPTER_X, tables[i], b, look_up(k, tables[i], b, thread));
         host_adapter_store(k, HOST_ADAPTER_DY, tables[i], b,
                            host_adapter_narrow(k, &out, dx, tables[i], thread));
     }
 }
 
-/* Rows [r0, r0 + n) of A for one leaf: each token adds to its column. */
+/* Rows [r0, r0 + n) of the gradient of A for one leaf: each token adds to its column. */
 static void lookup_leaf(const struct host *k, const struct host_grad *g,
                         const struct host_span *leaf, int64_t r0, int64_t n, float *dst)
 {

@@ -15,7 +15,7 @@ const struct mesh_code_info mesh_code_info[MESH_N_CODES] = {
 
 /* ---- 16-bit formats -------------------------------------------------------------------------- */
 
-/* A 16-bit format as its rounding needs it; `bias` is also the largest exponent. */
+/* A 16-bit format, with the parameters that rounding needs; `bias` is also the largest exponent. */
 struct format {
     int digits, min_exponent, bias; /* significand bits with the hidden one */
     uint16_t infinity;
@@ -83,8 +83,8 @@ static double add_to_odd(double a, double b)
     return double_of((error > 0) == (sum > 0) ? bits + 1 : bits - 1);
 }
 
-/* IEEE 754-2019 maximumNumber: a number rather than NaN, +0 rather than -0.  C's fmax leaves the
- * zeros to the host. */
+/* IEEE 754-2019 maximumNumber: a number rather than NaN, +0 rather than -0. C's fmax may return
+ * either zero, so its result would depend on the host. */
 static double larger(double a, double b)
 {
     if (isnan(a)) return b;

@@ -11,12 +11,13 @@
 #include <stddef.h>
 #include <string.h>
 
-/* From what a program writes to what a thread runs, once per issue. */
+/* Compilation of an operation, once per issue: from the descriptors of a program to the form that
+ * a thread runs. */
 
 /* ---- cost ------------------------------------------------------------------------------------ */
 
-/* SDK documentation, appendix: elements a cycle by stride modulo 8.  For 4 its table says full
- * rate and its text 2; the text is taken. */
+/* SDK documentation, appendix "SIMD": elements per cycle by stride modulo 8. For 4, its table says
+ * full rate and its text says 2; the text is used. */
 static int stride_limit(const struct mesh_dsd *d)
 {
     static const uint8_t limit[8] = {1, 2, 8, 8, 2, 8, 8, 2};
@@ -54,13 +55,15 @@ static int slots_per_element(const struct mesh *m, const struct mesh_op *op)
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* An array as rows: steps inside a row, jumps between rows, in elements. */
+/* An array as rows: the step inside a row, the row length, the step between rows and the number of
+ * rows, in elements. */
 struct walk {
     int64_t step, row, outer, rows;
 };
 
-/* Dimensions of one element vanish, those that continue where the inner one ends merge with it.
- * False when more than two are left. */
+/* Describe an array of up to four dimensions as rows. Dimensions of length one are dropped; a
+ * dimension that continues where the inner one ends is merged with it. False when more than two
+ * dimensions remain. */
 static bool walk_of(const struct mesh_dsd *d, struct walk *w)
 {
     *w = (struct walk){0, 1, 0, 1};
@@ -84,7 +87,8 @@ static bool walk_of(const struct mesh_dsd *d, struct walk *w)
     return w->rows == 1 || w->row <= UINT16_MAX;
 }
 
-/* Operand @p i (dst, a, b) by rows; false when its rows are not those of the others. */
+/* Set the steps of operand @p i (dst, a, b) in @p t. False when its rows differ from those of an
+ * earlier operand, so that one counter is not enough. */
 static bool set_walk(struct mesh_thread *t, int i, const struct mesh_dsd *d, int bytes)
 {
     struct walk w;
@@ -127,7 +131,7 @@ static unsigned from(const struct mesh_dsd *d)
     return of[d->kind];
 }
 
-/* Where each operand comes from; queues by the binding of the colours at this PE. */
+/* Set where each operand comes from. The queues follow from the binding of colours at this PE. */
 static void set_operands(const struct mesh_pe *pe, struct mesh_thread *t, const struct mesh_op *op)
 {
     const struct mesh_binding *b = mesh_binding_of(pe);
@@ -145,8 +149,8 @@ static void set_operands(const struct mesh_pe *pe, struct mesh_thread *t, const 
     t->number[1] = op->b.scalar;
 }
 
-/* Keep the descriptors for an operation that rows do not describe; mesh_op_free() gives the copy
- * back. */
+/* Keep a copy of the descriptors for an operation that rows cannot describe; mesh_op_free() frees
+ * it. */
 static enum wsc_err copy_op(struct mesh_region *r, const struct mesh_op *op, struct mesh_thread *t)
 {
     t->op = mesh_pool_take(&r->program, mesh_pool_size(sizeof *op));
@@ -190,7 +194,8 @@ _Static_assert(offsetof(struct mesh_dsd, len) == sizeof(uint32_t) &&
                    offsetof(struct mesh_op, dst) == sizeof(uint32_t),
                "four bytes come before");
 
-/* The form that @p op would have, by the hash of its key, whose top bit is set in every key. */
+/* The slot of the cache in which the form of @p op would be, by the hash of its key. The top bit
+ * is set in every key, so an empty slot never matches. */
 static struct mesh_form *form_of(const struct mesh_pe *pe, const struct mesh_op *op,
                                  uint64_t key[MESH_OPERANDS + 1])
 {

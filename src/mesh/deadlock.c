@@ -19,8 +19,8 @@
 
 enum { MAX_NAMED = 8, TEXT = 1024 };
 
-/* What a PE waits for: a colour to come or to leave, where that is held up, and whose fault it is
- * (-1: nobody's). */
+/* What a PE waits for: a wavelet of a colour to arrive or to leave, the router where it is stopped
+ * (`at`), and the PE that has to act first (`on`; -1: none). */
 struct wait {
     int colour;
     bool sends;
@@ -46,7 +46,8 @@ static int64_t neighbour(const struct mesh *m, int64_t router, int d)
     return inside ? router + m->step[d] : -1;
 }
 
-/* The PE whose ramp feeds @p colour at @p router, by the positions of the switches now. */
+/* The PE whose ramp feeds @p colour at @p router, with the current switch positions; -1 when there
+ * is none. */
 static int64_t sender(struct mesh *m, int64_t router, int colour)
 {
     for (int64_t steps = 0; router >= 0 && steps < m->n_pes; steps++) {
@@ -58,7 +59,8 @@ static int64_t sender(struct mesh *m, int64_t router, int colour)
     return -1;
 }
 
-/* Nothing moves any more: as in the cycle after the last one. */
+/* True when channel @p to would take a wavelet from side @p d. The question is asked for the cycle
+ * after the last one, since nothing moves any more. */
 static bool open_after_all(const struct mesh *m, const struct mesh_channel *to, int d)
 {
     return mesh_channel_open(to, m->region->now + 1, 1U << mesh_opposite[d]);
@@ -69,7 +71,7 @@ static bool is_full(const struct mesh_queue *q)
     return q->n == q->depth;
 }
 
-/* The output of @p ch that does not move, as a direction; 0 when it is the PE itself. */
+/* The direction of the output over which @p ch cannot send; 0 when it is the PE itself. */
 static int stuck_output(struct mesh *m, const struct mesh_channel *ch)
 {
     for (unsigned set = ch->tx & ~1U; set; set &= set - 1) {
@@ -80,12 +82,12 @@ static int stuck_output(struct mesh *m, const struct mesh_channel *ch)
     return 0;
 }
 
-/* Where wavelets of @p colour that come to @p router from @p side are held up; *@p elsewhere is
- * the input that is open there instead, or -1. */
+/* The router where wavelets of @p colour that enter @p router from @p side are stopped; @p
+ * elsewhere: the input from which that router takes wavelets instead, or -1. */
 static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, int *elsewhere)
 {
     *elsewhere = -1;
-    for (int64_t steps = 0; steps <= m->n_pes; steps++) { /* back at a router at the latest */
+    for (int64_t steps = 0; steps <= m->n_pes; steps++) { /* after n_pes steps a router repeats */
         const struct mesh_channel *ch = mesh_channel_of(m, router, colour);
         WSC_CHECK(ch, "colour %d has no route at router %lld", colour, (long long)router);
         if (!(mesh_gate_rx(ch->gate) & 1U << side)) {
@@ -100,14 +102,15 @@ static int64_t obstacle(struct mesh *m, int64_t router, int colour, int side, in
     return -1;
 }
 
-/* Does a control wavelet stand first in the input queue? */
-static bool behind_control(const struct mesh_pe *pe, int queue)
+/* True when a control wavelet is first in the input queue, so that data after it must wait. */
+static bool control_is_first(const struct mesh_pe *pe, int queue)
 {
     const struct mesh_queue *q = mesh_queue_of(pe, queue);
     return q->n && q->entry[q->head] & MESH_CONTROL_BIT;
 }
 
-/* What PE @p i waits for, by its first thread that cannot continue; false when none does. */
+/* Set @p w to what PE @p i waits for: that of its first thread that cannot continue. False when no
+ * thread waits. */
 static bool waits(struct mesh *m, int64_t i, struct wait *w)
 {
     const struct mesh_pe *pe = &m->pe[i];
@@ -118,7 +121,7 @@ static bool waits(struct mesh *m, int64_t i, struct wait *w)
         if (!w->sends && t->in == MESH_NONE) continue;
         w->colour = mesh_queue_of(pe, w->sends ? MESH_N_IN + t->out : t->in)->colour;
         w->elsewhere = -1;
-        w->control = !w->sends && behind_control(pe, t->in);
+        w->control = !w->sends && control_is_first(pe, t->in);
         w->at = w->sends ? obstacle(m, i, w->colour, 0, &w->elsewhere) : sender(m, i, w->colour);
         w->on = w->control ? i : w->at;
         if (w->elsewhere >= 0) w->on = sender(m, w->at, w->colour);
@@ -139,7 +142,8 @@ static void name_wait(struct mesh *m, char *text, int64_t i, const struct wait *
     if (w->control) add(text, " after a control wavelet, whose task cannot start");
 }
 
-/* Follow who waits on whom from @p first; a PE met twice closes a cycle. */
+/* Follow the wait-for graph from PE @p first until a PE waits for none or was visited. A PE that
+ * was visited in this search closes a cycle; @p on_cycle is that PE. */
 static bool find_cycle(struct mesh *m, int32_t *mark, int64_t first, int64_t *on_cycle)
 {
     struct wait w;
@@ -165,7 +169,7 @@ static void name_cycle(struct mesh *m, char *text, int64_t first)
     add(text, i == first ? " PE (%d, %d)" : " PE (%d, %d) and so on", m->pe[i].x, m->pe[i].y);
 }
 
-/* The first cycle in which nothing moves. */
+/* The first cycle in which nothing moved. */
 static int64_t standstill(const struct mesh *m)
 {
     int64_t cycle = 0;
@@ -176,8 +180,8 @@ static int64_t standstill(const struct mesh *m)
     return cycle;
 }
 
-/* One cycle of waits is enough for the message: it is searched from every PE that waits, each PE
- * is passed once. */
+/* Report a deadlock with one cycle of the wait-for graph, which is enough for the message. The
+ * search starts at every waiting PE and visits each PE once. */
 static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
 {
     int32_t *mark;
@@ -194,8 +198,8 @@ static enum wsc_err raise_deadlock(struct mesh *m, char *text, int64_t n)
                      text);
 }
 
-/* Operations that have not ended: the usual deadlock, so it is reported before leftovers in queues
- * and routers, which follow from it. */
+/* Report operations that have not finished. They are the usual cause of a deadlock, so they are
+ * reported before the leftovers in queues and routers that follow from them. */
 static enum wsc_err check_threads(struct mesh *m)
 {
     char text[TEXT] = "";
@@ -211,8 +215,8 @@ static enum wsc_err check_threads(struct mesh *m)
     return n ? raise_deadlock(m, text, n) : WSC_OK;
 }
 
-/* Wavelets that no task takes, wavelets that cannot leave, tasks that were activated and stay
- * blocked. */
+/* Report what is left at a PE: wavelets that no task takes, wavelets that cannot leave, tasks that
+ * were activated and remain blocked. */
 static enum wsc_err check_queues(const struct mesh_pe *pe)
 {
     if (pe->in_used) {
@@ -240,7 +244,7 @@ static int n_held(struct mesh *m, int64_t i, int colour)
     return mesh_channel_count(ch, ch->gate);
 }
 
-/* Wavelets held in a router although no PE waits for anything. */
+/* Report wavelets that are stopped in a router although no PE waits for anything. */
 static enum wsc_err check_router(struct mesh *m, int64_t i)
 {
     const struct mesh_router *r = &m->router[i];
@@ -255,7 +259,8 @@ static enum wsc_err check_router(struct mesh *m, int64_t i)
         m->pe[i].x, m->pe[i].y, n_held(m, i, colour), colour, m->pe[at].x, m->pe[at].y);
 }
 
-/* Does an operation of the PE run, or wait for more than data that may start it? */
+/* True when an operation of the PE runs, or waits for something other than the data that may start
+ * it. */
 static bool has_operations(const struct mesh_pe *pe)
 {
     for (unsigned set = pe->threads; set; set &= set - 1)
@@ -263,7 +268,7 @@ static bool has_operations(const struct mesh_pe *pe)
     return false;
 }
 
-/* Tasks, operations, scalar code and wavelets that have not come to an end. */
+/* True when a task, an operation, scalar code or a wavelet of PE @p i has not finished. */
 static bool is_busy(const struct mesh *m, int64_t i)
 {
     const struct mesh_pe *pe = &m->pe[i];
@@ -272,7 +277,8 @@ static bool is_busy(const struct mesh *m, int64_t i)
            pe->activated & ~pe->blocked || m->router[i].waiting;
 }
 
-/* The first source that still has wavelets, or -1; @p own: of those that run here. */
+/* The router of the first edge source that still has wavelets, or -1; @p own: only sources of this
+ * process. */
 static int64_t busy_source(const struct mesh *m, bool own)
 {
     for (int i = 0; i < m->n_sources; i++) {
@@ -282,7 +288,7 @@ static int64_t busy_source(const struct mesh *m, bool own)
     return -1;
 }
 
-/* What mesh_check_end() names, of the PEs that this process runs. */
+/* Covers what mesh_check_end() reports, for the PEs of this process. */
 bool mesh_is_left(struct mesh *m)
 {
     const struct mesh_region *first = &m->region[m->own], *last = first + m->n_own - 1;

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 
 enum wsc_err mesh_check_end(struct mesh *m);
-/* Is there something for it in what this process runs? */
+/* True when mesh_check_end() would report something about the PEs of this process. */
 bool mesh_is_left(struct mesh *m);
-/* OK when all ended just then. */
+/* At the limit of cycles: WSC_OK when everything finished in the last cycle, else an error that
+ * names what still moves. */
 enum wsc_err mesh_check_limit(struct mesh *m);
 #endif

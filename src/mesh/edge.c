@@ -6,7 +6,7 @@
 
 #include <wsc/mem.h>
 
-/* True when the neighbour of PE (x, y) on @p side would lie outside. */
+/* True when side @p side of PE (x, y) is the border of the fabric. */
 static bool at_edge(const struct mesh *m, int x, int y, int side)
 {
     int nx = x + mesh_dx[side], ny = y + mesh_dy[side];

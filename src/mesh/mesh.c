@@ -18,7 +18,7 @@
 
 enum { MAX_SIDE = 2048 };
 
-/* A PE without a program; its memory stays. */
+/* Reset PE @p i to one without a program; its memory is kept. */
 static void pe_init(struct mesh *m, int64_t i)
 {
     struct mesh_pe *pe = &m->pe[i];
@@ -67,8 +67,8 @@ static void set_latencies(struct mesh *m)
         m->step[d] = mesh_dx[d] + (int64_t)mesh_dy[d] * m->config.w;
 }
 
-/* What a program has made on the host; arrays of places, channels and queues stay for the next
- * one. */
+/* Free what belongs to a program. The arrays of places, channels and queues are kept for the next
+ * program. */
 static void free_program(struct mesh *m)
 {
     wsc_free(m->extra);
@@ -83,8 +83,8 @@ static void free_program(struct mesh *m)
     m->n_extra = m->extra_capacity = m->n_sources = m->n_sinks = m->n_tasks = 0;
 }
 
-/* Back to an empty fabric. Memory of the PEs keeps its contents and reservations, so that programs
- * can follow each other on the same data. */
+/* Reset the fabric to an empty one. The memory of the PEs keeps its contents and reservations, so
+ * that programs can follow each other on the same data. */
 enum wsc_err mesh_clear(struct mesh *m)
 {
     free_program(m);
@@ -111,7 +111,7 @@ static int64_t lines(int64_t bytes)
     return (bytes + MESH_LINE - 1) / MESH_LINE * MESH_LINE;
 }
 
-/* The arrays of places lie one after the other, those first that most cycles touch. */
+/* Allocate routers, PEs and main threads in one block, the most frequently accessed array first. */
 static enum wsc_err allocate(struct mesh *m)
 {
     const int64_t routers = lines(m->n_pes * (int64_t)sizeof *m->router),

@@ -36,15 +36,15 @@ static bool is_empty(const struct mesh_channel *ch)
 
 /* ---- from the PE ----------------------------------------------------------------------------- */
 
-/* Cycles until the main thread of @p pe, which runs an operation, is free: an element takes one at
- * least. */
+/* Least number of cycles until the main thread of @p pe, which runs an operation, is free: at
+ * least one for each element. */
 static int64_t until_free(const struct mesh_pe *pe)
 {
     const struct mesh_thread *t = mesh_thread_of(pe->region, pe, 0);
     return t->flags & MESH_FABRIC && t->left > 1 ? t->left : 1;
 }
 
-/* Does an operation of the PE send to output queue @p queue already? */
+/* True when an operation of the PE already sends to output queue @p queue. */
 static bool is_sent_to(const struct mesh_pe *pe, int queue)
 {
     for (unsigned set = pe->threads; set; set &= set - 1)
@@ -52,7 +52,8 @@ static bool is_sent_to(const struct mesh_pe *pe, int queue)
     return false;
 }
 
-/* Cycles until PE @p pe can put something into the channel of @p colour at its router. */
+/* Least number of cycles until PE @p pe can put a wavelet into the channel of @p colour at its
+ * router. */
 static int64_t from_pe(const struct mesh *m, const struct mesh_pe *pe, int colour)
 {
     const int queue = mesh_binding_of(pe)->out_of[colour] - 1;
@@ -63,7 +64,7 @@ static int64_t from_pe(const struct mesh *m, const struct mesh_pe *pe, int colou
     if (pe->waits_until > now) return pe->waits_until - now;
     if (pe->threads || pe->in_used || pe->next_todo < pe->n_todo) return 1;
     if (pe->activated & ~pe->blocked) return 1;
-    /* It wants a wavelet, which is in its router at best. */
+    /* The PE is idle until a wavelet arrives, at the earliest one that is in its router now. */
     return 1 + m->ramp_down;
 }
 
@@ -78,7 +79,7 @@ static bool source_feeds(const struct mesh *m, const struct mesh_channel *ch)
     return false;
 }
 
-/* The channel before @p ch on side @p d, of the same band; NULL: nothing comes from there. */
+/* The channel that sends to @p ch over side @p d, in the same band; NULL: none. */
 static const struct mesh_channel *before(const struct mesh *m, int64_t router,
                                          const struct mesh_channel *ch, int d)
 {
@@ -89,8 +90,8 @@ static const struct mesh_channel *before(const struct mesh *m, int64_t router,
     return from && mesh_outputs_of(m, from) & toward ? from : NULL;
 }
 
-/* Cycles until something can enter the empty channel @p ch from side @p d; *@p next: the one
- * channel before it that is empty, too, when the walk is to continue there. */
+/* Least number of cycles until a wavelet can enter the empty channel @p ch from side @p d. If the
+ * sending channel is empty too, @p next is set to it, so that the search continues there. */
 static int64_t from_side(const struct mesh *m, int64_t router, const struct mesh_channel *ch, int d,
                          const struct mesh_channel **next)
 {
@@ -99,12 +100,12 @@ static int64_t from_side(const struct mesh *m, int64_t router, const struct mesh
     const struct mesh_channel *from = before(m, router, ch, d);
     if (!from) return INT64_MAX;
     if (!is_empty(from)) return 1;
-    if (*next) return 1 + m->hop; /* two ways to go: one is enough to know something */
+    if (*next) return 1 + m->hop; /* for a second empty sender a hop */
     *next = from;
     return INT64_MAX;
 }
 
-/* Cycles until something can enter the empty channel @p ch at @p router. */
+/* Least number of cycles until a wavelet can enter the empty channel @p ch at @p router. */
 static int64_t until_entered(const struct mesh *m, int64_t router, const struct mesh_channel *ch)
 {
     int64_t least = INT64_MAX, hops = 0;

@@ -6,15 +6,17 @@
 
 #include <stdint.h>
 
-/* A channel of an own row at a border that takes from the neighbour's row or sends there, in some
- * position of its switch: all that crosses the border goes through one. */
+/* A channel in the row of this process at a border, which takes wavelets from the neighbour's row
+ * or sends them there in some switch position. All traffic over the border goes through such
+ * channels. */
 struct mesh_crossing {
     int32_t router, channel; /* of the fabric */
 };
-/* Directions from which a channel takes and to which it sends, in all positions. */
+/* Directions from which a channel takes wavelets, or to which it sends them, over all positions of
+ * its switch. */
 unsigned mesh_inputs_of(const struct mesh *m, const struct mesh_channel *ch);
 unsigned mesh_outputs_of(const struct mesh *m, const struct mesh_channel *ch);
-/* A cycle up to which, itself not included, nothing leaves the @p n channels at @p crossing, as
- * long as nothing comes from the neighbours; at least the next one. */
+/* A lower bound of the cycle in which a wavelet leaves one of the @p n channels at @p crossing, as
+ * long as none comes from the neighbours; at least the next cycle. */
 int64_t mesh_ahead(const struct mesh *m, const struct mesh_crossing *crossing, int n);
 #endif

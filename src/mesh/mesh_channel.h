@@ -18,7 +18,7 @@ static inline struct mesh_channel *mesh_channel_of(const struct mesh *m, int64_t
     if (!(r->colours >> colour & 1U)) return NULL;
     return &m->channel[r->first + __builtin_popcount(r->colours & ((1U << colour) - 1U))];
 }
-/* Whether the channel takes a wavelet from @p side (a set of one) in cycle @p now. */
+/* True when the channel takes a wavelet from @p side (a set of one direction) in cycle @p now. */
 static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now, unsigned side)
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
@@ -26,19 +26,20 @@ static inline bool mesh_channel_open(const struct mesh_channel *ch, int64_t now,
     const uint8_t n = (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_relaxed) - gate);
     return (unsigned)gate >> (8 + 8 * left_now) & side && n + left_now < MESH_FIFO;
 }
-/* Wavelets in a channel whose gate is @p gate. */
+/* Number of wavelets in a channel whose gate is @p gate. */
 static inline int mesh_channel_count(const struct mesh_channel *ch, uint64_t gate)
 {
     return (uint8_t)(atomic_load_explicit(&ch->tail, memory_order_acquire) - gate);
 }
-/* The entry is written before the tail that shows it (release; mesh_channel_count() acquires). */
+/* Append an entry. It is written before the tail, which makes it visible (release;
+ * mesh_channel_count() acquires). */
 static inline void mesh_channel_put(struct mesh_channel *ch, uint64_t entry)
 {
     uint8_t tail = atomic_load_explicit(&ch->tail, memory_order_relaxed);
     ch->entry[tail % MESH_FIFO] = entry;
     atomic_store_explicit(&ch->tail, (uint8_t)(tail + 1), memory_order_release);
 }
-/* Into the channel of a router of this region. */
+/* Append an entry to a channel of a router of this region, and schedule a visit of the router. */
 static inline void mesh_channel_push(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
                                      uint64_t entry)
 {

@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* Between the host and a rectangle, PE by PE in rows: host[0] takes values out, host[1] brings
- * them in. */
+/* Copy between the host and the PEs of a rectangle, row by row: to host[0] or from host[1],
+ * whichever is not NULL. */
 static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int64_t bytes,
                          void *const host[2])
 {
@@ -27,7 +27,7 @@ static enum wsc_err copy(struct mesh *m, struct mesh_rect rect, int address, int
     return WSC_OK;
 }
 
-/* The union takes `const` off what copy() only reads. */
+/* copy() does not write to host[1]; the union removes the `const` without a cast. */
 enum wsc_err mesh_copy_in(struct mesh *m, struct mesh_rect rect, int address, const void *host,
                           int64_t bytes)
 {

@@ -57,8 +57,9 @@ FETCH void fetch_second(const struct mesh_region *r, struct mesh_visit v)
     if (pe->next_todo != pe->n_todo) __builtin_prefetch(pe->todo + pe->next_todo);
 }
 
-/* Where the first wavelet of the router goes, and what the PE's operation reads, or will read if it
- * is like the one before. */
+/* Third step: the channel after the first wavelet of the router, and the memory that the operation
+ * of the PE reads; if none runs yet, the memory of the last one, which the next one often reads
+ * too. */
 FETCH void fetch_third(const struct mesh_region *r, struct mesh_visit v)
 {
     const int64_t at = place_of(v);
@@ -81,7 +82,8 @@ FETCH void fetch_third(const struct mesh_region *r, struct mesh_visit v)
     __builtin_prefetch(&q->entry[q->head]);
 }
 
-/* The visits of a block in a cycle: so many words of each list, from the place `first` on. */
+/* The visits of a block in a cycle: @c words words of the bitmaps of routers and PEs, which begin
+ * with place `first`. */
 struct block_visits {
     uint64_t *routers, *pes;
     int64_t words, first;
@@ -105,7 +107,7 @@ static int count(const struct block_visits *b)
     return n;
 }
 
-/* Lists at most @p most visits in the order of their places; @return the end. */
+/* List visits in the order of their places until @p most; returns the end of the list. */
 static struct mesh_visit *list(const struct block_visits *b, struct mesh_visit *v,
                                const struct mesh_visit *most)
 {
@@ -147,8 +149,8 @@ static bool fetches(const struct mesh_region *r, int64_t now, int n)
     return now == r->batch || 2 * n < 1 << r->block_shift;
 }
 
-/* Router and PE of a place one after the other: neither sees what the others do in this cycle, and
- * what they share is in the caches. */
+/* Visit router and PE of a place one after the other: neither sees changes of other places in this
+ * cycle, and the data that they share is in the caches. */
 static inline enum wsc_err visit(struct mesh_region *r, int64_t at, bool router, bool pe)
 {
     if (router) TRY(mesh_router_cycle(r, at));
@@ -168,7 +170,7 @@ static enum wsc_err visit_ahead(struct mesh_region *r, int n)
     return WSC_OK;
 }
 
-/* Those of a word, from the place @p first on. */
+/* Visit the places of one word of the bitmaps, which begins with place @p first. */
 static enum wsc_err visit_word(struct mesh_region *r, int64_t first, uint64_t routers, uint64_t pes)
 {
     for (uint64_t set = routers | pes; set; set &= set - 1) {
@@ -178,7 +180,7 @@ static enum wsc_err visit_word(struct mesh_region *r, int64_t first, uint64_t ro
     return WSC_OK;
 }
 
-/* In the order of the places, nothing fetched. */
+/* Visit the places of a block in order, without prefetching. */
 static enum wsc_err visit_near(struct mesh_region *r, const struct block_visits *b)
 {
     for (int64_t i = 0; i < b->words; i++) {
@@ -189,8 +191,8 @@ static enum wsc_err visit_near(struct mesh_region *r, const struct block_visits 
     return WSC_OK;
 }
 
-/* What all visits of cycle @p now read: the lists to write to, and the times at which what they
- * send arrives. */
+/* Prepare what all visits in cycle @p now read: the lists of later visits, and the times at which
+ * sent wavelets arrive. */
 static void region_at(struct mesh_region *r, int64_t now)
 {
     const struct mesh *m = r->m;
@@ -206,8 +208,9 @@ static void region_at(struct mesh_region *r, int64_t now)
 
 /* ---- a batch of cycles ----------------------------------------------------------------------- */
 
-/* After an error only what comes before it matters: an earlier cycle, or an earlier block of its
- * cycle, may hold another one, which then is the first. */
+/* True when cycle @p now of @p block comes after an error of this region. Earlier cycles, and
+ * earlier blocks of the same cycle, still run: they may have an earlier error, which is the one to
+ * report. */
 static bool is_over(const struct mesh_region *r, int64_t now, int64_t block)
 {
     return now > r->error_in || (now == r->error_in && block >= r->error_block);
@@ -266,8 +269,8 @@ void mesh_end_cycle(struct mesh *m, int64_t now)
 
 /* ---- from cycle to cycle --------------------------------------------------------------------- */
 
-/* An edge source looks by itself, so the run is not over while one of this process has wavelets
- * and an open channel. */
+/* True while an edge source of this process has wavelets and an open channel. Sources are not in
+ * the lists of visits, so they are asked here. */
 static bool source_can_send(const struct mesh *m)
 {
     for (int i = 0; i < m->n_sources; i++) {
@@ -280,7 +283,7 @@ static bool source_can_send(const struct mesh *m)
     return false;
 }
 
-/* Does the region have visits or mail for one of the next cycles? */
+/* True when the region has visits or mail for one of the next cycles. */
 static bool is_active(const struct mesh_region *r)
 {
     uint64_t any = 0;
@@ -314,7 +317,8 @@ static int64_t batches(const struct mesh *m, int64_t next)
     return n < most ? n : most;
 }
 
-/* The last cycle that regions run without another decision, from cycle @p next on. */
+/* The last cycle that regions may run from cycle @p next on, until something has to be decided
+ * again. */
 static int64_t last_of_round(const struct mesh *m, int64_t next)
 {
     int64_t last = next + (m->watch ? 1 : MESH_BATCH * batches(m, next)) - 1;
@@ -332,8 +336,8 @@ void mesh_begin_cycle(struct mesh *m, int64_t now)
         m->region[m->own + i].until = now;
 }
 
-/* The clocks of all regions, when they have run the round; those of other processes are read, too.
- */
+/* Set the clocks of all regions to the end of the round, also those of other processes, whose
+ * clocks are read too. */
 static void end_round(struct mesh *m)
 {
     for (int i = 0; i < m->n_regions; i++)
@@ -347,13 +351,13 @@ static bool failed(const struct mesh *m)
     return false;
 }
 
-/* The next cycle in which a region of this process has something to do: the one after this, or that
- * of the first timer, or none. */
+/* The next cycle in which a region of this process has something to do: the next one, that of the
+ * first timer, or INT64_MAX. */
 static int64_t own_next(const struct mesh *m)
 {
     int64_t next = INT64_MAX;
     if (somebody_is_active(m) || source_can_send(m)) return m->region->now + 1;
-    if (mesh_share_has_mail(m)) return m->horizon + 1; /* of the cycle before the exchange */
+    if (mesh_share_has_mail(m)) return m->horizon + 1; /* sent in the cycle before the exchange */
     for (int i = 0; i < m->n_own; i++) {
         int64_t first = mesh_next_timer(&m->region[m->own + i]);
         if (first < next) next = first;
@@ -380,8 +384,8 @@ static void set_horizon(struct mesh *m, int64_t next, int64_t ahead)
     m->horizon = mesh_snapshot_horizon(m, last);
 }
 
-/* After an exchange with the other processes: the next cycle of all of them; none also when one of
- * them failed. */
+/* Exchange with the other processes and set @p next to the next cycle of all of them; INT64_MAX
+ * when none has anything to do or one of them failed. */
 static enum wsc_err find_next(struct mesh *m, int64_t *next)
 {
     TRY(mesh_share_cycle(m));
@@ -395,7 +399,8 @@ static enum wsc_err find_next(struct mesh *m, int64_t *next)
     return WSC_OK;
 }
 
-/* The next cycle of this process, when nothing can have crossed a border before it ends. */
+/* True when this process can run its next cycle, @p next, before the next exchange, because
+ * nothing can cross a border before that cycle ends. */
 static bool runs_ahead(const struct mesh *m, int64_t *next)
 {
     if (!m->border || failed(m)) return false;
@@ -406,9 +411,9 @@ static bool runs_ahead(const struct mesh *m, int64_t *next)
     return true;
 }
 
-/* Rare beside the work of a cycle, frequent beside a person's patience: a cycle of a whole wafer
+/* Report progress every 256 cycles, or more often on a large fabric: a cycle of a whole wafer
  * takes some hundredths of a second. */
-static void tell_progress(struct mesh *m)
+static void report_progress(struct mesh *m)
 {
     enum { EVERY = 256, ROUTER_CYCLES = 1 << 22 };
     const int64_t of_pes = ROUTER_CYCLES / m->n_pes + 1, every = of_pes < EVERY ? of_pes : EVERY;
@@ -419,14 +424,14 @@ static void tell_progress(struct mesh *m)
     m->config.progress(m->config.progress_ctx, m->region->now);
 }
 
-/* Only one thread is here (the last one at the barrier). Cycles in which nobody has anything to do
- * are skipped; the run has ended when nobody ever will have. */
+/* Only one thread runs this (the last one at the barrier). Cycles in which no region has anything
+ * to do are skipped; the run ends when there is no such cycle left. */
 bool mesh_next_cycle(struct mesh *m)
 {
     int64_t next = INT64_MAX;
     end_round(m);
     if (m->share_rc) return false;
-    tell_progress(m);
+    report_progress(m);
     if (runs_ahead(m, &next)) {
         mesh_begin_cycle(m, next);
         return true;

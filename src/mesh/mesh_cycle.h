@@ -9,17 +9,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The next batch of the round; false: there is none. */
+/* Set the next batch of cycles of the round; false when the round is finished. */
 bool mesh_region_batch(struct mesh_region *r);
-/* Before a batch: what there is to do.  Regions that may flow wait for each other after it. */
+/* Before a batch: take due timers and, where streams are possible, find out which places may flow.
+ * Regions that may flow wait for each other afterwards. */
 void mesh_region_look(struct mesh_region *r);
-/* Block @p block in cycle @p now, its places in their order; block @p next, if there is one, runs
- * the cycle after it next. */
+/* Run cycle @p now of block @p block, its places in order. @p next, if it exists, is the block
+ * that runs the following cycle; its first places are prefetched. */
 void mesh_block_cycle(struct mesh_region *r, int64_t now, int64_t block, int64_t next);
-/* News for the other processes when the regions of this one have run cycle @p now. */
+/* Send what crossed to the other processes, after the regions of this process have run cycle @p
+ * now. */
 void mesh_end_cycle(struct mesh *m, int64_t now);
-/* A round of batches from cycle @p now on. */
+/* Begin a round of batches at cycle @p now. */
 void mesh_begin_cycle(struct mesh *m, int64_t now);
-/* After a round: the next cycle in which something happens; false at the end. */
+/* After a round: begin the next one at the next cycle in which something happens; false at the end
+ * of the run. */
 bool mesh_next_cycle(struct mesh *m);
 #endif

@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-/* Smaller regions, and those of which fewer than a part have something to do, are not looked at. */
+/* Regions of fewer than SMALL places are not searched for streams, nor those with fewer than 1 /
+ * PART of their places active; LONGEST_SKIP: longest pause between searches, batches. */
 enum { SMALL = 4, PART = 16, LONGEST_SKIP = 7 };
 
 static enum wsc_err flow_sets(struct mesh_flow *f)
@@ -41,7 +42,7 @@ static enum wsc_err flow_sets(struct mesh_flow *f)
     return WSC_OK;
 }
 
-/* What goes over the borders to other regions. */
+/* Allocate what streams over borders to other regions need. */
 static enum wsc_err flow_borders(struct mesh_flow *f)
 {
     const struct mesh *m = f->r->m;
@@ -100,7 +101,7 @@ enum wsc_err mesh_flow_prepare(struct mesh *m)
 
 /* ---- before a batch -------------------------------------------------------------------------- */
 
-/* Is there enough to do in cycle @p now that a search may be worth it?  */
+/* True when so many places are active in cycle @p now that a search for streams may pay off. */
 static bool is_busy(const struct mesh_region *r, int64_t now)
 {
     const uint64_t *routers = mesh_active_in(r, now).routers;
@@ -110,7 +111,8 @@ static bool is_busy(const struct mesh_region *r, int64_t now)
     return n > r->n_pes / PART;
 }
 
-/* The visits that are known when the batch begins, of @p n words from @p begin on. */
+/* Copy the visits that are known at the beginning of the batch, @p n words of the bitmaps from
+ * word @p begin on. */
 static void take_lists(struct mesh_flow *f, int64_t begin, int64_t n)
 {
     const struct mesh_region *r = f->r;
@@ -124,17 +126,17 @@ static void take_lists(struct mesh_flow *f, int64_t begin, int64_t n)
     }
 }
 
-/* Nothing is known of the places that are visited, for other regions that look at @p n words from
- * @p begin on. */
-static void all_unsteady(struct mesh_flow *f, int64_t begin, int64_t n)
+/* Mark all visited places in @p n words from @p begin on as unsteady: this region has not examined
+ * them, and other regions read this set. */
+static void mark_all_unsteady(struct mesh_flow *f, int64_t begin, int64_t n)
 {
     take_lists(f, begin, n);
     for (int64_t i = begin; i < begin + n; i++)
         f->unsteady[i] = f->routers[i] | f->pes[i];
 }
 
-/* Places that flow are visited again after the batch. */
-static void list_after(struct mesh_flow *f)
+/* Schedule a visit after the batch for the places that flow. */
+static void schedule_after(struct mesh_flow *f)
 {
     const struct mesh_active after = mesh_active_in(f->r, f->first + MESH_BATCH);
     for (int64_t i = 0; i < f->r->n_words; i++) {
@@ -147,8 +149,9 @@ static void list_after(struct mesh_flow *f)
     f->flowed_until = f->first + MESH_BATCH;
 }
 
-/* Searches in vain become rare. */
-static bool is_tried(struct mesh_flow *f)
+/* True when this batch should search for streams. After each search without success the pause
+ * until the next one doubles, up to LONGEST_SKIP batches. */
+static bool should_search(struct mesh_flow *f)
 {
     if (!is_busy(f->r, f->first) || f->skip-- > 0) return false;
     f->missed = f->missed < LONGEST_SKIP ? 2 * f->missed + 1 : LONGEST_SKIP;
@@ -167,7 +170,7 @@ int64_t mesh_flow_pause(const struct mesh *m, int64_t next)
     return least > 1 ? least : 1;
 }
 
-/* Places that other regions will not look at again may do anything. */
+/* Treat places with streams over a border as unsteady, where regions do not agree in this batch. */
 static void give_up_crossing(struct mesh_flow *f)
 {
     for (int64_t i = 0; i < f->r->n_words; i++)
@@ -186,15 +189,15 @@ void mesh_flow_look(struct mesh_region *r)
     if (mesh_flow_rests(m)) f->skip--;
     if (mesh_flow_rests(m) || r->until - r->batch != MESH_BATCH) return;
     f->first = r->batch;
-    f->tried = !r->rc && is_tried(f);
+    f->tried = !r->rc && should_search(f);
     if (f->tried) {
         take_lists(f, 0, r->n_words);
         f->tried = mesh_flow_look_at(f);
         if (!f->tried) give_up_crossing(f);
     } else if (m->n_own > 1) {
         const int64_t n = f->margin + 1 < r->n_words ? f->margin + 1 : r->n_words;
-        all_unsteady(f, 0, n);
-        all_unsteady(f, r->n_words - n, n);
+        mark_all_unsteady(f, 0, n);
+        mark_all_unsteady(f, r->n_words - n, n);
     }
 }
 
@@ -206,7 +209,8 @@ void mesh_flow_join(struct mesh_region *r)
     f->found = mesh_flow_find(f);
 }
 
-/* After mesh_flow_join() what was found holds, unless the regions have not agreed. */
+/* After mesh_flow_join() its result holds, unless the regions did not agree on streams over
+ * borders; then places at such borders are excluded. */
 static bool is_found(struct mesh_flow *f)
 {
     if (!f->joins) return mesh_flow_find(f);
@@ -220,21 +224,21 @@ void mesh_flow_begin(struct mesh_region *r)
     if (!f || !f->tried || !is_found(f)) return;
     f->skip = f->missed = 0;
     r->flows = true;
-    list_after(f);
+    schedule_after(f);
     mesh_flow_early(f);
 }
 
 /* ---- in a batch ------------------------------------------------------------------------------ */
 
-/* A region with an error stands still, so streams from it and to it do, too; no cycle after that
- * one counts. */
+/* True when a region has an error. It then stops in the middle of a batch, so its streams stop
+ * too; cycles after the error do not count. */
 static bool is_failing(struct mesh *m)
 {
     return atomic_load_explicit(&m->failing, memory_order_relaxed);
 }
 
-/* The wavelet at the head of a steady channel leaves to where nobody looks before the end of the
- * batch. */
+/* Remove the wavelet at the head of a steady channel. No visited place reads this channel before
+ * the end of the batch. */
 static uint32_t take_head(struct mesh_region *r, int64_t at, struct mesh_channel *ch)
 {
     const uint64_t gate = mesh_flow_gate(ch);

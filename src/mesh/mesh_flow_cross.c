@@ -12,9 +12,9 @@ enum { LONGEST_SKIP = 7 };
 
 /* ---- what the other side does ---------------------------------------------------------------- */
 
-/* Is the place on side @p d steady, and has it wavelets of the colour?  That its router and this
- * one agree on the way is known.  Nobody moves a wavelet meanwhile. */
-static bool is_answered(const struct mesh_region *r, int64_t at, int colour, int d)
+/* True when the place on side @p d is steady and holds wavelets of the colour. The caller has
+ * checked that both routers agree on the direction. No wavelet moves meanwhile. */
+static bool is_steady_beyond(const struct mesh_region *r, int64_t at, int colour, int d)
 {
     const int64_t y = at + r->step[d];
     if (mesh_flow_is_here(r, y)) return true;
@@ -31,7 +31,7 @@ static bool is_verified(const struct mesh_region *r, int64_t at)
         const struct mesh_channel *ch = mesh_flow_channel(r, at, colour);
         const unsigned sides = (ch->tx | mesh_gate_rx(mesh_flow_gate(ch))) & ~(unsigned)MESH_RAMP;
         for (unsigned set = sides; set; set &= set - 1)
-            if (!is_answered(r, at, colour, mesh_direction((int)set))) return false;
+            if (!is_steady_beyond(r, at, colour, mesh_direction((int)set))) return false;
     }
     return true;
 }
@@ -61,7 +61,8 @@ void mesh_flow_meet(struct mesh *m)
         m->crossing = MESH_CROSS_TRIED;
 }
 
-/* Streams that leave region @p r to the south and the north are those that enter the next one. */
+/* Check that the numbers of streams over the border between @p r and the next region agree on both
+ * sides. */
 static void check_border(const struct mesh_region *r)
 {
     static const struct mesh_flow_crossings none;
@@ -74,8 +75,10 @@ static void check_border(const struct mesh_region *r)
               a->leaving[MESH_TO_SOUTH], b->entering[MESH_TO_NORTH]);
 }
 
-/* A stream that enters is known before the batch when no stream before it takes from a place that
- * is visited; else it may not give to such a place. */
+/* How streams cross borders in this batch: before it, if no leaving stream takes its words from a
+ * visited place; otherwise after it, if no entering stream gives words to a visited place.
+ * Otherwise, or if a stream turns back or a region found none, places at the borders are
+ * visited. */
 static enum mesh_flow_crossing agreed(const struct mesh *m)
 {
     bool late = false, gives = false;
@@ -90,7 +93,7 @@ static enum mesh_flow_crossing agreed(const struct mesh *m)
     return late ? MESH_CROSS_LATE : MESH_CROSS_EARLY;
 }
 
-/* Tries in vain become rare. */
+/* After each attempt without agreement the pause until the next one doubles, up to LONGEST_SKIP. */
 void mesh_flow_agree(struct mesh *m)
 {
     m->crossing = agreed(m);

@@ -10,10 +10,13 @@
 #define WSC_MESH_FLOW_CROSS_H
 #include "mesh_state.h"
 
-/* Sets m->crossing: MESH_CROSS_NONE, _VISITED when regions have only to verify, or _TRIED. */
+/* Decide whether streams may cross borders: sets m->crossing to MESH_CROSS_NONE, _VISITED (regions
+ * only verify each other's places) or _TRIED. */
 void mesh_flow_meet(struct mesh *m);
-/* Steady places are unsteady if those beyond the border do not take part in their streams. */
+/* Mark steady places as unsteady if the place across the border does not take part in their
+ * stream. */
 void mesh_flow_verify(struct mesh_region *r);
-/* Sets m->crossing: MESH_CROSS_EARLY or _LATE when streams flow over borders, or _VISITED. */
+/* Sets m->crossing to MESH_CROSS_EARLY or _LATE if all regions agree that streams cross, otherwise
+ * to _VISITED. */
 void mesh_flow_agree(struct mesh *m);
 #endif

@@ -9,18 +9,18 @@
 
 #include <string.h>
 
-/* A channel leads to four sides and to one of the PE's. */
+/* MOST_WAYS: a channel leads to four sides and, through its PE, to one more channel. */
 enum { ROUNDS = 4, MOST_WAYS = 5 };
 
 /* ---- sets of places -------------------------------------------------------------------------- */
 
-/* Word @p i of a set; nothing is outside. */
+/* Word @p i of a bitmap, 0 outside it. */
 static inline uint64_t word_of(const uint64_t *set, int64_t words, int64_t i)
 {
     return i >= 0 && i < words ? set[i] : 0;
 }
 
-/* Word @p i of the places that are @p by after those of a set, or before them if @p by < 0. */
+/* Word @p i of a bitmap whose bits are shifted up by @p by places (down if @p by < 0). */
 static inline uint64_t moved(const uint64_t *set, int64_t words, int64_t i, int64_t by)
 {
     const int bit = (int)(by & 63);
@@ -31,9 +31,10 @@ static inline uint64_t moved(const uint64_t *set, int64_t words, int64_t i, int6
 
 /* ---- steady places --------------------------------------------------------------------------- */
 
-/* Is each of the first @p n wavelets of a ring data, and ready in its turn? */
-static inline bool come_in_turn(const struct mesh_flow *f, const uint64_t *entry, unsigned head,
-                                unsigned size, unsigned n)
+/* True when the first @p n wavelets of a ring are data, and the i-th one can be taken i cycles
+ * after the first cycle of the batch. */
+static inline bool are_ready_in_order(const struct mesh_flow *f, const uint64_t *entry,
+                                      unsigned head, unsigned size, unsigned n)
 {
     for (unsigned i = 0; i < n; i++, head++) {
         if (head >= size) head -= size;
@@ -42,13 +43,15 @@ static inline bool come_in_turn(const struct mesh_flow *f, const uint64_t *entry
     return true;
 }
 
-/* Does the queue hold at least @p least wavelets, in their turns, and have room? */
+/* True when the queue holds at least @p least wavelets, each available in its cycle, and has
+ * room. */
 static bool is_steady_queue(const struct mesh_flow *f, const struct mesh_queue *q, int least)
 {
-    return q->n >= least && q->n < q->depth && come_in_turn(f, q->entry, q->head, q->depth, q->n);
+    return q->n >= least && q->n < q->depth &&
+           are_ready_in_order(f, q->entry, q->head, q->depth, q->n);
 }
 
-/* Is the PE busy with the elements of its stream for longer than the batch? */
+/* True when the stream of the PE has more elements than the batch has cycles. */
 static bool stream_lasts(const struct mesh_flow *f, int64_t at)
 {
     const struct mesh_region *r = f->r;
@@ -56,7 +59,7 @@ static bool stream_lasts(const struct mesh_flow *f, int64_t at)
     return mesh_flow_thread(r, at)->left >= MESH_BATCH + 2;
 }
 
-/* Does the PE run one stream that lasts? */
+/* True when the PE does nothing but one stream, which lasts for the whole batch. */
 static bool is_steady_pe(const struct mesh_flow *f, int64_t at)
 {
     const struct mesh_region *r = f->r;
@@ -72,8 +75,8 @@ static bool is_steady_pe(const struct mesh_flow *f, int64_t at)
            r->router[at].waiting >> mesh_flow_up(r, at, t->out)->colour & 1U;
 }
 
-/* Is the neighbour on side @p d visited, and does it hold wavelets of the colour?  One in another
- * region may: mesh_flow_verify() looks at it later. */
+/* True when the neighbour on side @p d is visited and holds wavelets of the colour. For a
+ * neighbour in another region true is returned; mesh_flow_verify() checks it later. */
 static bool may_move(const struct mesh_flow *f, int64_t at, int d, int colour)
 {
     const struct mesh_region *r = f->r;
@@ -83,8 +86,8 @@ static bool may_move(const struct mesh_flow *f, int64_t at, int d, int colour)
     return mesh_flow_has(f->routers, y) && r->router[y].waiting >> colour & 1U;
 }
 
-/* Does the channel get a wavelet in each cycle over side @p rx?  Routers stand still meanwhile,
- * those of other regions, too. */
+/* True when the channel gets a wavelet in each cycle from side @p rx. Routers do not move
+ * meanwhile, those of other regions neither. */
 static bool is_fed(const struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
                    unsigned rx, const struct mesh_thread *t)
 {
@@ -96,7 +99,7 @@ static bool is_fed(const struct mesh_flow *f, int64_t at, const struct mesh_chan
            (uint32_t)r->channel[from].tx >> back & 1U;
 }
 
-/* Do all outputs take a wavelet in each cycle? */
+/* True when every output of the channel takes a wavelet in each cycle. */
 static bool is_emptied(const struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
                        const struct mesh_thread *t)
 {
@@ -120,11 +123,12 @@ static bool is_steady_channel(const struct mesh_flow *f, int64_t at, const struc
     const int n = mesh_channel_count(ch, gate), latency = rx == MESH_RAMP ? m->ramp_up : m->hop;
     if (n < latency || n == MESH_FIFO || !rx || rx & (rx - 1)) return false;
     if (ch->extra >= MESH_FILTERED || !ch->tx) return false;
-    return come_in_turn(f, ch->entry, (unsigned)gate % MESH_FIFO, MESH_FIFO, (unsigned)n) &&
+    return are_ready_in_order(f, ch->entry, (unsigned)gate % MESH_FIFO, MESH_FIFO, (unsigned)n) &&
            is_fed(f, at, ch, rx, t) && is_emptied(f, at, ch, t);
 }
 
-/* Channels that move in the same cycle share no output. */
+/* True when all channels of the place that hold wavelets, and its PE, move one wavelet in every
+ * cycle. Their outputs must differ, since they move in the same cycle. */
 static bool is_steady(const struct mesh_flow *f, int64_t at)
 {
     const struct mesh_region *r = f->r;
@@ -145,8 +149,9 @@ static bool is_steady(const struct mesh_flow *f, int64_t at)
 
 /* ---- what can be disturbed ------------------------------------------------------------------- */
 
-/* Places that have flowed in the batch before, as all around them have, and whose PEs do what they
- * did: they need to last. */
+/* Put into f->spare the places that flowed in the last batch, like all their neighbours, and whose
+ * PEs do the same as before. They are steady again if their streams last, so other tests are
+ * skipped. */
 static void keep_steady(struct mesh_flow *f)
 {
     const int64_t words = f->r->n_words, w = f->r->m->config.w;
@@ -160,13 +165,13 @@ static void keep_steady(struct mesh_flow *f)
     }
 }
 
-/* Does what the PE of such a place runs last for another batch? */
+/* True when the stream of the PE of such a place lasts for another batch. */
 static bool lasts(const struct mesh_flow *f, int64_t at)
 {
     return !mesh_flow_has(f->pes, at) || stream_lasts(f, at);
 }
 
-/* Edge sources may do anything. */
+/* Mark places with edge sources as unsteady, since sources send without a visit. */
 static void add_sources(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
@@ -178,8 +183,8 @@ static void add_sources(struct mesh_flow *f)
     }
 }
 
-/* Places that are visited in the batch, the steady ones and the others. */
-static void look_at_places(struct mesh_flow *f)
+/* Divide the places that are visited in the batch into steady and unsteady ones. */
+static void examine_places(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
     keep_steady(f);
@@ -196,7 +201,7 @@ static void look_at_places(struct mesh_flow *f)
     }
 }
 
-/* Does a stream of place @p at, which is steady, come from another region or lead to one? */
+/* True when a stream through the steady place @p at comes from another region or leads to one. */
 static bool leads_out(const struct mesh_region *r, int64_t at)
 {
     const int64_t w = r->m->config.w;
@@ -208,8 +213,8 @@ static bool leads_out(const struct mesh_region *r, int64_t at)
     return false;
 }
 
-/* Those of @p n places from @p at on. */
-static void look_at_border(struct mesh_flow *f, int64_t at, int64_t n)
+/* Mark the places with streams over the border among @p n places from @p at on. */
+static void examine_border(struct mesh_flow *f, int64_t at, int64_t n)
 {
     for (; n > 0; n--, at++) {
         if (!mesh_flow_has(f->flows, at) || !leads_out(f->r, at)) continue;
@@ -220,16 +225,17 @@ static void look_at_border(struct mesh_flow *f, int64_t at, int64_t n)
 
 /* ---- what it can reach ----------------------------------------------------------------------- */
 
-/* Adds to f->near the places from @p at on, @p n of them, @p at counted from the region's first
- * one: all of them when @p from is NULL, else those of its set from bit @p bit on. */
+/* Add @p n places to f->near, beginning with place @p at, counted from the first one of the
+ * region. @p from NULL: all of them; otherwise those whose bits are set in it, beginning with bit
+ * @p bit. */
 static void add_near(struct mesh_flow *f, int64_t at, int64_t n, const uint64_t *from, int64_t bit)
 {
     for (int64_t i = 64 * f->margin + at; n > 0; n--, i++, bit++)
         if (!from || from[bit >> 6] >> (bit & 63) & 1U) f->near[i >> 6] |= 1ULL << (i & 63);
 }
 
-/* What lies in other regions, @p n places from place @p first of the fabric on, all of them of
- * region @p of: other processes may do anything there. */
+/* Add the unsteady places among @p n places of region @p of, beginning with place @p first of the
+ * fabric. In regions of other processes every place counts as unsteady. */
 static void add_region(struct mesh_flow *f, const struct mesh_region *of, int64_t first, int64_t n)
 {
     const struct mesh *m = f->r->m;
@@ -238,7 +244,8 @@ static void add_region(struct mesh_flow *f, const struct mesh_region *of, int64_
     add_near(f, first - f->r->first, n, is_known ? of->flow->unsteady : NULL, first - of->first);
 }
 
-/* The rows of other regions from which a batch leads into this one, or beside it. */
+/* Add the unsteady places in rows of other regions from which a disturbance can reach this region,
+ * or the row beside it, within a batch. */
 static void add_other_regions(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r, *of = r;
@@ -255,7 +262,7 @@ static void add_other_regions(struct mesh_flow *f)
     }
 }
 
-/* Adds the places beside those of the set. */
+/* Extend the set f->near by the neighbours in the east and west. */
 static void spread_beside(struct mesh_flow *f)
 {
     uint64_t before = 0;
@@ -267,7 +274,7 @@ static void spread_beside(struct mesh_flow *f)
     }
 }
 
-/* Adds the places @p by before and after those of the set. */
+/* Extend the set f->near by the places @p by before and after its own. */
 static void spread(struct mesh_flow *f, int64_t by)
 {
     uint64_t *const old = f->near;
@@ -277,7 +284,7 @@ static void spread(struct mesh_flow *f, int64_t by)
     f->next = old;
 }
 
-/* Adds what the places of the set can reach in a batch. */
+/* Extend the set f->near by all places that a disturbance can reach in a batch. */
 static void spread_batch(struct mesh_flow *f)
 {
     const int64_t w = f->r->m->config.w;
@@ -290,8 +297,8 @@ static void spread_batch(struct mesh_flow *f)
     }
 }
 
-/* Only the places that nothing unsteady can reach flow. */
-static void leave_the_rest(struct mesh_flow *f)
+/* Keep in f->flows only the places that no disturbance can reach in the batch. */
+static void keep_undisturbed(struct mesh_flow *f)
 {
     memset(f->near, 0, (size_t)f->wide * sizeof *f->near);
     memcpy(f->near + f->margin, f->unsteady, (size_t)f->r->n_words * sizeof *f->near);
@@ -301,9 +308,9 @@ static void leave_the_rest(struct mesh_flow *f)
         f->flows[i] &= ~f->near[f->margin + i];
 }
 
-/* Places beside the region that nothing unsteady can reach flow, where they have a stream with
- * it. */
-static void look_beyond(struct mesh_flow *f)
+/* Set f->beyond: the places beside the region that no disturbance can reach. They flow where they
+ * share a stream with this region. */
+static void set_beyond(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
     const int64_t w = r->m->config.w;
@@ -323,15 +330,15 @@ static void follow(struct mesh_flow *f, int64_t at, const struct mesh_channel *c
         (struct mesh_flow_item){.at = (int32_t)at, .channel = (int32_t)(ch - f->r->channel)};
 }
 
-/* What following a stream has come to: `leaves` counts the ends at places that are visited,
- * `crosses` those at other regions. */
+/* Totals of one stream: its channels, its ends at visited places (`leaves`), its branches, and its
+ * ends at the regions to the north and south (`crosses`). `fits`: the stack was large enough. */
 struct way {
     int64_t channels, leaves, forks;
     int crosses[2];
     bool fits;
 };
 
-/* Where wavelets of a channel go next. */
+/* Push the channels to which wavelets of @p ch go next, and count the ends of the stream. */
 static void next_channels(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
                           struct way *way)
 {
@@ -354,7 +361,8 @@ static void next_channels(struct mesh_flow *f, int64_t at, const struct mesh_cha
     if (f->n > before + 1) way->forks += f->n - before - 1;
 }
 
-/* Follows the stream from channel @p ch of place @p at on; @p passed gets the places. */
+/* Follow a stream from channel @p ch of place @p at to all its ends; @p passed gets the places on
+ * its way. */
 static struct way way_of(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
                          uint64_t *passed)
 {
@@ -372,7 +380,8 @@ static struct way way_of(struct mesh_flow *f, int64_t at, const struct mesh_chan
     return way;
 }
 
-/* A border over which a stream takes from a place that is visited. */
+/* Record that a stream takes its words from a visited place at channel @p ch. False when the list
+ * is full. */
 static bool add_link(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch)
 {
     int32_t *const first = &f->link_of[at >> f->r->block_shift];
@@ -385,14 +394,14 @@ static bool add_link(struct mesh_flow *f, int64_t at, const struct mesh_channel 
     return true;
 }
 
-/* What the ways of all streams have come to. */
+/* Totals over all streams of the region. */
 struct ways {
     int64_t channels, followed, leaves, forks;
     struct mesh_flow_crossings crossings;
     bool fits, drops;
 };
 
-/* Counts what a stream has to do with other regions; @p from: where it comes from. */
+/* Count the borders that a stream crosses; @p from: the place from which it comes. */
 static void add_crossings(const struct mesh_flow *f, const struct way *way, int64_t from,
                           bool is_late, struct mesh_flow_crossings *all)
 {
@@ -406,10 +415,11 @@ static void add_crossings(const struct mesh_flow *f, const struct way *way, int6
     if (way->crosses[side]) all->turns = true;
 }
 
-/* A stream that takes from a place that is visited is known at the end of the batch, so it cannot
- * give to another such place: then its places do not flow. */
-static void look_at_channel(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
-                            struct ways *all)
+/* Follow the stream that begins at channel @p ch. The words of a stream that takes from a visited
+ * place are known only at the end of the batch, so it must not give to another visited place;
+ * otherwise its places do not flow. */
+static void follow_from(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
+                        struct ways *all)
 {
     const int d = mesh_direction((int)mesh_gate_rx(mesh_flow_gate(ch)));
     const int64_t from = at + (d ? f->r->step[d] : 0);
@@ -432,7 +442,7 @@ static void look_at_channel(struct mesh_flow *f, int64_t at, const struct mesh_c
     }
 }
 
-static struct ways look_at_ways(struct mesh_flow *f)
+static struct ways follow_streams(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
     struct ways all = {.fits = true};
@@ -443,13 +453,13 @@ static struct ways look_at_ways(struct mesh_flow *f)
         for (uint64_t set = f->flows[i]; set; set &= set - 1) {
             const int64_t at = 64 * i + __builtin_ctzll(set);
             for (uint32_t left = r->router[at].waiting; left; left &= left - 1)
-                look_at_channel(f, at, mesh_flow_channel(r, at, __builtin_ctz(left)), &all);
+                follow_from(f, at, mesh_flow_channel(r, at, __builtin_ctz(left)), &all);
         }
     }
     return all;
 }
 
-/* Places which other regions take for places that flow. */
+/* True when the set has a place that other regions assume to flow. */
 static bool cross_any(const struct mesh_flow *f, const uint64_t *set)
 {
     uint64_t any = 0;
@@ -466,13 +476,15 @@ static int64_t count(const struct mesh_flow *f, const uint64_t *set)
     return n;
 }
 
-/* Places that do not flow after all make streams end earlier, and so on.  A stream in a ring has no
- * beginning: followed are fewer channels than there are. */
-static bool settle_ways(struct mesh_flow *f)
+/* Follow all streams, again after each time that places are excluded because they cannot flow:
+ * each of them ends streams earlier, which may exclude more. False after ROUNDS times, without
+ * memory, or if fewer channels were followed than hold wavelets: a stream in a ring has no
+ * beginning. */
+static bool follow_all(struct mesh_flow *f)
 {
-    f->flowed_until = -1; /* its links are gone */
+    f->flowed_until = -1; /* the links of the last batch are replaced */
     for (int k = 0; k < ROUNDS; k++) {
-        const struct ways all = look_at_ways(f);
+        const struct ways all = follow_streams(f);
         f->crossings = all.crossings;
         if (!all.fits || all.forks + MOST_WAYS + MOST_WAYS > f->capacity) return false;
         if (!all.drops)
@@ -493,9 +505,9 @@ static int64_t count_channels(const struct mesh_flow *f)
     return n;
 }
 
-/* Ways change with the places, or when a channel more holds wavelets.  A channel that has
- * flowed holds wavelets still. */
-static bool keep_ways(struct mesh_flow *f)
+/* Reuse the streams of the last batch. True if the same places flow, here and beside the region,
+ * and no further channel holds wavelets; a channel that has flowed still holds some. */
+static bool reuse_links(struct mesh_flow *f)
 {
     const size_t bytes = (size_t)f->r->n_words * sizeof *f->flows;
     const size_t beyond = (size_t)f->beyond_words * sizeof *f->beyond;
@@ -512,7 +524,7 @@ static bool keep_ways(struct mesh_flow *f)
     return true;
 }
 
-/* Is it worth it?  */
+/* True when enough places flow to repay the cost of the search. */
 static bool are_enough(const struct mesh_flow *f)
 {
     enum { FEW = 4 };
@@ -523,17 +535,17 @@ bool mesh_flow_look_at(struct mesh_flow *f)
 {
     const struct mesh_region *r = f->r;
     const int64_t w = r->m->config.w;
-    look_at_places(f);
+    examine_places(f);
     memset(f->crossing, 0, (size_t)r->n_words * sizeof *f->crossing);
-    look_at_border(f, 0, w);
-    look_at_border(f, r->n_pes - w, w);
+    examine_border(f, 0, w);
+    examine_border(f, r->n_pes - w, w);
     f->n_busy = count(f, f->unsteady) + count(f, f->flows);
     add_sources(f);
     return are_enough(f);
 }
 
-/* Places that have streams with other regions are visited. */
-static void leave_the_crossing(struct mesh_flow *f)
+/* Exclude the places with streams over a border. */
+static void exclude_crossing(struct mesh_flow *f)
 {
     for (int64_t i = 0; i < f->r->n_words; i++)
         f->flows[i] &= ~f->crossing[i];
@@ -541,10 +553,10 @@ static void leave_the_crossing(struct mesh_flow *f)
 
 static bool find_ways(struct mesh_flow *f)
 {
-    look_beyond(f);
+    set_beyond(f);
     if (!are_enough(f)) return false;
-    if (keep_ways(f)) return true;
-    if (!settle_ways(f)) return false;
+    if (reuse_links(f)) return true;
+    if (!follow_all(f)) return false;
     f->n_taken = f->n_links;
     f->n_channels = count_channels(f);
     return true;
@@ -552,8 +564,8 @@ static bool find_ways(struct mesh_flow *f)
 
 bool mesh_flow_find(struct mesh_flow *f)
 {
-    leave_the_rest(f);
-    if (!f->joins) leave_the_crossing(f);
+    keep_undisturbed(f);
+    if (!f->joins) exclude_crossing(f);
     f->crosses = cross_any(f, f->flows);
     return find_ways(f);
 }
@@ -561,6 +573,6 @@ bool mesh_flow_find(struct mesh_flow *f)
 bool mesh_flow_find_apart(struct mesh_flow *f)
 {
     f->joins = false;
-    leave_the_crossing(f);
+    exclude_crossing(f);
     return find_ways(f);
 }

@@ -4,8 +4,8 @@
 #define WSC_MESH_FLOW_FIND_H
 #include "mesh_flow_state.h"
 
-/* Fills f->flows with the steady places of the region in the batch from f->first on, f->crossing
- * and f->unsteady; false when there are too few. */
+/* Set f->flows to the steady places of the region in the batch that begins in cycle f->first; also
+ * set f->crossing and f->unsteady. False when there are too few. */
 bool mesh_flow_look_at(struct mesh_flow *f);
 /* Call it when all regions have called mesh_flow_look_at(). Keeps in f->flows only places that
  * nothing can reach, and fills f->link with the channels between them and visited places. False if

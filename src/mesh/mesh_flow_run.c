@@ -12,13 +12,15 @@
 
 enum { K = MESH_BATCH, DEEPEST = 255 };
 
-/* Words on their way: those that are put into a queue, and room before them for what it held. */
+/* Words that move through one queue: the K words that enter it, and before them room for the words
+ * that it held, so that all leaving words are consecutive. */
 struct words {
     uint32_t room[DEEPEST], put[K];
 };
 
-/* The ring of a queue: @p n entries from @p head on give way to w->put.  @return the words that
- * leave.  Entry @p i of the words put is ready from @p ready + i on. */
+/* Move K words through a ring with @p n entries from @p head on: the entries are replaced by the
+ * last of w->put. Returns the words that leave. Word @p i of w->put is ready in cycle @p ready +
+ * i. */
 static inline const uint32_t *shift(struct words *w, uint64_t *entry, unsigned head, unsigned size,
                                     unsigned n, int64_t ready)
 {
@@ -60,7 +62,8 @@ static const uint32_t *shift_channel(const struct mesh_flow *f, struct words *w,
     return out;
 }
 
-/* Words for channel @p channel of place @p at; find has made sure that there is room. */
+/* Push the words that enter channel @p channel of place @p at. The search has made sure that the
+ * stack has room. */
 static void put(struct mesh_flow *f, int64_t at, int64_t channel, const uint32_t *word)
 {
     struct mesh_flow_item *const item = &f->stack[f->n++];
@@ -69,7 +72,7 @@ static void put(struct mesh_flow *f, int64_t at, int64_t channel, const uint32_t
     memcpy(item->word, word, sizeof item->word);
 }
 
-/* Words for channel @p channel of place @p to, which is visited, from place @p at. */
+/* Record words from place @p at for channel @p channel of the visited place @p to. */
 static void give(struct mesh_flow *f, int64_t at, int64_t to, int64_t channel, const uint32_t *word)
 {
     int32_t *const first = &f->link_of[at >> f->r->block_shift];
@@ -82,7 +85,7 @@ static void give(struct mesh_flow *f, int64_t at, int64_t to, int64_t channel, c
     *first = f->n_links;
 }
 
-/* Words for channel @p channel of place @p to of another region, which flows, too. */
+/* Pass words to channel @p channel of place @p to of another region, which flows too. */
 static void hand_over(struct mesh_flow *f, int64_t to, int64_t channel, const uint32_t *word)
 {
     struct mesh_flow *of = mesh_flow_beside(f->r, to);
@@ -97,7 +100,8 @@ static void hand_over(struct mesh_flow *f, int64_t to, int64_t channel, const ui
     mesh_wake(f->r->m->wait);
 }
 
-/* The elements of the PE's stream, and what they send; @p in has left the input queue. */
+/* Process the elements of the PE's stream and push what they send; @p in: the words that left the
+ * input queue. */
 static void run_elements(struct mesh_flow *f, int64_t at, const uint32_t *in)
 {
     struct mesh_region *r = f->r;
@@ -113,7 +117,7 @@ static void run_elements(struct mesh_flow *f, int64_t at, const uint32_t *in)
     r->stats.wavelets += K;
 }
 
-/* Words that leave a channel. */
+/* Pass the words that leave a channel to all its outputs except the ramp. */
 static void leave(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch,
                   const uint32_t *word)
 {
@@ -137,8 +141,8 @@ static void leave(struct mesh_flow *f, int64_t at, const struct mesh_channel *ch
 
 /* ---- several streams in turn ----------------------------------------------------------------- */
 
-/* A place has a dozen lines which nothing has touched since the batch before: they are fetched
- * while other streams move on. */
+/* Prefetch. A place has a dozen cache lines that were last used in the previous batch. They are
+ * requested while other streams move. */
 enum { LANES = 8, FIRST_AHEAD = LANES - 1, SECOND_AHEAD = 5, THIRD_AHEAD = 2 };
 #define FETCH static inline __attribute__((always_inline))
 
@@ -150,7 +154,7 @@ FETCH void fetch_first(const struct mesh_flow *f, const struct mesh_flow_item *i
     __builtin_prefetch(&r->main[item->at]);
 }
 
-/* The input queue and the stream of the PE. */
+/* Second step: the input queue of the PE and the thread of its stream. */
 FETCH void fetch_second(const struct mesh_flow *f, const struct mesh_flow_item *item)
 {
     const struct mesh_channel *ch = &f->r->channel[item->channel];
@@ -159,7 +163,7 @@ FETCH void fetch_second(const struct mesh_flow *f, const struct mesh_flow_item *
     if (f->r->pe[item->at].streams) __builtin_prefetch(mesh_flow_thread(f->r, item->at));
 }
 
-/* Its memory, its output queue and where that leads to. */
+/* Third step: the memory of the PE, its output queue and the channel after it. */
 FETCH void fetch_third(const struct mesh_flow *f, const struct mesh_flow_item *item)
 {
     const struct mesh_region *r = f->r;
@@ -180,15 +184,16 @@ static void run_item(struct mesh_flow *f, const struct mesh_flow_item *item)
     leave(f, item->at, ch, shift_channel(f, &w, ch));
 }
 
-/* Where streams begin: the next one puts its first words on the stack; false at the end. */
+/* Iterator over the beginnings of streams: `next` pushes the first words of the next stream; false
+ * at the end. */
 struct beginnings {
     int64_t i;
-    uint64_t set; /* left of word i */
+    uint64_t set; /* bits of word i that are left */
     bool (*next)(struct mesh_flow *f, struct beginnings *b);
-    bool arrive; /* and what other regions send */
+    bool arrive; /* words from other regions count too */
 };
 
-/* A PE that sends without taking. */
+/* The next stream that begins at a PE which sends without receiving. */
 static bool next_early(struct mesh_flow *f, struct beginnings *b)
 {
     for (;;) {
@@ -204,7 +209,7 @@ static bool next_early(struct mesh_flow *f, struct beginnings *b)
     }
 }
 
-/* What came from a place that is visited. */
+/* The next stream that takes its words from a visited place. */
 static bool next_late(struct mesh_flow *f, struct beginnings *b)
 {
     while (++b->i < f->n_links && !f->link[b->i].takes)
@@ -215,7 +220,7 @@ static bool next_late(struct mesh_flow *f, struct beginnings *b)
     return true;
 }
 
-/* The next words that have come from another region. */
+/* Push the next words that have arrived from another region; false when there are none. */
 static bool next_arrived(struct mesh_flow *f)
 {
     for (int side = 0; side < 2; side++) {
@@ -234,7 +239,7 @@ static bool are_awaited(const struct mesh_flow *f)
            f->inbox[1].taken < f->crossings.entering[1];
 }
 
-/* @p flow: struct mesh_flow, for which words are awaited. */
+/* Condition for mesh_wait_until(): words for @p flow (a struct mesh_flow) have arrived. */
 static bool have_arrived(const void *flow)
 {
     const struct mesh_flow *f = flow;
@@ -245,7 +250,7 @@ static bool have_arrived(const void *flow)
     return false;
 }
 
-/* What is to be done next goes to @p item; false when there is nothing. */
+/* Set @p item to the next words to move; false when nothing is left at the moment. */
 static bool take_item(struct mesh_flow *f, struct beginnings *b, struct mesh_flow_item *item)
 {
     while (!f->n)
@@ -261,8 +266,9 @@ static int fill_lanes(struct mesh_flow *f, struct beginnings *b, struct mesh_flo
     return n;
 }
 
-/* Until nothing is on its way: lanes take turns, each with a stream of its own.  A lane that finds
- * nothing more is gone until something comes from another region. */
+/* Move words until none are left. LANES streams are processed in turn, so that the cache lines of
+ * one are fetched while others move. A lane without work is removed until words arrive from
+ * another region. */
 static void run_lanes(struct mesh_flow *f, struct beginnings *b)
 {
     struct mesh_flow_item lane[LANES];
@@ -279,8 +285,8 @@ static void run_lanes(struct mesh_flow *f, struct beginnings *b)
     }
 }
 
-/* No two regions wait for each other: streams turn back over no border, and each region does what
- * it can before it waits. */
+/* Move all streams. Regions cannot wait for each other in a cycle, because no stream turns back
+ * over a border and each region moves everything it can before it waits. */
 static void run_streams(struct mesh_flow *f, struct beginnings b)
 {
     f->n = 0;

@@ -4,8 +4,8 @@
 #define WSC_MESH_FLOW_RUN_H
 #include "mesh_flow_state.h"
 
-/* Streams that begin at a PE which flows. */
+/* Move the streams that begin at a PE which flows, before the batch. */
 void mesh_flow_early(struct mesh_flow *f);
-/* Streams that take from a place that was visited, when the batch has been run. */
+/* Move the streams that take words from a visited place, after the batch. */
 void mesh_flow_late(struct mesh_flow *f);
 #endif

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is put into a channel of place `at`, a word a cycle. */
+/* The words that enter a channel of place `at` in a batch, one per cycle. */
 struct mesh_flow_item {
     int32_t at, channel;
     uint32_t word[MESH_BATCH];
@@ -20,55 +20,56 @@ struct mesh_flow_item {
  * one word per cycle. */
 struct mesh_flow_link {
     struct mesh_flow_item item;
-    int32_t next; /* of the same block, plus 1, or 0 */
+    int32_t next; /* next link of the same block, plus 1, or 0 */
     bool takes;
 };
-/* What streams bring from the region to the north, or to the south: at most one item a column.  The
- * other thread writes an item before the count that shows it. */
+/* The words that streams bring from the region to the north or to the south: at most one item for
+ * each column. The other thread writes an item before it increases the count. */
 struct mesh_flow_inbox {
     _Alignas(MESH_LINE) _Atomic int n;
     int taken;
     struct mesh_flow_item *item;
 };
-/* Streams over the borders to the regions in the north and in the south. */
+/* Number and kinds of streams over the borders to the regions in the north and in the south. */
 struct mesh_flow_crossings {
     int entering[2], leaving[2];
-    bool late_leaves;  /* one leaves that takes from a place which is visited */
-    bool enter_leaves; /* one enters and gives to a place which is visited */
-    bool turns;        /* one enters and leaves over the same border */
+    bool late_leaves;  /* a leaving stream takes from a visited place */
+    bool enter_leaves; /* an entering stream gives to a visited place */
+    bool turns;        /* a stream enters and leaves over one border */
 };
 struct mesh_flow {
     struct mesh_region *r;
-    int64_t first; /* of the batch */
+    int64_t first; /* first cycle of the batch */
     /* Sets of places, in one array. */
     uint64_t *sets, *flows;
-    uint64_t *pes, *routers;          /* with visits in the batch, in its first cycle */
-    uint64_t *unsteady;               /* that may do anything, as other regions read it, too */
-    uint64_t *crossing;               /* with streams from other regions or to them */
-    uint64_t *flowed, *flowed_pes;    /* that flowed until flowed_until, whose PEs did something */
-    uint64_t *spare;                  /* for work */
+    uint64_t *pes, *routers;          /* visited in the batch; in its first cycle */
+    uint64_t *unsteady;               /* may do anything; other regions read it */
+    uint64_t *crossing;               /* with streams from or to other regions */
+    uint64_t *flowed, *flowed_pes;    /* flowed until flowed_until; with their PE */
+    uint64_t *spare;                  /* temporary */
     int64_t flowed_until, n_channels; /* n_channels: that hold wavelets where places flowed */
-    int64_t n_busy;                   /* places that are visited in this batch */
-    bool tried;                       /* there may be streams in this batch */
-    bool crosses;                     /* some of them from other regions or to them */
-    bool joins, found;                /* those were tried to flow; streams have been found */
-    /* Places beside the region that flow as its own do, in this batch and in the one before: of the
-     * row in the north, then of the row in the south. */
+    int64_t n_busy;                   /* number of places visited in this batch */
+    bool tried;                       /* a search takes place in this batch */
+    bool crosses;                     /* it found streams from or to other regions */
+    bool joins, found;                /* joins: those may flow; found: streams were found */
+    /* Places beside the region (the row in the north, then the row in the south) that flow
+     * together with places of the region, in this batch and in the last one. */
     uint64_t *beyond, *beyond_before;
     int64_t beyond_words;
     struct mesh_flow_crossings crossings;
     struct mesh_flow_inbox inbox[2];
-    /* Sets of the places of the region and of those before and after it that can reach it in a
-     * batch and a cycle more, of `wide` words; the region begins with bit 64 * `margin`. */
-    uint64_t *near, *next; /* that something unsteady may reach; for work */
-    uint64_t *west, *east; /* of the first column, of the last one */
+    /* Bitmaps, `wide` words each, of the places of the region and of those before and after it
+     * from which a disturbance can reach it in a batch and one cycle. The region begins with bit
+     * 64 * `margin`. */
+    uint64_t *near, *next; /* that a disturbance may reach; temporary */
+    uint64_t *west, *east; /* the first column; the last column */
     int64_t wide, margin;
-    struct mesh_flow_item *stack; /* channels that a search or a stream has reached */
+    struct mesh_flow_item *stack; /* channels that are still to be followed */
     struct mesh_flow_link *link;
-    int32_t *link_of;     /* by the block: the first one plus 1, or 0 */
-    int n, capacity;      /* of the stack; capacity: of the links, too */
-    int n_links, n_taken; /* n_taken: the first ones, which take */
-    int skip, missed;     /* batches to go without a search; their last number */
+    int32_t *link_of;     /* for each block its first link plus 1, or 0 */
+    int n, capacity;      /* n: of the stack; capacity: also of the links */
+    int n_links, n_taken; /* n_taken: the first links, which take */
+    int skip, missed;     /* batches to go without a search; length of the last pause */
 };
 
 static inline bool mesh_flow_has(const uint64_t *set, int64_t at)
@@ -79,20 +80,20 @@ static inline bool mesh_flow_is_here(const struct mesh_region *r, int64_t at)
 {
     return (uint64_t)at < (uint64_t)r->n_pes;
 }
-/* On which side of the region a place beside it lies. */
+/* The side of the region on which a place beside it lies. */
 static inline enum mesh_side mesh_flow_side(int64_t at)
 {
     return at < 0 ? MESH_TO_NORTH : MESH_TO_SOUTH;
 }
-/* What belongs to the other region of this process that has place @p at, beside region @p r; or
- * NULL. */
+/* The flow of the neighbouring region that has place @p at, beside region @p r; NULL when this
+ * process does not run that region. */
 static inline struct mesh_flow *mesh_flow_beside(const struct mesh_region *r, int64_t at)
 {
     const struct mesh *m = r->m;
     const int64_t i = r - m->region + (at < 0 ? -1 : 1);
     return i >= m->own && i < m->own + m->n_own ? m->region[i].flow : NULL;
 }
-/* Does place @p at flow, of the region or beside it? */
+/* True when place @p at, in the region or beside it, flows. */
 static inline bool mesh_flow_goes_on(const struct mesh_flow *f, int64_t at)
 {
     const struct mesh_region *r = f->r;

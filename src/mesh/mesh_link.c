@@ -21,15 +21,15 @@ static bool is_single(int set)
     return set && !(set & (set - 1));
 }
 
-/* WSE-3: SDK documentation of the builtins lists the colours that may have a switch. */
+/* WSE-3: colours that may have a switch, from the SDK documentation of the builtins. */
 static bool may_switch(enum mesh_arch arch, int colour)
 {
     const uint32_t wse3 = 0x3FFU | 1U << 12 | 1U << 13 | 1U << 16 | 1U << 17 | 1U << 20 | 1U << 21;
     return arch == MESH_WSE2 || (wse3 >> colour & 1U);
 }
 
-/* A further position changes one direction on WSE-2, input and outputs on WSE-3; one with two
- * inputs would give the queue two senders. */
+/* Check a further switch position. It changes one direction on WSE-2, input and outputs on WSE-3.
+ * A position with two inputs is refused, since the queue would have two senders. */
 static enum wsc_err check_position(const struct mesh *m, struct mesh_rect at,
                                    const struct mesh_position *p, int colour)
 {
@@ -48,7 +48,7 @@ static enum wsc_err check_position(const struct mesh *m, struct mesh_rect at,
     return WSC_OK;
 }
 
-/* What a route must have on this generation, before any cell is changed. */
+/* Check a route against the rules of this generation, before any cell is changed. */
 static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int colour,
                                 const struct mesh_route *r)
 {
@@ -78,8 +78,8 @@ static enum wsc_err check_route(const struct mesh *m, struct mesh_rect at, int c
     return WSC_OK;
 }
 
-/* A switch record for a route that has positions or a filter; other routes have none and take the
- * fast path. */
+/* Add a switch record to a route with positions or a filter. Other routes have no record and take
+ * the fast path. */
 static enum wsc_err new_extra(struct mesh *m, struct mesh_cell *cell)
 {
     if (cell->extra) return WSC_OK;
@@ -92,7 +92,8 @@ static enum wsc_err new_extra(struct mesh *m, struct mesh_cell *cell)
     return WSC_OK;
 }
 
-/* Positions after the first change what they name and keep the rest of the first. */
+/* Fill the positions of a switch: a further position keeps from the first one what it does not
+ * name. */
 static void fill_switch(struct mesh_switch *s, const struct mesh_route *r)
 {
     s->n = (uint8_t)(r->n_more + 1);
@@ -116,7 +117,7 @@ static bool same_switch(const struct mesh *m, const struct mesh_cell *cell,
            !memcmp(s->pos, mine.pos, sizeof mine.pos);
 }
 
-/* The cells of PE @p at, made when it gets its first route. */
+/* The cells of PE @p at, allocated at its first route; NULL without memory. */
 static struct mesh_cell *cells_of(struct mesh *m, int64_t at)
 {
     const int64_t bytes = MESH_COLOURS * (int64_t)sizeof **m->cell;
@@ -134,7 +135,7 @@ void mesh_cells_free(struct mesh *m)
     m->cell = NULL;
 }
 
-/* The route of one router; repeating the same route is allowed, so that rectangles may overlap. */
+/* Set the route of one router. An equal route may be set twice, so that rectangles may overlap. */
 static enum wsc_err route_at(struct mesh *m, int x, int y, int colour, const struct mesh_route *r)
 {
     struct mesh_cell *cell = cells_of(m, (int64_t)y * m->config.w + x);
@@ -186,7 +187,7 @@ static enum wsc_err filter_at(struct mesh *m, int x, int y, int colour,
     return WSC_OK;
 }
 
-/* The route must be there already; its counter begins at filter->init. */
+/* The route must exist already; the counter of the filter begins at filter->init. */
 enum wsc_err mesh_filter(struct mesh *m, struct mesh_rect rect, int colour,
                          const struct mesh_filter *filter)
 {
@@ -230,8 +231,8 @@ static void count_channels(struct mesh *m)
     }
 }
 
-/* No observer, no filter, at most one side, and on it a channel of the same region; on the ramp a
- * queue. */
+/* The short path applies to a channel without observer and filter, with at most one side, if the
+ * channel on that side is in this region; with a ramp it needs a queue. */
 void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel *ch)
 {
     const int sides = ch->tx & ~MESH_RAMP, d = sides ? mesh_direction(sides) : MESH_NO_SIDE;
@@ -242,8 +243,8 @@ void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel 
     ch->way = (uint8_t)d & 7U;
 }
 
-/* The channels of the four neighbours for the same colour; at the edge, or without a route there,
- * none. */
+/* Connect a channel to those of its colour at the four neighbours; MESH_OFF_FABRIC at the edge and
+ * where the neighbour has no route. */
 static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
 {
     for (int d = 1; d < 5; d++) {
@@ -253,7 +254,7 @@ static void connect(struct mesh *m, int64_t i, struct mesh_channel *ch)
     }
 }
 
-/* An empty channel with the sender and the outputs of the position in which its switch starts. */
+/* Initialise an empty channel with the input and the outputs of the initial switch position. */
 static void make_channel(struct mesh *m, int64_t i, int colour)
 {
     struct mesh_channel *ch = mesh_channel_of(m, i, colour);
@@ -293,7 +294,7 @@ static int queue_lines(const struct mesh *m, int queue)
     return (int)((bytes + MESH_LINE - 1) / MESH_LINE);
 }
 
-/* Places for the bound queues of a PE; @return their lines. */
+/* Assign lines to the bound queues of a PE; returns their number. */
 static int place_queues(struct mesh *m, struct mesh_pe *pe)
 {
     int lines = 0;
@@ -342,7 +343,8 @@ static enum wsc_err make_queues(struct mesh *m)
 
 /* ---- edges ----------------------------------------------------------------------------------- */
 
-/* Outputs over an edge that has a sink; without one a wavelet that leaves there is an error. */
+/* Link outputs over the edge to their sinks. A wavelet that leaves over an edge without a sink is
+ * an error. */
 static enum wsc_err link_sinks(struct mesh *m)
 {
     for (int i = 0; i < m->n_sinks; i++) {
@@ -371,15 +373,15 @@ static enum wsc_err link_sources(struct mesh *m)
     return WSC_OK;
 }
 
-/* The block of the region's places in which the source feeds, or -1: in another region. */
+/* The block of the region's places into which source @p s feeds; -1: it feeds another region. */
 static int64_t block_of(const struct mesh_region *r, const struct mesh_source *s)
 {
     if (r->m->pe[s->router].region != r) return -1;
     return (s->router - r->first) >> r->block_shift;
 }
 
-/* The sources of a region block by block, of each block in the order in which they were given: a
- * counting sort. */
+/* Sort the sources of a region by block with a counting sort; sources of one block keep the order
+ * in which they were given. */
 static enum wsc_err sort_sources(struct mesh_region *r)
 {
     const struct mesh *m = r->m;
@@ -393,7 +395,7 @@ static enum wsc_err sort_sources(struct mesh_region *r)
         const int64_t block = block_of(r, &m->source[i]);
         if (block >= 0) r->source[r->first_source[block]++] = i;
     }
-    /* Each block now has the first one of the next. */
+    /* The sort has advanced each start to that of the next block; shift them back. */
     memmove(r->first_source + 1, r->first_source, (size_t)r->n_blocks * sizeof *r->first_source);
     r->first_source[0] = 0;
     return WSC_OK;
@@ -407,7 +409,7 @@ static enum wsc_err share_sources(struct mesh *m)
     return WSC_OK;
 }
 
-/* Routes become channels with their neighbours, once, before the first cycle. */
+/* Turn routes into channels and connect them, once, before the first cycle. */
 enum wsc_err mesh_link(struct mesh *m)
 {
     m->linked = true; /* also when it fails: the next program needs mesh_clear */

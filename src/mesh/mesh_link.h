@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 enum wsc_err mesh_link(struct mesh *m);
-/* Routes before they are linked. */
+/* Free the routes that were collected before mesh_link(). */
 void mesh_cells_free(struct mesh *m);
-/* After a change of ch->tx: the short way that data of channel @p ch at router @p at of the fabric
- * takes, if it has one. */
+/* Set whether data of channel @p ch at router @p at of the fabric can take the short path of
+ * router.c, and over which side. Call it after a change of ch->tx. */
 void mesh_channel_set_way(const struct mesh *m, int64_t at, struct mesh_channel *ch);
 #endif

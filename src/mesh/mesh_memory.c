@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* Where memory of @p bytes comes from: small ones from the region's pool, others from the heap,
- * which makes more of what is given back. */
+/* Allocate memory of @p bytes, rounded up: small sizes from the region's pool, others from the
+ * heap, which reuses freed memory of other sizes. */
 static uint8_t *new_memory(struct mesh_region *r, int64_t *bytes)
 {
     int size = mesh_pool_size(*bytes);
@@ -30,7 +30,7 @@ static void old_memory(struct mesh_region *r, uint8_t *memory, int64_t bytes)
         mesh_pool_give(&r->memory, size, memory);
 }
 
-/* What is reserved is taken at once, so that memory seldom moves. */
+/* Memory grows at once to what is reserved, and at least doubles, so that it is seldom copied. */
 enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end)
 {
     if (end <= pe->memory_bytes) return WSC_OK;
@@ -52,8 +52,8 @@ static int64_t round_up(int64_t n, int64_t unit)
     return (n + unit - 1) / unit * unit;
 }
 
-/* One address for the whole rectangle: after the PE that has most reserved, so that a program is
- * the same on all of them. @p skew moves the start to another bank. */
+/* Reserve one address in the whole rectangle, after the reservations of the fullest PE, so that
+ * one program fits all PEs. @p skew moves the start to another bank. */
 enum wsc_err mesh_reserve(struct mesh *m, struct mesh_rect rect, int64_t bytes, int skew,
                           const char *what, int *address)
 {

@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* Make address .. address + bytes - 1 exist; the range has been checked. */
+/* Make sure that the host memory of the PE reaches up to @p end; the caller has checked the
+ * range. */
 enum wsc_err mesh_touch(struct mesh_pe *pe, int64_t end);
 /* WSC_CAPACITY for a range outside the memory of a PE. */
 enum wsc_err mesh_check_range(const struct mesh_pe *pe, int64_t first, int64_t bytes);

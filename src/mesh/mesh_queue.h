@@ -8,15 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Queues: 0 .. 7 input, from MESH_N_IN on output. */
+/* Queue of a PE: 0 .. 7 are input queues, those from MESH_N_IN on output queues. */
 static inline struct mesh_queue *mesh_queue_of(const struct mesh_pe *pe, int queue)
 {
     void *line = pe->queue + pe->slot[queue];
     return line;
 }
-/* Wavelets that input queue 0 .. 7 or output queue MESH_N_IN + 0 .. 5 holds on this machine. */
+/* Number of wavelets that a queue holds on this machine: input queue 0 .. 7, output queue
+ * MESH_N_IN + 0 .. 5. */
 int mesh_queue_depth(const struct mesh *m, int queue);
-/* At the end; the caller has checked that there is room. */
+/* Append an entry; the caller has checked that there is room. */
 static inline void mesh_queue_push(struct mesh_queue *q, uint64_t entry)
 {
     unsigned at = (unsigned)q->head + q->n;
@@ -30,7 +31,8 @@ static inline uint64_t mesh_queue_pop(struct mesh_queue *q)
     q->n--;
     return entry;
 }
-/* The wavelet at the head of an input queue. */
+/* Remove the wavelet at the head of an input queue and return its payload. A queue that was full
+ * has room again, so the router is visited. */
 static inline uint32_t mesh_take_wavelet(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
     struct mesh_queue *q = mesh_queue_of(pe, queue);

@@ -19,22 +19,22 @@
 #include <string.h>
 
 enum letter_kind { WAVELET, WAKE, GATE };
-/* News of one band for the next: the channel (of the whole fabric), its column, the colour and the
- * entry of a wavelet, or the tail and the gate of a channel. */
+/* One record from a band to the next, about a channel (of the whole fabric) or a column: a wavelet
+ * (colour and entry), a router to visit, or the tail and gate of a channel. */
 struct letter {
     int32_t channel;
     int16_t x;
     uint8_t kind, of;
     uint64_t bits;
 };
-/* Letters of both sides, and for the own row on a side the channels that cross it and their gates
- * that the neighbour knows. */
+/* The letters of both sides; and for the row of this process on each side the channels that cross
+ * the border, with the gates that the neighbour knows. */
 struct mesh_border {
     struct mesh_bytes out[MESH_SIDES], in[MESH_SIDES];
     struct mesh_crossing *crossing[MESH_SIDES]; /* owned, n of them, as gate */
     int32_t n[MESH_SIDES];
     uint64_t *gate[MESH_SIDES];
-    int looks, pause; /* exchanges until the next look ahead, after one that gained nothing */
+    int looks, pause; /* exchanges until the next lookahead; length of the last pause */
 };
 
 static int part_threads(const struct mesh *m)
@@ -42,7 +42,8 @@ static int part_threads(const struct mesh *m)
     return m->n_own;
 }
 
-/* The own region at the border, and the one beyond it (NULL: the edge of the fabric). */
+/* The region of this process at a border. outer(): the region across it, NULL at the edge of the
+ * fabric. */
 static struct mesh_region *inner(const struct mesh *m, int side)
 {
     return &m->region[side == MESH_TO_NORTH ? m->own : m->own + m->n_own - 1];
@@ -53,14 +54,14 @@ static struct mesh_region *outer(const struct mesh *m, int side)
     return index < 0 || index >= m->n_regions ? NULL : &m->region[index];
 }
 
-/* First PE of the row of @p r that lies on its @p side. */
+/* First PE of the outermost row of @p r on side @p side. */
 static int64_t row_of(const struct mesh_region *r, int side)
 {
     WSC_CHECK(r, "no region beyond side %d", side);
     return r->first + (side == MESH_TO_NORTH ? 0 : r->n_pes - r->m->config.w);
 }
 
-/* Channels of the routers before PE @p at; those of a row are consecutive. */
+/* Number of channels of the routers before PE @p at; the channels of a row are consecutive. */
 static int64_t channels_before(const struct mesh *m, int64_t at)
 {
     return at < m->n_pes ? m->router[at].first : m->n_channels;
@@ -70,7 +71,8 @@ static int64_t row_channels(const struct mesh *m, int64_t row)
     return channels_before(m, row + m->config.w) - channels_before(m, row);
 }
 
-/* Does an observer follow wavelets?  Then the letter of one is followed by its origin. */
+/* True when an observer follows wavelets; then the letter of a wavelet is followed by its
+ * origin. */
 static bool follows(const struct mesh *m)
 {
     return m->watch && m->watch->follows;
@@ -120,8 +122,8 @@ static enum wsc_err find_crossings(struct mesh *m, int side)
     return WSC_OK;
 }
 
-/* A PE's column sends at most one wavelet over the border in a cycle and wakes one router; every
- * gate of the row may change. */
+/* Allocate letters of a side. In a cycle a column sends at most one wavelet over the border and
+ * wakes one router; every gate of the row may change. */
 static enum wsc_err begin_side(struct mesh *m, int side)
 {
     struct mesh_border *b = m->border;
@@ -168,8 +170,8 @@ static void write_letter(struct mesh_bytes *b, struct letter letter)
     write_bytes(b, &letter, sizeof letter);
 }
 
-/* The newest entry of the channel of @p colour at router @p at, which the own row has sent there.
- */
+/* Write a letter for the newest entry of the channel of @p colour at router @p at, which the row
+ * of this process has sent across the border. */
 static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
 {
     const struct mesh_channel *ch = mesh_channel_of(m, at, colour);
@@ -184,7 +186,7 @@ static void write_wavelet(struct mesh *m, int side, int64_t at, int colour)
     write_bytes(&m->border->out[side], origin_of(m, ch, newest), sizeof(struct mesh_watch_origin));
 }
 
-/* Mail of the own row to the routers of the neighbour's. */
+/* Write letters for the mail of the region at the border to routers across it. */
 static void write_mail(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &inner(m, side)->mail[m->horizon & 1][side];
@@ -214,8 +216,8 @@ static void write_gates(struct mesh *m, int side)
     }
 }
 
-/* The tail belongs to who may send: this band, when the channel took from it in this cycle;
- * otherwise the neighbour's is newer. */
+/* Take over the gate of a channel. The tail is written by the sender: if the channel took wavelets
+ * from this band in that cycle, the local tail is newer than the neighbour's. */
 static void take_gate(struct mesh *m, int side, const struct letter *l)
 {
     struct mesh_channel *ch = &m->channel[l->channel];
@@ -224,7 +226,8 @@ static void take_gate(struct mesh *m, int side, const struct letter *l)
     ch->gate = l->bits;
 }
 
-/* Puts a wavelet into its channel; @return bytes of its origin, which come @p after its letter. */
+/* Put a wavelet into its channel; returns the bytes of its origin, which follow its letter at @p
+ * after. */
 static int64_t take_wavelet(struct mesh *m, const struct letter *l, const char *after)
 {
     struct mesh_channel *ch = &m->channel[l->channel];
@@ -235,8 +238,9 @@ static int64_t take_wavelet(struct mesh *m, const struct letter *l, const char *
     return (int64_t)sizeof(struct mesh_watch_origin);
 }
 
-/* A thread of this process that ran the neighbour's band would have left the same: the own regions
- * take the mail in the next cycle (mesh_take_mail). */
+/* Read the letters of a side. They leave the mail and channels that a thread of this process would
+ * have left if it ran the neighbour's band; the regions take the mail in the next cycle
+ * (mesh_take_mail). */
 static void read_letters(struct mesh *m, int side)
 {
     struct mesh_mail *mail = &outer(m, side)->mail[m->horizon & 1][1 - side];
@@ -286,8 +290,8 @@ bool mesh_share_has_sent(const struct mesh *m)
     return false;
 }
 
-/* Looking costs time: after a look that gained less than a few cycles comes a pause, each twice as
- * long as the one before.  All processes look at the same exchanges. */
+/* The lookahead costs time: after one that gained less than a few cycles it pauses, each time
+ * twice as long. All processes do it at the same exchanges. */
 int64_t mesh_share_ahead(const struct mesh *m)
 {
     const struct mesh_border *b = m->border;
@@ -333,7 +337,8 @@ enum wsc_err mesh_share_from(const struct mesh *m, int owner, void *bytes, int64
     return rc;
 }
 
-/* When the first error of the own regions happened, or one between two cycles. */
+/* Cycle of the first error of the regions of this process; for an error between two cycles, the
+ * current one. */
 static int64_t cycle_of_error(const struct mesh *m)
 {
     int64_t cycle = INT64_MAX;
@@ -361,8 +366,8 @@ enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc)
     return WSC_RAISE((enum wsc_err)error.rc, "%s", error.text);
 }
 
-/* Words of the sinks, which their PEs' processes have. */
-static enum wsc_err spread_sinks(struct mesh *m)
+/* Send the words of each sink from the process of its PE to all processes. */
+static enum wsc_err broadcast_sinks(struct mesh *m)
 {
     for (int i = 0; i < m->n_sinks; i++) {
         const struct mesh_sink *s = &m->sink[i];
@@ -406,7 +411,7 @@ enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats)
     TRY(mesh_share_least(m, &visited, 1));
     m->region->last = stats->cycles; /* of all bands, for deadlock.c */
     m->region->visited = -visited;
-    return spread_sinks(m);
+    return broadcast_sinks(m);
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */
@@ -453,8 +458,8 @@ static int64_t queue_bytes(const struct mesh *m, int64_t at)
     return (const char *)m->pe[at].queue - first;
 }
 
-/* What a PE points to is this process's own. */
-static enum wsc_err spread_pes(struct mesh *m)
+/* Give all processes the state of all PEs; pointers in a PE stay those of this process. */
+static enum wsc_err gather_pes(struct mesh *m)
 {
     struct mesh_pe *own;
     TRY_NEW(own, WSC_MEM_MESH, m->n_pes);
@@ -473,8 +478,8 @@ static enum wsc_err spread_pes(struct mesh *m)
     return rc;
 }
 
-/* Microthread @p i of all PEs between the blocks of the regions and one array, for those whose
- * process has them (@p own) or lacks them. */
+/* Copy microthread @p i of all PEs from the blocks of the regions to the array @p all (@p own: PEs
+ * of this process), or from it to the regions (PEs of other processes). */
 static enum wsc_err move_threads(struct mesh *m, int i, bool own, struct mesh_thread *all)
 {
     for (int64_t at = 0; at < m->n_pes; at++) {
@@ -520,7 +525,7 @@ enum wsc_err mesh_share_state(struct mesh *m)
     TRY(mesh_share_places(m, m->channel, channel_bytes));
     TRY(mesh_share_places(m, m->queues.data, queue_bytes));
     TRY(mesh_share_places(m, m->main, thread_bytes));
-    TRY(spread_pes(m));
+    TRY(gather_pes(m));
     TRY(spread_microthreads(m));
     return spread_sources(m);
 }
@@ -533,7 +538,8 @@ enum wsc_err mesh_share_rows(const struct mesh *m, struct mesh_rect rect, void *
     TRY_NEW(first, WSC_MEM_MESH, s->parts + 1);
     for (int p = 1; p <= s->parts; p++) {
         const struct mesh_region *r = &m->region[p * part_threads(m) - 1];
-        int64_t rows = (r->first + r->n_pes) / m->config.w - rect.y; /* of the rectangle so far */
+        int64_t rows = (r->first + r->n_pes) / m->config.w - rect.y; /* of the rectangle up to
+                                                                      * here */
         if (rows < 0) rows = 0;
         if (rows > rect.h) rows = rect.h;
         first[p] = rows * rect.w * bytes;

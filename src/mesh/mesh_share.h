@@ -10,45 +10,47 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* After mesh_link(): memory for what crosses. */
+/* Allocate what the exchange over borders needs, after mesh_link(). */
 enum wsc_err mesh_share_begin(struct mesh *m);
 void mesh_share_fini(struct mesh *m);
-/* Between two cycles, when something may have crossed: wavelets, wake-ups and room in channels go
- * to the neighbouring bands. */
+/* Exchange with the neighbouring bands between two cycles: wavelets, routers to visit, room in
+ * channels. Needed after each cycle in which something may have crossed. */
 enum wsc_err mesh_share_cycle(struct mesh *m);
-/* Have neighbours sent something for the next cycle? */
+/* True when neighbours have sent something for the next cycle. */
 bool mesh_share_has_mail(const struct mesh *m);
-/* Has this process sent something over a border in the cycle that ended? */
+/* True when this process has sent something over a border in the cycle that ended. */
 bool mesh_share_has_sent(const struct mesh *m);
-/* The cycle up to which, itself not included, nothing leaves over the own borders; 0: not known. */
+/* A lower bound of the cycle in which something leaves over the borders of this process; 0: not
+ * known. */
 int64_t mesh_share_ahead(const struct mesh *m);
-/* The processes may run so many cycles until the next exchange. */
+/* Report how many cycles the processes may run until the next exchange; determines when
+ * mesh_share_ahead() tries again. */
 void mesh_share_gained(const struct mesh *m, int64_t cycles);
-/* Each of @p n values becomes the least of all processes. */
+/* Replace each of @p n values by the minimum over all processes. */
 enum wsc_err mesh_share_least(const struct mesh *m, int64_t *value, int n);
-/* The error @p rc of the band that has the earliest one, among equals the northernmost, in every
- * process. */
+/* Agree on one error: in every process return that of the band with the earliest one, of equal
+ * ones the northernmost; @p rc is the error of this process. */
 enum wsc_err mesh_share_agree(const struct mesh *m, enum wsc_err rc);
-/* Counts of all bands. */
+/* Add up the counts of all bands. */
 enum wsc_err mesh_share_stats(const struct mesh *m, struct mesh_stats *stats);
-/* After a snapshot was read: what the neighbours know of the own rows. */
+/* After a snapshot was read: set what the neighbours know of the rows of this process. */
 void mesh_share_resume(struct mesh *m);
-/* Counts of all bands, and the words that left over edges. */
+/* Give every process the counts of all bands and the words that left over edges. */
 enum wsc_err mesh_share_results(struct mesh *m, struct mesh_stats *stats);
-/* Every process gets the state of all PEs, routers and edges, so that what is left over can be
- * judged as one process would; memories stay where they are. */
+/* Give every process the state of all PEs, routers and edges, so that each reports leftovers as
+ * one process would. Memories of PEs are not sent. */
 enum wsc_err mesh_share_state(struct mesh *m);
 /* The process that runs PE @p at. */
 int mesh_share_part(const struct mesh *m, int64_t at);
-/* The first PE of process @p part; of the one after the last: how many PEs there are. */
+/* The first PE of process @p part; for part = number of processes, the number of PEs. */
 int64_t mesh_share_first(const struct mesh *m, int part);
-/* Every process gets @p n bytes that process @p owner has. */
+/* Send @p n bytes from process @p owner to every process. */
 enum wsc_err mesh_share_from(const struct mesh *m, int owner, void *bytes, int64_t n);
-/* Every process gets @p bytes of all PEs, of which it has its own; those before PE @p at take
- * offset(m, at). */
+/* Gather an array with entries for all PEs: every process has the part of its own PEs and gets the
+ * rest. The entries of the PEs before PE @p at take offset(m, at) bytes. */
 enum wsc_err mesh_share_places(const struct mesh *m, void *bytes,
                                int64_t (*offset)(const struct mesh *m, int64_t at));
-/* Every process gets the rows of all bands in @p host, @p bytes for each PE of @p rect. */
+/* Gather in @p host the rows of all bands, @p bytes for each PE of @p rect. */
 enum wsc_err mesh_share_rows(const struct mesh *m, struct mesh_rect rect, void *host,
                              int64_t bytes);
 #endif

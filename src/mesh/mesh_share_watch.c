@@ -30,8 +30,8 @@ static int64_t origin_bytes(const struct mesh *m, int64_t at)
     return channels * (int64_t)(MESH_FIFO * sizeof *m->watch->origin);
 }
 
-/* The last wavelet over each edge, from the process of its PE. */
-static enum wsc_err spread_edges(struct mesh *m)
+/* Send the path of the last wavelet over each edge from the process of its PE to all. */
+static enum wsc_err broadcast_edges(struct mesh *m)
 {
     struct mesh_watch *w = m->watch;
     const int64_t bytes = (int64_t)sizeof(struct mesh_watch_path);
@@ -47,7 +47,7 @@ static enum wsc_err spread_edges(struct mesh *m)
 
 /* ---- paths and events ------------------------------------------------------------------------ */
 
-/* The PEs of process @p part through a stream. */
+/* Pass the observations of the PEs of process @p part through a stream. */
 static enum wsc_err pass_places(const struct mesh *m, struct mesh_stream *s, int part)
 {
     TRY(mesh_snapshot_watch_places(m->watch, s, mesh_share_first(m, part),
@@ -56,8 +56,9 @@ static enum wsc_err pass_places(const struct mesh *m, struct mesh_stream *s, int
     return WSC_OK;
 }
 
-/* Everyone agrees on an error before the next exchange. */
-static enum wsc_err spread_places(const struct mesh *m, int part)
+/* Send the observations of process @p part to all. Processes agree on an error before the next
+ * exchange, so that none waits forever. */
+static enum wsc_err broadcast_places(const struct mesh *m, int part)
 {
     const bool own = part == m->config.share->part;
     struct mesh_stream s = {.mode = MESH_STREAM_COUNT};
@@ -84,8 +85,8 @@ enum wsc_err mesh_share_watch(struct mesh *m)
     TRY(mesh_share_places(m, w->router, router_bytes));
     if (!w->follows) return WSC_OK;
     TRY(mesh_share_places(m, w->origin, origin_bytes));
-    TRY(spread_edges(m));
+    TRY(broadcast_edges(m));
     for (int part = 0; part < m->config.share->parts; part++)
-        TRY(spread_places(m, part));
+        TRY(broadcast_places(m, part));
     return WSC_OK;
 }

@@ -6,7 +6,7 @@
 
 #include <wsc/err.h>
 
-/* Every process gets what was seen of all PEs, routers and edges.  Collective, between two cycles;
- * m->watch is attached. */
+/* Give every process the observations of all PEs, routers and edges. Collective, between two
+ * cycles, with m->watch attached. */
 enum wsc_err mesh_share_watch(struct mesh *m);
 #endif

@@ -28,8 +28,8 @@ enum {
     MESH_MAX_THREADS = 64
 };
 
-/* In the payload of a control wavelet: it turns the switch of its own router and goes no further.
- */
+/* Bit in the payload of a control wavelet that advances the switch of its own router and goes no
+ * further. */
 #define MESH_TURN (1U << 30)
 /* Entry of a queue: payload, cycle from which it can be taken, control bit. */
 #define MESH_CONTROL_BIT  0x8000000000000000ULL
@@ -43,8 +43,8 @@ static inline int64_t mesh_entry_ready(uint64_t e)
     return (int64_t)(e >> 32 & 0x7FFFFFFF);
 }
 
-/* Switch and filter of a colour at one router, for the routes that have one: the positions, where
- * it stands, and the counter of the filter. */
+/* Switch and filter of a colour at one router, for the routes that have one: the positions, the
+ * current one (`at`), and the counter of the filter. */
 struct mesh_switch {
     struct mesh_position pos[MESH_POSITIONS];
     uint8_t n, at, pop;
@@ -67,12 +67,13 @@ struct mesh_channel {
 };
 _Static_assert(sizeof(struct mesh_channel) == MESH_LINE, "a channel is a cache line");
 
-/* Where data of a channel goes, apart from the ramp: to no side, over side 1 to 4, or as no short
- * way describes (router.c). */
+/* Outputs of a channel other than the ramp, if the fast path of router.c applies: none, or side 1
+ * to 4. MESH_ANY_WAY: it does not apply. */
 enum { MESH_NO_SIDE, MESH_ANY_WAY = 7 };
 
-/* 1 + the cycle of the last pop, the input before it and after it, the head.  A place that is left
- * in a cycle is free, and a switch that turns has turned, in the next one. */
+/* Gate of a channel: 1 + the cycle of the last removal, the input before and after it, the head.
+ * An entry that is removed in a cycle becomes free in the next one, and a switch changes in the
+ * next one. */
 static inline uint64_t mesh_gate(int64_t popped, unsigned before, unsigned rx, unsigned head)
 {
     return (uint64_t)popped << 32 | before << 16 | rx << 8 | (head & 255);
@@ -89,7 +90,7 @@ struct mesh_router {
     uint32_t neighbours;       /* set of the sides on which there is a router */
 };
 
-/* Queue of a PE, in as many lines as its depth takes. */
+/* Queue of a PE; it occupies as many cache lines as its depth needs. */
 struct mesh_queue {
     uint8_t head, n, depth, colour;
     int32_t link; /* input: index in mesh.task of the data task, or -1; output: channel */
@@ -108,7 +109,7 @@ enum {
     MESH_SIMPLE = 16,   /* fmovs or fadds by rows */
     MESH_TRIGGERED = 32 /* started by data; with MESH_FABRIC while it waits for them */
 };
-/* What a task has asked for: operations on thread 0 .. 8, then the others. */
+/* Requests of a task: operations on thread 0 .. 8, then the other kinds. */
 enum mesh_todo_kind {
     MESH_TODO_WAIT = MESH_THREADS + 1,
     MESH_TODO_JOIN,
@@ -143,7 +144,8 @@ struct mesh_thread {
     };
 };
 _Static_assert(sizeof(struct mesh_thread) == MESH_LINE, "an operation is a cache line");
-/* Does a data-triggered operation wait for a wavelet?  Such a thread keeps nobody busy. */
+/* True when a data-triggered operation waits for a wavelet; such a thread does not make its PE
+ * busy. */
 static inline bool mesh_trigger_waits(const struct mesh_thread *t)
 {
     const unsigned both = MESH_TRIGGERED | MESH_FABRIC;
@@ -181,14 +183,15 @@ struct mesh_pe {
 _Static_assert(sizeof(struct mesh_pe) == 2 * MESH_LINE, "a PE is two lines");
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");
 
-/* What is bound at a PE: numbers plus 1, 0 for nothing; the colour of a queue as it is. */
+/* What is bound at a PE, as numbers plus 1, 0 for none; the colour of a queue without plus 1. */
 struct mesh_binding {
     uint8_t in_of[MESH_COLOURS], out_of[MESH_COLOURS]; /* queue of a colour */
     uint8_t task[MESH_TASKS];                          /* index in mesh.task */
     uint8_t colour[MESH_N_IN + MESH_N_OUT];            /* of a queue, or MESH_NONE */
     uint8_t data_task[MESH_N_IN];
 };
-/* Bindings that differ, each once: PEs of one program have few.  The first one is empty. */
+/* The different bindings of the fabric, each stored once; PEs of one program have few. The first
+ * one is empty. */
 struct mesh_bindings {
     struct mesh_binding *item; /* owned */
     int32_t n, capacity;
@@ -212,14 +215,14 @@ struct mesh_source {
     const struct mesh_wavelet *wavelet;
     int64_t n, next;
 };
-/* Where wavelets go that leave the fabric; the output belongs to the caller. */
+/* Receiver of the wavelets that leave the fabric over an edge; the output belongs to the caller. */
 struct mesh_sink {
     int x, y, colour, side;
     struct mesh_output *output;
 };
 
-/* A PE (of its region) that is to be visited in a cycle. Timers lie in a wheel of buckets by the
- * cycle modulo MESH_WHEEL; those of later turns stay in their bucket. */
+/* A PE (of its region) that is to be visited in a cycle. Timers lie in a ring of buckets, by the
+ * cycle modulo MESH_WHEEL; timers of later rounds stay in their bucket. */
 struct mesh_timer {
     uint32_t cycle;
     int32_t at;
@@ -253,10 +256,10 @@ enum { MESH_MICRO_BLOCK = 512 }; /* places whose microthreads are made together 
 /* A place to visit: its router, its PE or both. */
 enum { MESH_VISIT_ROUTER = 1, MESH_VISIT_PE = 2, MESH_VISIT_BITS = 2 };
 struct mesh_visit {
-    uint32_t what; /* the place, and below it what of it */
+    uint32_t what; /* the place, shifted left, and the flags above */
 };
 enum { MESH_FETCH_AHEAD = 12 }; /* visits before which the first lines of a place are fetched */
-/* The sides on which a region of rows has others. */
+/* The sides on which a region of rows has neighbours. */
 enum mesh_side { MESH_TO_NORTH, MESH_TO_SOUTH, MESH_SIDES };
 /* Wavelets and wake-ups that cross to a neighbouring region, a word for each of its PEs on that
  * side: the colours sent, and MESH_MAIL_WAKE. */
@@ -269,19 +272,20 @@ struct mesh_mail {
 /* How far a region is in its batch (mesh_wave.c). */
 struct mesh_wave {
     uint8_t *ran; /* owned: by the block, cycles of the batch */
-    int64_t step; /* of the sweep over all blocks */
+    int64_t step; /* number of steps of the sweep over all blocks */
     int64_t diagonal[MESH_SIDES];
-    /* What work from a border has come to wait for: a cycle on side `side`; 0: for nothing. */
+    /* What work at a border waits for: side `side` must reach a cycle; cycle 0: nothing. */
     struct mesh_awaited {
         enum mesh_side side;
         int64_t cycle;
     } awaited[MESH_SIDES];
-    /* For the region beyond: the blocks beside that border have run all cycles before this one. */
+    /* Read by the region across the border: the blocks beside that border have run all cycles
+     * before this one. */
     _Alignas(MESH_LINE) _Atomic int64_t before[MESH_SIDES];
 };
 
-/* A band of rows that one thread runs; its PEs are counted from 0.  It writes nothing of another
- * region but the far ends of channels and its mail. */
+/* A band of rows that one thread runs; its PEs are counted from 0. It writes nothing of another
+ * region except the far ends of channels and its mail. */
 struct mesh_region {
     _Alignas(MESH_LINE) struct mesh *m;
     /* Arrays from the first PE of the region on; channels are the fabric's. */
@@ -290,49 +294,49 @@ struct mesh_region {
     struct mesh_thread *main, **micro[MESH_THREADS]; /* micro: blocks of MESH_MICRO_BLOCK places */
     struct mesh_channel *channel;
     int64_t now;
-    int64_t batch, until;             /* of the round it runs the cycles batch to until - 1 */
-    struct mesh_active next, arrival; /* of the next cycle, of the end of a ramp that begins now */
+    int64_t batch, until;             /* cycles of the round that it runs now: batch to until - 1 */
+    struct mesh_active next, arrival; /* visits in the next cycle; when a ramp ends */
     int64_t n_pes, step[5];           /* from a router to its neighbour */
-    uint64_t ready_next, ready_hop, ready_down, ready_up; /* bits of an entry that leaves now */
-    int colour_turn; /* the colour that chooses first in this cycle */
+    uint64_t ready_next, ready_hop, ready_down, ready_up; /* ready times of what leaves now */
+    int colour_turn; /* colour with the first choice in this cycle */
     int64_t last;    /* end of the last cycle in which a PE or edge did something */
     int64_t visited; /* the last cycle in which a place was visited */
     struct mesh_stats stats;
-    struct mesh_active active[MESH_AHEAD]; /* by the cycle */
+    struct mesh_active active[MESH_AHEAD]; /* lists of visits, by cycle modulo MESH_AHEAD */
     struct mesh_mail mail[2][MESH_SIDES];  /* by the parity of the cycle */
-    struct mesh_thread todo[MESH_TODO];    /* of the task that runs now */
+    struct mesh_thread todo[MESH_TODO];    /* requests of the running task */
     struct mesh_form form[MESH_FORMS];     /* by the hash of the key */
     struct mesh_pool program, memory;      /* until mesh_clear; memory of PEs */
     int64_t first, n_words, n_timers;      /* first: PE of the fabric */
     int64_t n_blocks, south;               /* blocks of places; the first one of the last row */
     int block_shift;                       /* a block is 2^block_shift places */
-    struct mesh_visit *visit;              /* those of a block, and MESH_FETCH_AHEAD more */
+    struct mesh_visit *visit;              /* the visits of a block, and MESH_FETCH_AHEAD more */
     struct mesh_wave wave;
     int32_t *source, *first_source; /* of this region, by the block of their router */
     struct mesh_flow *flow;         /* owned, or NULL (mesh_flow.h) */
-    bool flows;                     /* in this batch */
+    bool flows;                     /* places flow in this batch */
     bool stray;      /* a wavelet for which a data-triggered operation has no vector */
-    enum wsc_err rc; /* why it cannot continue; `message` is its text */
+    enum wsc_err rc; /* first error; `message` is its text */
     int64_t error_in, error_block; /* error_in: cycle of the error, or INT64_MAX */
     char *message;
     struct mesh_bucket wheel[MESH_WHEEL];
 };
 
-/* Before the start: the route of a colour at a router. */
+/* The route of a colour at a router, before mesh_link(). */
 struct mesh_cell {
     uint8_t rx, tx;
     int32_t extra; /* index + 1 */
 };
 
-/* An array of the host that tasks change, bytes of each PE. */
+/* An array of the host that tasks change, with some bytes for each PE; snapshots include it. */
 struct mesh_noted {
     void *array; /* borrowed */
     int64_t bytes;
 };
 enum { MESH_MAX_NOTED = 8 };
 
-/* Streams over borders between the regions of this process, in a batch: there are none; the places
- * on both sides are visited; regions try to let them flow; they flow before the batch, or after
+/* How streams cross borders between the regions of this process in a batch: there are none; places
+ * on both sides are visited; regions try to agree; streams move before the batch; they move after
  * it. */
 enum mesh_flow_crossing {
     MESH_CROSS_NONE,
@@ -351,9 +355,9 @@ struct mesh {
     bool linked, expired;
     bool flows; /* regions look for streams before a batch (mesh_flow.h) */
     enum mesh_flow_crossing crossing;
-    int cross_skip, cross_missed; /* batches to go without a try; their last number */
+    int cross_skip, cross_missed; /* batches until the next attempt; length of the last pause */
     _Atomic bool failing;         /* a region has met an error in this batch */
-    struct mesh_wait *wait;       /* of the threads for each other (mesh_wait.h), or NULL */
+    struct mesh_wait *wait;       /* where threads wait for each other (mesh_wait.h), or NULL */
     struct mesh_watch *watch;     /* borrowed, or NULL */
     struct mesh_router *router;
     struct mesh_channel *channel;
@@ -362,7 +366,7 @@ struct mesh {
     struct mesh_bindings bindings;
     struct mesh_buffer places, channels, queues; /* places: router, pe, main */
     struct mesh_region *region;
-    int n_regions, own, n_own;  /* of all processes; first of those that run here, their number */
+    int n_regions, own, n_own;  /* of all processes; first and number of those here */
     struct mesh_border *border; /* to the bands of other processes (mesh_share.h), or NULL */
     int64_t horizon; /* this process may run up to this cycle before the next exchange with them */
     bool together;   /* all processes run the same batch, with an exchange after each cycle */
@@ -384,7 +388,7 @@ struct mesh {
     struct mesh_sink *sink;
     int n_sinks;
 };
-/* In a channel's number of its switch: it has a filter. */
+/* Flag in `extra` of a channel: its switch has a filter. */
 enum { MESH_FILTERED = 1 << 30 };
 static inline struct mesh_switch *mesh_switch_of(const struct mesh *m,
                                                  const struct mesh_channel *ch)
@@ -392,7 +396,7 @@ static inline struct mesh_switch *mesh_switch_of(const struct mesh *m,
     return ch->extra < 0 ? NULL : &m->extra[ch->extra & ~MESH_FILTERED];
 }
 enum wsc_err mesh_check_rect(const struct mesh *m, struct mesh_rect r);
-/* @p at names the place in the message. */
+/* @p at is the place to name in the message. */
 enum wsc_err mesh_check_colour(struct mesh_rect at, int colour);
 static inline struct mesh_pe *mesh_pe_at(struct mesh *m, int x, int y)
 {
@@ -402,7 +406,7 @@ static inline const struct mesh_binding *mesh_binding_of(const struct mesh_pe *p
 {
     return &pe->region->m->bindings.item[pe->binding];
 }
-/* Directions numbers 0 .. 4 are ramp, east, west, north, south. */
+/* Directions have the numbers 0 .. 4: ramp, east, west, north, south. */
 extern const int mesh_dx[5], mesh_dy[5], mesh_opposite[5];
 static inline int mesh_direction(int set)
 {

@@ -29,7 +29,7 @@ enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
                          "the run",
                          pe->x, pe->y, mesh_code_info[t->code].name, (long long)t->left,
                          (long long)r->m->config.max_cycles);
-    if (t->left) mesh_vector(pe, t); /* otherwise there may be no memory yet */
+    if (t->left) mesh_vector(pe, t); /* without elements there may be no memory */
     t->work = work;
     mesh_op_free(r, t->op);
     t->op = NULL;

@@ -6,7 +6,7 @@
 
 #include <wsc/err.h>
 
-/* Begin what @p todo says in the current cycle. */
+/* Begin the operation @p todo on its thread in the current cycle. */
 enum wsc_err mesh_thread_begin(struct mesh_region *r, struct mesh_pe *pe,
                                const struct mesh_thread *todo);
 #endif

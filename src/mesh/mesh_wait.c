@@ -20,7 +20,7 @@ void mesh_wait_fini(struct mesh_wait *w)
     (void)pthread_mutex_destroy(&w->mutex);
 }
 
-/* A pause between two looks. */
+/* A short pause between two polls. */
 static inline void rest(void)
 {
 #if defined(__x86_64__)
@@ -28,8 +28,9 @@ static inline void rest(void)
 #endif
 }
 
-/* A sleeper counts itself before its last look, and mesh_wake() reads the counter after what
- * the sleeper looks at was written: one of the two sees the other. */
+/* Sleep until the condition holds. A sleeper increments the counter before it tests the condition,
+ * and mesh_wake() reads the counter after the other thread has written: so one of the two sees the
+ * other. */
 static void sleep_until(struct mesh_wait *w, bool (*is_true)(const void *of), const void *of)
 {
     (void)pthread_mutex_lock(&w->mutex);

@@ -13,9 +13,9 @@ struct mesh_wait {
 };
 void mesh_wait_init(struct mesh_wait *w);
 void mesh_wait_fini(struct mesh_wait *w);
-/* Until @p is_true, of what other threads write. */
+/* Wait until @p is_true(of), a condition on what other threads write. */
 void mesh_wait_until(struct mesh_wait *w, bool (*is_true)(const void *of), const void *of);
-/* Somebody may wait for what this thread has just written.  That and what is_true() reads of it
- * are sequentially consistent, so that nobody is missed. */
+/* Wake threads that wait for what this thread has just written. The write and the reads of
+ * is_true() must be sequentially consistent, so that no wake-up is lost. */
 void mesh_wake(struct mesh_wait *w);
 #endif

@@ -51,7 +51,7 @@ enum wsc_err mesh_watch_create(struct mesh_watch **out, const struct mesh_watch_
     return WSC_OK;
 }
 
-/* What belongs to the run before; the observer itself and what it was asked for stay. */
+/* Free the observations of the previous run; the observer and its configuration are kept. */
 void mesh_watch_forget(struct mesh_watch *w)
 {
     for (int64_t i = 0; w->flow && i < w->n_pes; i++)
@@ -78,8 +78,8 @@ void mesh_watch_attach(struct mesh *m, struct mesh_watch *w)
     m->watch = w;
 }
 
-/* Counts always; paths, and the slots that travel beside wavelets, only when causes or traces are
- * wanted. */
+/* Counts are always kept. Paths, and the slots that accompany wavelets, are kept only when causes
+ * or traces are wanted. */
 enum wsc_err mesh_watch_allocate(struct mesh_watch *w)
 {
     TRY_NEW(w->pe, WSC_MEM_MESH, w->n_pes);
@@ -115,7 +115,7 @@ enum wsc_err mesh_watch_begin(struct mesh *m)
     return mesh_trace_begin(m);
 }
 
-/* Cycles up to @p until that are not classified yet. */
+/* Count the cycles up to @p until that are not classified yet as @p state. */
 static void charge(struct mesh_watch_pe *p, enum mesh_pe_state state, int64_t until)
 {
     if (until <= p->seen) return;
@@ -126,13 +126,15 @@ static void charge(struct mesh_watch_pe *p, enum mesh_pe_state state, int64_t un
 
 /* ---- routers --------------------------------------------------------------------------------- */
 
-/* A slot of a channel: entries from its head on are the router's, its tail is the sender's. */
+/* Index of a slot of a channel. Entries from the head on belong to the router, the tail to the
+ * sender. */
 static int64_t slot_of(const struct mesh *m, const struct mesh_channel *ch, int slot)
 {
     return (ch - m->channel) * MESH_FIFO + slot;
 }
 
-/* A wavelet that has entered in this cycle counts from the next one on. */
+/* Update the peak of a router's queues. A wavelet that entered in this cycle counts from the next
+ * one on. */
 void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch)
 {
     struct mesh_watch *w = m->watch;
@@ -163,7 +165,8 @@ static struct mesh_watch_origin *first_of(const struct mesh *m, const struct mes
     return &m->watch->origin[slot_of(m, ch, watch_channel_head(ch))];
 }
 
-/* What the wavelet that enters @p ch brings along, once that cycle is known. */
+/* The record for the wavelet that is about to enter @p ch; notes the cycle in which it enters.
+ * NULL when wavelets are not followed. */
 static struct mesh_watch_origin *next_of(const struct mesh *m, int64_t now,
                                          const struct mesh_channel *ch)
 {
@@ -191,7 +194,7 @@ void mesh_watch_side(struct mesh *m, int64_t now, int64_t router, const struct m
     if (to < 0) w->sink[MESH_OFF_FABRIC - 1 - to] = o->path;
 }
 
-/* Down the ramp into slot @p slot of the input queue. */
+/* Copy the origin of a wavelet to slot @p slot of the input queue, when it goes down the ramp. */
 static void put_down(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch,
                      int slot)
 {
@@ -234,7 +237,7 @@ void mesh_watch_enters(struct mesh *m, int64_t now, const struct mesh_source *s,
 
 /* ---- PEs ------------------------------------------------------------------------------------- */
 
-/* The counts of the PE. */
+/* The observations of the PE. */
 static struct mesh_watch_pe *watched(const struct mesh_pe *pe)
 {
     return &watch_mesh(pe)->watch->pe[pe->index];
@@ -332,8 +335,8 @@ static void lower(int64_t *until, int64_t cycle, int64_t to)
     if (to > cycle && to < *until) *until = to;
 }
 
-/* What thread @p t stands for in @p cycle; *@p until is lowered to the cycle in which that changes
- * by itself. */
+/* The state of thread @p t in @p cycle; @p until is lowered to the cycle in which this state
+ * changes by itself. */
 static enum mesh_pe_state thread_state(const struct mesh_pe *pe, const struct mesh_thread *t,
                                        int64_t cycle, int64_t *until)
 {
@@ -346,8 +349,8 @@ static enum mesh_pe_state thread_state(const struct mesh_pe *pe, const struct me
     return input > cycle ? MESH_PE_WAITS_FOR_IN : MESH_PE_WAITS_FOR_OUT;
 }
 
-/* What a PE stands for in @p cycle when no element is carried out. */
-static enum mesh_pe_state standing(const struct mesh_pe *pe, int64_t cycle, int64_t *until)
+/* The state of a PE in @p cycle if it executes no element. */
+static enum mesh_pe_state waiting_state(const struct mesh_pe *pe, int64_t cycle, int64_t *until)
 {
     enum mesh_pe_state state = pe->waits_until > cycle ? MESH_PE_SCALAR : MESH_PE_IDLE;
     lower(until, cycle, pe->waits_until);
@@ -359,12 +362,12 @@ static enum mesh_pe_state standing(const struct mesh_pe *pe, int64_t cycle, int6
     return state;
 }
 
-/* The cycles up to @p until that the PE has slept through. */
+/* Classify the cycles up to @p until in which the PE was not visited. */
 static void charge_sleep(struct mesh_watch_pe *p, const struct mesh_pe *pe, int64_t until)
 {
     while (p->seen < until) {
         int64_t end = until;
-        enum mesh_pe_state state = standing(pe, p->seen, &end);
+        enum mesh_pe_state state = waiting_state(pe, p->seen, &end);
         charge(p, state, end);
     }
 }
@@ -378,7 +381,7 @@ void mesh_watch_cycle(struct mesh_pe *pe)
 {
     struct mesh_watch_pe *p = watched(pe);
     int64_t now = watch_now(pe), end = now + 1;
-    enum mesh_pe_state state = standing(pe, now, &end);
+    enum mesh_pe_state state = waiting_state(pe, now, &end);
     if (p->did & WATCH_SCALAR && state > MESH_PE_SCALAR) state = MESH_PE_SCALAR;
     if (p->did & WATCH_TASK && state == MESH_PE_IDLE) state = MESH_PE_SCALAR;
     if (p->did & WATCH_COMPUTED) state = MESH_PE_COMPUTES;
@@ -386,8 +389,8 @@ void mesh_watch_cycle(struct mesh_pe *pe)
     p->did = 0;
 }
 
-/* Turns after the end of the run, in which nothing happens but the set-up of an operation without
- * elements. */
+/* Remove cycles that were counted after the end of the run @p end: they can only be idle or the
+ * set-up of an operation without elements. */
 static void uncharge(struct mesh_watch_pe *p, int64_t end)
 {
     int32_t over = p->seen - (int32_t)end, idle = p->seen - p->active_until;

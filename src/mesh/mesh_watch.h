@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* Forget the run before; the observer itself and what it was asked for stay. */
+/* Free the observations of the previous run; the observer and its configuration are kept. */
 void mesh_watch_forget(struct mesh_watch *w);
-/* Memory for the sizes that are set. */
+/* Allocate memory for the sizes that are set. */
 enum wsc_err mesh_watch_allocate(struct mesh_watch *w);
 enum wsc_err mesh_watch_begin(struct mesh *m);
-/* After a run of @p cycles: counts of this process's PEs up to its end.  WSC_NOMEM when something
- * that was to be kept had no room. */
+/* After a run of @p cycles: complete the counts of the PEs of this process. WSC_NOMEM when an
+ * observation could not be stored. */
 enum wsc_err mesh_watch_settle(struct mesh *m, int64_t cycles);
-/* Then, with the counts of all PEs: the critical path and the end of the trace. */
+/* With the counts of all PEs: complete the critical path and the trace. */
 void mesh_watch_finish(struct mesh *m);
 void mesh_watch_channel(struct mesh *m, int64_t now, int64_t router, const struct mesh_channel *ch);
 void mesh_watch_held(struct mesh *m, int64_t now, int64_t router, int colour);

@@ -17,7 +17,8 @@
 
 /* ---- borders --------------------------------------------------------------------------------- */
 
-/* Does a region beyond the border run the batch at the same time, in this process or another? */
+/* True when a region across the border runs the batch at the same time, in this process or
+ * another. */
 static bool has_border(const struct mesh_region *r, enum mesh_side side)
 {
     const struct mesh *m = r->m;
@@ -27,7 +28,7 @@ static bool has_border(const struct mesh_region *r, enum mesh_side side)
     return beyond >= first && beyond < end;
 }
 
-/* Is the block beside the border? */
+/* True when the block is next to the border. */
 static bool is_beside(const struct mesh_region *r, enum mesh_side side, int64_t block)
 {
     return has_border(r, side) && (side == MESH_TO_NORTH ? !block : block >= r->south);
@@ -46,7 +47,7 @@ static bool has_come_to(const struct mesh_region *r, enum mesh_side side, int64_
     return beyond->wave.before[1 - side] >= cycle;
 }
 
-/* The blocks beside a border have run all cycles before the one returned. */
+/* The first cycle that not all blocks next to a border have run. */
 static int64_t ran_beside(const struct mesh_region *r, enum mesh_side side)
 {
     const uint8_t *ran = r->wave.ran;
@@ -56,7 +57,7 @@ static int64_t ran_beside(const struct mesh_region *r, enum mesh_side side)
     return r->batch + least;
 }
 
-/* For the region beyond: what blocks beside the border have run. */
+/* Publish the progress of the blocks next to the border for the region across it. */
 static void publish(struct mesh_region *r, enum mesh_side side)
 {
     const int64_t before = ran_beside(r, side);
@@ -67,8 +68,8 @@ static void publish(struct mesh_region *r, enum mesh_side side)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* May block @p block run cycle @p k of the batch?  When that fails for want of another region, @p
- * awaited is what it has to come to. */
+/* True when block @p block may run cycle @p k of the batch. If another region has to run first, @p
+ * awaited is set to the cycle that it must reach. */
 static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64_t now,
                     struct mesh_awaited *awaited)
 {
@@ -83,7 +84,7 @@ static bool can_run(const struct mesh_region *r, int64_t k, int64_t block, int64
     return true;
 }
 
-/* Runs a block for a cycle; @p onward: the step to the block that comes next, a cycle later. */
+/* Run one cycle of a block; @p onward: step to the block that runs the following cycle next. */
 static void run(struct mesh_region *r, int64_t k, int64_t block, int64_t onward)
 {
     const int64_t now = r->batch + k;
@@ -95,14 +96,15 @@ static void run(struct mesh_region *r, int64_t k, int64_t block, int64_t onward)
         if (is_beside(r, side, block)) publish(r, side);
 }
 
-/* The block at distance @p from the end on side @p side. */
+/* The block at distance @p distance from the end of the region on side @p side. */
 static int64_t block_from(const struct mesh_region *r, enum mesh_side side, int64_t distance)
 {
     return side == MESH_TO_NORTH ? distance : r->n_blocks - 1 - distance;
 }
 
-/* Run diagonal @p d from an end: cycle k of the block at distance d - k, for each k. A place of the
- * diagonal depends only on earlier places of it and on earlier diagonals. */
+/* Diagonal @p d from an end consists of cycle k of the block at distance d - k, for each k. Each
+ * of them depends only on earlier ones of the diagonal and on earlier diagonals. Returns the first
+ * k. */
 static int64_t first_of_diagonal(const struct mesh_region *r, int64_t d)
 {
     return d < r->n_blocks ? 0 : d - r->n_blocks + 1;
@@ -119,7 +121,8 @@ static int64_t n_diagonals(const struct mesh_region *r)
 
 /* ---- from the borders, and from the far end -------------------------------------------------- */
 
-/* The rest of a diagonal from a border; false: it is to be continued. */
+/* Run the remaining part of diagonal @p d from a border; false when it has to wait for the region
+ * across the border. */
 static bool run_diagonal(struct mesh_region *r, enum mesh_side side, int64_t d, int64_t now)
 {
     for (int64_t k = first_of_diagonal(r, d); k < end_of_diagonal(r, d); k++) {
@@ -131,7 +134,8 @@ static bool run_diagonal(struct mesh_region *r, enum mesh_side side, int64_t d, 
     return true;
 }
 
-/* Diagonals from a border, up to the last one that depends on it. */
+/* Run diagonals from a border, up to the last one that the region across it waits for. True when
+ * one was completed. */
 static bool run_from_border(struct mesh_region *r, enum mesh_side side, int64_t now)
 {
     const int64_t depend = 2 * (r->until - r->batch) - 1, all = n_diagonals(r);
@@ -143,7 +147,7 @@ static bool run_from_border(struct mesh_region *r, enum mesh_side side, int64_t 
     return *d > before;
 }
 
-/* The next diagonal from the far end, what of it can be run. */
+/* Run what is possible of the next diagonal from the far end. */
 static void run_step(struct mesh_region *r, int64_t now)
 {
     const bool north_alone = has_border(r, MESH_TO_NORTH) && !has_border(r, MESH_TO_SOUTH);
@@ -174,8 +178,9 @@ void mesh_wave_begin(struct mesh_region *r)
     mesh_flow_begin(r);
 }
 
-/* What there is to do at the borders, and a step from the far end; false: neither. */
-static bool go_on(struct mesh_region *r, int64_t now)
+/* Run what is possible at the borders, and one step from the far end; false when nothing could
+ * run. */
+static bool run_some(struct mesh_region *r, int64_t now)
 {
     bool ran = false;
     for (int side = 0; side < MESH_SIDES; side++) {
@@ -189,7 +194,7 @@ static bool go_on(struct mesh_region *r, int64_t now)
 
 bool mesh_wave_run(struct mesh_region *r, int64_t now)
 {
-    while (go_on(r, now))
+    while (run_some(r, now))
         ;
     if (!have_all_run(r, now)) {
         WSC_CHECK(r->wave.awaited[MESH_TO_NORTH].cycle || r->wave.awaited[MESH_TO_SOUTH].cycle,

@@ -13,7 +13,8 @@
 
 enum { TOO_LONG = 255 }; /* dimensions of a descriptor that could not be made */
 
-/* A length or stride that does not fit a descriptor gives one that mesh_issue refuses. */
+/* One dimension, or TOO_LONG for a length or stride that does not fit a descriptor; mesh_issue()
+ * then refuses the descriptor. */
 static uint8_t dims_of(int n, int stride)
 {
     bool fits = n >= 0 && n <= UINT16_MAX && stride >= INT16_MIN && stride <= INT16_MAX;
@@ -72,7 +73,7 @@ static bool is_fabric(const struct mesh_dsd *d)
     return d->kind == MESH_DSD_IN || d->kind == MESH_DSD_OUT;
 }
 
-/* Lowest and highest byte that @p d reaches. */
+/* Set the lowest byte that @p d accesses, and the byte after its highest one. */
 static void span(const struct mesh_dsd *d, int bytes, int64_t *first, int64_t *end)
 {
     *first = *end = d->address;
@@ -83,7 +84,8 @@ static void span(const struct mesh_dsd *d, int bytes, int64_t *first, int64_t *e
     *end += bytes;
 }
 
-/* An array inside the PE's memory, at 16-bit words; its memory exists on the host afterwards. */
+/* Check that an array lies inside the PE's memory, at 16-bit words; host memory is then allocated
+ * for it. */
 static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
                                  const char *name)
 {
@@ -100,7 +102,7 @@ static enum wsc_err check_memory(struct mesh_pe *pe, const struct mesh_dsd *d, c
     return mesh_touch(pe, end);
 }
 
-/* What most operands are: an array of one dimension in memory that was touched before. */
+/* True for the common operand: a one-dimensional array in memory that was accessed before. */
 static inline bool is_in_touched_memory(const struct mesh_pe *pe, const struct mesh_dsd *d,
                                         char type)
 {
@@ -111,8 +113,8 @@ static inline bool is_in_touched_memory(const struct mesh_pe *pe, const struct m
     return d->address + reach * bytes <= pe->memory_bytes;
 }
 
-/* A fabric operand needs a queue bound to its colour at this PE, and a route of the colour at its
- * router. */
+/* Check a fabric operand: a queue must be bound to its colour at this PE, and its router must have
+ * a route for the colour. */
 static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd *d,
                                  const char *name)
 {
@@ -131,8 +133,8 @@ static enum wsc_err check_colour(const struct mesh_pe *pe, const struct mesh_dsd
     return WSC_OK;
 }
 
-/* Any operand but the common one of is_in_touched_memory(): arrays have one to four dimensions,
- * numbers none. */
+/* Check any operand other than the common one of is_in_touched_memory(): arrays have one to four
+ * dimensions, numbers none. */
 static enum wsc_err check_operand(struct mesh_pe *pe, const struct mesh_dsd *d, char type,
                                   const char *name)
 {
@@ -194,8 +196,8 @@ static bool has_number_c(const struct mesh_op *op)
            (op->c.kind == MESH_DSD_MEMORY && mesh_dsd_length(&op->c) == 1);
 }
 
-/* Which kinds of operands an operation takes: the result is an array or a colour, at most one
- * source is a colour, and a multiply-accumulate has a number c. */
+/* True when the kinds of operands fit the operation: the result is an array or a colour, at most
+ * one source is a colour, and a multiply-accumulate has a number c. */
 static bool takes_operands(const struct mesh_op *op)
 {
     const int any = MEMORY | IN | NUMBER;
@@ -222,7 +224,8 @@ static struct mesh_rect place(const struct mesh_pe *pe)
     return (struct mesh_rect){pe->x, pe->y, 1, 1};
 }
 
-/* The thread exists, and so do the tasks that the operation activates or unblocks at its end. */
+/* Check that the thread exists, and the tasks that the operation activates or unblocks at its
+ * end. */
 static enum wsc_err check_ids(const struct mesh_pe *pe, const struct mesh_op *op)
 {
     const int id[2] = {op->activate, op->unblock};
@@ -267,7 +270,7 @@ static enum wsc_err check_room(const struct mesh_pe *pe)
                      pe->y, MESH_TODO);
 }
 
-/* task.c carries it out when its turn comes. */
+/* The request is executed by task.c when the earlier ones have begun. */
 enum wsc_err mesh_append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t argument,
                          struct mesh_thread **entry)
 {
@@ -283,8 +286,8 @@ static enum wsc_err append(struct mesh_pe *pe, enum mesh_todo_kind kind, int64_t
     return mesh_append(pe, kind, argument, NULL);
 }
 
-/* Checked and compiled at once, with memory as it is now; it begins when the requests before it
- * have begun. */
+/* The operation is checked and compiled at once, with the memory as it is now; it begins when the
+ * earlier requests have begun. */
 enum wsc_err mesh_issue(struct mesh_pe *pe, const struct mesh_op *op)
 {
     int64_t n = 0;
@@ -385,7 +388,8 @@ enum wsc_err mesh_unblock(struct mesh_pe *pe, int id)
     return about_task(pe, MESH_TODO_UNBLOCK, id);
 }
 
-/* Data tasks are blocked by the input queue of their colour. */
+/* Append a request about the data task of a colour, which is identified by the input queue of the
+ * colour. */
 static enum wsc_err about_data(struct mesh_pe *pe, enum mesh_todo_kind kind, int colour)
 {
     TRY(mesh_check_colour(place(pe), colour));

@@ -23,7 +23,8 @@
 
 /* ---- one element of an operation with a fabric operand --------------------------------------- */
 
-/* A number of 32 ('s') or 16 bits at a byte address; 32 bits may start at any 16-bit word. */
+/* Read a number of 32 ('s') or 16 bits at a byte address; 32-bit numbers may begin at any 16-bit
+ * word. */
 static uint32_t load(const struct mesh_pe *pe, unsigned address, char type)
 {
     uint32_t single;
@@ -45,7 +46,7 @@ static void store(struct mesh_pe *pe, unsigned address, char type, uint32_t valu
         memcpy(pe->memory + address, &half, sizeof half);
 }
 
-/* Operand @p i (1 is a, 2 is b); @p word has come over the fabric. */
+/* Operand @p i (1 is a, 2 is b) of the current element; @p word was received from the fabric. */
 static inline uint32_t operand(const struct mesh_pe *pe, const struct mesh_thread *t, int i,
                                char type, uint32_t word)
 {
@@ -62,15 +63,15 @@ static inline uint32_t operand(const struct mesh_pe *pe, const struct mesh_threa
     return 0;
 }
 
-/* Operand of an operation that rows do not describe. */
+/* Operand of an operation that keeps its descriptors. */
 static uint32_t operand_of(const struct mesh_pe *pe, const struct mesh_thread *t,
                            const struct mesh_dsd *d, char type, uint32_t word)
 {
     return d->kind == MESH_DSD_IN ? word : mesh_load_operand(pe, d, t->done, type);
 }
 
-/* The value of an element in general: operands by rows or by descriptors, c from memory or as a
- * number. */
+/* Result of an element in the general case: operands by rows or by descriptors, c from memory or
+ * as a number. */
 static uint32_t result(const struct mesh_region *r, const struct mesh_pe *pe,
                        const struct mesh_thread *t, uint32_t word)
 {
@@ -87,7 +88,7 @@ static uint32_t result(const struct mesh_region *r, const struct mesh_pe *pe,
     return mesh_alu(r->m->config.half, t->code, v);
 }
 
-/* Result of copies and sums of 32 bits, which are most of what goes over the fabric. */
+/* Result of 32-bit copies and sums, the most frequent operations on the fabric. */
 static inline uint32_t simple_result(const struct mesh_pe *pe, const struct mesh_thread *t,
                                      uint32_t word)
 {
@@ -105,7 +106,7 @@ static void store_result(struct mesh_pe *pe, const struct mesh_thread *t, uint32
         store(pe, t->at[0], type, value);
 }
 
-/* One element; @p in and @p out are its queues, or NULL. */
+/* Execute one element; @p in and @p out are its queues, or NULL. */
 PART void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                   struct mesh_queue *in, struct mesh_queue *out)
 {
@@ -130,7 +131,7 @@ PART void element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread 
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* @p end: the cycle after its last. */
+/* End an operation; @p end: the cycle after its last one. */
 static void finish(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 {
     mesh_see_op_end(r, pe, t->kind, end);
@@ -141,15 +142,15 @@ static void finish(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread
     mesh_op_free(r, t->op);
 }
 
-/* May an operation take the first wavelet? A control wavelet starts a task and blocks data after
- * it. */
+/* True when an operation can take the first wavelet of the queue. A control wavelet starts a task
+ * instead and blocks the data after it. */
 static bool has_data(const struct mesh_queue *q, int64_t now)
 {
     uint64_t entry = q->entry[q->head];
     return q->n && !(entry & MESH_CONTROL_BIT) && mesh_entry_ready(entry) <= now;
 }
 
-/* The thread after the one that has worked is the first to choose in the next cycle. */
+/* Record the turn: in the next cycle the thread after @p t chooses first. */
 static void took_turn(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     pe->turn = t->kind == MESH_THREADS ? 0 : (uint8_t)(t->kind + 1);
@@ -196,8 +197,8 @@ static bool step_memory(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     return true;
 }
 
-/* A data-triggered operation that waits: the next wavelet starts its multiply-add, which takes
- * what slots are left from this cycle on. */
+/* Start the multiply-add of a waiting data-triggered operation with the next wavelet; it uses the
+ * slots that are left from this cycle on. True when the operation need not be woken. */
 static bool step_trigger(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                          int *slots)
 {
@@ -215,8 +216,8 @@ PART bool step(struct mesh_region *r, struct mesh_pe *pe, int thread, int *slots
     return t->flags & MESH_FABRIC ? step_fabric(r, pe, t, slots) : step_memory(r, pe, t, slots);
 }
 
-/* Threads take turns; each moves at most one wavelet, memory operations use what is left.  True
- * when something may follow in the next cycle without being woken. */
+/* Run the threads in turn; each moves at most one wavelet, and memory operations use the remaining
+ * slots. True when something may follow in the next cycle without a wake-up. */
 PART bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     int slots = MESH_SLOTS;
@@ -235,10 +236,11 @@ PART bool datapath_cycle(struct mesh_region *r, struct mesh_pe *pe)
 
 /* ---- ramp ------------------------------------------------------------------------------------ */
 
-/* What became of the first wavelet of an output queue; HELD_UP is woken by the router. */
+/* What happened to the first wavelet of an output queue. If it is HELD_UP, the router wakes the
+ * PE. */
 enum sending { SENT, NOT_YET, HELD_UP };
 
-/* The first wavelet of an output queue goes to the router if it can. */
+/* Send the first wavelet of an output queue to the router if possible. */
 PART enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queue)
 {
     struct mesh_queue *q = mesh_queue_of(pe, MESH_N_IN + queue);
@@ -255,7 +257,8 @@ PART enum sending send_first(struct mesh_region *r, struct mesh_pe *pe, int queu
     return SENT;
 }
 
-/* Output queues take turns; at most one wavelet goes up the ramp.  True as above. */
+/* Serve the output queues in turn; at most one wavelet goes up the ramp. True when the PE has to
+ * be visited in the next cycle without a wake-up. */
 PART bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
 {
     bool busy = false;
@@ -277,7 +280,8 @@ PART bool ramp_cycle(struct mesh_region *r, struct mesh_pe *pe)
 
 /* ---- sleep ----------------------------------------------------------------------------------- */
 
-/* Input queues whose wavelets matter: all while a task may be picked, else those that are read. */
+/* Set of input queues whose wavelets wake the PE: all of them while a task may be picked,
+ * otherwise those that operations read. */
 static uint8_t hears(const struct mesh_region *r, const struct mesh_pe *pe)
 {
     unsigned set = 0;
@@ -289,7 +293,7 @@ static uint8_t hears(const struct mesh_region *r, const struct mesh_pe *pe)
     return (uint8_t)set;
 }
 
-/* Wavelets that are still on the ramp. */
+/* Schedule visits for the wavelets that are still on the ramp. */
 static void await_wavelets(struct mesh_region *r, const struct mesh_pe *pe)
 {
     for (unsigned set = pe->in_used & pe->hears; set; set &= set - 1) {
@@ -299,7 +303,7 @@ static void await_wavelets(struct mesh_region *r, const struct mesh_pe *pe)
     }
 }
 
-/* What was done of a memory operation that ran alone while the PE slept. */
+/* Account for a memory operation that ran alone while the PE was not visited. */
 static void settle(struct mesh_region *r, struct mesh_pe *pe)
 {
     int64_t cycles = r->now - ((int64_t)pe->bulk_since - 1);
@@ -309,12 +313,12 @@ static void settle(struct mesh_region *r, struct mesh_pe *pe)
     if (t->work) took_turn(pe, t);
     t->work -= MESH_SLOTS * cycles;
     if (t->work > 0) return;
-    if (r->last < r->now) r->last = r->now; /* it ended in the cycle before */
+    if (r->last < r->now) r->last = r->now; /* it ended in the last cycle */
     finish(r, pe, t, r->now);
 }
 
-/* The one memory operation runs alone from now on, or from the end of its set-up.  The next visit
- * is in the cycle after its last one. */
+/* Let the only operation, on memory, run without visits from now on, or from the end of its
+ * set-up. The next visit is in the cycle after its last one. */
 static enum wsc_err sleep_in_bulk(struct mesh_region *r, struct mesh_pe *pe)
 {
     const struct mesh_thread *t = mesh_thread_of(r, pe, pe->bulk);
@@ -324,14 +328,15 @@ static enum wsc_err sleep_in_bulk(struct mesh_region *r, struct mesh_pe *pe)
     return mesh_timer_add(r, first + (cycles ? cycles : 1), pe - r->pe);
 }
 
-/* Does the PE run one operation, on memory? */
+/* True when the PE runs exactly one operation, on memory. */
 static bool is_alone_in_memory(const struct mesh_region *r, const struct mesh_pe *pe)
 {
     if (!pe->threads || pe->threads & (pe->threads - 1U)) return false;
     return !(mesh_thread_of(r, pe, __builtin_ctz(pe->threads))->flags & MESH_FABRIC);
 }
 
-/* Nothing to do in the next cycle but what ends at a known one. */
+/* Schedule the next visit of a PE that has nothing to do in the next cycle, at the known end of
+ * its set-up, scalar code or memory operation. */
 static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 {
     const int64_t at = pe - r->pe;
@@ -364,8 +369,8 @@ static enum wsc_err sleep_until(struct mesh_region *r, struct mesh_pe *pe)
 
 /* ---- a stream: most of what PEs do ----------------------------------------------------------- */
 
-/* Form of a stream: STREAMS, and whether it reads an input queue, writes an output queue and adds a
- * number of memory; OTHER when its operands are others. */
+/* Form of a stream as flags: whether it reads an input queue (TAKES), writes an output queue
+ * (SENDS) and adds a number from memory (ADDS); OTHER: its operands are different. */
 enum { STREAMS = 1, TAKES = 2, SENDS = 4, ADDS = 8, OTHER = 16 };
 
 static unsigned stream_form(const struct mesh_thread *t)
@@ -396,7 +401,7 @@ static void set_stream(const struct mesh_region *r, struct mesh_pe *pe)
     if (t->ready_at <= r->now + 1 && t->left > 1) pe->stream = (uint8_t)stream_form(t);
 }
 
-/* Result of an element; @p word has come over the fabric. */
+/* Result of an element of a stream; @p word was received from the fabric. */
 PART uint32_t stream_result(const struct mesh_pe *pe, const struct mesh_thread *t, unsigned form,
                             uint32_t word)
 {
@@ -407,7 +412,7 @@ PART uint32_t stream_result(const struct mesh_pe *pe, const struct mesh_thread *
     return mesh_as_bits(mesh_as_float(takes_a ? word : own) + mesh_as_float(takes_a ? own : word));
 }
 
-/* The element, when its wavelet is there and its output queue has room. */
+/* Execute one element if its wavelet has arrived and its output queue has room; false otherwise. */
 PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t,
                          unsigned form)
 {
@@ -431,7 +436,8 @@ PART bool stream_element(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
     return true;
 }
 
-/* Each form with a code of its own. */
+/* Call stream_element() with a constant form, so that the compiler makes separate code for each
+ * form. */
 PART bool stream_any(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t)
 {
     switch (pe->stream) {
@@ -448,7 +454,7 @@ PART bool stream_any(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thre
     }
 }
 
-/* The rest of the cycle when several output queues hold something, or the PE may sleep. */
+/* The rest of the cycle, if several output queues hold wavelets or the PE may sleep. */
 __attribute__((noinline)) static enum wsc_err stream_rest(struct mesh_region *r, struct mesh_pe *pe,
                                                           bool busy)
 {
@@ -471,7 +477,8 @@ PART enum wsc_err stream(struct mesh_region *r, struct mesh_pe *pe, struct mesh_
     return WSC_OK;
 }
 
-/* stream_element() again and again, without the queues. */
+/* Execute @p n elements as stream_element() does, but with words from @p in and to @p out instead
+ * of queues. */
 PART void stream_elements(struct mesh_pe *pe, struct mesh_thread *thread, unsigned form,
                           const uint32_t *in, uint32_t *out, int n)
 {

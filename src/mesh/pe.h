@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 enum wsc_err mesh_pe_cycle(struct mesh_region *r, int64_t at);
-/* @p n elements of the stream of place @p at, but for its queues: @p in has left the input queue,
- * @p out goes into the output queue; either is not used where the stream has none. */
+/* Execute @p n elements of the stream of place @p at without its queues: @p in are the words that
+ * left the input queue, @p out those that enter the output queue; either is unused where the
+ * stream has no such queue. */
 void mesh_pe_elements(struct mesh_region *r, int64_t at, const uint32_t *in, uint32_t *out, int n);
 #endif

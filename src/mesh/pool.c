@@ -13,8 +13,8 @@ enum { LARGE_PAGE = 1 << 21 };
 
 /* ---- arrays ---------------------------------------------------------------------------------- */
 
-/* Lines of a large array are visited in turn: with small pages most visits would miss the host's
- * table of pages, too. */
+/* Large pages: the lines of a large array are visited in turn, so with small pages most visits
+ * would also miss the TLB of the host. */
 enum wsc_err mesh_buffer_take(struct mesh_buffer *b, int64_t bytes)
 {
     const int64_t page = LARGE_PAGE;
@@ -27,7 +27,7 @@ enum wsc_err mesh_buffer_take(struct mesh_buffer *b, int64_t bytes)
     b->data = b->base;
     if (bytes < page) return WSC_OK;
     b->data = (char *)b->base + (uintptr_t)page - (uintptr_t)b->base % (uintptr_t)page;
-    (void)madvise(b->data, (size_t)bytes, MADV_HUGEPAGE); /* advice: without it, it is slower */
+    (void)madvise(b->data, (size_t)bytes, MADV_HUGEPAGE); /* advice; without it slower */
     return WSC_OK;
 }
 
@@ -46,7 +46,8 @@ enum wsc_err mesh_buffer_zero(struct mesh_buffer *b, int64_t bytes)
 
 /* ---- pools ----------------------------------------------------------------------------------- */
 
-/* Slabs double from one to the next: a small fabric stays small, a large one asks seldom. */
+/* Each slab is twice as large as the last one: a small fabric takes little memory, a large one
+ * allocates seldom. */
 enum { FIRST_SLAB = 1 << 14, LAST_SLAB = 1 << 22 };
 
 struct mesh_slab {
@@ -55,8 +56,7 @@ struct mesh_slab {
 };
 _Static_assert(sizeof(struct mesh_slab) <= MESH_LINE, "the head of a slab is a cache line");
 
-/* Sizes are powers of two of a cache line; MESH_POOL_SIZES means that a block comes from
- * elsewhere. */
+/* Sizes are powers of two of a cache line; MESH_POOL_SIZES: too large for the pool. */
 int mesh_pool_size(int64_t bytes)
 {
     int size = 0;
@@ -70,8 +70,8 @@ int64_t mesh_pool_bytes(int size)
     return (int64_t)MESH_LINE << size;
 }
 
-/* Large blocks lie a line farther apart than they are long: the same address of neighbouring PEs
- * would else compete for the same places of the host's caches. */
+/* Large blocks are spaced one line more than their length. Otherwise equal addresses of
+ * neighbouring PEs would fall into the same sets of the host's caches. */
 static int64_t spacing(int size)
 {
     int64_t bytes = mesh_pool_bytes(size);
@@ -87,7 +87,8 @@ static struct mesh_slab *new_slab(int64_t bytes)
     return slab;
 }
 
-/* The slab after the current one, which an earlier program may have left, or a new one. */
+/* Switch to the slab after the current one, which an earlier program may have left, or to a new
+ * one. */
 static bool next_slab(struct mesh_pool *p)
 {
     struct mesh_slab *slab = p->current ? p->current->next : p->first;
@@ -102,8 +103,8 @@ static bool next_slab(struct mesh_pool *p)
     return true;
 }
 
-/* A free block of the size, else the next bytes of the slab. A free block's first bytes point to
- * the next free one. */
+/* Take a free block of the size, otherwise the next bytes of the slab. The first bytes of a free
+ * block point to the next free one. */
 void *mesh_pool_take(struct mesh_pool *p, int size)
 {
     void *block = p->free[size];

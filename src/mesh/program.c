@@ -20,7 +20,7 @@ static int32_t *slot_of(const struct mesh_bindings *b, const struct mesh_binding
     return &b->slot[at];
 }
 
-/* A table at most half full. */
+/* Grow the hash table so that it stays at most half full. */
 static enum wsc_err grow_slots(struct mesh_bindings *b)
 {
     enum { FEWEST = 64 };
@@ -33,7 +33,7 @@ static enum wsc_err grow_slots(struct mesh_bindings *b)
     return WSC_OK;
 }
 
-/* The number of a binding, which is added when it is new. */
+/* Set @p number to that of the binding, which is added if it is new. */
 static enum wsc_err intern(struct mesh_bindings *b, const struct mesh_binding *item,
                            int32_t *number)
 {
@@ -73,8 +73,8 @@ static enum wsc_err rebind(struct mesh_pe *pe, const struct mesh_binding *bindin
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* The number of a task function with its priority; PEs store numbers, since a fabric has few
- * different tasks. */
+/* Set @p index to the number of a task function with its priority. PEs store numbers, since a
+ * fabric has few different tasks. */
 static enum wsc_err add_task(struct mesh *m, struct mesh_rect at, mesh_task_fn fn,
                              enum mesh_priority priority, int *index)
 {
@@ -142,8 +142,8 @@ enum wsc_err mesh_start(struct mesh *m, struct mesh_rect rect, int id)
     return WSC_OK;
 }
 
-/* A queue has one colour and a colour one queue of each direction; the same binding twice is
- * allowed. */
+/* Bind a queue to a colour. A queue has one colour, and a colour one queue for each direction; an
+ * equal binding may be repeated. */
 static enum wsc_err bind_queue(struct mesh_pe *pe, bool in, int queue, int colour)
 {
     struct mesh_binding b = *mesh_binding_of(pe);

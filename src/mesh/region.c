@@ -60,8 +60,8 @@ static void free_micro(struct mesh_region *r)
     }
 }
 
-/* Band @p index of the rows, all of them nearly equally high; arrays of the fabric are borrowed
- * from its first PE on. */
+/* Initialise band @p index of the rows; all bands have nearly the same height. Its arrays are
+ * parts of the fabric's. */
 static enum wsc_err region_init(struct mesh *m, int index)
 {
     struct mesh_region *r = &m->region[index];
@@ -166,14 +166,14 @@ void mesh_region_clear(struct mesh_region *r)
     r->error_in = INT64_MAX;
     wsc_free(r->message);
     r->message = NULL;
-    memset(r->form, 0, sizeof r->form); /* bindings get new numbers */
+    memset(r->form, 0, sizeof r->form); /* they contain numbers of bindings, which change */
     mesh_pool_reset(&r->program);
 }
 
 /* ---- mail ------------------------------------------------------------------------------------ */
 
-/* Words are of this region and are read by its neighbour in the next cycle, when this region
- * writes to those of the other parity: no lock is needed. */
+/* The words belong to this region. The neighbour reads them in the next cycle, when this region
+ * writes to the words of the other parity, so no lock is needed. */
 void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
 {
     bool north = at < 0;
@@ -182,7 +182,8 @@ void mesh_send_mail(struct mesh_region *r, int64_t at, uint32_t what)
     mail->any = true;
 }
 
-/* What @p from has sent to the routers from @p first on, which are visited in cycle @p now. */
+/* Take the mail of region @p from for the routers from @p first on, and schedule their visits in
+ * cycle @p now. */
 static void take_from(struct mesh_region *r, struct mesh_mail *from, int64_t first, int64_t now)
 {
     if (!from->any) return;
@@ -222,7 +223,7 @@ enum wsc_err mesh_timer_add(struct mesh_region *r, int64_t cycle, int64_t at)
     return WSC_OK;
 }
 
-/* PEs whose time comes in cycle @p now are visited in it. */
+/* Schedule visits in cycle @p now for the timers of that cycle. */
 static void fire_timers(struct mesh_region *r, int64_t now)
 {
     struct mesh_bucket *b = &r->wheel[now % MESH_WHEEL];
@@ -244,7 +245,7 @@ void mesh_fire_timers(struct mesh_region *r)
         fire_timers(r, now);
 }
 
-/* The earliest timer of a bucket; it also holds those of later turns of the wheel. */
+/* The earliest timer of a bucket, which also holds those of later rounds of the ring. */
 static int64_t bucket_first(const struct mesh_bucket *b)
 {
     int64_t first = INT64_MAX;
@@ -253,7 +254,8 @@ static int64_t bucket_first(const struct mesh_bucket *b)
     return first;
 }
 
-/* Buckets in the order of their cycles: the first that holds its own cycle ends the search. */
+/* Buckets are searched in the order of their cycles; the search ends at the first bucket with a
+ * timer of its own cycle. */
 int64_t mesh_next_timer(const struct mesh_region *r)
 {
     int64_t first = INT64_MAX;

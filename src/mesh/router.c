@@ -20,7 +20,7 @@ static const uint32_t not_for_pe = 1U << 31;
  * the next queue has no room, or no output accepts the wavelet (an error). */
 enum outcome { GOES, WAITS_FOR_LINK, BLOCKED, LOST };
 
-/* A router in its cycle. */
+/* The state of a router during its visit. */
 struct passage {
     struct mesh_region *r;
     struct mesh_router *router;
@@ -33,14 +33,14 @@ static bool is_here(const struct mesh_region *r, int64_t at)
     return (uint64_t)at < (uint64_t)r->n_pes;
 }
 
-/* Whoever may send from side @p d from now on: the PE or a neighbour. */
+/* Wake the sender that may send from side @p d now: the PE or a neighbour. */
 static void wake_sender(struct mesh_region *r, const struct mesh_router *router, int64_t at, int d)
 {
     const int64_t sender = at + r->step[d];
     if (d == 0)
         mesh_visit_pe(r->next, at);
     else if (!(router->neighbours >> d & 1U))
-        return; /* edge sources look by themselves */
+        return; /* edge sources poll; they are not woken */
     else if (is_here(r, sender))
         mesh_visit_router(r->next, sender);
     else
@@ -81,14 +81,15 @@ static void filter_count(struct mesh_switch *s, uint64_t entry)
     s->limit2_used = true;
 }
 
-/* A control wavelet of mesh_turn(): it moves the switch of its own router and leaves by no output.
- */
+/* True for a control wavelet of mesh_turn(): it advances the switch of its own router and does not
+ * leave. */
 static bool turns_here(uint64_t entry)
 {
     return entry & MESH_CONTROL_BIT && (uint32_t)entry & MESH_TURN;
 }
 
-/* The wavelet is not given to the PE: withheld by a filter, or control that only routers read. */
+/* True when the PE does not get the wavelet: a filter withholds it, or it is control for routers
+ * only. */
 static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, uint64_t entry)
 {
     if (entry & MESH_CONTROL_BIT && (uint32_t)entry & not_for_pe) return true;
@@ -98,7 +99,8 @@ static bool kept_from_pe(const struct mesh *m, const struct mesh_channel *ch, ui
 
 /* ---- one wavelet ----------------------------------------------------------------------------- */
 
-/* Is there room in the input queue of the PE for the wavelet? */
+/* Whether the wavelet can go to the PE: its input queue needs room, unless the PE does not get it
+ * (@p kept). */
 static enum outcome check_ramp(const struct passage *p, const struct mesh_channel *ch, bool kept)
 {
     if (kept) return GOES;
@@ -121,8 +123,8 @@ static enum outcome check_side(const struct passage *p, const struct mesh_channe
     return open ? GOES : BLOCKED;
 }
 
-/* Every output of @p set takes the wavelet in the same cycle, or none does.  @p kept: from the PE.
- */
+/* Whether the wavelet can go to all outputs of @p set in this cycle; it goes to all or to none. @p
+ * kept: the PE does not get it. @p lost: the direction that has no receiver. */
 static enum outcome check_outputs(const struct passage *p, const struct mesh_channel *ch,
                                   unsigned set, bool kept, int *lost)
 {
@@ -136,8 +138,8 @@ static enum outcome check_outputs(const struct passage *p, const struct mesh_cha
     return worst;
 }
 
-/* Into the input queue of the PE, where it can be read after the cycles of the ramp. The PE is
- * visited then only if it waits for that queue. */
+/* Put a wavelet into the input queue of the PE, where it can be read after the latency of the
+ * ramp. The PE is then visited only if it waits for that queue. */
 static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t entry)
 {
     struct mesh_pe *pe = &p->r->pe[p->at];
@@ -148,8 +150,8 @@ static void to_ramp(struct passage *p, const struct mesh_channel *ch, uint64_t e
     if ((unsigned)pe->hears >> ch->queue & 1U) mesh_visit_pe(p->r->arrival, p->at);
 }
 
-/* Off the fabric into the array of the host; control wavelets have no value and are dropped there.
- * A full array is an error, since the program promised to take no more. */
+/* Store a wavelet in the host's array of a sink; control wavelets have no value and are dropped. A
+ * full array is an error, since the program promised that no more would come. */
 static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64_t entry)
 {
     mesh_did(p->r);
@@ -165,8 +167,8 @@ static enum wsc_err to_sink(struct passage *p, const struct mesh_sink *s, uint64
     return WSC_OK;
 }
 
-/* Over link @p d into the channel of the neighbour, or to a sink. The neighbour's set of waiting
- * colours belongs to its region: in another region it learns of the wavelet by mail. */
+/* Send a wavelet over link @p d to the channel of the neighbour, or to a sink. The set of waiting
+ * colours belongs to the neighbour's region, so another region is informed by mail. */
 static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, int d, uint64_t entry)
 {
     int32_t to = ch->to[d - 1];
@@ -188,8 +190,8 @@ static enum wsc_err to_side(struct passage *p, const struct mesh_channel *ch, in
 
 /* ---- switches -------------------------------------------------------------------------------- */
 
-/* Move the switch by one command; at the last position a ring starts again, others stay. True when
- * the position has changed. */
+/* Execute one command of a switch; after the last position a ring begins again, other switches
+ * stay. True when the position has changed. */
 static bool advance(struct mesh_switch *s, enum mesh_command command)
 {
     uint8_t before = s->at;
@@ -201,7 +203,7 @@ static bool advance(struct mesh_switch *s, enum mesh_command command)
     return s->at != before;
 }
 
-/* The payload after this router: the first command may be gone. */
+/* The payload that leaves this router: its first command may be removed. */
 static uint32_t pop_command(const struct mesh_switch *s, uint32_t payload, bool moved)
 {
     bool pops = s->pop == MESH_ALWAYS_POP || (s->pop == MESH_POP_ON_ADVANCE && moved);
@@ -209,7 +211,8 @@ static uint32_t pop_command(const struct mesh_switch *s, uint32_t payload, bool 
     return pops ? (payload & ~(uint32_t)COMMANDS) | commands >> COMMAND_BITS : payload;
 }
 
-/* Executes the first command of a control wavelet; it leaves by the old position. */
+/* Execute the first command of a control wavelet, which itself leaves by the old position. True
+ * when the switch has moved. */
 static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
 {
     struct mesh_switch *s = mesh_switch_of(m, ch);
@@ -222,8 +225,8 @@ static bool execute(struct mesh *m, struct mesh_channel *ch, uint64_t *entry)
     return moved;
 }
 
-/* A turn belongs to the wavelet before it: it happens with that one's departure and is itself
- * without effect later. */
+/* A turn (mesh_turn()) belongs to the wavelet before it: it is executed when that wavelet leaves
+ * and has no effect later. True when the switch has moved. */
 static bool turn_with_last(const struct passage *p, struct mesh_channel *ch, uint64_t gate)
 {
     uint64_t *next = &ch->entry[((unsigned)gate + 1) % MESH_FIFO];
@@ -233,7 +236,7 @@ static bool turn_with_last(const struct passage *p, struct mesh_channel *ch, uin
     return execute(p->r->m, ch, &command);
 }
 
-/* The wavelet at the head is gone, and the switch may stand in another position. */
+/* Remove the wavelet at the head; @p moved: the switch has changed its position. */
 static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool moved)
 {
     unsigned before = mesh_gate_rx(gate), rx = before;
@@ -251,8 +254,8 @@ static void pop(struct passage *p, struct mesh_channel *ch, uint64_t gate, bool 
     if (moved || n == MESH_FIFO) wake_sender(p->r, p->router, p->at, mesh_direction((int)rx));
 }
 
-/* The wavelet at the head goes to all its outputs. The PE gets it with its commands; the next
- * routers get it after this router has executed, and perhaps removed, the first one. */
+/* Send the wavelet at the head to all its outputs. The PE gets it with all its commands; the next
+ * routers get it after this router has executed, and perhaps removed, the first command. */
 static enum wsc_err leave(struct passage *p, struct mesh_channel *ch, uint64_t entry, bool kept)
 {
     uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
@@ -282,21 +285,21 @@ static enum wsc_err raise_lost(const struct passage *p, const struct mesh_channe
 /* ---- data on a standing route: most of what moves ---------------------------------------------
  */
 
-/* What a visit has come to: the outputs used so far, and whether the router is to be visited again
- * without being woken. */
+/* Result of a visit so far: the outputs used, and whether the router is visited again without a
+ * wake-up. */
 struct progress {
     unsigned used;
     bool again;
     enum wsc_err rc;
 };
 
-/* A turn that follows the wavelet at the head is executed with it. */
+/* True when a turn may follow the wavelet at the head, to be executed with it. */
 static inline bool turn_follows(const struct mesh_channel *ch, uint64_t gate, int n)
 {
     return ch->extra >= 0 && n > 1 && ch->entry[(gate + 1) % MESH_FIFO] & MESH_CONTROL_BIT;
 }
 
-/* One colour at one router: any wavelet, observed or not. */
+/* One cycle of one colour at one router in the general case: any wavelet, observed or not. */
 static struct progress channel_cycle(struct mesh_region *r, int64_t at, struct mesh_channel *ch,
                                      struct progress so_far)
 {
@@ -325,7 +328,8 @@ static inline struct mesh_channel *channel_at(const struct mesh_region *r,
     return &r->channel[router->first + __builtin_popcount(router->colours & below)];
 }
 
-/* The colours of @p set, of those that choose first in the lower half, after those of @p p. */
+/* Serve the remaining colours in general form: @p set has the colours that choose first in its
+ * lower half, the others in its upper half; @p p is the progress so far. */
 __attribute__((noinline)) static enum wsc_err rest_of_cycle(struct mesh_region *r, int64_t at,
                                                             uint64_t set, struct progress p)
 {
@@ -337,7 +341,7 @@ __attribute__((noinline)) static enum wsc_err rest_of_cycle(struct mesh_region *
     return WSC_OK;
 }
 
-/* mesh_channel_open() for a wavelet of this cycle. */
+/* Equals mesh_channel_open() for a wavelet of this cycle, with a fast test first. */
 static inline bool is_open(const struct mesh_region *r, const struct mesh_channel *to,
                            unsigned side)
 {
@@ -347,8 +351,8 @@ static inline bool is_open(const struct mesh_region *r, const struct mesh_channe
     return mesh_channel_open(to, r->now, side);
 }
 
-/* The sender of a channel that was full has room in the next cycle: wake_sender() inside the
- * region, or false. */
+/* Wake the sender of a channel that was full, as wake_sender(). False when the sender is not in
+ * this region; then nothing is done. */
 static inline bool wakes(struct mesh_region *r, const struct mesh_router *router, int64_t at,
                          unsigned rx)
 {
@@ -363,7 +367,7 @@ static inline bool wakes(struct mesh_region *r, const struct mesh_router *router
     return true;
 }
 
-/* Down the ramp into queue @p q of the PE, as to_ramp(). */
+/* Put data into queue @p q of the PE, as to_ramp(). */
 static inline void pass_down(struct mesh_region *r, int64_t at, unsigned queue,
                              struct mesh_queue *q, uint32_t data)
 {
@@ -373,10 +377,10 @@ static inline void pass_down(struct mesh_region *r, int64_t at, unsigned queue,
     if ((unsigned)pe->hears >> queue & 1U) mesh_visit_pe(r->arrival, at);
 }
 
-/* What channel_cycle() does for data on a short way (mesh_channel_set_way()); false, and nothing is
- * done, where it is something else. */
-static inline bool pass(struct mesh_region *r, int64_t at, struct mesh_router *router,
-                        struct mesh_channel *ch, struct progress *p)
+/* Fast path of channel_cycle() for data (mesh_channel_set_way()). False, without a change, where
+ * it does not apply. */
+static inline bool pass_fast(struct mesh_region *r, int64_t at, struct mesh_router *router,
+                             struct mesh_channel *ch, struct progress *p)
 {
     const uint64_t next = r->ready_next;
     const uint64_t gate = atomic_load_explicit(&ch->gate, memory_order_relaxed);
@@ -387,7 +391,7 @@ static inline bool pass(struct mesh_region *r, int64_t at, struct mesh_router *r
     if (way == MESH_ANY_WAY || tx & p->used || turn_follows(ch, gate, n)) return false;
     if (entry >= next) {
         if (entry & MESH_CONTROL_BIT) return false;
-        p->again = true; /* it is not ready */
+        p->again = true; /* not ready yet */
         return true;
     }
     if (tx & MESH_RAMP) {
@@ -422,7 +426,7 @@ enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at)
     const uint64_t before = (1U << r->colour_turn) - 1U;
     uint64_t set = (router->waiting & ~before) | (router->waiting & before) << 32;
     for (; set; set &= set - 1)
-        if (!pass(r, at, router, channel_at(r, router, set), &p))
+        if (!pass_fast(r, at, router, channel_at(r, router, set), &p))
             return rest_of_cycle(r, at, set, p);
     if (p.again) mesh_visit_router(r->next, at);
     return WSC_OK;
@@ -446,7 +450,7 @@ static void source_cycle(struct mesh_region *r, struct mesh_source *s)
     mesh_did(r);
 }
 
-/* Sources that share a link take turns; they stand in the same block. */
+/* Sources that share a link take turns; they are in one block. */
 void mesh_sources_cycle(struct mesh_region *r, int64_t block)
 {
     const int64_t turn = r->now % r->m->n_sources;

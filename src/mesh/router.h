@@ -9,6 +9,6 @@
 #include <stdint.h>
 
 enum wsc_err mesh_router_cycle(struct mesh_region *r, int64_t at);
-/* Sources that feed routers of the block. */
+/* Run one cycle of the edge sources that feed routers of the block. */
 void mesh_sources_cycle(struct mesh_region *r, int64_t block);
 #endif

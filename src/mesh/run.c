@@ -21,7 +21,8 @@ static void start_region(struct mesh_region *r)
         if (r->pe[at].activated) mesh_visit_pe(mesh_active_in(r, 0), at);
 }
 
-/* Cycle 0, with a visit to each PE whose task was started, or the cycle of a snapshot. */
+/* Begin in cycle 0 with a visit to each PE whose task was started, or in the cycle of a
+ * snapshot. */
 static enum wsc_err first_cycle(struct mesh *m, enum mesh_beginning how)
 {
     int64_t first = 0;
@@ -33,7 +34,7 @@ static enum wsc_err first_cycle(struct mesh *m, enum mesh_beginning how)
     return WSC_OK;
 }
 
-/* From a program to its first cycle: channels, copies of neighbouring bands, an observer. */
+/* Prepare the first cycle: channels, copies of neighbouring bands, the observer. */
 static enum wsc_err start(struct mesh *m, enum mesh_beginning how)
 {
     if (m->linked)
@@ -48,7 +49,7 @@ static enum wsc_err start(struct mesh *m, enum mesh_beginning how)
     return first_cycle(m, how);
 }
 
-/* A batch.  All of it is run: there is no other thread to wait for. */
+/* Run a batch on one thread, which never has to wait for another. */
 static void run_batch(struct mesh_region *r)
 {
     struct mesh *m = r->m;
@@ -71,8 +72,8 @@ static enum wsc_err run_alone(struct mesh *m)
     return r->rc;
 }
 
-/* Judge what is left, here or in another process: then all of them judge the state of the whole
- * fabric. */
+/* If anything is left at the end, in this process or another, all processes examine the state of
+ * the whole fabric and return its error. */
 static enum wsc_err check_rest(struct mesh *m)
 {
     int64_t left = -(int64_t)mesh_is_left(m);
@@ -83,7 +84,8 @@ static enum wsc_err check_rest(struct mesh *m)
     return mesh_check_end(m);
 }
 
-/* Errors of a run, of the processes first: after one of those nothing can be exchanged. */
+/* Run all cycles and return the error of the run. An error between processes comes first, since
+ * nothing can be exchanged after it. */
 static enum wsc_err run_cycles(struct mesh *m)
 {
     enum wsc_err rc = m->n_own > 1 ? mesh_team_run(m) : run_alone(m);
@@ -93,7 +95,7 @@ static enum wsc_err run_cycles(struct mesh *m)
     return mesh_share_agree(m, rc);
 }
 
-/* Every process has what was seen of all PEs. */
+/* Combine the observations of all processes at the end of a run. */
 static enum wsc_err end_watch(struct mesh *m, int64_t cycles)
 {
     TRY(mesh_share_agree(m, mesh_watch_settle(m, cycles)));

@@ -26,20 +26,20 @@ struct head {
 };
 enum { HEAD_WORDS = sizeof(struct head) / WORD };
 
-/* Bytes that the host was given, one after the other, each with its length before it. */
+/* Data that the host has read, one record after the other, each preceded by its length. */
 struct said {
     char *bytes;
-    int64_t n, capacity, at; /* at: given again so far */
+    int64_t n, capacity, at; /* at: position in bytes while it is replayed */
 };
 struct mesh_snapshots {
     struct mesh_snapshots_config config;
     struct head head; /* of the snapshot to resume from */
     struct said said;
-    int64_t program; /* number of the program that runs or comes next */
-    int64_t over;    /* cycles of those that have ended */
-    int64_t due;     /* cycles at which the next one is written */
+    int64_t program; /* number of the running or next program */
+    int64_t over;    /* cycles of the finished programs */
+    int64_t due;     /* cycle count at which the next snapshot is written */
     bool repeats, last;
-    struct mesh_watch *watch; /* borrowed: attached last */
+    struct mesh_watch *watch; /* borrowed: the last one attached */
 };
 
 static int64_t words_of(int64_t bytes)
@@ -85,8 +85,8 @@ enum wsc_err mesh_snapshot_say(const struct mesh *m, void *bytes, int64_t n)
     return take(&k->said, bytes, n);
 }
 
-/* Words that left over the edges. */
-static enum wsc_err say_sinks(struct mesh *m)
+/* Record, or replay, the words that left over the edges. */
+static enum wsc_err record_sinks(struct mesh *m)
 {
     for (int i = 0; i < m->n_sinks; i++) {
         struct mesh_output *o = m->sink[i].output;
@@ -106,7 +106,7 @@ enum wsc_err mesh_snapshot_ended(struct mesh *m, struct mesh_stats *stats)
     k->program++;
     k->over += stats->cycles;
     TRY(mesh_snapshot_say(m, stats, (int64_t)sizeof *stats));
-    return say_sinks(m);
+    return record_sinks(m);
 }
 
 enum wsc_err mesh_snapshot_results(struct mesh *m, struct mesh_stats *stats)
@@ -135,22 +135,22 @@ static struct head head_of(const struct mesh *m)
                          .over = k->over};
 }
 
-/* What one process has at hand while it writes. */
+/* Temporary data of one process while it writes or reads. */
 struct writing {
     const struct mesh_archive *archive;
     struct mesh_snapshot_timers timers; /* owned */
     struct head head;
     int64_t *row;     /* owned, h + 1: where each row begins, words */
-    int64_t *word;    /* owned, of the row at hand */
+    int64_t *word;    /* owned, of the current row */
     int64_t capacity; /* of word */
 };
 
-static bool leads(const struct mesh *m)
+static bool is_first_process(const struct mesh *m)
 {
     return !m->config.share || !m->config.share->part;
 }
 
-/* Rows that this process runs. */
+/* The range of rows that this process runs. */
 static void own_rows(const struct mesh *m, int *first, int *end)
 {
     const struct mesh_region *low = &m->region[m->own], *high = low + m->n_own - 1;
@@ -158,7 +158,8 @@ static void own_rows(const struct mesh *m, int *first, int *end)
     *end = (int)((high->first + high->n_pes) / m->config.w);
 }
 
-/* Words of each own row, then of all rows, then where each begins. */
+/* Count the words of each row, gather the counts of all processes, and set where each row
+ * begins. */
 static enum wsc_err measure_rows(struct mesh *m, struct writing *w)
 {
     int first, end;
@@ -180,7 +181,7 @@ static enum wsc_err measure_rows(struct mesh *m, struct writing *w)
     return WSC_OK;
 }
 
-/* Memory for @p words, the last of them 0. */
+/* Allocate @p words words and one more; all are 0. */
 static enum wsc_err make_room(struct writing *w, int64_t words)
 {
     TRY_GROW(w->word, WSC_MEM_MESH, w->capacity, words + 1);
@@ -207,13 +208,13 @@ static enum wsc_err write_rows(struct mesh *m, struct writing *w)
     return WSC_OK;
 }
 
-/* What all processes have alike is written by the first one. */
+/* Write the arrays that are equal in all processes; the first process does so. */
 static enum wsc_err write_common(struct mesh *m, struct writing *w)
 {
     const struct mesh_snapshots *k = m->config.snapshots;
     const struct mesh_archive *a = w->archive;
     int64_t head[HEAD_WORDS];
-    if (!leads(m)) return WSC_OK;
+    if (!is_first_process(m)) return WSC_OK;
     memcpy(head, &w->head, sizeof head);
     TRY(a->write(a->ctx, "head", 0, HEAD_WORDS, head));
     TRY(a->write(a->ctx, "rows", 0, m->config.h + 1, w->row));
@@ -269,7 +270,7 @@ static enum wsc_err write_snapshot(struct mesh *m, int64_t next)
 {
     struct writing w = {.archive = &m->config.snapshots->config.archive};
     for (int i = 0; i < m->n_regions; i++)
-        m->region[i].now = next - 1; /* nothing happened in between */
+        m->region[i].now = next - 1; /* the skipped cycles changed nothing */
     enum wsc_err rc = mesh_share_agree(m, measure(m, &w, next));
     if (!rc) rc = mesh_share_agree(m, write_all(m, &w));
     wsc_free(w.timers.timer);
@@ -280,7 +281,8 @@ static enum wsc_err write_snapshot(struct mesh *m, int64_t next)
 
 /* ---- when ------------------------------------------------------------------------------------ */
 
-/* The run ends here: @p rc was raised on this thread, which may not be the caller's. */
+/* End the run with error @p rc, which was raised on this thread, maybe not that of the caller; its
+ * message is kept. */
 static bool end_run(struct mesh *m, enum wsc_err rc)
 {
     m->end_rc = rc;
@@ -360,7 +362,8 @@ static enum wsc_err read_row(struct mesh *m, struct writing *w, int y, bool only
     return WSC_RAISE(WSC_FORMAT, "snapshot: row %d is damaged", y);
 }
 
-/* Own rows, and of the rows beside them what a process keeps of its neighbours'. */
+/* Read the rows of this process, and of the rows beside them the part that a process keeps of its
+ * neighbours. */
 static enum wsc_err read_rows(struct mesh *m, struct writing *w)
 {
     int first, end;
@@ -388,7 +391,7 @@ static enum wsc_err read_watch(struct mesh *m, struct writing *w)
     return s.damaged ? WSC_RAISE(WSC_FORMAT, "snapshot: what was watched is damaged") : WSC_OK;
 }
 
-/* Visits of the next cycles are counted from the cycle that ended. */
+/* Set the clocks of all regions to @p now, the cycle that ended, and clear the lists of visits. */
 static void set_clock(struct mesh *m, int64_t now)
 {
     for (int i = 0; i < m->n_regions; i++) {
@@ -403,7 +406,7 @@ static void set_counts(struct mesh *m, const struct head *h)
 {
     struct mesh_region *r = &m->region[m->own];
     r->last = h->last;
-    if (leads(m))
+    if (is_first_process(m))
         r->stats = (struct mesh_stats){
             .wavelets = h->wavelets, .wavelet_hops = h->wavelet_hops, .elements = h->elements};
 }
@@ -427,7 +430,7 @@ enum wsc_err mesh_snapshot_restore(struct mesh *m, int64_t *next)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* What the host has read, whole words. */
+/* Read the data that the host has read before, in whole words. */
 static enum wsc_err read_said(struct mesh_snapshots *k)
 {
     const struct mesh_archive *a = &k->config.archive;

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cycles ahead for which visits are listed when a cycle has ended. */
+/* Number of cycles ahead for which visits may be listed when a cycle has ended. */
 enum { VISITS = MESH_LATENCY };
 
 static enum wsc_err no_memory(const char *what)
@@ -65,7 +65,7 @@ static void router_channels(struct mesh *m, struct mesh_stream *s, int64_t at)
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
-/* What neighbouring regions have sent to router @p at of region @p r in the cycle that ended. */
+/* The mail of neighbouring regions to router @p at of region @p r, sent in the cycle that ended. */
 static uint32_t mail_to(const struct mesh_region *r, int64_t at)
 {
     const struct mesh *m = r->m;
@@ -87,8 +87,8 @@ static bool is_marked(uint64_t word, int64_t at)
     return word >> (at & 63) & 1U;
 }
 
-/* The colours that wait at the router, and whether router and PE are visited in the next cycles:
- * bits of the router, then of the PE. */
+/* The colours that wait at the router, and the visits of router and PE in the next cycles: one bit
+ * for each cycle, those of the router first. */
 static void visit_state(struct mesh_stream *s, struct mesh_region *r, int64_t at)
 {
     uint32_t mail = mesh_stream_reads(s) ? 0 : mail_to(r, at);
@@ -113,8 +113,8 @@ static void visit_state(struct mesh_stream *s, struct mesh_region *r, int64_t at
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* Functions of maps lie at a fixed distance from each other in a program; a snapshot is good for
- * the program that wrote it. */
+/* Functions of maps are stored as distances from mesh_issue(), which are constant in one build;
+ * therefore a snapshot is valid only for the build that wrote it. */
 static void map_state(struct mesh_stream *s, mesh_map_fn *map)
 {
     uintptr_t at, base;
@@ -131,7 +131,7 @@ static void map_state(struct mesh_stream *s, mesh_map_fn *map)
     memcpy(map, &at, sizeof *map);
 }
 
-/* An operation that keeps its descriptors. */
+/* The descriptors of an operation that keeps them. */
 static enum wsc_err op_state(struct mesh_stream *s, struct mesh_region *r, struct mesh_op **op)
 {
     struct mesh_op copy = {.code = 0};
@@ -162,7 +162,7 @@ static enum wsc_err armed_state(struct mesh_stream *s, struct mesh_region *r,
     return WSC_OK;
 }
 
-/* A queue that an operation names must be there. */
+/* True when the queue that an operation names exists. */
 static bool has_queue(const struct mesh_pe *pe, int queue, int first)
 {
     return queue == MESH_NONE || mesh_binding_of(pe)->colour[first + queue] != MESH_NONE;
@@ -178,7 +178,7 @@ static bool is_possible(const struct mesh_pe *pe, const struct mesh_thread *t)
            has_queue(pe, t->out, MESH_N_IN);
 }
 
-/* An operation of a thread or an entry of the requests, with what it owns. */
+/* An operation on a thread or in the list of requests, with what it owns. */
 static enum wsc_err thread_state(struct mesh_stream *s, struct mesh_pe *pe, struct mesh_thread *t)
 {
     enum { NOTHING, AN_OP, AN_ARM };
@@ -203,7 +203,7 @@ static enum wsc_err thread_state(struct mesh_stream *s, struct mesh_pe *pe, stru
 
 /* ---- PEs ------------------------------------------------------------------------------------- */
 
-/* Registers of a PE; n_todo: requests that have not begun. */
+/* Registers of a PE as stored; n_todo: requests that have not begun. */
 struct registers {
     uint64_t activated, blocked;
     uint32_t waits_until, bulk_since;
@@ -282,7 +282,7 @@ static void queues_state(struct mesh_stream *s, const struct mesh_pe *pe)
         if (mesh_binding_of(pe)->colour[i] != MESH_NONE) queue_state(s, mesh_queue_of(pe, i));
 }
 
-/* Requests that have not begun, in memory of the PE's own. */
+/* Requests that have not begun; read into memory of the PE. */
 static enum wsc_err todo_state(struct mesh_stream *s, struct mesh_pe *pe, uint8_t n)
 {
     if (!n) return WSC_OK;
@@ -348,7 +348,7 @@ enum wsc_err mesh_snapshot_timers(const struct mesh *m, struct mesh_snapshot_tim
     return WSC_OK;
 }
 
-/* The first timer of a place from @p at on. */
+/* Number of timers of places before @p at. */
 static int64_t timers_before(const struct mesh_snapshot_timers *t, int64_t at)
 {
     int64_t low = 0, high = t->n;

@@ -14,10 +14,10 @@ struct mesh_snapshot_timers {
     struct mesh_timer *timer; /* at: of the fabric */
     int64_t n, capacity;
 };
-/* Collect them before rows are written. */
+/* Collect the timers before rows are written. */
 enum wsc_err mesh_snapshot_timers(const struct mesh *m, struct mesh_snapshot_timers *t);
-/* Row @p y, between the end of a cycle and the next one.  @p only_channels: what a process keeps of
- *  a neighbour's row, which is read alone. */
+/* Pass row @p y through the stream, between the end of a cycle and the next one. @p only_channels:
+ * the part that a process keeps of a neighbour's row; used only for reading. */
 enum wsc_err mesh_snapshot_row(struct mesh *m, struct mesh_stream *s, int y,
                                const struct mesh_snapshot_timers *t, bool only_channels);
 #endif

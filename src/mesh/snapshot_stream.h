@@ -6,19 +6,20 @@
 #include <stdint.h>
 
 enum mesh_stream_mode { MESH_STREAM_COUNT, MESH_STREAM_WRITE, MESH_STREAM_READ };
-/* @c n bytes from @c bytes on (borrowed), of which @c at have passed; counting needs none.  What
- * cannot be is read as zero and sets @c damaged. */
+/* A stream of @c n bytes from @c bytes on (borrowed), of which @c at have passed; counting needs
+ * no bytes. Reading past the end gives zeros and sets @c damaged. */
 struct mesh_stream {
     enum mesh_stream_mode mode;
     char *bytes;
     int64_t at, n;
     bool damaged;
 };
-/* The next @p n bytes are @p data. */
+/* Pass the @p n bytes @p data: counted, written, or read into @p data. */
 void mesh_stream_bytes(struct mesh_stream *s, void *data, int64_t n);
-/* The next bytes are those of a variable. */
+/* Pass a variable. */
 #define MESH_STREAM(s, x) mesh_stream_bytes((s), &(x), (int64_t)sizeof(x))
-/* Is @p ok true of what was read?  Otherwise the stream is damaged from here on. */
+/* Check a condition on what was read: if @p ok is false while reading, the stream counts as
+ * damaged from here on. False when the stream is damaged. */
 bool mesh_stream_holds(struct mesh_stream *s, bool ok);
 static inline bool mesh_stream_reads(const struct mesh_stream *s)
 {

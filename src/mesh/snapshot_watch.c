@@ -11,7 +11,7 @@
 #include <wsc/check.h>
 #include <wsc/mem.h>
 
-/* Most that a file may ask for, before memory is taken. */
+/* Upper limits of sizes in a file, tested before memory is allocated. */
 enum { MOST_PES = 2048 * 2048, MOST_EDGES = 1 << 24 };
 
 bool mesh_snapshot_has_watch(const struct mesh_watch *w)
@@ -49,7 +49,7 @@ static bool sizes_hold(const struct mesh_watch *w, bool follows)
            w->n_traced <= w->n_pes;
 }
 
-/* Memory that is there or not: read, it is made. */
+/* An array that exists or not; when it is read, it is allocated. */
 static enum wsc_err optional(struct mesh_stream *s, void **array, int64_t n, size_t bytes)
 {
     bool any = *array != NULL;
@@ -91,7 +91,7 @@ static enum wsc_err flow(struct mesh_stream *s, const struct mesh_watch *w,
     return rc;
 }
 
-/* Those of the PEs from @p first up to @p end. */
+/* The paths at the PEs from @p first up to @p end. */
 static enum wsc_err flows(struct mesh_stream *s, struct mesh_watch *w, int64_t first, int64_t end)
 {
     for (int64_t i = first; i < end && !s->damaged; i++) {
@@ -131,7 +131,7 @@ static enum wsc_err trace(struct mesh_stream *s, const struct mesh_watch *w,
     return rc;
 }
 
-/* Those of the PEs from @p first up to @p end. */
+/* The events of the traced PEs from @p first up to @p end. */
 static enum wsc_err traces(struct mesh_stream *s, const struct mesh_watch *w, int64_t first,
                            int64_t end)
 {
@@ -147,7 +147,7 @@ enum wsc_err mesh_snapshot_watch_places(struct mesh_watch *w, struct mesh_stream
     return traces(s, w, first, end);
 }
 
-/* Is the index of each traced PE one of the traces? */
+/* True when the traced PEs are numbered in order. */
 static bool indices_hold(const struct mesh_watch *w)
 {
     int32_t next = 0;

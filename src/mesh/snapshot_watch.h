@@ -9,12 +9,13 @@
 
 #include <stdbool.h>
 
-/* Has the observer (or NULL) seen a run begin? */
+/* True when the observer (or NULL) has seen a run begin. */
 bool mesh_snapshot_has_watch(const struct mesh_watch *w);
-/* What an observer with causes or traces keeps of the PEs from @p first up to @p end: paths and
- * events; read, they replace those it has. */
+/* Pass what an observer with causes or traces keeps of the PEs from @p first up to @p end: paths
+ * and events. Reading replaces those that it has. */
 enum wsc_err mesh_snapshot_watch_places(struct mesh_watch *w, struct mesh_stream *s, int64_t first,
                                         int64_t end);
-/* The state of an observer; read into one with the same configuration, whatever it holds. */
+/* Pass the state of an observer. Reading needs an observer with equal configuration and replaces
+ * its state. */
 enum wsc_err mesh_snapshot_watch_state(struct mesh_watch *w, struct mesh_stream *s);
 #endif

@@ -15,7 +15,7 @@
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* Does an operation read input queue @p queue? Its wavelets then start no data task. */
+/* True when an operation reads input queue @p queue, whose wavelets then start no data task. */
 static bool is_read(const struct mesh_region *r, const struct mesh_pe *pe, int queue)
 {
     for (unsigned set = pe->threads; set; set &= set - 1)
@@ -23,7 +23,7 @@ static bool is_read(const struct mesh_region *r, const struct mesh_pe *pe, int q
     return false;
 }
 
-/* The best task so far; task NULL: none. */
+/* The best task found so far; task NULL: none. */
 struct choice {
     const struct mesh_task_entry *task;
     int id, queue; /* local task, or the input queue whose wavelet starts it */
@@ -36,7 +36,7 @@ static void consider(const struct mesh_region *r, struct choice *best, int task,
     *best = (struct choice){t, id, queue};
 }
 
-/* The control task that the wavelet at the head of @p queue asks for. */
+/* Consider the control task that the wavelet at the head of @p queue requests. */
 static enum wsc_err consider_control(struct mesh_region *r, struct mesh_pe *pe, struct choice *best,
                                      int queue, uint64_t entry)
 {
@@ -65,8 +65,8 @@ static enum wsc_err consider_queue(struct mesh_region *r, struct mesh_pe *pe, st
     return WSC_OK;
 }
 
-/* The activated, unblocked task of the highest priority; among equals local tasks by id, then
- * queues by number (an order the documentation leaves open). */
+/* Choose the activated, unblocked task of the highest priority; of equal ones local tasks by id,
+ * then queues by number (the documentation leaves this order open). */
 static enum wsc_err pick_task(struct mesh_region *r, struct mesh_pe *pe, struct choice *best)
 {
     best->task = NULL;
@@ -79,7 +79,8 @@ static enum wsc_err pick_task(struct mesh_region *r, struct mesh_pe *pe, struct 
     return WSC_OK;
 }
 
-/* What the task issues goes to the region's list first; most of it begins at once. */
+/* Call the function of the task. Its requests are first stored in the list of the region, because
+ * most of them begin at once. */
 static enum wsc_err run_task(struct mesh_region *r, struct mesh_pe *pe, const struct choice *c)
 {
     uint32_t data = 0;
@@ -98,7 +99,7 @@ static enum wsc_err run_task(struct mesh_region *r, struct mesh_pe *pe, const st
     return rc;
 }
 
-/* The next thing a task has asked for; *@p waits when it cannot begin yet. */
+/* Execute the next request of a task; @p waits is set when it cannot begin yet. */
 static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
                               const struct mesh_thread *t, bool *waits)
 {
@@ -144,7 +145,7 @@ static enum wsc_err todo_step(struct mesh_region *r, struct mesh_pe *pe,
     return WSC_OK;
 }
 
-/* No operation runs on the main thread, and no scalar code. */
+/* True when neither an operation nor scalar code runs on the main thread. */
 static bool main_is_free(const struct mesh_region *r, const struct mesh_pe *pe)
 {
     return !(pe->threads & 1U) && pe->waits_until <= r->now;
@@ -155,7 +156,7 @@ static int todo_size(const struct mesh_pe *pe)
     return mesh_pool_size(pe->n_todo * (int64_t)sizeof *pe->todo);
 }
 
-/* What the running task still has to begin, as far as it can begin now. */
+/* Execute the remaining requests of the running task as far as they can begin now. */
 static enum wsc_err main_todo(struct mesh_region *r, struct mesh_pe *pe)
 {
     bool waits = false;
@@ -169,7 +170,7 @@ static enum wsc_err main_todo(struct mesh_region *r, struct mesh_pe *pe)
     return WSC_OK;
 }
 
-/* What could not begin yet moves to memory of the PE's own. */
+/* Move the requests that cannot begin yet to memory of the PE. */
 static enum wsc_err keep_todo(struct mesh_region *r, struct mesh_pe *pe)
 {
     const struct mesh_thread *rest = pe->todo + pe->next_todo;
@@ -182,8 +183,7 @@ static enum wsc_err keep_todo(struct mesh_region *r, struct mesh_pe *pe)
     return WSC_OK;
 }
 
-/* The main thread: the running task continues, or the next one is picked.  *@p busy when there may
- * be another one in the next cycle. */
+/* The running task continues; when it has ended, the next one is picked. */
 enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy)
 {
     struct choice c;

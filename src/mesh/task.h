@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* The main thread: the running task continues, or the next one is picked.  *@p busy when there may
- * be another one in the next cycle. */
+/* One cycle of the main thread: the running task continues, or the next one is picked. Sets @p
+ * busy when another task may follow in the next cycle. */
 enum wsc_err mesh_main_cycle(struct mesh_region *r, struct mesh_pe *pe, bool *busy);
 #endif

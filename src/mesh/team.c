@@ -16,14 +16,15 @@
 
 #include <pthread.h>
 
-/* The barrier of the threads: `round` counts the meetings, `arrived` who has come to this one. */
+/* The barrier of the threads: `round` counts how often it was passed, `arrived` the threads that
+ * have reached it now. */
 struct mesh_team {
     struct mesh *m;
     int n;
     _Atomic int arrived;
     _Atomic uint32_t round;
-    bool ended;     /* written by the last to arrive, before the round */
-    bool cancelled; /* before the first cycle */
+    bool ended;     /* written by the last thread to arrive, before it changes `round` */
+    bool cancelled; /* the run is cancelled before its first cycle */
     struct mesh_wait wait;
 };
 struct member {
@@ -32,7 +33,7 @@ struct member {
     pthread_t thread;
 };
 
-/* Does the caller arrive as the last one?  Then it lets the others pass. */
+/* Count the caller; true when it arrives last and has to let the others pass. */
 static bool is_last(struct mesh_team *t)
 {
     return atomic_fetch_add(&t->arrived, 1) + 1 == t->n;
@@ -45,7 +46,7 @@ static void pass(struct mesh_team *t)
     mesh_wake(&t->wait);
 }
 
-/* A meeting, and how many there had been before it. */
+/* A barrier, and the value of `round` when the caller reached it. */
 struct meeting {
     const struct mesh_team *team;
     uint32_t round;
@@ -62,7 +63,8 @@ static void wait_for_pass(struct mesh_team *t, uint32_t round)
     mesh_wait_until(&t->wait, is_passed, &of);
 }
 
-/* Wait for the others; the last to arrive decides for all, where there is something to decide. */
+/* Barrier: wait for the other threads. The last one to arrive calls @p decide, if there is one,
+ * for all. */
 static void meet(struct mesh_team *t, void (*decide)(struct mesh *m))
 {
     const uint32_t round = t->round;
@@ -74,8 +76,8 @@ static void meet(struct mesh_team *t, void (*decide)(struct mesh *m))
     pass(t);
 }
 
-/* Wait for the others after cycle @p now.  The last to arrive after those of a round decides on the
- * next one. */
+/* Barrier after cycle @p now. At the end of a round the last one to arrive decides on the next
+ * round. */
 static void meet_after(struct mesh_team *t, int64_t now)
 {
     const uint32_t round = t->round;
@@ -88,8 +90,8 @@ static void meet_after(struct mesh_team *t, int64_t now)
     pass(t);
 }
 
-/* What may flow in the batch: each region looks at its places, then at those beside its borders,
- * then at the ways of its streams, and all of them agree. */
+/* Find out what may flow in the batch: each region examines its places, then those across its
+ * borders, then its streams; then all regions agree. */
 static void look(struct mesh_team *t, struct mesh_region *r)
 {
     const struct mesh *m = t->m;
@@ -104,14 +106,15 @@ static void look(struct mesh_team *t, struct mesh_region *r)
     meet(t, mesh_flow_agree);
 }
 
-/* The region up to cycle @p now. */
+/* Run the region up to cycle @p now. */
 static void run_until(struct mesh_team *t, struct mesh_region *r, int64_t now)
 {
     while (!mesh_wave_run(r, now))
         mesh_wait_until(&t->wait, mesh_wave_goes_on, r);
 }
 
-/* A batch.  What leads to other processes is exchanged after every cycle, when all meet. */
+/* Run a batch. If processes run it together, all threads meet after every cycle for the
+ * exchange. */
 static void run_batch(struct mesh_team *t, struct mesh_region *r)
 {
     look(t, r);
@@ -123,7 +126,7 @@ static void run_batch(struct mesh_team *t, struct mesh_region *r)
     run_until(t, r, r->until - 1);
 }
 
-/* What a thread does in each round.  All meet after it. */
+/* The work of a thread in each round, with a barrier after it. */
 static void cycles(struct mesh_team *t, struct mesh_region *r)
 {
     const struct mesh *m = t->m;
@@ -135,7 +138,7 @@ static void cycles(struct mesh_team *t, struct mesh_region *r)
     } while (!t->ended);
 }
 
-/* Members wait for the mutex until all of them are there. */
+/* A thread of the team. It waits for the mutex until all threads were created. */
 static void *run_member(void *argument)
 {
     struct member *me = argument;
@@ -148,8 +151,8 @@ static void *run_member(void *argument)
     return NULL;
 }
 
-/* The error of the earliest cycle, in the first region that has one: one thread alone would meet it
- * first, too, since PEs are visited in their order. */
+/* The error of the earliest cycle, in the first region that has one in it. A single thread would
+ * meet the same error first, since it visits PEs in order. */
 static enum wsc_err first_error(const struct mesh *m)
 {
     const struct mesh_region *mine = &m->region[m->own], *first = mine;
@@ -159,8 +162,8 @@ static enum wsc_err first_error(const struct mesh *m)
     return WSC_RAISE(first->rc, "%s", first->message ? first->message : wsc_err_str(first->rc));
 }
 
-/* Start all threads but the caller's; @return how many there are. When the host refuses one, those
- * that run already end before their first cycle. */
+/* Create all threads except that of the caller; returns the number of threads. When the host
+ * refuses one, those that exist end before their first cycle. */
 static int start_members(struct mesh_team *t, struct member *member)
 {
     int n = 1;

@@ -6,6 +6,6 @@
 
 #include <wsc/err.h>
 
-/* Run every cycle, each region on a thread of its own. */
+/* Run all cycles, each region on a thread of its own. */
 enum wsc_err mesh_team_run(struct mesh *m);
 #endif

@@ -18,7 +18,7 @@ struct line {
     int32_t pe, traced, index;
 };
 
-/* By cycle, PE, row; on a row the outer slice first. */
+/* Order by cycle, PE and row; on one row the outer slice comes first. */
 static int compare_lines(const void *a, const void *b)
 {
     const struct line *p = a, *q = b;
@@ -151,7 +151,7 @@ static void write_end(char ph, long long id, int pid, const struct mesh_watch_ev
                   ph, ph == 'f' ? "\"bp\": \"e\", " : "", id, pid, e->row, e->begin);
 }
 
-/* An arrow from the place on its way where the wavelet was seen before. */
+/* An arrow from the last event of the same wavelet. */
 static void write_arrow(const struct mesh_watch *w, const struct line *l, long long id, FILE *out)
 {
     const struct mesh_watch_trace *from = &w->trace[l->event->traced];

@@ -21,7 +21,7 @@ static int vector_bytes(const struct mesh_trigger *g)
     return mesh_type_bytes(mesh_code_info[g->code].type[2]);
 }
 
-/* Bytes that the vectors, or the sums, of all wavelets reach, as one array of two dimensions. */
+/* The array of two dimensions that the vectors, or the sums, of the wavelets make up together. */
 static struct mesh_dsd all_of(const struct mesh_dsd *first, int n, int step)
 {
     struct mesh_dsd d = *first;
@@ -61,8 +61,8 @@ static enum wsc_err check(const struct mesh_pe *pe, const struct mesh_trigger *g
                      pe->x, pe->y, g->thread - 1, g->n, g->sums_step, g->vectors_step);
 }
 
-/* The multiply-add of the first wavelet, and a second one over all arrays so that the checks of
- * operands see every element that any wavelet can reach. */
+/* Compile the multiply-add of the first wavelet. A second operation over all arrays is only
+ * checked, so that the checks cover every element that any wavelet can access. */
 static enum wsc_err compile(struct mesh_pe *pe, const struct mesh_trigger *g,
                             struct mesh_thread *axpy, int *queue)
 {
@@ -137,7 +137,7 @@ enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
 
 /* ---- wavelets -------------------------------------------------------------------------------- */
 
-/* The multiply-add of the wavelet @p word, which meets vector @p vector. */
+/* Compute the multiply-add of the wavelet @p word with vector @p vector. */
 static void run(struct mesh_pe *pe, struct mesh_thread *t, uint32_t word, uint32_t vector)
 {
     enum { NUMBER_A = MESH_FROM_NUMBER | MESH_FROM_MEMORY << 2, BANKS = 4 };
@@ -158,7 +158,7 @@ static void run(struct mesh_pe *pe, struct mesh_thread *t, uint32_t word, uint32
     t->work = (int64_t)a->elements * t->cost * (collide ? 2 : 1);
 }
 
-/* The vector of the wavelet that comes next; false for one that only brings the index. */
+/* Find the vector of the next wavelet; false when the wavelet only brings the index. */
 static bool vector_of(struct mesh_armed *a, uint32_t *word, uint32_t *vector)
 {
     const bool half = a->axpy.code != MESH_FMACS;
@@ -192,7 +192,7 @@ bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_t
     return true;
 }
 
-/* Fractions of a cycle add up: of 1.5 every second is 2. */
+/* Fractions of a cycle add up: of multiply-adds of 1.5 cycles every second one takes 2. */
 bool mesh_trigger_end(struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 {
     struct mesh_armed *a = pe->armed;
@@ -205,7 +205,7 @@ bool mesh_trigger_end(struct mesh_pe *pe, struct mesh_thread *t, int64_t end)
 
 /* ---- control wavelets ------------------------------------------------------------------------ */
 
-/* The bound operation that reads @p queue, or NULL. */
+/* The bound data-triggered operation that reads @p queue, or NULL. */
 static const struct mesh_thread *reader(const struct mesh_region *r, const struct mesh_pe *pe,
                                         int queue)
 {

@@ -10,23 +10,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is bound at a PE, at most one operation; in the pool of the region's program. */
+/* The data-triggered operation that is bound at a PE, at most one; allocated from the pool of the
+ * region's program. */
 struct mesh_armed {
-    struct mesh_thread axpy; /* that of the first wavelet */
-    int32_t n, done;         /* wavelets: most of them, taken */
-    int32_t step[2];         /* bytes: sums, vectors */
-    uint32_t index;          /* of the vector that the next wavelet meets, when has_index */
-    uint32_t ready_at;       /* of the next multiply-add */
-    uint16_t elements, wait; /* wait: eighths of a cycle */
-    uint8_t rest;            /* of them, not yet waited */
+    struct mesh_thread axpy;                    /* the multiply-add of the first wavelet */
+    int32_t n, done;                            /* wavelets: at most n, done so far */
+    int32_t step[2];                            /* bytes: sums, vectors */
+    uint32_t index;                             /* vector of the next wavelet, when has_index */
+    uint32_t ready_at;                          /* earliest cycle of the next multiply-add */
+    uint16_t elements, wait;                    /* wait: eighths of a cycle */
+    uint8_t rest;                               /* part of `wait` carried over to the next one */
     bool until_control, indexed, writes, alike; /* alike: sums and vectors step alike */
     bool has_index;
 };
 
-/* Bind what mesh_arm() asked for, in the current cycle; the operation before it has ended. */
+/* Bind the operation that mesh_arm() requested, in the current cycle; the operation before it has
+ * ended. */
 enum wsc_err mesh_trigger_begin(struct mesh_region *r, struct mesh_pe *pe,
                                 const struct mesh_thread *todo) WSC_CHECKED;
-/* Is the next wavelet an index of its own, which comes before the multiply-add may begin? */
+/* True when the next wavelet is a separate index, which is read before the multiply-add may
+ * begin. */
 static inline bool mesh_trigger_takes_index(const struct mesh_pe *pe)
 {
     const struct mesh_armed *a = pe->armed;
@@ -34,12 +37,12 @@ static inline bool mesh_trigger_takes_index(const struct mesh_pe *pe)
 }
 /* Take the first wavelet of the queue; true when a multiply-add begins. */
 bool mesh_trigger_start(struct mesh_region *r, struct mesh_pe *pe, struct mesh_thread *t);
-/* A multiply-add has ended before cycle @p end; true when it was the last one. */
+/* End a multiply-add, before cycle @p end; true when it was the last one. */
 bool mesh_trigger_end(struct mesh_pe *pe, struct mesh_thread *t, int64_t end);
-/* May the control wavelet at the head of @p queue start its task? */
+/* True when the control wavelet at the head of @p queue may start its task. */
 bool mesh_trigger_lets_control(const struct mesh_region *r, const struct mesh_pe *pe, int queue);
-/* A task begins with the first wavelet of @p queue: a bound operation that a control wavelet ends
- * has ended. */
+/* End a bound operation that waits for a control wavelet, when a task begins with the first
+ * wavelet of @p queue. */
 void mesh_trigger_stop(const struct mesh_region *r, struct mesh_pe *pe, int queue);
 /* The error of a wavelet for which there is no vector. */
 enum wsc_err mesh_trigger_stray(struct mesh_region *r, const struct mesh_pe *pe) WSC_CHECKED;

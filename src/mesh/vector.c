@@ -56,7 +56,7 @@ static uint32_t mapped(enum mesh_half half, const struct mesh_op *op, const uint
     return mesh_half_from_double(half, (double)op->map(a, b));
 }
 
-/* Maps, and arrays that rows do not describe. */
+/* Execute an operation that keeps descriptors: a map, or arrays that rows cannot describe. */
 static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     const struct mesh_op *op = t->op;
@@ -74,7 +74,7 @@ static void by_descriptors(struct mesh_pe *pe, const struct mesh_thread *t)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Operand @p i (1 is a, 2 is b) of the element at hand, as bits. */
+/* Operand @p i (1 is a, 2 is b) of the current element, as bits. */
 static uint32_t row_operand(const struct mesh_pe *pe, const struct mesh_thread *t, int i, char type)
 {
     uint32_t value = 0;
@@ -85,7 +85,8 @@ static uint32_t row_operand(const struct mesh_pe *pe, const struct mesh_thread *
     return value;
 }
 
-/* Element by element through mesh_alu(); @p t is a copy, which walks along the rows. */
+/* Execute an operation element by element with mesh_alu(); @p t is a copy, which advances along
+ * the rows. */
 static void by_rows(struct mesh_pe *pe, struct mesh_thread t)
 {
     const char *type = mesh_code_info[t.code].type;
@@ -120,8 +121,8 @@ static void put_float(uint8_t *p, int64_t i, float value)
     memcpy(p + 4 * i, &value, sizeof value);
 }
 
-/* Elements one after the other, as the machine does: operands may overlap.  In place the compiler
- * sees that they do not, and uses vectors. */
+/* Elements are computed one after the other, as on the machine, since operands may overlap. For
+ * operands in place the compiler knows that they do not overlap and uses vector instructions. */
 static void copy_floats(uint8_t *dst, const uint8_t *a, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -185,7 +186,8 @@ static void fill(uint8_t *dst, int64_t n, uint32_t number)
         memcpy(dst + 4 * i, &number, sizeof number);
 }
 
-/* True when done. */
+/* Execute a frequent operation on plain arrays with vector code; false when it is another
+ * operation. */
 static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     const enum mesh_half half = pe->region->m->config.half;
@@ -216,7 +218,7 @@ static bool by_vectors(struct mesh_pe *pe, const struct mesh_thread *t)
 void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t)
 {
     pe->region->stats.elements += t->left;
-    if (!t->left) return; /* such arrays need not have memory */
+    if (!t->left) return; /* arrays without elements need not have memory */
     if (t->op)
         by_descriptors(pe, t);
     else if (!by_vectors(pe, t))

@@ -8,9 +8,9 @@
 
 #include <stdint.h>
 
-/* The whole of a memory operation. */
+/* Compute all elements of a memory operation. */
 void mesh_vector(struct mesh_pe *pe, const struct mesh_thread *t);
-/* Operand @p d of element @p i: memory or a number. */
+/* Element @p i of operand @p d: from memory, or a number. */
 uint32_t mesh_load_operand(const struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i,
                            char type);
 void mesh_store_operand(struct mesh_pe *pe, const struct mesh_dsd *d, int64_t i, char type,

@@ -75,7 +75,7 @@ static bool grow_legs(struct mesh_watch *w, struct mesh_watch_flow *f)
     return true;
 }
 
-/* The path of @p pe continues from a wavelet that has come. */
+/* Continue the path of @p pe with that of an arrived wavelet, and store the latter as a leg. */
 static struct mesh_watch_path adopt(const struct mesh_pe *pe, struct mesh_watch_flow *f,
                                     const struct mesh_watch_path *wavelet)
 {
@@ -94,8 +94,8 @@ static const struct mesh_watch_path *arrived(const struct mesh_pe *pe,
     return f->in[queue] ? &f->in[queue][watch_in(pe, queue)->head].path : NULL;
 }
 
-/* Strictly later: among equals the PE's own path wins, as a rule that no order of visits can
- * change. */
+/* True when @p a is later than @p b. Of equal ones the PE's own path wins, so that the order of
+ * visits has no influence. */
 static bool is_later(const struct mesh_watch_path *a, const struct mesh_watch_path *b)
 {
     return a && a->at > b->at;
@@ -103,11 +103,12 @@ static bool is_later(const struct mesh_watch_path *a, const struct mesh_watch_pa
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* A task begins after the later of what enabled it, the task before it, and its wavelet. */
+/* A task begins after the latest of three causes: its activation, the task before it, and its
+ * wavelet. */
 void mesh_path_task(struct mesh_pe *pe, int queue)
 {
     struct mesh_watch_flow *f = flow_of(pe);
-    enum mesh_part wait = MESH_PART_SCALAR; /* after a task that issued nothing: a task a cycle */
+    enum mesh_part wait = MESH_PART_SCALAR; /* after a task without requests: one task per cycle */
     if (!f) return;
     if (is_later(&f->enabled, &f->main)) f->main = f->enabled;
     const struct mesh_watch_path *wavelet = queue >= 0 ? arrived(pe, f, queue) : NULL;
@@ -137,7 +138,8 @@ static void set_bit(uint16_t *set, int bit, bool value)
     *set = (uint16_t)((*set & ~(1U << bit)) | (unsigned)value << bit);
 }
 
-/* Without its reader a queue starts data tasks, so the end of a reader lets others continue. */
+/* The queue that an operation reads starts data tasks again when the operation ends; so its end
+ * can let others continue. */
 void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
 {
     const int thread = op->kind;
@@ -152,7 +154,8 @@ void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op)
     mesh_path_extend(&f->thread[thread], MESH_PART_SETUP, watch_thread(pe, thread)->ready_at);
 }
 
-/* What comes before an element: the one before it, or its wavelet; then room, or the datapath. */
+/* Extend the path up to the beginning of an element: after the previous element or its wavelet,
+ * then after waiting for room or for the datapath. */
 static void begin_element(const struct mesh_pe *pe, struct mesh_watch_flow *f, int thread)
 {
     const struct mesh_thread *t = watch_thread(pe, thread);
@@ -166,7 +169,7 @@ static void begin_element(const struct mesh_pe *pe, struct mesh_watch_flow *f, i
     mesh_path_extend(p, MESH_PART_QUEUES, watch_now(pe));
 }
 
-/* A wavelet starts a multiply-add, after the least time from the one before it. */
+/* A wavelet starts a multiply-add, at the earliest a fixed time after the last one. */
 void mesh_path_arrival(struct mesh_pe *pe, int thread)
 {
     const int64_t ready = watch_thread(pe, thread)->ready_at;
@@ -176,8 +179,8 @@ void mesh_path_arrival(struct mesh_pe *pe, int thread)
     begin_element(pe, f, thread);
 }
 
-/* An element takes one cycle of computing after what it waited for; one that is sent hands the
- * path to the slot of its wavelet. */
+/* An element takes one cycle of computing after its causes. A sent element passes the path on to
+ * the slot of its wavelet. */
 void mesh_path_element(struct mesh_pe *pe, int thread)
 {
     struct mesh_watch *w = watch_mesh(pe)->watch;
@@ -192,8 +195,8 @@ void mesh_path_element(struct mesh_pe *pe, int thread)
     if (out) *out = (struct mesh_watch_origin){f->thread[thread], -1, -1};
 }
 
-/* After its operation the main thread continues. The end of another thread is a cause of tasks that
- * it activates or unblocks, and of operations that wait for the queue that it read. */
+/* After an operation on the main thread the task continues. The end of another thread is a cause
+ * of the tasks that it activates or unblocks, and of operations that wait for its queue. */
 void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end)
 {
     struct mesh_watch_flow *f = flow_of(pe);
@@ -227,12 +230,12 @@ void mesh_path_end(struct mesh *m)
         take_later(&w->end, &w->sink[i]);
     for (int i = 0; i < w->n_sources; i++)
         take_later(&w->end, &w->source[i]);
-    /* A task that begins and issues nothing takes its cycle. */
+    /* a task without requests takes one cycle */
     if (w->end.at < w->cycles) mesh_path_extend(&w->end, MESH_PART_SCALAR, w->cycles);
 }
 
-/* The path at which @p p has taken over from a wavelet; NULL at cycle 0, and where the ring of legs
- * has been written over. */
+/* The path that @p p took over from a wavelet; NULL at cycle 0, and where the ring of legs was
+ * overwritten. */
 static const struct mesh_watch_path *before(const struct mesh_watch *w,
                                             const struct mesh_watch_path *p)
 {
@@ -242,7 +245,7 @@ static const struct mesh_watch_path *before(const struct mesh_watch *w,
     return &f->leg[(p->leg - 1) % f->leg_capacity];
 }
 
-/* From @p from (NULL: cycle 0) to @p to. */
+/* The leg from the end of @p from (NULL: cycle 0) to the end of @p to. */
 static struct mesh_leg leg_between(const struct mesh_watch *w, const struct mesh_watch_path *from,
                                    const struct mesh_watch_path *to)
 {
@@ -273,7 +276,7 @@ enum wsc_err mesh_watch_critical(const struct mesh_watch *w, int max_legs, struc
     int n = 0;
     for (; before(w, p) && n < max_legs; p = before(w, p))
         n++;
-    if (n < max_legs && is_complete(p)) n++; /* the one from cycle 0 */
+    if (n < max_legs && is_complete(p)) n++; /* the leg that begins in cycle 0 */
     *n_legs = n;
     TRY_NEW(*leg, WSC_MEM_MESH, n);
     p = &w->end;

@@ -9,7 +9,7 @@
 
 void mesh_watch_fail(struct mesh_watch *w);
 struct mesh_watch_flow *mesh_watch_flow(struct mesh_watch *w, int64_t pe);
-/* With all it owns; NULL is allowed. */
+/* Free @p f and all it owns; NULL is allowed. */
 void mesh_watch_flow_free(struct mesh_watch_flow *f);
 struct mesh_watch_origin *mesh_watch_slot(struct mesh_watch *w, struct mesh_watch_origin **queue,
                                           int slot);
@@ -20,6 +20,6 @@ void mesh_path_op(struct mesh_pe *pe, const struct mesh_thread *op);
 void mesh_path_arrival(struct mesh_pe *pe, int thread);
 void mesh_path_element(struct mesh_pe *pe, int thread);
 void mesh_path_op_end(struct mesh_pe *pe, int thread, int64_t end);
-/* The path to the last thing that happened. */
+/* Set the path to the last event of the run. */
 void mesh_path_end(struct mesh *m);
 #endif

@@ -14,26 +14,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How the time up to cycle @c at was spent: the parts add up to it. */
+/* A breakdown of the time up to cycle @c at; the parts add up to it. */
 struct mesh_watch_path {
     int32_t at;
     int32_t part[MESH_PARTS];
-    int32_t pe;   /* whose legs `leg` counts; -1: the edge */
-    uint32_t leg; /* number of the last wavelet that PE waited for, from 1; 0: since cycle 0 */
+    int32_t pe;   /* PE whose legs `leg` counts; -1: the edge */
+    uint32_t leg; /* number of the last wavelet for which it waited, from 1; 0: none yet */
 };
 
-/* What travels with a wavelet: the path to its arrival, and the last event reported of it. */
+/* What is recorded with a wavelet: the path to its arrival, and its last event in a trace. */
 struct mesh_watch_origin {
     struct mesh_watch_path path;
     int32_t traced, event; /* traced PE and its event, or -1 */
 };
 
-/* What a PE does next, and when that became possible: its tasks, what activates them, its threads.
- * legs is a ring: the wavelets it waited for, as they arrived. */
+/* The paths at a PE: to the current task, to what enables the next one, and to each thread. `leg`
+ * is a ring of the paths of the wavelets for which the PE waited. */
 struct mesh_watch_flow {
     struct mesh_watch_path main, enabled, thread[MESH_THREADS + 1];
-    int32_t crowded[MESH_THREADS + 1]; /* cycles in which others had the datapath */
-    uint16_t maps, enables; /* sets of threads: MESH_MAP; others may continue at the end */
+    int32_t crowded[MESH_THREADS + 1]; /* cycles in which other threads used the datapath */
+    uint16_t maps, enables; /* sets of threads: running maps; whose end lets others continue */
     struct mesh_watch_origin *in[MESH_N_IN], *out[MESH_N_OUT]; /* owned; MESH_QUEUE slots each */
     struct mesh_watch_path *leg;                               /* owned */
     uint32_t n_legs, leg_capacity;
@@ -46,13 +46,13 @@ struct mesh_watch_pe {
     struct mesh_pe_counts counts;
     int32_t seen;         /* cycles classified so far */
     int32_t active_until; /* end of the last one that was not idle */
-    uint8_t did;          /* in this cycle */
+    uint8_t did;          /* state in this cycle */
     int32_t traced;       /* index in the trace, or -1 */
 };
 
 struct mesh_watch_router {
     struct mesh_router_counts counts;
-    uint32_t held; /* colours with a wavelet that is held back */
+    uint32_t held; /* colours whose first wavelet cannot leave */
     int32_t held_since;
 };
 
@@ -70,13 +70,13 @@ struct mesh_watch_event {
     uint8_t kind, row, code, in, out;
     bool control;
     uint32_t data;        /* payload, elements, task */
-    int32_t traced, from; /* the event before it on the wavelet's way, or -1 */
+    int32_t traced, from; /* previous event of the same wavelet, or -1 */
 };
 struct mesh_watch_trace {
     struct mesh_watch_event *event; /* owned */
     int32_t pe, n, capacity;
     int32_t cut; /* cycle of the first event that was left out, or INT32_MAX */
-    struct mesh_watch_event op[MESH_THREADS + 1]; /* under way */
+    struct mesh_watch_event op[MESH_THREADS + 1]; /* operations in progress */
     int32_t task_begin, task_end;
     int16_t task; /* the running task, -1: none */
     uint8_t task_queue;
@@ -89,25 +89,25 @@ struct mesh_watch {
     uint8_t in_depth[MESH_N_IN], out_depth[MESH_N_OUT];
     int64_t cycles;
     bool follows, done;
-    bool failed; /* no memory; atomic */
+    bool failed; /* out of memory; atomic */
     int64_t n_pes, n_channels;
     struct mesh_watch_pe *pe;
     struct mesh_watch_router *router;
-    uint32_t *pushed; /* of a channel's slot: 1 + cycle in which its wavelet entered, which is asked
-                         for in that cycle alone; over a border none enters within a cycle */
-    struct mesh_watch_origin *origin; /* of a channel: MESH_FIFO slots */
+    uint32_t *pushed; /* for each slot of a channel: 1 + the cycle in which its wavelet entered,
+                       * read only in that cycle; over a border none enters within a cycle */
+    struct mesh_watch_origin *origin; /* MESH_FIFO slots for each channel */
     struct mesh_watch_flow **flow;
     struct mesh_watch_path *source, *sink; /* of the last wavelet over an edge */
     int n_sources, n_sinks;
-    uint32_t max_legs; /* kept a PE */
+    uint32_t max_legs; /* kept for each PE */
     struct mesh_watch_path end;
     struct mesh_watch_trace *trace; /* of each traced PE, by index */
     int n_traced;
-    int32_t max_events; /* kept of a PE */
+    int32_t max_events; /* kept for each PE */
     int32_t trace_cut;  /* from this cycle on events are left out, or INT32_MAX */
 };
 
-/* @p part of the time from the end of @p p to the start of cycle @p until. */
+/* Extend path @p p to the start of cycle @p until and count the additional time as @p part. */
 static inline void mesh_path_extend(struct mesh_watch_path *p, enum mesh_part part, int64_t until)
 {
     p->part[part] += (int32_t)until - p->at;
@@ -141,7 +141,7 @@ static inline const struct mesh_queue *watch_out(const struct mesh_pe *pe, int q
 {
     return mesh_queue_of(pe, MESH_N_IN + queue);
 }
-/* Slot of the next wavelet that enters. */
+/* Slot that the next wavelet will enter. */
 static inline int watch_queue_tail(const struct mesh_queue *q)
 {
     return (q->head + q->n) % q->depth;

@@ -11,8 +11,8 @@
 
 #include <stdlib.h>
 
-/* Events of the traced PEs, gathered PE by PE while the mesh runs.  How many there will be in all
- * is known at the end; until then a PE may keep a few times its share. */
+/* Events of the traced PEs are gathered PE by PE while the mesh runs. Their total is known only at
+ * the end, so each PE may keep up to BUSIEST times its fraction of the limit. */
 enum { BUSIEST = 4 };
 
 static struct mesh_watch_trace *trace_of(const struct mesh *m, int64_t pe)
@@ -21,7 +21,7 @@ static struct mesh_watch_trace *trace_of(const struct mesh *m, int64_t pe)
     return i < 0 ? NULL : &m->watch->trace[i];
 }
 
-/* Room for one more event of the PE, at most max_events. */
+/* Make room for one more event of the PE, at most max_events. */
 static bool grow(struct mesh_watch *w, struct mesh_watch_trace *t)
 {
     if (t->n < t->capacity) return true;
@@ -37,7 +37,7 @@ static bool grow(struct mesh_watch *w, struct mesh_watch_trace *t)
     return true;
 }
 
-/* The number of the event, or -1 where the trace is full. */
+/* Store an event and return its number, or -1 if the trace is full. */
 static int32_t add(struct mesh_watch *w, struct mesh_watch_trace *t, int64_t now,
                    const struct mesh_watch_event *e)
 {
@@ -80,7 +80,7 @@ enum wsc_err mesh_trace_begin(struct mesh *m)
     return WSC_OK;
 }
 
-/* The running task ends when its last operation or scalar code does; it takes a cycle at least. */
+/* End the running task, with its last operation or scalar code; a task takes at least one cycle. */
 static void end_task(struct mesh_watch *w, struct mesh_watch_trace *t, int64_t now)
 {
     if (t->task < 0) return;
@@ -106,8 +106,8 @@ static int64_t count_until(const struct mesh_watch *w, int32_t cycle)
     return n;
 }
 
-/* The cycle at which the trace ends for all: where the first PE had no room, and earlier when they
- * are too many together. */
+/* Choose the cycle at which all traces end: where the first PE had no room, or earlier if the
+ * events of all PEs together are too many. */
 static int32_t choose_cut(const struct mesh_watch *w)
 {
     int32_t cut = INT32_MAX, kept = 0;
@@ -148,7 +148,7 @@ void mesh_trace_free(struct mesh_watch *w)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-/* The event of @p o becomes the one from which the next sighting of this wavelet has its arrow. */
+/* The event is stored in @p o, so that the next event of this wavelet gets an arrow from it. */
 void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
                         uint64_t entry, struct mesh_watch_origin *o)
 {
@@ -250,8 +250,8 @@ static int add_once(struct mesh_rect *pe, int n, int x, int y)
     return n + 1;
 }
 
-/* A default for those who name no PEs: all of a small fabric, else corners, centre, and the
- * neighbours of the first corner. */
+/* The PEs to trace if the user names none: all of a small fabric, otherwise corners, centre, and
+ * the neighbours of the first corner. */
 int mesh_trace_choice(int w, int h, struct mesh_rect pe[static 8])
 {
     const int corner[4][2] = {{0, 0}, {w - 1, 0}, {0, h - 1}, {w - 1, h - 1}};

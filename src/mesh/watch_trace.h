@@ -12,7 +12,7 @@
 enum wsc_err mesh_trace_begin(struct mesh *m);
 void mesh_trace_finish(struct mesh *m);
 void mesh_trace_free(struct mesh_watch *w);
-/* A wavelet takes one cycle of a row of PE @p pe; @p o remembers it. */
+/* Record that a wavelet occupies a row of PE @p pe for one cycle; @p o stores the event. */
 void mesh_trace_wavelet(struct mesh *m, int64_t now, int64_t pe, int row, int colour,
                         uint64_t entry, struct mesh_watch_origin *o);
 void mesh_trace_task(struct mesh_pe *pe, int id, int queue);

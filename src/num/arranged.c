@@ -26,14 +26,15 @@ static int64_t up_to(int64_t n, int64_t multiple)
 /* Words of a cache line. */
 enum { LINE = 16 };
 
-/* An odd number of lines: rows begin in all sets of a cache, one after another. */
+/* An odd number of cache lines: consecutive rows then begin in all sets of a cache. */
 int64_t num_row_stride(int64_t n)
 {
     const int64_t lines = (n + LINE - 1) / LINE;
     return num_library_minds_strides() ? (lines | 1) * LINE : n;
 }
 
-/* Rows that are a multiple of four lines apart begin in a quarter of the sets or less. */
+/* Rows at a distance of a multiple of four lines begin in at most a quarter of the sets of a
+ * cache. */
 bool num_is_crowded(int64_t ld)
 {
     return ld % (4 * (int64_t)LINE) == 0 && num_library_minds_strides();
@@ -53,8 +54,8 @@ bool num_arranges(enum num_format format, const struct num_product *p)
     return format == NUM_BF16 && num_library_has_arranged(p);
 }
 
-/* Rows that are far from each other are no stream to the processor, which fetches none of them
- * ahead by itself: the lines of later rows, of which an address may lie after the operand. */
+/* Rows at large distances are not a stream for the processor, so it does not prefetch them. Later
+ * rows are prefetched here; their addresses may lie after the end of the operand. */
 enum { AHEAD = 16 };
 static inline void fetch_rows(const char *row, int64_t ld, int64_t n)
 {
@@ -62,19 +63,19 @@ static inline void fetch_rows(const char *row, int64_t ld, int64_t n)
         __builtin_prefetch(row + i * ld);
 }
 
-/* A tile, or what is left of one at an edge, word by word. */
-static void turn_words(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
-                       int64_t rows, int64_t cols)
+/* Transpose a tile, or the part of a tile at an edge, word by word. */
+static void transpose_words(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
+                            int64_t rows, int64_t cols)
 {
     for (int64_t c = 0; c < cols; c++)
         for (int64_t r = 0; r < rows; r++)
             memcpy(out + c * ld_out + r * 4, in + r * ld + c * 4, 4);
 }
 
-/* Words of 32 bits (rows, cols) to their transpose (cols, rows), strides in bytes.  By tiles, so
- * that what a tile reads and writes stays in the cache.  An address need not be that of a word. */
-static void turn(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
-                 int64_t rows, int64_t cols)
+/* Transpose words of 32 bits (rows, cols) to (cols, rows), strides in bytes. It goes tile by tile,
+ * so that what a tile reads and writes stays in the cache. Addresses need not be aligned. */
+static void transpose_tiles(char *restrict out, int64_t ld_out, const char *restrict in, int64_t ld,
+                            int64_t rows, int64_t cols)
 {
     const num_turn_fn avx512 = num_turn_avx512(), turn_tile = avx512 ? avx512 : num_turn_avx2();
     for (int64_t r = 0; r < rows; r += TILE) {
@@ -87,12 +88,12 @@ static void turn(char *restrict out, int64_t ld_out, const char *restrict in, in
             if (turn_tile && n_rows == TILE && n_cols == TILE)
                 turn_tile(to, ld_out, from, ld);
             else
-                turn_words(to, ld_out, from, ld, n_rows, n_cols);
+                transpose_words(to, ld_out, from, ld, n_rows, n_cols);
         }
     }
 }
 
-/* Pairs of rows k, k + 1 of B, column by column: the words of @p out are [k / 2][64]. */
+/* Interleave pairs of rows k, k + 1 of B, column by column: @p out has the words [k / 2][64]. */
 NUM_CLONES static void pair_rows(uint16_t *restrict out, const uint16_t *restrict b, int64_t ldb,
                                  int64_t k, int64_t n)
 {
@@ -110,16 +111,17 @@ NUM_CLONES static void pair_rows(uint16_t *restrict out, const uint16_t *restric
         out[(k - 1) * COLS + 2 * c] = b[(k - 1) * ldb + c];
 }
 
-/* An operand that is stored transposed has a pair in one word. */
+/* An operand that is stored transposed already has each pair in one word, so words are
+ * transposed. */
 static void pair_columns(uint16_t *out, const uint16_t *b, int64_t ldb, int64_t k, int64_t n)
 {
-    turn((char *)out, (int64_t)COLS * 4, (const char *)b, ldb * 2, n, k / 2);
+    transpose_tiles((char *)out, (int64_t)COLS * 4, (const char *)b, ldb * 2, n, k / 2);
     for (int64_t c = 0; k % 2 && c < n; c++)
         out[(k - 1) * COLS + 2 * c] = b[c * ldb + k - 1];
 }
 
-/* The words of a turned row are pairs of elements, of an even column and of the odd one after it.
- */
+/* Split the words of a transposed row, which are pairs of elements, into an even column and the
+ * odd column after it. */
 NUM_CLONES static void split(uint16_t *restrict even, uint16_t *restrict odd,
                              const uint32_t *restrict words, int64_t n)
 {
@@ -129,13 +131,13 @@ NUM_CLONES static void split(uint16_t *restrict even, uint16_t *restrict odd,
     }
 }
 
-/* At most SOME rows of @p n_words pairs of columns. */
+/* Transpose at most SOME rows of @p n_words pairs of columns. */
 enum { SOME = 256 };
-static void turn_pairs(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in,
-                       int64_t ld, int64_t rows, int64_t n_words)
+static void transpose_pairs(uint16_t *restrict out, int64_t ld_out, const uint16_t *restrict in,
+                            int64_t ld, int64_t rows, int64_t n_words)
 {
     uint32_t words[TILE][SOME];
-    turn((char *)words, sizeof *words, (const char *)in, ld * 2, rows, n_words);
+    transpose_tiles((char *)words, sizeof *words, (const char *)in, ld * 2, rows, n_words);
     for (int64_t i = 0; i < n_words; i++)
         split(out + 2 * i * ld_out, out + (2 * i + 1) * ld_out, words[i], rows);
 }
@@ -146,8 +148,8 @@ void num_turn_16(uint16_t *restrict out, int64_t ld_out, const uint16_t *restric
     for (int64_t c = 0; c + 1 < cols; c += (int64_t)2 * TILE) {
         const int64_t left = (cols - c) / 2, n_words = left < TILE ? left : TILE;
         for (int64_t r = 0; r < rows; r += SOME)
-            turn_pairs(out + c * ld_out + r, ld_out, in + r * ld + c, ld,
-                       rows - r < SOME ? rows - r : SOME, n_words);
+            transpose_pairs(out + c * ld_out + r, ld_out, in + r * ld + c, ld,
+                            rows - r < SOME ? rows - r : SOME, n_words);
     }
     for (int64_t r = 0; cols % 2 && r < rows; r++)
         out[(cols - 1) * ld_out + r] = in[r * ld + cols - 1];
@@ -167,8 +169,8 @@ static void arrange_columns(void *ctx, int64_t i, int thread)
     const int64_t first = i * COLS, left = p->n - first, n = left < COLS ? left : COLS;
     (void)thread;
     if (job->format == NUM_FP32) {
-        turn(job->out + first * 4, num_row_stride(p->n) * 4, job->b + first * p->ldb * 4,
-             p->ldb * 4, n, p->k);
+        transpose_tiles(job->out + first * 4, num_row_stride(p->n) * 4, job->b + first * p->ldb * 4,
+                        p->ldb * 4, n, p->k);
         return;
     }
     const int64_t k = up_to(p->k, ROWS), size = k * COLS;
@@ -189,7 +191,7 @@ void num_set_apart(float *restrict out, const float *restrict x, int64_t ld, int
         memcpy(out + i * apart, x + i * ld, (size_t)cols * sizeof *x);
 }
 
-/* Block @p i of the rows of an fp32 operand. */
+/* Copy block @p i of the rows of an fp32 operand to rows with another stride. */
 static void arrange_rows(void *ctx, int64_t i, int thread)
 {
     const struct arrange_job *job = ctx;

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* The numbers of a 16-bit format; fp32 has 23 mantissa bits and bias 127. */
+/* Parameters of a 16-bit format; fp32 has 23 mantissa bits and bias 127. */
 struct layout {
     int mantissa, bias;
 };
@@ -31,14 +31,15 @@ static float float_of(uint32_t bits)
     return x;
 }
 
-/* Exponent field of ones, mantissa 0. */
+/* Bits of infinity: all exponent bits set, mantissa 0. */
 static inline uint32_t infinity_of(struct layout f)
 {
     return 0x8000U - (1U << f.mantissa);
 }
 
-/* No branch, so that it vectorises.  Above the subnormals the exponent is rebiased and the integer
- * rounded; below, adding a power of two whose last place is the format's rounds. */
+/* No branch, so that loops vectorise. Normal numbers: the exponent is rebiased and the integer
+ * rounded. Subnormal ones: they are rounded by adding a power of two whose last place is that of
+ * the format. */
 static inline uint16_t narrow_one(float x, struct layout f)
 {
     const int shift = 23 - f.mantissa;
@@ -56,7 +57,8 @@ static inline uint16_t narrow_one(float x, struct layout f)
     return (uint16_t)(sign | (magnitude > 0x7F800000U ? nan : out));
 }
 
-/* With the exponent field in place the value is 2^(bias - 127) times too small, subnormals too. */
+/* With the exponent bits moved to those of fp32 the value is 2^(bias - 127) times too small, also
+ * for subnormal numbers, so it is multiplied by the inverse. */
 static inline float widen_one(uint16_t x, struct layout f)
 {
     const uint32_t magnitude = x & 0x7FFFU, bits = magnitude << (23 - f.mantissa);
@@ -92,8 +94,8 @@ NUM_CLONES static void cb16_to_fp32(float *restrict out, const uint16_t *restric
         out[i] = widen_one(in[i], cb16);
 }
 
-/* bfloat16 is the upper half of fp32, with its exponent: nothing is rebiased, and subnormals round
- * like the others.  A NaN could lose all its bits to the cut, so one is set. */
+/* bfloat16 is the upper half of fp32 with the same exponent: nothing is rebiased, and subnormal
+ * numbers round like others. A NaN could lose all its mantissa bits, so one is set. */
 NUM_CLONES static void round_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -105,7 +107,7 @@ NUM_CLONES static void round_to_bf16(uint16_t *restrict out, const float *restri
     }
 }
 
-/* By the processor's instruction where it has one. */
+/* Use the processor's instruction, if it has one. */
 static void fp32_to_bf16(uint16_t *restrict out, const float *restrict in, int64_t n)
 {
     if (num_has_narrow_bf16())
@@ -142,7 +144,7 @@ static inline float widen_bf16(uint16_t x)
     return float_of((uint32_t)x << 16);
 }
 
-/* y += rows of x widened, in their order; some rows at a time, as num_add_rows(). */
+/* y += rows of x, widened, in their order, some rows at a time, as num_add_rows(). */
 #define ADD_ROWS(name, type)                                                                       \
     NUM_CLONES static void add_##name(float *restrict y, const void *rows_of, int64_t rows,        \
                                       int64_t ld, int64_t n)                                       \
@@ -167,8 +169,7 @@ ADD_ROWS(bf16, uint16_t)
 ADD_ROWS(fp16, uint16_t)
 ADD_ROWS(cb16, uint16_t)
 
-/* The sum of products of two vectors, in the order of num_dot(), of some elements at a time as
- * fp32. */
+/* Dot product in the order of num_dot(); some elements at a time are widened to fp32. */
 enum { SOME = 128 };
 #define DOT(name)                                                                                  \
     NUM_CLONES static float dot_##name(const void *left, const void *right, int64_t n)             \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fp32 to bfloat16 by the instruction for it (AVX-512 with bfloat16), sixteen numbers at a time.
- * It rounds to nearest even and keeps NaNs as format.c does, but takes subnormal numbers for 0:
- * those are rounded by integer arithmetic, as format.c has it, so that the bits are the same.
- * Chosen at run time by format.c. */
+/* Converts fp32 to bfloat16 with the processor's instruction (AVX-512 with bfloat16), sixteen
+ * numbers at a time. The instruction rounds to nearest even and keeps NaNs as format.c does, but
+ * treats subnormal numbers as 0. Those are rounded by integer arithmetic as in format.c, so that
+ * the bits are equal. Chosen at run time by format.c. */
 #include "num_impl.h"
 
 #if defined(__x86_64__)
@@ -18,8 +18,8 @@ bool num_has_narrow_bf16(void)
 
 enum { WIDTH = 16, SUBNORMAL = 0x20 };
 
-/* The integer is rounded: half of the last place less one, and the bit of the last place, are added
- * before the lower bits are cut off. */
+/* Round the bits as an integer: half of the last place less one, and the bit of the last place,
+ * are added before the lower bits are cut off. */
 UNIT static inline __m256i round_subnormal(__m512 x)
 {
     const __m512i bits = _mm512_castps_si512(x), one = _mm512_set1_epi32(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* fp32 matrix products by the product library on the calling thread alone: the same shapes give the
- * same bits on any number of threads.  gemm_16.c has those of 16-bit operands, rows.c those whose
- * bits do not depend on the number of rows. */
+/* Computes fp32 matrix products with the product library on the calling thread alone, so that
+ * equal shapes give equal bits on any number of threads. gemm_16.c has products of 16-bit
+ * operands, rows.c those whose bits do not depend on the number of rows. */
 #include "library.h"
 #include "num_impl.h"
 
@@ -19,7 +19,7 @@ bool num_product_prepare(const struct num_product *p, float *c)
               "strides %lld, %lld, %lld for a product %lld x %lld x %lld", (long long)p->lda,
               (long long)p->ldb, (long long)p->ldc, (long long)p->m, (long long)p->n,
               (long long)p->k);
-    /* What is empty is settled here: no sums, or sums of nothing, which are 0. */
+    /* Empty products need no library: no element, or sums of no products, which are 0. */
     if (p->m == 0 || p->n == 0) return false;
     if (p->k > 0) return true;
     for (int64_t i = 0; p->beta == 0 && i < p->m; i++)
@@ -33,7 +33,7 @@ void num_gemm(const struct num_product *p, const float *a, const float *b, float
     num_library_gemm(p, a, b, c);
 }
 
-/* One sum for each element, in the order of k: the definition. */
+/* The definition: one sum for each element, in the order of k. */
 void num_gemm_ref(const struct num_product *p, const float *a, const float *b, float *c)
 {
     int64_t a_row = p->trans_a ? 1 : p->lda, a_col = p->trans_a ? p->lda : 1;

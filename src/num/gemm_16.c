@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of 16-bit operands with fp32 sums: bfloat16 by the product library where it has one,
- * other formats by widening both operands. */
+/* Computes products of 16-bit operands with fp32 sums: for bfloat16 with the product library, if
+ * it supports the processor; for other formats by widening both operands. */
 #include "library.h"
 #include "num_impl.h"
 

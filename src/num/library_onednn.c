@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The product library oneDNN, versions 2 and 3, on the calling thread alone: sgemm, and bfloat16
- * products by a primitive that is kept for its shapes.  Chosen by ONEDNN=yes of the Makefile;
- * library_plain.c is what stands in for it.  Called by gemm.c and gemm_16.c. */
+/* Calls the product library oneDNN, versions 2 and 3, on the calling thread alone: sgemm, and
+ * bfloat16 products by a primitive that is cached for each shape. Compiled with ONEDNN=yes of the
+ * Makefile; library_plain.c replaces it otherwise. Called by gemm.c and gemm_16.c. */
 #include "library.h"
 #include "num_impl.h"
 
@@ -30,22 +30,22 @@ void num_library_gemm(const struct num_product *p, const float *a, const float *
     WSC_CHECK(status == dnnl_success, "dnnl_sgemm returned %d", (int)status);
 }
 
-/* Building a primitive costs more than a small product, so each thread keeps the ones it used:
- * direct-mapped by shape, a newcomer evicts.  Per thread, because the library's scratchpad of a
- * primitive belongs to the thread that made it. */
+/* Creating a primitive costs more than a small product, so each thread caches the ones it used:
+ * direct-mapped by shape, a new shape evicts the old one. The cache is per thread, because the
+ * scratchpad of a primitive belongs to the thread that created it. */
 enum { N_CACHED = 128 };
 
 struct built {
-    struct num_product shape;   /**< m = 0: the place is free */
+    struct num_product shape;   /**< m = 0: the slot is free */
     bool arranged;              /**< B is in the order of arranged.c */
-    dnnl_primitive_t primitive; /**< NULL: the library has none */
+    dnnl_primitive_t primitive; /**< NULL: the library has no such product */
     dnnl_memory_t a, b, c;
 };
 
 static _Thread_local struct built cache[N_CACHED];
 
-/* The CPU as oneDNN sees it, one for each thread, never released: it lives as long as the thread.
- */
+/* oneDNN's CPU engine, one for each thread; it is never released, since it lives as long as the
+ * thread. */
 static dnnl_engine_t engine(void)
 {
     static _Thread_local dnnl_engine_t cpu;
@@ -91,8 +91,8 @@ static void release(struct built *p)
     *p = (struct built){.shape = {.m = 0}};
 }
 
-/* A matrix op(X) (rows, cols) as it is stored: its transpose is the same memory with the strides
- * exchanged. */
+/* A matrix op(X) (rows, cols) as it is stored; its transpose is the same memory with exchanged
+ * strides. */
 struct stored {
     int64_t rows, cols, ld;
     bool transposed;
@@ -100,7 +100,7 @@ struct stored {
     bool arranged;
 };
 
-/* The interface of the library changed from version 2 to 3; the primitive is the same. */
+/* The interface changed between versions 2 and 3; the primitive is the same. */
 #if DNNL_VERSION_MAJOR >= 3
 static dnnl_status_t describe(dnnl_memory_desc_t *desc, const struct stored *s)
 {
@@ -133,7 +133,7 @@ static dnnl_status_t add_to_result(dnnl_post_ops_t after)
     return dnnl_post_ops_append_sum(after, 1.0F, 0, dnnl_data_type_undef);
 }
 
-/* Version 3.7 reads a bfloat16 vector, and writes one, as if its elements lay side by side. */
+/* Version 3.7 reads and writes a strided bfloat16 vector as if its elements were consecutive. */
 static bool is_trusted(const struct num_product *p)
 {
     const bool row_is_apart = p->m == 1 && p->trans_a && p->lda > 1;
@@ -180,7 +180,8 @@ static bool is_trusted(const struct num_product *p)
 }
 #endif
 
-/* An operand in blocks that no kernel loads would be multiplied by loops of reference. */
+/* False when no optimised kernel reads the blocked operand: the library would then use its
+ * reference loops. */
 static bool has_kernel(const_dnnl_primitive_desc_t resolved)
 {
     const char *name = NULL;
@@ -189,7 +190,7 @@ static bool has_kernel(const_dnnl_primitive_desc_t resolved)
     return name && !strncmp(name, "brg", 3);
 }
 
-/* C += A B is the product with a "sum" step after it. */
+/* C += A B is the product with a "sum" post-op. */
 static dnnl_status_t create_primitive(dnnl_primitive_t *out,
                                       const dnnl_memory_desc_t desc[static 3], bool accumulate,
                                       bool arranged)
@@ -210,7 +211,8 @@ static dnnl_status_t create_primitive(dnnl_primitive_t *out,
     return status;
 }
 
-/* Make the primitive and its memory objects for a shape; the data pointers are set at each call. */
+/* Create the primitive and its memory objects for a shape; the data pointers are set at each
+ * call. */
 static dnnl_status_t build(struct built *p, const struct num_product *s, bool arranged)
 {
     const struct stored stored[3] = {{s->m, s->k, s->lda, s->trans_a, dnnl_bf16, false},
@@ -229,7 +231,8 @@ static dnnl_status_t build(struct built *p, const struct num_product *s, bool ar
     return status;
 }
 
-/* NULL when the library has no such product on this processor, which is kept too. */
+/* The cached entry of a shape. Also caches that the library has no such product on this processor
+ * (NULL). */
 static struct built *built_of(const struct num_product *s, bool arranged)
 {
     struct built *p = &cache[place_of(s, arranged)];
@@ -245,7 +248,7 @@ static struct built *built_of(const struct num_product *s, bool arranged)
     return p->primitive ? p : NULL;
 }
 
-/* The library's handles are not const, the operands are not written. */
+/* The library's handles are not const, but operands are not written. */
 static void *writable(const uint16_t *x)
 {
     void *p;
@@ -281,7 +284,7 @@ bool num_library_prefers_rows(void)
     return true;
 }
 
-/* Without AVX-512 products of a few hundred rows or columns are not packed before. */
+/* Without AVX-512 the library does not pack operands of a few hundred rows or columns. */
 bool num_library_minds_strides(void)
 {
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products where oneDNN is not installed (ONEDNN=no of the Makefile): rows.c computes them, in its
- * order of additions, after what it wants by rows has been turned.  Slower, and other last bits
- * than oneDNN's; equal for any number of threads and, beyond what the library promises, for any
- * number of rows.  Called by gemm.c and gemm_16.c. */
+/* Computes products where oneDNN is not installed (ONEDNN=no of the Makefile): operands are
+ * transposed as needed and multiplied by rows.c, in its order of additions. This is slower than
+ * oneDNN, and the last bits differ from oneDNN's. Results are equal for any number of threads and,
+ * unlike those of oneDNN, for any number of rows. Called by gemm.c and gemm_16.c. */
 #include "library.h"
 
 #include <wsc/check.h>
@@ -13,9 +13,9 @@ const char *num_library(void)
     return "plain products (no oneDNN)";
 }
 
-/* X (rows, cols at ld) as (cols, rows), dense, in blocks that fit the cache; the caller frees it.
- */
-static float *turned(const float *x, int64_t rows, int64_t cols, int64_t ld)
+/* Transpose X (rows, cols at ld) to a dense (cols, rows), in blocks that fit the cache; the caller
+ * frees it. */
+static float *transposed(const float *x, int64_t rows, int64_t cols, int64_t ld)
 {
     enum { BLOCK = 16 };
     float *y = wsc_alloc_raw(WSC_MEM_NUM, (size_t)(rows * cols), sizeof *y);
@@ -34,12 +34,12 @@ void num_library_gemm(const struct num_product *p, const float *a, const float *
     struct num_product q = *p;
     float *rows_a = NULL, *rows_b = NULL;
     if (p->trans_a) {
-        rows_a = turned(a, p->k, p->m, p->lda);
+        rows_a = transposed(a, p->k, p->m, p->lda);
         q.trans_a = false;
         q.lda = p->k;
     }
     if (!p->trans_b) {
-        rows_b = turned(b, p->k, p->n, p->ldb);
+        rows_b = transposed(b, p->k, p->n, p->ldb);
         q.trans_b = true;
         q.ldb = p->k;
     }

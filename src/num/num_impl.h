@@ -1,32 +1,35 @@
-/** What the files of num share, and what its tests reach into: the hooks of the product library and
- *  the ways around it.  <wsc/num.h> is the public side. */
+/** Declarations shared by the files of num and used by its tests: functions of the product library,
+ *  and their replacements where the library has no product. <wsc/num.h> is the public interface. */
 #ifndef WSC_NUM_IMPL_H
 #define WSC_NUM_IMPL_H
 #include <wsc/num.h>
 
-/** The library's products must run on the calling thread, also when that thread was not started
- *  by OpenMP or num_init: its thread count is one per host thread. */
+/** Make the library use the calling thread alone, also in a thread that neither OpenMP nor
+ *  num_init() has started: its number of threads is set for each host thread. */
 void num_pin_library(void);
 /** Name of a format for messages: "fp32", "bfloat16", "float16", "cbfloat16". */
 const char *num_format_name(enum num_format format);
-/** The product by widening both operands: for formats, and on processors, for which the library
- *  has no product of 16-bit operands. */
+/** The product with both operands widened, for formats and processors for which the library has no
+ *  16-bit product. */
 void num_gemm_widened(enum num_format format, const struct num_product *p, const uint16_t *a,
                       const uint16_t *b, float *c);
-/** A 16-bit operand (rows, cols at ld) as fp32, at num_row_stride(cols); the caller frees it. */
+/** A copy of a 16-bit operand (rows, cols at ld) as fp32, with row stride num_row_stride(cols); the
+ *  caller frees it. */
 float *num_widened(enum num_format format, const uint16_t *x, int64_t rows, int64_t cols,
                    int64_t ld);
-/** Rows and columns of a tile that processors transpose in their registers. */
+/** Rows and columns of a tile that is transposed in registers. */
 enum { NUM_TURN_TILE = 16 };
-/** Writes the transpose of a tile of 32-bit words; strides in bytes, no address need be aligned. */
+/** Writes the transpose of a tile of 32-bit words; strides in bytes, addresses need not be
+ *  aligned. */
 typedef void (*num_turn_fn)(char *out, int64_t ld_out, const char *in, int64_t ld);
-/** In the registers of AVX-512 and of AVX2; NULL on a processor that has not the instructions. */
+/** Functions for AVX-512 and AVX2; NULL on a processor without these instructions. */
 num_turn_fn num_turn_avx512(void);
 num_turn_fn num_turn_avx2(void);
 /** True on a processor with an instruction that rounds to bfloat16. */
 bool num_has_narrow_bf16(void);
-/** Round @p n numbers to bfloat16 by it.  num_has_narrow_bf16() is true. */
+/** Round @p n numbers to bfloat16 with this instruction; num_has_narrow_bf16() must be true. */
 void num_narrow_bf16(uint16_t *restrict out, const float *restrict in, int64_t n);
-/** Settle k = 0 and empty results, check the strides; false when nothing is left to do. */
+/** Check the strides, and compute products that are empty or have k = 0; false when nothing is left
+ *  to do. */
 bool num_product_prepare(const struct num_product *p, float *c);
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The definitions of a transformer's operations in plain double loops, with the papers' equations
- * at each one.  The mesh programs are compared with them operation by operation (kernel_run.c), the
- * host as a whole model that the tests put together from them. */
+/* Defines the operations of a transformer in plain loops in double precision, with the equations
+ * of the papers. Mesh programs are compared with these definitions operation by operation
+ * (kernel_run.c), the host as a whole model that tests assemble from them. */
 #include <wsc/num_reference.h>
 
 #include <float.h>
@@ -56,8 +56,8 @@ void num_ref_norm(const struct num_ref_norm *r, const double *x, double *y)
     }
 }
 
-/* With g_c = dy_c gain_c and d xhat_c / d x_e = rstd (delta_ce - 1/n - xhat_c xhat_e / n):
- * dx_e = rstd (g_e - sum g / n - xhat_e sum(g xhat) / n); without the mean sum g / n goes. */
+/* With g_c = dy_c gain_c and d xhat_c / d x_e = rstd (delta_ce - 1/n - xhat_c xhat_e / n): dx_e =
+ * rstd (g_e - sum g / n - xhat_e sum(g xhat) / n); RMSNorm has no term sum g / n. */
 void num_ref_norm_gradient(const struct num_ref_norm *r, const double *x, const double *dy,
                            double *dx, double *dgain, double *dbias)
 {
@@ -144,7 +144,7 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* tanh(score / cap) of the query at @p at and the key at @p key, or without a cap the score. */
+/* tanh(score / cap) of the query at @p at and the key at @p key; without a cap, the score. */
 static double capped(const struct num_ref_attention *a, int64_t at, int64_t key)
 {
     const double score = a->scale * dot(a->q + at, a->k + key, a->d);
@@ -172,7 +172,7 @@ void num_ref_attend(const struct num_ref_attention *a, double *p, double *out)
     }
 }
 
-/* What one key of one query adds: dq += ds k, dk += ds q, dv += p dout. */
+/* Add the part of one key and query to the gradients: dq += ds k, dk += ds q, dv += p dout. */
 static void add_key(const struct num_ref_attention *a, int64_t at, int64_t key, double ds, double p,
                     const double *dout, double *const grad[3])
 {

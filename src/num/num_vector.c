@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Element-wise sums and reductions of fp32 vectors in an order that is fixed: sixteen lanes, then a
- * tree over them. */
+/* Computes element-wise sums and reductions of fp32 vectors in a fixed order: sixteen lanes, then
+ * a tree over them. */
 #include "num_impl.h"
 
 #include <wsc/num_math.h>

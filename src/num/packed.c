@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Masks and packed non-zeros: counting, expanding to a dense matrix, gathering from one.  Elements
- * are taken by words of the mask; the loops over a word have no branch that depends on a bit.
- * Called by the products (sparse.c) and by whoever sends or receives packed tensors. */
+/* Implements masks and packed non-zeros: counting, expanding to a dense matrix, gathering from
+ * one. Elements are processed by words of the mask; the loops over a word have no branch that
+ * depends on a bit. Called by the products (sparse.c) and by senders and receivers of packed
+ * tensors. */
 #include <wsc/num_sparse.h>
 
 #include "sparse_kernels.h"
@@ -20,9 +21,9 @@ int64_t num_packed_count(const uint64_t *bits, int64_t first, int64_t n)
     return count;
 }
 
-/* Copies packed values to elements, of two or four bytes: a constant where this is inlined.  The
- * packed index moves on by the bit, so a value that is not kept may be read in vain, inside the
- * buffer. */
+/* Copy packed values to elements of two or four bytes, a constant where this is inlined. The index
+ * of the packed values advances by the bit of each element, so a value may be read for an element
+ * that is not kept; it lies inside the buffer. */
 static inline __attribute__((always_inline)) void expand(int64_t bytes, const uint64_t *bits,
                                                          int64_t first, int64_t n, const void *from,
                                                          int64_t n_from, void *out)

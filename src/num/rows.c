@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products in an order of additions that the number of rows does not change: sixteen lanes and a
- * fixed tree, so that a token has the same bits alone and in a batch.  Generation uses them. */
+/* Computes products in an order of additions that does not depend on the number of rows: sixteen
+ * lanes and a fixed tree. So a token has equal bits alone and in a batch. Generation uses these
+ * products. */
 #include "num_impl.h"
 
 #include <wsc/check.h>
@@ -11,7 +12,7 @@
 
 enum { TILE = 4 };
 
-/* Row @p x of the tile times @p one, added to its lanes; @p n elements, 16 or fewer. */
+/* Multiply up to 16 elements of row @p x of the tile by @p one, and add them to the row's lanes. */
 static inline void add_products(num_lanes *sum, const num_lanes *one, const float *x, int64_t n)
 {
     num_lanes at;
@@ -22,8 +23,8 @@ static inline void add_products(num_lanes *sum, const num_lanes *one, const floa
     *sum += *one * at;
 }
 
-/* out[i] = row i of the TILE rows of @p many times @p one: together for the processor's sake, each
- * in the order that it would have alone. */
+/* out[i] = row i of the TILE rows of @p many times @p one. They are computed together for speed,
+ * each in the order of additions that it would have alone. */
 NUM_CLONES static void dot_tile(const float *restrict one, const float *restrict many, int64_t ld,
                                 int64_t k, float out[TILE])
 {
@@ -50,13 +51,13 @@ NUM_CLONES static void dot_tile(const float *restrict one, const float *restrict
     out[3] = num_lanes_total(&s3);
 }
 
-/* One dot product in the order that dot_tile() has: 16 lanes, then their tree. */
+/* One dot product in the order of additions of dot_tile(): 16 lanes, then their tree. */
 NUM_CLONES static float dot_one(const float *restrict x, const float *restrict y, int64_t k)
 {
     return num_dot(x, y, k);
 }
 
-/* A product as dot products of rows of one matrix with TILE rows at a time of the other. */
+/* A product as dot products of each row of one matrix with TILE rows at a time of the other. */
 struct dots {
     const float *one, *many;
     int64_t k, n_one, n_many, ld_one, ld_many;
@@ -65,7 +66,8 @@ struct dots {
     float beta;
 };
 
-/* Row @p o of the one matrix with rows i .. i + TILE - 1 of the other, or as many as are left. */
+/* Compute row @p o of the one matrix times rows i .. i + TILE - 1 of the other, or as many as are
+ * left. */
 static void dot_rows(const struct dots *d, int64_t o, int64_t i)
 {
     const int64_t n = d->n_many - i < TILE ? d->n_many - i : TILE;
@@ -78,7 +80,7 @@ static void dot_rows(const struct dots *d, int64_t o, int64_t i)
     }
 }
 
-/* Blocks of rows that stay in the cache while the others pass. */
+/* Loop over blocks of rows that stay in the cache while the rows of the other matrix pass. */
 static void dot_all(const struct dots *d)
 {
     enum { BLOCK = 32 };
@@ -91,7 +93,7 @@ static void dot_all(const struct dots *d)
     }
 }
 
-/* C = A B^T + beta C; with few rows of A those of B go together. */
+/* C = A B^T + beta C; with few rows of A, rows of B are grouped in tiles instead. */
 static void rows_by_rows(const struct num_product *p, const float *a, const float *b, float *c)
 {
     struct dots d = {.one = b,
@@ -120,7 +122,7 @@ static void rows_by_rows(const struct num_product *p, const float *a, const floa
     dot_all(&d);
 }
 
-/* C = A B + beta C: row by row of B, in their order. */
+/* C = A B + beta C: row by row of B, in the order of the rows. */
 NUM_CLONES static void rows_by_columns(const struct num_product *p, const float *a, const float *b,
                                        float *c)
 {

@@ -60,7 +60,7 @@ static int64_t blocks_of(int64_t n, int64_t block)
     return (n + block - 1) / block;
 }
 
-/* Segments of an order, those of outputs after the last one too. */
+/* Number of segments of an order, including unused ones after the last output. */
 static int64_t segments_of(const struct num_sparse_order *o)
 {
     return blocks_of(o->n_out, NUM_SPARSE_OUTPUTS) * o->n_in_blocks * NUM_SPARSE_OUTPUTS;
@@ -87,7 +87,8 @@ struct sort {
     bool transposed;
 };
 
-/* Non-zeros of row @p row in its input block @p block: their bits, one word at a time. */
+/* Iterator over the non-zeros of row @p row in input block @p block, one word of the mask at a
+ * time. */
 struct piece {
     int64_t at, end; /* elements of the mask */
     int64_t column;  /* of `at`, in its block */
@@ -112,8 +113,8 @@ static bool next_word(struct piece *p, const uint64_t *bits, uint64_t *word, int
     return true;
 }
 
-/* Counts are kept one segment further on: after the running sums, start[s + 1] is where segment s
- * begins, and when the second pass has moved it past the segment's non-zeros, where it ends. */
+/* Counts are stored one segment later: after running_sums(), start[s + 1] is the beginning of
+ * segment s; when the second pass has advanced it over the segment's non-zeros, it is the end. */
 static void count_back(const struct sort *s, int64_t row, int64_t first_column, uint64_t word)
 {
     const struct num_sparse_order *o = &s->w->back;
@@ -151,7 +152,7 @@ static void count_rows(void *ctx, int64_t i, int thread)
         count_row(s, row);
 }
 
-/* Counts become where each segment begins. */
+/* Replace the counts by the beginnings of the segments. */
 static void running_sums(struct num_sparse_order *o)
 {
     const int64_t n = segments_of(o);
@@ -170,8 +171,8 @@ static void put(struct num_sparse_order *o, int64_t out, int64_t block, int64_t 
     o->value[at] = value;
 }
 
-/* The elements of one word of row @p row, whose lowest bit is column @p column of block @p b; @p at
- * is where the first of them goes.  Returns how many there are. */
+/* Store the elements of one word of row @p row, whose lowest bit is column @p column of block @p
+ * b, from index @p at on. Returns their number. */
 static uint32_t put_word(const struct sort *s, int64_t row, int64_t b, int64_t column,
                          uint64_t word, uint32_t at, const float *value)
 {

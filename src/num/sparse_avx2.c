@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products for AVX2 with FMA: two registers of eight lanes.  Chosen at run time
- * by sparse.c; other processors have none of it. */
+/* The loops of sparse products for AVX2 with FMA: a vector is two registers of eight lanes. Chosen
+ * at run time by sparse.c; on other processors it reports that it is not available. */
 #include "sparse_kernels.h"
 
 #if defined(__x86_64__)
@@ -33,7 +33,8 @@ UNIT static inline vec vec_fma(vec a, vec b, vec c)
     return (vec){_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
 }
 
-/* Halves of two vectors side by side, added: the step of the tree from eight lanes to four. */
+/* Add the halves of each of two vectors, side by side: the step of the tree from eight lanes to
+ * four. */
 UNIT static inline __m256 halves(vec a, vec b)
 {
     const __m256 x = _mm256_add_ps(a.low, a.high), y = _mm256_add_ps(b.low, b.high);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products for AVX-512: one register of sixteen lanes.  Chosen at run time by
- * sparse.c; other processors have none of it. */
+/* The loops of sparse products for AVX-512: a vector is one register of sixteen lanes. Chosen at
+ * run time by sparse.c; on other processors it reports that it is not available. */
 #include "sparse_kernels.h"
 
 #if defined(__x86_64__)
@@ -30,8 +30,8 @@ UNIT static inline vec vec_fma(vec a, vec b, vec c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-/* Halves of two vectors side by side, added: the steps of the tree from sixteen lanes to eight, and
- * from eight to four. */
+/* Add the halves of each of two vectors, side by side: the steps of the tree from sixteen lanes to
+ * eight, and from eight to four. */
 UNIT static inline vec halves(vec a, vec b)
 {
     return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));

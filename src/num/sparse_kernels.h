@@ -12,29 +12,30 @@ enum {
     NUM_SPARSE_OUTPUTS = 512 /**< outputs of a block, which share the inputs in the cache */
 };
 
-/** Elements from @p at on that lie in one word of the mask, at most to @p end. */
+/** Number of elements from @p at on that are in one word of the mask, at most up to @p end. */
 static inline int64_t num_mask_length(int64_t at, int64_t end)
 {
     const int64_t in_word = 64 - at % 64;
     return end - at < in_word ? end - at : in_word;
 }
-/** Those elements' bits, the first one lowest; @p n is at least 1. */
+/** The bits of @p n elements from @p at on, the first one lowest; @p n is at least 1. */
 static inline uint64_t num_mask_bits(const uint64_t *bits, int64_t at, int64_t n)
 {
     return bits[at / 64] >> at % 64 & ~UINT64_C(0) >> (64 - n);
 }
 
-/** Non-zeros in the order of (output block, input block, output, input): those of one output in one
- *  input block are a segment. */
+/** Non-zeros in the order of (output block, input block, output, input). The non-zeros of one
+ *  output in one input block are a segment. */
 struct num_sparse_order {
     int64_t n_out, n_in;
     int64_t n_in_blocks;
     uint32_t *start; /**< owned: first non-zero of each segment in that order, and the end; output
                           blocks have NUM_SPARSE_OUTPUTS segments for each input block */
-    uint8_t *input;  /**< owned: in its block */
+    uint8_t *input;  /**< owned: index in the input block */
     float *value;    /**< owned */
 };
-/** Segment of output @p out and input block @p block; the next output's is the next one. */
+/** Index of the segment of output @p out and input block @p block; the segment of the next output
+ *  follows it. */
 static inline int64_t num_sparse_segment(const struct num_sparse_order *o, int64_t out,
                                          int64_t block)
 {
@@ -42,18 +43,19 @@ static inline int64_t num_sparse_segment(const struct num_sparse_order *o, int64
            out % NUM_SPARSE_OUTPUTS;
 }
 
-/** Segments of consecutive outputs with one input block, on one block of tokens. */
+/** Arguments of the loops: segments of consecutive outputs with one input block, on one block of
+ *  tokens. */
 struct num_sparse_job {
     const uint32_t *start; /**< n_out + 1 */
     int64_t n_out;
-    const uint8_t *input; /**< from non-zero 0 of the matrix on, as value */
+    const uint8_t *input; /**< of all non-zeros of the matrix; likewise value */
     const float *value;
     const float *x; /**< (inputs of the block, tokens) */
     float *y;       /**< (n_out, tokens): the sums of a product, or dy of a gradient */
     float *g;       /**< gradients from start[0] on */
     bool first;     /**< gradients are written, otherwise added to */
 };
-/** The loops for one vector unit; all give the same bits. */
+/** The loops for one vector unit; the bits are equal for all units. */
 struct num_sparse_unit {
     const char *name;
     /** True when this processor has the unit. */
@@ -64,12 +66,12 @@ struct num_sparse_unit {
     /** g of each non-zero (+)= dot product of its rows of y and x over NUM_SPARSE_TOKENS tokens. */
     void (*dots)(const struct num_sparse_job *j);
 };
-/** Any processor; AVX2 with FMA; AVX-512. */
+/** For any processor; for AVX2 with FMA; for AVX-512. */
 extern const struct num_sparse_unit num_sparse_portable, num_sparse_avx2, num_sparse_avx512;
 
 /** See <wsc/num_sparse.h>. */
 struct num_sparse {
-    const struct num_sparse_unit *unit; /**< the fastest one that is here */
+    const struct num_sparse_unit *unit; /**< the fastest one on this processor */
     struct num_sparse_order forward;    /**< outputs are rows */
     struct num_sparse_order back;       /**< outputs are columns */
     int64_t rows, cols;

@@ -10,7 +10,8 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-/** One output: its sums over one segment.  @p n is a constant where this is inlined. */
+/** Add the products of one segment to the sums of one output. @p n is a constant where this is
+ *  inlined. */
 UNIT ALWAYS void multiply_segment(const struct num_sparse_job *j, int64_t out, int n)
 {
     float *y = j->y + out * n * NUM_SPARSE_LANES;
@@ -50,7 +51,7 @@ UNIT static void multiply(const struct num_sparse_job *j, int n_vectors)
     }
 }
 
-/** Four non-zeros of one output at a time: their sums of 16 lanes are added together. */
+/** The dot products of four non-zeros of one output are reduced together. */
 enum { TOGETHER = 4 };
 
 UNIT ALWAYS void dots_of(const struct num_sparse_job *j, const vec *dy, uint32_t e, uint32_t end)

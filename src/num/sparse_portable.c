@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loops of sparse products in plain C, for any processor: sixteen lanes as an array, fmaf(),
- * and the tree over the lanes that the vector units have.  The definition of their bits. */
+/* The loops of sparse products in plain C for any processor: a vector is an array of sixteen
+ * lanes, with fmaf() and the tree over the lanes that all vector units use. This file defines the
+ * bits of the results. */
 #include <math.h>
 
 typedef struct {
@@ -38,7 +39,7 @@ static inline vec vec_fma(vec a, vec b, vec c)
     return c;
 }
 
-/* Lanes j and j + 8, then j and j + 4, j + 2, j + 1. */
+/* Sums over the lanes: lanes j and j + 8 are added, then j and j + 4, j + 2, j + 1. */
 static inline void vec_sums(vec v[4], float out[4])
 {
     for (int i = 0; i < 4; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Products of sparse matrices: tokens are taken in blocks of 64 whose features are transposed into
- * a panel (feature, token), so that a non-zero multiplies whole vectors of tokens; the results are
- * transposed back.  sparse.c has sorted the non-zeros by blocks of inputs that fit the L1 cache;
- * sparse_loops.h has the loops over them.  Called by the linear layers of src/host. */
+/* Computes products of sparse matrices. Tokens are processed in blocks of 64, whose features are
+ * transposed to a panel (feature, token), so that a non-zero multiplies whole vectors of tokens;
+ * results are transposed back. sparse.c has sorted the non-zeros by blocks of inputs that fit the
+ * L1 cache; sparse_loops.h has the loops over them. Called by the linear layers of src/host. */
 #include <wsc/num_sparse.h>
 
 #include "num_impl.h"
@@ -51,7 +51,7 @@ static void transpose_tile(const float *from, int64_t ld_from, float *to, int64_
     store_four(to + 3 * ld_to, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
 }
 
-/* to[j][i] = from[i][j] for @p rows x @p cols numbers, by lines of the cache of @p from. */
+/* to[j][i] = from[i][j] for @p rows x @p cols numbers, one cache line of @p from at a time. */
 static void transpose(const float *from, int64_t ld_from, int64_t rows, int64_t cols, float *to,
                       int64_t ld_to)
 {
@@ -65,7 +65,7 @@ static void transpose(const float *from, int64_t ld_from, int64_t rows, int64_t 
             to[j * ld_to + i] = from[i * ld_from + j];
 }
 
-/* An operand (n, cols at ld) as a panel (cols, width), zeros after token n. */
+/* Transpose an operand (n, cols at ld) to a panel (cols, width), with zeros after token n. */
 static void fill_panel(enum num_format format, const void *x, int64_t ld, int64_t n, int64_t cols,
                        float *panel, int64_t width)
 {
@@ -92,14 +92,14 @@ static const void *element(enum num_format format, const void *x, int64_t i)
     return (const char *)x + i * num_format_bytes(format);
 }
 
-/* Vectors that hold @p n tokens of a block. */
+/* Number of vectors for @p n tokens of a block. */
 static int vectors_of(int64_t n)
 {
     const int64_t left = min64(n, NUM_SPARSE_TOKENS);
     return (int)((left + NUM_SPARSE_LANES - 1) / NUM_SPARSE_LANES);
 }
 
-/* Sums of the outputs of one block, y (n_out, tokens). */
+/* Compute the sums y (n_out, tokens) of the outputs of one block. */
 static void multiply_block(const struct num_sparse *w, const struct num_sparse_order *o,
                            int64_t first_out, int64_t n_out, const float *x, float *y,
                            int n_vectors)
@@ -117,7 +117,7 @@ static void multiply_block(const struct num_sparse *w, const struct num_sparse_o
     }
 }
 
-/* C (n, n_out) = or += the transpose of y (n_out, width), by lines of the cache of C. */
+/* C (n, n_out) = or += the transpose of y (n_out, width), one cache line of C at a time. */
 static void store_block(const float *y, int64_t width, int64_t n, int64_t n_out, float beta,
                         float *c, int64_t ldc)
 {
@@ -183,7 +183,8 @@ void num_sparse_panel(enum num_format format, const void *x, int64_t n_tokens, i
                    cols, panel + t * cols, NUM_SPARSE_TOKENS);
 }
 
-/* Rows of one output block: their gradients in the order of the segments, sums over all tokens. */
+/* Gradients of the rows of one output block, in the order of the segments, summed over all
+ * tokens. */
 static void gradient_sums(enum num_format format, const struct num_sparse *w,
                           const struct num_sparse_outer *r, float *dy, float *g)
 {
@@ -208,8 +209,8 @@ static void gradient_sums(enum num_format format, const struct num_sparse *w,
     }
 }
 
-/* From the order of the segments, block by block of inputs, to that of the rows.  @p done (n_rows):
- * of each row, how many are there. */
+/* Reorder gradients from the order of the segments, by input blocks, to that of the rows. @p done
+ * (n_rows): scratch, the number of elements already copied for each row. */
 static void gather_rows(const struct num_sparse *w, const struct num_sparse_outer *r,
                         const float *g, int64_t *done, float *out)
 {

@@ -19,12 +19,14 @@
 #include <stdlib.h>
 
 enum { SPINS = 1000 };
-/* A call: its number, above the threads that take part; a late thread sees both or neither. */
+/* A call packs its number and, in the lowest bits, the number of threads that take part, so that a
+ * late thread reads both or neither. */
 enum { TEAM_BITS = 11, TEAM_MASK = (1 << TEAM_BITS) - 1 };
 
 static int n_workers = 1; /* set by num_init, between loops */
 
-/* The loop that runs, and who waits.  The caller writes it while no worker takes part in any. */
+/* The running loop and the waiting threads. The caller writes it only while no worker takes part
+ * in a loop. */
 static struct {
     void (*body)(void *ctx, int64_t i, int thread);
     void *ctx;
@@ -38,7 +40,7 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .called = PTHREAD_COND_INITIALIZER,
           .finished = PTHREAD_COND_INITIALIZER};
-static _Thread_local int inside_as = -1; /* the thread that a body runs as; -1: in none */
+static _Thread_local int inside_as = -1; /* thread index in a body; -1: outside */
 
 void num_init(int n_threads)
 {
@@ -52,14 +54,14 @@ int num_threads(void)
     return n_workers;
 }
 
-/* oneDNN takes its number of threads from OpenMP: one for the calling thread means that its sums
- * are not divided. */
+/* oneDNN takes its number of threads from OpenMP; with one, the sums of a product are not divided
+ * among threads. */
 void num_pin_library(void)
 {
     if (omp_get_max_threads() != 1) omp_set_num_threads(1);
 }
 
-/* Let a sibling hyperthread run. */
+/* Give way to the other hyperthread of the core. */
 static void pause_briefly(void)
 {
 #if defined(__x86_64__)
@@ -67,8 +69,8 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Items as they become free: they differ in cost (an expert with few tokens), and no result depends
- * on which thread takes one. */
+/* Threads take items one at a time: items differ in cost (an expert with few tokens), and no
+ * result depends on which thread computes one. */
 static void take_items(int thread)
 {
     inside_as = thread;
@@ -80,7 +82,7 @@ static void take_items(int thread)
     inside_as = -1;
 }
 
-/* The call after @p seen. */
+/* Wait for the call after @p seen and return it. */
 static unsigned wait_for_call(unsigned seen)
 {
     unsigned call;
@@ -96,7 +98,8 @@ static unsigned wait_for_call(unsigned seen)
     return call;
 }
 
-/* A worker, from its start on.  The call that it may see first has no team with its number. */
+/* Main function of a worker. The first call that it sees may be an earlier one, whose team does
+ * not include it. */
 static void *work(void *arg)
 {
     const int thread = (int)(intptr_t)arg;
@@ -113,7 +116,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* A process that forks has no workers in the child. */
+/* After a fork the child has no workers. */
 static void forget_threads(void)
 {
     pool.n_started = 0;
@@ -123,7 +126,7 @@ static void forget_threads(void)
     (void)pthread_cond_init(&pool.finished, NULL);
 }
 
-/* One more worker; signals are for the main thread. */
+/* Start one more worker; all signals are left to the main thread. */
 static bool start_one(void)
 {
     sigset_t all, before;
@@ -138,7 +141,8 @@ static bool start_one(void)
     return true;
 }
 
-/* Workers for a team of @p n_team with the caller; fewer when the system gives no more. */
+/* Start workers for a team of @p n_team threads, the caller included; returns the size of the
+ * team, smaller if the system allows no more threads. */
 static int start_threads(int n_team)
 {
     static bool prepared;
@@ -149,7 +153,8 @@ static int start_threads(int n_team)
     return n_team;
 }
 
-/* Wake the workers; the number of the call wraps around long after all have seen it. */
+/* Wake the workers. The number of the call wraps around only long after all workers have seen
+ * it. */
 static void call_team(int n_team)
 {
     const unsigned call = (atomic_load(&pool.call) >> TEAM_BITS) + 1;

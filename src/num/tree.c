@@ -13,7 +13,7 @@
 /* A range of up to 2^30 items has at most 60 maximal nodes, so two lists fit NUM_MAX_NODES. */
 static const int64_t max_items = INT64_C(1) << 30;
 
-/* Levels above the items: the root covers 2^level >= n_items. */
+/* Number of levels above the items: the root covers 2^level >= n_items. */
 static int root_level(int64_t n_items)
 {
     int level = 0;
@@ -31,7 +31,7 @@ static void node_span(const struct num_node *node, int64_t n_items, int64_t *fir
     *end = last < n_items ? last : n_items;
 }
 
-/* The largest node that starts at `first` and ends by `end`. */
+/* The largest node that begins at `first` and does not go beyond `end`. */
 static struct num_node largest_node(int64_t first, int64_t end, int64_t n_items)
 {
     struct num_node best = {.level = 0, .index = first};
@@ -61,7 +61,8 @@ void num_nodes_of_range(struct num_nodes *out, int64_t first, int64_t end, int64
     }
 }
 
-/* A node whose right sibling lies beyond the last item is also its parent. */
+/* Move a node up while its right sibling would lie beyond the last item: such a node is its own
+ * parent. */
 static void promote(struct num_node *node, int64_t n_items)
 {
     while (node->level < root_level(n_items) && node->index % 2 == 0 &&
@@ -71,14 +72,14 @@ static void promote(struct num_node *node, int64_t n_items)
     }
 }
 
-/* True for a left child and the right child of the same parent. */
+/* True when the nodes are the left and the right child of one parent. */
 static bool siblings(const struct num_node *left, const struct num_node *right)
 {
     return left->level == right->level && left->index % 2 == 0 && right->index == left->index + 1;
 }
 
-/* Append a node to the merged list, then add up as long as the last two are siblings: the list
- * stays the maximal nodes of the range so far. */
+/* Append a node to the merged list, and add the last two nodes as long as they are siblings. So
+ * the list always has the maximal nodes of the range. */
 static void push(struct num_merge *out, struct num_node node, int slot, int64_t n_items)
 {
     struct num_nodes *stack = &out->result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The transpose of 16 x 16 words of 32 bits in the registers of AVX2, as four quarters of 8 x 8:
- * pairs of words, then of pairs, are interleaved within halves of the registers, then the halves
- * change places.  arranged.c calls it where the processor has no AVX-512 and a tile is whole. */
+/* Transposes a tile of 16 x 16 words of 32 bits in the registers of AVX2, as four quarters of 8 x
+ * 8: words, then pairs of words, are interleaved within halves of the registers; then halves of
+ * registers are exchanged. arranged.c calls it for whole tiles on processors without AVX-512. */
 #include "num_impl.h"
 
 #if defined(__x86_64__)

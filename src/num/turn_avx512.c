@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The transpose of 16 x 16 words of 32 bits in the registers of AVX-512: pairs of words, then of
- * pairs, are interleaved within quarters of the registers, then the quarters change places.
- * arranged.c calls it where the processor has it and a tile is whole; turn_avx2.c is for others. */
+/* Transposes a tile of 16 x 16 words of 32 bits in the registers of AVX-512: words, then pairs of
+ * words, are interleaved within quarters of the registers; then quarters of registers are
+ * exchanged. arranged.c calls it for whole tiles on processors with AVX-512; turn_avx2.c is for
+ * others. */
 #include "num_impl.h"
 
 #if defined(__x86_64__)

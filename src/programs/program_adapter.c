@@ -25,7 +25,7 @@ static enum model_tensor_kind outer(enum model_tensor_kind kind)
     return MODEL_ADAPTER_B + kind;
 }
 
-/* The stage at hand has the adapter of its matrix. */
+/* True when the current stage has the adapter of its matrix. */
 static bool is_adapted(const struct programs_model *k, enum model_tensor_kind kind)
 {
     return kind < MODEL_N_KINDS && k->offset[inner(kind)] >= 0;
@@ -69,7 +69,7 @@ void programs_adapters_fini(struct programs_model *k)
         programs_features_fini(&k->adapters.f[kind]);
 }
 
-/* The tile of s A x. */
+/* The tile for s A x of an adapter. */
 static struct programs_tile low_of(const struct programs_model *k, enum model_tensor_kind kind)
 {
     struct programs_tile low = k->adapters.low;
@@ -77,7 +77,7 @@ static struct programs_tile low_of(const struct programs_model *k, enum model_te
     return low;
 }
 
-/* Scratch like tile @p x. */
+/* A scratch tile with the features and format of @p x. */
 static struct programs_tile scratch_like(const struct programs_model *k,
                                          const struct programs_tile *x)
 {
@@ -94,7 +94,7 @@ static enum programs_row_kind pointwise(bool back)
     return back ? PROGRAMS_ROW_POINTWISE_BACKWARD : PROGRAMS_ROW_POINTWISE;
 }
 
-/* x *= factor. */
+/* x *= factor; nothing for factor 1. */
 static enum wsc_err scale(struct programs_model *k, const struct programs_tile *x, double factor,
                           bool back)
 {
@@ -126,7 +126,8 @@ static bool drops(const struct programs_model *k, enum model_tensor_kind kind)
     return k->training && !k->reference && k->model->adapter[kind].dropout > 0;
 }
 
-/* *@p x: the input of A, which is the matrix's or with dropout scratch. */
+/* Set @p x to the input of A: the input of the matrix or, with dropout, a scratch copy after
+ * dropout. */
 static enum wsc_err take_input(struct programs_model *k, enum model_tensor_kind kind,
                                struct programs_tile *x, bool back)
 {
@@ -155,7 +156,7 @@ static enum wsc_err widen(struct programs_model *k, enum model_tensor_kind kind,
     return add(k, out, &wide, false);
 }
 
-/* out += s B A x with the adapter of matrix @p kind, if it has one; dropout acts on its x. */
+/* out += s B A x with the adapter of matrix @p kind, if it has one; its dropout acts on x. */
 static enum wsc_err adapt(struct programs_model *k, enum model_tensor_kind kind,
                           const struct programs_tile *x, const struct programs_tile *out)
 {
@@ -167,7 +168,7 @@ static enum wsc_err adapt(struct programs_model *k, enum model_tensor_kind kind,
     return widen(k, kind, &low, out);
 }
 
-/* dx += s A' B' dy; s B' dy stays for the gradients. */
+/* dx += s A' B' dy; s B' dy is kept for the gradients of A. */
 static enum wsc_err adapt_back(struct programs_model *k, enum model_tensor_kind kind,
                                const struct programs_tile *dy, const struct programs_tile *dx)
 {
@@ -235,7 +236,8 @@ enum wsc_err programs_adapted_gradient(struct programs_model *k, enum model_tens
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* The analytical model's cycles of rows that pass or leave, of r features. */
+/* Cycles of the analytical model for rows of r features that stream past tokens (cycles_gather())
+ * or leave as gradients (cycles_scatter()). */
 static double lookups(const struct programs_model *k, const struct cycles_layout *l,
                       enum model_tensor_kind kind,
                       double (*rows)(const struct cycles_layout *l, double n))
@@ -245,13 +247,13 @@ static double lookups(const struct programs_model *k, const struct cycles_layout
     return rows(&narrow, (double)k->rows[kind]);
 }
 
-/* low = s a, times the scale of the table. */
+/* low = s a, with the columns a of A of the tokens, times the scale of the table. */
 static enum wsc_err look_up(struct programs_model *k, const struct programs_table *t,
                             enum model_tensor_kind kind, const struct programs_tile *low)
 {
     const int64_t rows = k->rows[kind], r = k->model->adapter[kind].r;
     struct programs_table a = *t;
-    a.factor = NULL; /* of the table alone */
+    a.factor = NULL; /* it scales the table, not A */
     float *columns;
     a.x = *low;
     a.scale = t->scale * (float)scale_of(k, kind);
@@ -276,7 +278,7 @@ enum wsc_err programs_adapt_table(struct programs_model *k, const struct program
     return widen(k, kind, &low, &t->x);
 }
 
-/* Sums of s B' dx over the tokens that took a column of A, of the leaves of turn @p turn; @p sums:
+/* Sum s B' dx over the tokens of each column of A, for the leaves of turn @p turn; @p sums:
  * (lanes, rows, r). */
 static enum wsc_err scatter(struct programs_model *k, struct programs_table *t,
                             enum model_tensor_kind kind, int turn, float *sums)
@@ -300,7 +302,7 @@ static enum wsc_err table_gradient(struct programs_model *k, const struct progra
                                    enum model_tensor_kind kind)
 {
     struct programs_table a = *t;
-    a.factor = NULL; /* of the table alone */
+    a.factor = NULL; /* it scales the table, not A */
     a.x = k->adapters.dlow[kind];
     a.scale = 1;
     a.lane_step = k->rows[kind] * k->model->adapter[kind].r;

@@ -10,42 +10,43 @@
 
 #include <wsc/err.h>
 
-/** Memory for adapters, where the model has some. */
+/** Reserve memory for adapters, if the model has any. */
 enum wsc_err programs_reserve_adapters(struct programs_model *k);
 void programs_adapters_fini(struct programs_model *k);
 /** Largest rank of an adapter; 0: there is none. */
 int programs_most_rank(const struct programs_model *k);
-/** Slots of scratch for the filter that adapters want; 0: none. */
+/** Slots of scratch of the filter's features that adapters need; 0: none. */
 int programs_adapted_filter(const struct programs_model *k);
 
-/** out = in W' for @p n matrices of one input. */
+/** out = in W', with adapters, for @p n matrices of one input. */
 enum wsc_err programs_adapted_linears(struct programs_model *k,
                                       const enum model_tensor_kind *weight, int n,
                                       const struct programs_tile *in,
                                       const struct programs_tile *const *out);
-/** dx = sum of dy W over @p n matrices. */
+/** dx = sum of dy W, with adapters, over @p n matrices. */
 enum wsc_err programs_adapted_linears_back(struct programs_model *k,
                                            const enum model_tensor_kind *weight, int n,
                                            const struct programs_tile *const *dy,
                                            const struct programs_tile *dx);
-/** out = in W'. */
+/** out = in W', with the adapter of the matrix. */
 enum wsc_err programs_adapted_linear(struct programs_model *k, enum model_tensor_kind weight,
                                      const struct programs_tile *in,
                                      const struct programs_tile *out);
-/** dx = dy W. */
+/** dx = dy W, with the adapter of the matrix. */
 enum wsc_err programs_adapted_linear_back(struct programs_model *k, enum model_tensor_kind weight,
                                           const struct programs_tile *dy,
                                           const struct programs_tile *dx);
-/** Gradients of W, unless it is frozen, and of its adapter, leaf by leaf, after
- *  programs_adapted_linear_back(). */
+/** Compute the gradients of W, unless it is frozen, and of its adapter, one sum for each leaf. Call
+ *  it after programs_adapted_linear_back(). */
 enum wsc_err programs_adapted_gradient(struct programs_model *k, enum model_tensor_kind weight,
                                        const struct programs_tile *dy,
                                        const struct programs_tile *x);
-/** The adapter of a table (rows, C), whose A (r, rows) is a table itself: t->x += s B a with the
- *  columns a of A that the tokens take, times the scale of the table. */
+/** Add the adapter of a table (rows, C) to the embeddings: t->x += s B a, with the column a of A
+ *  (r, rows) that each token selects, times the scale of the table. */
 enum wsc_err programs_adapt_table(struct programs_model *k, const struct programs_table *t,
                                   enum model_tensor_kind kind);
-/** Gradients of its A and B from that of the embeddings in t->x. */
+/** Compute the gradients of A and B of a table's adapter from the gradient of the embeddings in
+ *  t->x. */
 enum wsc_err programs_adapted_table_gradients(struct programs_model *k,
                                               const struct programs_table *t,
                                               enum model_tensor_kind kind);

@@ -15,8 +15,8 @@
 struct mix {
     const struct programs_mix *m;
     struct programs_score_rows sent;
-    int row;                  /* address: the scores of the key at hand */
-    struct programs_tile sum; /* 32-bit sums: the output itself, or what it is rounded from */
+    int row;                  /* address: the scores of the current key */
+    struct programs_tile sum; /* 32-bit sums: the output itself, or rounded to it */
 };
 
 static const struct programs_gather score_gather = {.gather = PROGRAMS_COLOUR_COLLECT,
@@ -32,13 +32,14 @@ static enum wsc_err send_scores(struct mesh_pe *pe, uint32_t data)
     return programs_send_scores(pe, &x->sent);
 }
 
-/* Where the scores of the last @p n queries go: in another bank than the sums of the queries. */
+/* Address for the scores of the last @p n queries: in another bank than the sums of these
+ * queries. */
 static int row_at(const struct programs_grid *g, const struct mix *x, int y, int n)
 {
     return x->row + 4 * (((x->m->sample + 1) * programs_tokens(g, y) - n) & 1);
 }
 
-/* Receive the @p n scores of a key. */
+/* Receive the @p n scores of a key asynchronously. */
 static enum wsc_err issue_receive(struct mesh_pe *pe, int n)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -51,7 +52,7 @@ static enum wsc_err issue_receive(struct mesh_pe *pe, int n)
     return mesh_issue(pe, &op);
 }
 
-/* Receive the scores of key @p key; values have to wait for them. */
+/* Receive the scores of key @p key; tasks of values are blocked until they have arrived. */
 static enum wsc_err receive(struct mesh_pe *pe, int key)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -63,7 +64,7 @@ static enum wsc_err receive(struct mesh_pe *pe, int key)
     return issue_receive(pe, n);
 }
 
-/* The row of scores is there: values may start their tasks. */
+/* The row of scores has arrived: unblock the tasks of values. */
 static enum wsc_err received(struct mesh_pe *pe, uint32_t data)
 {
     (void)data;
@@ -95,7 +96,7 @@ static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
     return receive(pe, 0);
 }
 
-/* After the last key. */
+/* After the last key: round the 32-bit sums to the output if it is 16-bit. */
 static enum wsc_err round_output(struct mesh_pe *pe)
 {
     const struct mix *x = programs_grid_of(pe)->program;
@@ -104,13 +105,14 @@ static enum wsc_err round_output(struct mesh_pe *pe)
                    (struct mesh_dsd){0});
 }
 
-/* The next key, or after the last one the rounded output. */
+/* Continue with the next key; after the last one round the output. */
 static enum wsc_err end_key(struct mesh_pe *pe, int key)
 {
     return key + 1 < programs_grid_of(pe)->T ? receive(pe, key + 1) : round_output(pe);
 }
 
-/* A column that holds a whole head has its scores itself, in 32 bits. */
+/* Set @p row to the scores of a column that holds a whole head: they are in its own memory in 32
+ * bits, and are rounded to 16 bits if needed. */
 static enum wsc_err own_scores(struct mesh_pe *pe, int scores, int n, struct mesh_dsd *row)
 {
     const struct mix *x = programs_grid_of(pe)->program;
@@ -120,8 +122,8 @@ static enum wsc_err own_scores(struct mesh_pe *pe, int scores, int n, struct mes
     return mesh_do(pe, MESH_FS2H, *row, mesh_mem(scores, n), (struct mesh_dsd){0});
 }
 
-/* Task of a value that comes down the column: its AXPY over the queries that see its key. A PE
- * whose head shares no columns takes the scores from its own memory. */
+/* Task of a value that comes down the column: an AXPY over the queries that attend to its key. If
+ * a head is one column, the scores are in the PE's own memory. */
 static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -147,7 +149,7 @@ static enum wsc_err on_value(struct mesh_pe *pe, uint32_t value)
 
 /* ---- values that start their AXPYs ----------------------------------------------------------- */
 
-/* Item number @p i: the values of one head of key i / heads. */
+/* Item @p i: the values of one head of key i / heads. */
 static enum wsc_err bind_head(struct mesh_pe *pe, int i)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -174,7 +176,8 @@ static enum wsc_err bind_head(struct mesh_pe *pe, int i)
                             .sums_step = g->pitch});
 }
 
-/* The values of the next head of a key wait for its row of scores. */
+/* Receive the row of scores that the next item needs before its values; after the last item round
+ * the output. */
 static enum wsc_err await_item(struct mesh_pe *pe)
 {
     const struct programs_grid *g = programs_grid_of(pe);

@@ -6,7 +6,7 @@
 
 #include <wsc/err.h>
 
-/** out (queries) = sum over keys of scores (key, query) rows (key), one sequence. */
+/** Run out (queries) = sum over keys of scores (key, query) x rows (key), for one sequence. */
 struct programs_mix {
     int sample, scores;
     struct programs_tile rows, out;

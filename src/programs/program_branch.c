@@ -187,8 +187,8 @@ enum wsc_err programs_activate_filter(struct programs_model *k)
     return programs_drop(k, MODEL_DROP_FILTER, &k->act, &k->act, false);
 }
 
-/* In place, since the steps of a map read an element before they write it.  With a gate g and a
- * filter p: dg = dact p f'(g), dp = dact f(g), act = f(g) p. */
+/* The gradients replace the values, since each step of a map reads an element before it writes it.
+ * With a gate g and a filter p: dg = dact p f'(g), dp = dact f(g), act = f(g) p. */
 enum wsc_err programs_activate_filter_backward(struct programs_model *k)
 {
     const struct programs_layer *layer = programs_layer_of(k, k->l);

@@ -47,7 +47,7 @@ static enum wsc_err sender(struct mesh_pe *pe, uint32_t data)
                    (struct mesh_dsd){0});
 }
 
-/* Words count from 0: stamp 0 is the cycle of the first, stamp 1 in the end that of the last. */
+/* Words count from 0: stamp 0 is the cycle of the first word, stamp 1 finally that of the last. */
 static enum wsc_err receiver(struct mesh_pe *pe, uint32_t data)
 {
     int64_t *stamp = mesh_user(pe);

@@ -41,7 +41,8 @@ enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int q
 
 /* ---- gather and broadcast -------------------------------------------------------------------- */
 
-/* Position p of a gather: own words first, then the switch lets those further out pass. */
+/* Route position @p p of a gather: it sends its own words first; then its switch lets the words of
+ * the positions after it through. */
 static enum wsc_err route_collect(struct programs_grid *g, const struct programs_line *l, int p,
                                   const struct programs_gather *c)
 {
@@ -60,7 +61,7 @@ static enum wsc_err route_collect(struct programs_grid *g, const struct programs
     return mesh_output_queue(g->m, at(l, p), c->out, c->gather);
 }
 
-/* Position p of the broadcast from position 0. */
+/* Route position @p p of the broadcast from position 0. */
 static enum wsc_err route_broadcast(struct programs_grid *g, const struct programs_line *l, int p,
                                     const struct programs_gather *c)
 {
@@ -81,7 +82,7 @@ enum wsc_err programs_route_gather(struct programs_grid *g, const struct program
     return WSC_OK;
 }
 
-/* A colour with the shape of a memory operand. */
+/* A fabric operand with the shape of a memory operand. */
 static struct mesh_dsd words_of(struct mesh_dsd fabric, const struct mesh_dsd *like)
 {
     fabric.n_dims = like->n_dims;
@@ -98,8 +99,8 @@ enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gath
     return mesh_send_control(pe, c->gather, mesh_control(&open, 1, -1), thread);
 }
 
-/* After its own words position 0 relays those of all others, and any other position lets them
- * pass. */
+/* After its own words, position 0 relays the words of all others; any other position changes its
+ * switch so that they can pass. */
 static enum wsc_err pass_on(struct mesh_pe *pe, const struct programs_gather_send *s)
 {
     const struct programs_gather *c = s->gather;
@@ -151,7 +152,8 @@ static const struct programs_gather key_gather = {.gather = PROGRAMS_COLOUR_GATH
                                                   .in = PROGRAMS_IN_SCALARS,
                                                   .out = PROGRAMS_OUT_SCALARS};
 
-/* @p turns turns of @p n keys each over the tokens of the PE, from address @p at on. */
+/* The keys of a PE as an array: @p turns turns over its tokens of @p n keys each, from address @p
+ * at on. */
 static struct mesh_dsd keys_in_turns(const struct programs_grid *g, int at, int turns, int n,
                                      int count)
 {
@@ -162,7 +164,8 @@ static struct mesh_dsd keys_in_turns(const struct programs_grid *g, int at, int 
                              .address = at};
 }
 
-/* In the order of programs_order_keys: the first turns have one key more than the others. */
+/* Keys are sent in the order of programs_order_keys(): the first turns have one key more than the
+ * others. */
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -202,7 +205,7 @@ enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_
 
 /* ---- chains ---------------------------------------------------------------------------------- */
 
-/* Position @p p sends on @p colour toward @p side. */
+/* Route a PE that sends on @p colour toward @p side. */
 static enum wsc_err route_send(struct programs_grid *g, struct mesh_rect pe, int colour,
                                uint8_t side, int queue)
 {
@@ -246,7 +249,8 @@ enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs
     return WSC_OK;
 }
 
-/* What the PE has itself, to where the sums go; or to what came in. */
+/* Operation on the PE's own words: a copy to the sums or, if @p in, an addition to the received
+ * words. */
 static enum mesh_code sum_code(const struct programs_sum *s, bool in)
 {
     if (!in) return s->mine_half ? MESH_FH2S : MESH_FMOVS;
@@ -271,7 +275,8 @@ static bool same_place(const struct mesh_dsd *a, const struct mesh_dsd *b)
     return a->kind == MESH_DSD_MEMORY && b->kind == MESH_DSD_MEMORY && a->address == b->address;
 }
 
-/* The two halves of a line end here, in @p sum; the last addition activates what waits for it. */
+/* At the root of a line, add the sums of both sides to @p sum; the last addition activates the
+ * waiting task. */
 static enum wsc_err add_sides(struct mesh_pe *pe, const struct programs_sum *s, struct mesh_dsd sum)
 {
     const struct programs_chain *c = s->chain;

@@ -23,17 +23,17 @@ static inline struct programs_line programs_row(const struct programs_grid *g, i
 {
     return (struct programs_line){row / g->h * g->w + x, programs_y(g, row), 1, 0, n};
 }
-/** From the north edge down all columns at work to every PE. */
+/** Route a colour from the north edge down all columns of active lanes to every PE. */
 enum wsc_err programs_route_from_edge(struct programs_grid *g, int colour, int queue);
-/** Own words of each position in order, collected at position 0 on @p gather and from there to all
- *  positions, itself included, on @p colour. */
+/** A gather with broadcast: the words of all positions, in order, are collected at position 0 on @p
+ *  gather and sent from there to all positions, itself included, on @p colour. */
 struct programs_gather {
     int gather, colour;
     int in_gather, in, out;
 };
 enum wsc_err programs_route_gather(struct programs_grid *g, const struct programs_line *l,
                                    const struct programs_gather *c);
-/** After the own words of position @p position of @p n: the positions after it may pass. */
+/** Let the words of the positions after @p position (of @p n) pass, after its own words. */
 enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gather *c, int position,
                                   int n, int thread);
 /** The sending half of a gather at one PE. The PE sends its own words in up to two parts. Then the
@@ -42,24 +42,24 @@ enum wsc_err programs_gather_pass(struct mesh_pe *pe, const struct programs_gath
 struct programs_gather_send {
     const struct programs_gather *gather;
     int position, n, task;
-    struct mesh_dsd own[2], others; /**< memory; how many words come from all others */
-    enum mesh_code own_move, move;  /**< of own words, of relayed ones */
+    struct mesh_dsd own[2], others; /**< memory; shape of all words of others */
+    enum mesh_code own_move, move;  /**< codes for own and for relayed words */
 };
-/** Body of the sending task, which runs again after each part. */
+/** Body of the task that sends; it runs again after each part. */
 enum wsc_err programs_gather_step(struct mesh_pe *pe, const struct programs_gather_send *s);
-/** Sending keys (rows of @p tile) of one sequence up and down the columns: token by token, all
+/** Send the keys (rows of @p tile) of one sequence up and down the columns: token by token, all
  *  features of the column. */
 enum wsc_err programs_send_keys(struct mesh_pe *pe, const struct programs_tile *tile, int sample);
-/** Routes and tasks for it on the columns that hold features; @p on_scalar NULL: keys start none.
- */
+/** Bind routes and tasks for programs_send_keys() on the columns that hold features; @p on_scalar
+ *  NULL: keys start no task. */
 enum wsc_err programs_route_keys(struct programs_grid *g, const struct programs_features *f,
                                  mesh_task_fn send, mesh_task_fn on_scalar);
-/** Groups of columns that heads have on a row. */
+/** Number of column groups that the heads occupy on a row. */
 static inline int programs_head_groups(const struct programs_features *f)
 {
     return (f->n / f->head_dim + f->heads_per_pe - 1) / f->heads_per_pe;
 }
-/** Lines of heads on all rows at work, and number @p i of them. */
+/** Number of lines of heads on all active rows. programs_head_line(): line @p i. */
 static inline int programs_n_head_lines(const struct programs_grid *g,
                                         const struct programs_features *f)
 {
@@ -80,20 +80,21 @@ struct programs_chain {
     int in_far, in_near, out_start, out_away;
 };
 extern const struct programs_chain programs_line_chain,
-    programs_edge_chain; /**< the second one toward the edge only */
-/** Routes in both directions, or with @p to_edge toward the start and off the fabric there. */
+    programs_edge_chain; /**< the second one is used toward the edge only */
+/** Route a chain in both directions or, with @p to_edge, toward the start and off the fabric
+ *  there. */
 enum wsc_err programs_route_chain(struct programs_grid *g, const struct programs_line *l,
                                   const struct programs_chain *c, bool to_edge);
-/** The part of the PE at @p position of @p n in adding @p mine up (@p code: MESH_FADDS or
- *  MESH_FMAXS) to position @p root (-1: off the edge), which gets @p result. */
+/** The part of one PE, position @c position of @c n, in a sum of @c mine (@c code: MESH_FADDS or
+ *  MESH_FMAXS) at position @c root (-1: off the edge), which gets @c result. */
 struct programs_sum {
     const struct programs_chain *chain;
     enum mesh_code code;
     int position, n, root, thread;
-    int activate;                 /**< local task id + 1 when the PE's part has ended, or 0 */
-    struct mesh_dsd mine, result; /**< of the same length, or mine a number */
-    struct mesh_dsd wide; /**< where sums form whose result is 16-bit; otherwise of no kind */
-    bool mine_half;       /**< mine is of 16-bit numbers */
+    int activate;                 /**< local task id + 1 to activate at the end, or 0 */
+    struct mesh_dsd mine, result; /**< of equal length, or mine is a number */
+    struct mesh_dsd wide;         /**< 32-bit sums of a 16-bit result; otherwise no operand */
+    bool mine_half;               /**< mine is of 16-bit numbers */
 };
 enum wsc_err programs_sum_part(struct mesh_pe *pe, const struct programs_sum *s);
 #endif

@@ -6,7 +6,7 @@
 
 #include <wsc/mem.h>
 
-/* Most tokens of a row, and most places. */
+/* Upper limits of the tokens and of the places of a row. */
 static int most_tokens(const struct programs_model *k)
 {
     return k->grid.max_samples * programs_tokens(&k->grid, 0);
@@ -42,7 +42,7 @@ enum wsc_err programs_reserve_choice(struct programs_model *k, struct programs_c
     return WSC_OK;
 }
 
-/* What the backward pass needs beside that. */
+/* Reserve what the backward pass needs in addition. */
 static enum wsc_err reserve_gradients(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;

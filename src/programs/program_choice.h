@@ -6,19 +6,20 @@
 
 #include <wsc/err.h>
 
-/** A tile of filter features: of tokens, or with experts of places. */
+/** Reserve a tile of filter features: for tokens or, with experts, for places. */
 enum wsc_err programs_reserve_filter(struct programs_model *k, struct programs_tile *t,
                                      const char *what);
-/** What the router of a layer leaves. */
+/** Reserve the results of a layer's router. */
 enum wsc_err programs_reserve_choice(struct programs_model *k, struct programs_choice *c);
-/** What the layers of a model with experts share. */
+/** Reserve what the layers of a model with experts share. */
 enum wsc_err programs_reserve_experts(struct programs_model *k);
-/** A micro-batch starts: the layouts of the analytical model. */
+/** Prepare a micro-batch: the layouts of the analytical model. */
 void programs_experts_begin(struct programs_model *k);
-/** Free all of it; nothing without experts. */
+/** Free the memory of experts; does nothing without experts. */
 void programs_experts_fini(struct programs_model *k);
 
-/** Networks that a token chooses, and all that it goes through. */
+/** Number of experts that a token chooses. programs_n_slots(): number of networks that it goes
+ *  through, shared ones included. */
 static inline int programs_n_chosen(const struct programs_model *k)
 {
     return (int)k->model->active_experts;
@@ -27,8 +28,8 @@ static inline int programs_n_slots(const struct programs_model *k)
 {
     return (int)model_active_ffns(k->model);
 }
-/** Vectors of tokens of a layer: minus the number of the expert that was chosen as number @p i, its
- *  weight, and 1 over the sum of the weights. */
+/** Addresses of vectors of tokens of a layer: minus the number of the expert chosen as number @p i,
+ *  its weight, and 1 over the sum of the weights. */
 static inline int programs_chosen_at(const struct programs_model *k,
                                      const struct programs_choice *c, int i)
 {
@@ -44,7 +45,8 @@ static inline int programs_inverse_at(const struct programs_model *k,
 {
     return programs_chosen_at(k, c, 2 * programs_n_chosen(k));
 }
-/** Scratch vectors of tokens: gradients of the weights, two of a softmax, one, the loss mask. */
+/** Addresses of scratch vectors of tokens: gradients of the weights, two of a softmax, a further
+ *  one, the loss mask. */
 static inline int programs_dweight_at(const struct programs_model *k, int i)
 {
     return k->experts.tokens + 4 * i * k->grid.pitch;
@@ -54,14 +56,15 @@ static inline int programs_scratch_at(const struct programs_model *k, int which)
 {
     return programs_dweight_at(k, programs_n_chosen(k) + which);
 }
-/** Where the place of token slot @p token of a row in its network number @p slot stands. */
+/** Address of the number of the place that token slot @p token of a row has in its network number
+ *  @p slot. */
 static inline int programs_place_at(const struct programs_model *k, const struct programs_choice *c,
                                     int slot, int token)
 {
     return c->places + 4 * (slot * k->grid.pitch + token);
 }
-/** Sums over the tokens of the loss mask for each expert: of what selects it (0), of choices (1),
- *  of layer @p l and sample @p sample of the micro-batch. */
+/** Sums over the tokens of the loss mask for each expert, in layer @p l and sample @p sample of the
+ *  micro-batch: of the selection scores (@p which 0) or of the choices (1). */
 static inline float *programs_balance_of(const struct programs_model *k, int64_t l, int64_t sample,
                                          int which)
 {

@@ -47,13 +47,13 @@ static int first_token(const struct columns *c, int row)
     return programs_tokens(c->g, row) * c->k->sample;
 }
 
-/* Tokens of row @p row, which are the numbers of a value that its PEs send. */
+/* Number of tokens of row @p row: the numbers of a value that its PEs send. */
 static int tokens_of(const struct columns *c, int row)
 {
     return c->w ? programs_gradient_tokens(c->g, c->w, row) : programs_tokens(c->g, row);
 }
 
-/* Heads of a PE follow each other, each with all its keys. */
+/* Heads of a PE come one after the other, each with all its keys. */
 static int heads_of(const struct columns *c, int x)
 {
     return c->k ? programs_heads_on(c->held.f, x) : 1;
@@ -70,7 +70,7 @@ static int items(const struct mesh_pe *pe)
     return values_of(c) * heads_of(c, programs_column_of(pe));
 }
 
-/* Features of item @p i that the PE holds, and the first of them. */
+/* Number of features of item @p i that the PE holds; @p slot: the first of them. */
 static int held_of(const struct columns *c, int x, int i, int *slot)
 {
     const int heads = heads_of(c, x), n = heads ? c->held.f->count[x] / heads : 0;
@@ -78,7 +78,7 @@ static int held_of(const struct columns *c, int x, int i, int *slot)
     return n;
 }
 
-/* A PE without features takes what its row sends, and adds nothing. */
+/* A PE without features receives what its row sends and adds nothing. */
 static bool item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
 {
     const struct columns *c = columns_of(pe);
@@ -95,7 +95,7 @@ static bool item(const struct mesh_pe *pe, int i, struct mesh_trigger *t)
     return true;
 }
 
-/* Where the sums of key @p key end, at the row that owns it. */
+/* Set where the sums of key @p key end: at the row that owns it. */
 static void to_key(const struct columns *c, int key, int slot, struct programs_sum *s)
 {
     const struct programs_grid *g = c->g;
@@ -124,7 +124,7 @@ static bool sum(const struct mesh_pe *pe, int i, bool any, struct programs_sum *
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* Numbers of the PE's own values, value by value: features of a tile, or rows of scores. */
+/* The PE's own values as an array, value by value: features of a tile, or rows of scores. */
 static struct mesh_dsd own_values(const struct columns *c, int x, int row)
 {
     const struct programs_grid *g = c->g;
@@ -175,7 +175,7 @@ static enum wsc_err route_line(struct columns *c, const struct programs_line *li
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* Accumulators, and chains down the columns that hold features. */
+/* Reserve accumulators, and route chains down the columns that hold features. */
 static enum wsc_err begin(struct columns *c)
 {
     struct programs_grid *g = c->g;
@@ -195,8 +195,8 @@ static enum wsc_err begin(struct columns *c)
     return WSC_OK;
 }
 
-/* Words of the edge to the host's matrix of a lane: value after value, the features of the column.
- */
+/* Copy the words that left at the edge to the host's matrix of a lane: value after value, the
+ * features of the column. */
 static void store_gradient(const struct columns *c, int lane)
 {
     const struct programs_weight_gradient *w = c->w;
@@ -238,7 +238,7 @@ static enum wsc_err sum_by_columns(struct programs_grid *g, struct programs_weig
     return rc;
 }
 
-/* What nobody wants: the edge drops it. */
+/* Set gradients that are not wanted to 0, as the edge drops them. */
 static void drop_others(const struct programs_weight_gradient *w, float *host)
 {
     for (int64_t i = 0; i < w->dy.f->n; i++)

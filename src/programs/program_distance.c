@@ -15,22 +15,22 @@
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
-/* What the tasks of a table read. */
+/* What the tasks of a table of distances read. */
 struct tables {
     const struct programs_model *k;
-    int sums; /* address: of the leaf */
+    int sums; /* address: the sums of the leaf */
 };
 
 /* ---- where they lie -------------------------------------------------------------------------- */
 
-/* Weights of a head. */
+/* Number of weights of a head. */
 static int n_weights(const struct programs_model *k)
 {
     return (int)k->model->buckets;
 }
 
-/* From a distance to that of the next row of tokens: rows of scores step by it, which 0, 1, 4 and 7
- * modulo 8 would slow down (SDK appendix "SIMD"). */
+/* Words between a distance and that of the next row of tokens. Rows of scores access the table
+ * with this stride; strides of 0, 1, 4 and 7 modulo 8 would be slow (SDK appendix "SIMD"). */
 static int pitch_of(int h)
 {
     enum { STRIDES = 8 };
@@ -41,7 +41,7 @@ static int pitch_of(int h)
     return pitch;
 }
 
-/* Word of distance @p d, at least 0, in the table of a head. */
+/* Position of distance @p d >= 0 in the table of a head, words. */
 static int word_of(const struct programs_model *k, int64_t d)
 {
     const int h = k->grid.h;
@@ -62,7 +62,7 @@ static enum wsc_err find_buckets(struct programs_model *k)
     return WSC_OK;
 }
 
-/* The weights of its heads on each column. */
+/* Lay the weights of its heads on each column. */
 static enum wsc_err make_features(struct programs_model *k)
 {
     const int w = k->grid.w;
@@ -75,14 +75,14 @@ static enum wsc_err make_features(struct programs_model *k)
     return rc;
 }
 
-/* Rows of scores on a PE. */
+/* Number of rows of scores on a PE. */
 static int score_rows(const struct programs_model *k)
 {
     return (int)(programs_score_words(&k->grid, &k->heads) / k->grid.tokens);
 }
 
-/* Words of the sums of a leaf: like the table of a PE's heads, or with slopes one for each row of
- * scores. */
+/* Words of the sums of a leaf: the size of the table of a PE's heads or, with slopes, one for each
+ * row of scores. */
 static int sum_words(const struct programs_model *k)
 {
     return k->model->slopes ? score_rows(k) : k->heads.heads_per_pe * k->distances.words;
@@ -119,7 +119,7 @@ void programs_distances_fini(struct programs_model *k)
     wsc_free(k->distances.edge);
 }
 
-/* Element of the tensor (buckets, heads) that is feature @p i, which a head has on each of its
+/* Index in the tensor (buckets, heads) of feature @p i; a head has the feature on each of its
  * columns. */
 static int64_t element_of(const struct programs_model *k, int i)
 {
@@ -129,7 +129,7 @@ static int64_t element_of(const struct programs_model *k, int i)
     return (int64_t)(f->slot[i] % n_weights(k)) * k->model->H + head;
 }
 
-/* Sums of the gradients of the leaf of each lane that has sample @p sample of it. */
+/* Address of the gradient sums of the leaf to which sample @p sample of each lane belongs. */
 static int sums_of(const struct programs_model *k, int sample)
 {
     return k->distances.sums + 4 * (sample / k->grid.leaf_samples) * sum_words(k);
@@ -168,7 +168,7 @@ static bool find_bucket(const struct mesh_pe *pe, const struct programs_model *k
     return true;
 }
 
-/* The weight of the bucket for each of its distances. */
+/* Copy the weight of the current bucket to the words of its distances. */
 static enum wsc_err spread(struct mesh_pe *pe, const struct programs_script *s,
                            const struct programs_step *step)
 {
@@ -179,7 +179,7 @@ static enum wsc_err spread(struct mesh_pe *pe, const struct programs_script *s,
     return mesh_do(pe, MESH_FMOVS, words, weight, (struct mesh_dsd){0});
 }
 
-/* The gradient of the bucket's weight: the sum of those of its distances. */
+/* Gradient of the current bucket's weight: the sum of the gradients of its distances. */
 static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
@@ -190,7 +190,8 @@ static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
     return mesh_do(pe, MESH_FADDS, weight, weight, words);
 }
 
-/* The gradient of the slope of a head: sums of its rows of scores times their keys' positions. */
+/* Gradient of the slope of a head: the sum of its rows of scores, each times the position of its
+ * key. */
 static enum wsc_err collect_row(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -209,7 +210,7 @@ static enum wsc_err collect_row(struct mesh_pe *pe, const struct programs_script
                     mesh_float((float)position));
 }
 
-/* Buckets of all heads of a PE. */
+/* Number of buckets of all heads of a PE. */
 static int n_buckets(const struct programs_model *k)
 {
     return k->heads.heads_per_pe * n_weights(k);
@@ -241,7 +242,7 @@ enum wsc_err programs_take_distances(struct programs_model *k)
     return programs_stage_run(k, &s, PROGRAMS_ROW_DISTANCES);
 }
 
-/* Sums of the columns of a head are added up, column by column, for each lane that has run. */
+/* Add up the sums of the columns of a head, column by column, for each lane that has run. */
 static void add_columns(struct programs_model *k, int turn)
 {
     const struct programs_distances *d = &k->distances;
@@ -252,7 +253,7 @@ static void add_columns(struct programs_model *k, int turn)
     }
 }
 
-/* The gradients take the place of the weights. */
+/* Send the gradients of a turn of leaves; they overwrite the weights on the PEs. */
 static enum wsc_err give_turn(struct programs_model *k, int turn)
 {
     const struct programs_distances *d = &k->distances;

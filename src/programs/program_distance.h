@@ -10,14 +10,14 @@
 
 #include <wsc/err.h>
 
-/** Memory for them, of a model that has them. */
+/** Reserve memory for weights by distance, in a model that has them. */
 enum wsc_err programs_reserve_distances(struct programs_model *k);
 void programs_distances_fini(struct programs_model *k);
-/** The weights of the stage come in, and the sums of their gradients become 0; nothing where the
- *  model has none. */
+/** Load the weights of the stage and set the sums of their gradients to 0; nothing where the model
+ *  has none. */
 enum wsc_err programs_take_distances(struct programs_model *k);
-/** The gradients of each leaf leave; nothing where the model has none. */
+/** Send the gradients of each leaf off the fabric; nothing where the model has none. */
 enum wsc_err programs_give_distances(struct programs_model *k);
-/** Those that act on the scores of sample @p sample of each lane. */
+/** The weights that act on the scores of sample @p sample of each lane. */
 struct programs_by_distance programs_by_distance_of(const struct programs_model *k, int sample);
 #endif

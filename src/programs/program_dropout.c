@@ -14,10 +14,10 @@
 struct dropped {
     const struct programs_drop *d;
     struct programs_tile to, from; /* of scores: their addresses */
-    int sample;                    /* scores: of each lane */
+    int sample;                    /* for scores: the sample of each lane */
 };
 
-/* The number at @p address; one of 16 bits is half of a word. */
+/* Load the number at @p address; a 16-bit number is half of a word. */
 static enum wsc_err load(const struct mesh_pe *pe, const struct programs_grid *g, int address,
                          bool half, float *value)
 {
@@ -46,7 +46,7 @@ static enum wsc_err store(struct mesh_pe *pe, const struct programs_grid *g, int
     return mesh_store(pe, address - address % 4, x.bits);
 }
 
-/* Element @p element of sample @p sample of the micro-batch. */
+/* Drop or scale element @p element of sample @p sample of the micro-batch. */
 static enum wsc_err drop_one(struct mesh_pe *pe, const struct dropped *x, int64_t sample,
                              int64_t element, const int address[2])
 {
@@ -60,15 +60,16 @@ static enum wsc_err drop_one(struct mesh_pe *pe, const struct dropped *x, int64_
     return store(pe, g, address[0], x->to.half, word < d->at.below ? 0 : value * d->at.factor);
 }
 
-/* A random number, a comparison, a product and a store for each of @p n elements. */
-static enum wsc_err took(struct mesh_pe *pe, int64_t n)
+/* Charge the scalar code: a random number, a comparison, a product and a store for each of @p n
+ * elements. */
+static enum wsc_err charge(struct mesh_pe *pe, int64_t n)
 {
     return n ? mesh_wait(pe, n * (PROGRAMS_RANDOM_CYCLES + CYCLES_COMPARE)) : WSC_OK;
 }
 
 /* ---- hidden features ------------------------------------------------------------------------- */
 
-/* Feature @p i, which the PE has, of all its tokens. */
+/* Apply dropout to feature @p i, which the PE holds, of all its tokens. */
 static enum wsc_err drop_feature(struct mesh_pe *pe, const struct dropped *x,
                                  const struct programs_features *f, int i)
 {
@@ -92,12 +93,13 @@ static enum wsc_err drop_tile(struct mesh_pe *pe, const struct programs_script *
     (void)step;
     for (int i = 0; i < f->n; i++)
         if (f->column[i] == column) TRY(drop_feature(pe, s->data, f, i));
-    return took(pe, (int64_t)n * f->count[column]);
+    return charge(pe, (int64_t)n * f->count[column]);
 }
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* Row @p row of the PE's scores, of the queries that see its key; *n of them. */
+/* Apply dropout to row @p row of the PE's scores, for the queries that attend to its key; @p n:
+ * their number. */
 static enum wsc_err drop_row(struct mesh_pe *pe, const struct programs_script *s, int row, int *n)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -130,7 +132,7 @@ static enum wsc_err drop_scores(struct mesh_pe *pe, const struct programs_script
         TRY(drop_row(pe, s, row, &n));
         all += n;
     }
-    return took(pe, all);
+    return charge(pe, all);
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */

@@ -15,13 +15,14 @@ struct programs_drop {
     struct model_dropout at;
     uint64_t seed;        /**< of the step */
     int64_t first_sample; /**< of the micro-batch, in the global batch */
-    int64_t cycles;       /**< out: those of its programs are added */
+    int64_t cycles;       /**< result: the cycles of its programs are added */
 };
-/** to = dropout of @p from, tiles of hidden features of all tokens; may be the same. */
+/** to = dropout of @p from, tiles of hidden features of all tokens; @p to and @p from may be one
+ *  tile. */
 enum wsc_err programs_run_drop(struct programs_grid *g, struct programs_drop *d,
                                const struct programs_tile *to, const struct programs_tile *from);
-/** Scores of sample @p sample of each lane at address @p to = dropout of those at @p from, with
- *  the heads of @p f; may be the same. */
+/** Apply dropout to the scores of sample @p sample of each lane, from address @p from to address @p
+ *  to, which may be equal; the heads are those of @p f. */
 enum wsc_err programs_run_drop_scores(struct programs_grid *g, struct programs_drop *d, int sample,
                                       const struct programs_features *f, int to, int from);
 #endif

@@ -43,8 +43,8 @@ static void embed_fini(struct embed *e)
     wsc_free(e->out);
 }
 
-/* By row of the table, then by token: tokens of one row are neighbours, and sums have a fixed
- * order. */
+/* Order entries by row of the table, then by token: tokens of one row are neighbours, and sums
+ * have a fixed order. */
 static int by_row(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
@@ -75,7 +75,7 @@ static enum wsc_err sort_tokens(struct embed *e)
     return WSC_OK;
 }
 
-/* The next token of the PE, NULL after the last one. */
+/* The next token of the PE in the order of the table, NULL after the last one. */
 static const struct entry *next_entry(const struct embed *e, int row, int taken)
 {
     return e->first[row] + taken < e->first[row + 1] ? &e->entry[e->first[row] + taken] : NULL;
@@ -89,7 +89,7 @@ static struct mesh_dsd column_of(const struct embed *e, int token, int count)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* @p rows rows pass; all go to one word, so only the last one matters. */
+/* Let @p rows rows pass. They are received into one word, whose contents are not used. */
 static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int rows, int count)
 {
     struct mesh_dsd in = mesh_in(PROGRAMS_COLOUR_SCALARS, rows);
@@ -100,7 +100,7 @@ static enum wsc_err skip_rows(struct mesh_pe *pe, const struct embed *e, int row
     return mesh_do(pe, programs_code(e->half, MESH_FMOVS), nowhere, in, (struct mesh_dsd){0});
 }
 
-/* True when the token after this one wants the same row. */
+/* True when the next token needs the row of this token, too. */
 static bool is_shared(const struct embed *e, int row, int taken)
 {
     const struct entry *token = next_entry(e, row, taken), *next = next_entry(e, row, taken + 1);
@@ -112,7 +112,7 @@ static struct mesh_dsd scale_of(const struct embed *e, const struct entry *token
     return programs_scalar(e->g, e->half, token->scale);
 }
 
-/* A row that one token wants goes straight to it. */
+/* Receive a row that only one token needs directly into the token's features. */
 static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, const struct entry *token,
                              struct mesh_dsd x, int count)
 {
@@ -121,14 +121,15 @@ static enum wsc_err take_row(struct mesh_pe *pe, const struct embed *e, const st
                      : mesh_do(pe, programs_code(e->half, MESH_FMULS), x, in, scale_of(e, token));
 }
 
-/* What goes straight to its token is not scaled when it is added. */
-static bool goes_to_token(const struct embed *e, int row, int taken)
+/* True when a row can be received directly into its token: no other token needs it, and it is not
+ * both scaled and added. */
+static bool is_received_directly(const struct embed *e, int row, int taken)
 {
     const struct entry *token = next_entry(e, row, taken);
     return !is_shared(e, row, taken) && !(e->t->add && token->scale != 1);
 }
 
-/* One token, or the rows after the last one. */
+/* Receive the row of one token or, after the last token, let the remaining rows pass. */
 static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -143,7 +144,7 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     if (!token) return WSC_OK;
     const struct mesh_dsd row = mesh_mem(e->word, count), x = column_of(e, token->token, count);
     const bool first = g->sub[at] <= until;
-    const bool straight = first && goes_to_token(e, row_number, g->item[at]);
+    const bool straight = first && is_received_directly(e, row_number, g->item[at]);
     g->sub[at] = until + 1;
     g->item[at]++;
     if (straight) {
@@ -158,7 +159,7 @@ static enum wsc_err take(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
-/* The whole table, row by row, each column its features. */
+/* Feed the whole table, row by row, to each column the features that it holds. */
 static enum wsc_err stream_table(struct embed *e, struct programs_grid *g, const float *table)
 {
     const struct programs_features *f = e->t->x.f;
@@ -199,7 +200,7 @@ enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct pro
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* @p rows rows of sums pass this PE, which adds @p mine. */
+/* Let the sums of @p rows rows pass this PE, which adds @p mine to them. */
 static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int rows,
                               struct mesh_dsd mine, bool half)
 {
@@ -215,15 +216,17 @@ static enum wsc_err pass_rows(struct mesh_pe *pe, const struct embed *e, int row
     return rows ? programs_sum_part(pe, &sum) : WSC_OK;
 }
 
-/* The only token of its row adds its gradient as the row passes. */
-static bool goes_straight(const struct embed *e, int row, int taken)
+/* True when a token can add its gradient directly to the passing row: it is the only token of this
+ * row on the PE, with scale 1. */
+static bool adds_directly(const struct embed *e, int row, int taken)
 {
     const struct entry *token = next_entry(e, row, taken);
     const struct entry *before = taken ? next_entry(e, row, taken - 1) : NULL;
     return token->scale == 1 && !is_shared(e, row, taken) && (!before || before->row != token->row);
 }
 
-/* Tokens of one row of the table are added up, some at a time, then the row passes. */
+/* Add the gradients of the tokens of one row of the table; after the last of them the row
+ * passes. */
 static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -246,7 +249,7 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     if (!token) return WSC_OK;
     g->sub[at] = token->row;
     struct mesh_dsd dx = column_of(e, token->token, count);
-    if (goes_straight(e, row, g->item[at]++)) {
+    if (adds_directly(e, row, g->item[at]++)) {
         const int stride = dx.stride[0];
         dx = programs_matrix(dx.address, 1, count, 0);
         dx.stride[1] = (int16_t)stride;
@@ -260,7 +263,7 @@ static enum wsc_err give(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
-/* Each column's sums of all rows leave at the north edge. */
+/* Attach a sink at the north edge to each column, for its sums of all rows. */
 static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
 {
     const struct programs_features *f = e->t->x.f;
@@ -278,7 +281,7 @@ static enum wsc_err sinks(struct embed *e, struct programs_grid *g)
     return WSC_OK;
 }
 
-/* Words of a lane's part of the edge to its gradient (rows, features). */
+/* Copy the words of a lane's part of the edge to its gradient (rows, features). */
 static void store_rows(const struct embed *e, int lane, float *grad)
 {
     const struct programs_features *f = e->t->x.f;

@@ -9,23 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** A table whose rows stream past; each token takes (or its gradient adds to) one. */
+/** A table whose rows stream past the PEs. Each token copies one row to @c x, or its gradient is
+ *  added to the gradient of this row. */
 struct programs_table {
     struct programs_tile x;
     int64_t rows;
-    const int32_t
-        *row_of_token; /**< (samples of the micro-batch, T); negative: none, of a gradient */
+    /** (samples of the micro-batch, T); negative: the token has no gradient. */
+    const int32_t *row_of_token;
     float scale;
     const float *factor;         /**< (samples, T) of the scale for each token; NULL: 1 */
-    bool add;                    /**< to x; otherwise x is written */
+    bool add;                    /**< add to x instead of writing it */
     int first_sample, n_samples; /**< of each lane */
     int64_t lane_step;           /**< from the gradient of a lane to that of the next one */
-    int64_t first_cycle;         /**< result of programs_run_table_scatter: the first word leaves */
+    int64_t first_cycle;         /**< result of the scatter: cycle of the first word at the edge */
 };
-/** @p table: (rows, features) row-major. */
+/** Copy to @p t->x the rows of @p table, (rows, features) row-major, that the tokens select. */
 enum wsc_err programs_run_table_gather(struct programs_grid *g, const struct programs_table *t,
                                        const float *table);
-/** Sums of @p x over the tokens of each row, to @p grad (rows, features), of the first lane. */
+/** Sum @p t->x over the tokens of each row; @p grad (rows, features) is the gradient of the first
+ *  lane. */
 enum wsc_err programs_run_table_scatter(struct programs_grid *g, struct programs_table *t,
                                         float *grad);
 #endif

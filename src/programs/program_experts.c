@@ -20,7 +20,7 @@ struct moved {
     struct programs_tile tokens, places;
 };
 
-/* One move of the PE's features of a token. */
+/* Moves the PE's features between a token and one of its places. */
 typedef enum wsc_err (*move_fn)(struct mesh_pe *pe, const struct moved *m, struct mesh_dsd token,
                                 struct mesh_dsd place);
 
@@ -37,7 +37,7 @@ static enum wsc_err add(struct mesh_pe *pe, const struct moved *m, struct mesh_d
     return mesh_do(pe, programs_code(m->places.half, MESH_FADDS), token, token, place);
 }
 
-/* The places of a token of the PE, in the order of its networks. */
+/* Call @p move for each place of the current token, in the order of its networks. */
 static enum wsc_err each_place(struct mesh_pe *pe, const struct moved *m, move_fn move)
 {
     const struct programs_model *k = m->k;
@@ -88,7 +88,7 @@ static enum wsc_err dispatch(struct programs_model *k, const struct programs_til
     return programs_stage_run(k, &s, row);
 }
 
-/* tokens += the sum of their places, or with @p writes = that sum. */
+/* tokens += the sum of their places; with @p writes, tokens = that sum. */
 static enum wsc_err combine(struct programs_model *k, const struct programs_tile *tokens,
                             const struct programs_tile *places, bool writes,
                             enum programs_row_kind row)
@@ -108,7 +108,8 @@ static enum wsc_err combine(struct programs_model *k, const struct programs_tile
 
 /* ---- weights of places ----------------------------------------------------------------------- */
 
-/* The weights of the tokens' experts at their places; shared networks weigh 1. */
+/* Scalar code that writes to each place the weight of its token's expert; shared networks have
+ * weight 1. */
 static enum wsc_err place_weights(struct mesh_pe *pe, const struct programs_script *s,
                                   const struct programs_step *step)
 {
@@ -131,14 +132,14 @@ static enum wsc_err place_weights(struct mesh_pe *pe, const struct programs_scri
     return mesh_wait(pe, (int64_t)n * slots * CYCLES_LABEL);
 }
 
-/* Weights of places as operations on tiles take them. */
+/* Steps that compute the weights of places; returns them in the format of operands of tiles. */
 static struct programs_view weights(struct programs_model *k, struct programs_script *s)
 {
     programs_call(s, place_weights);
     return programs_narrow(&k->grid, s, programs_view(PROGRAMS_VIEW_TOKENS, k->experts.weights));
 }
 
-/* Each of the tiles @p tile, of places, times their weights. */
+/* Multiply the tile @p tile, of places, by the weights of the places. */
 static enum wsc_err weigh(struct programs_model *k, const struct programs_features *f,
                           const struct programs_tile *tile, enum programs_row_kind row)
 {
@@ -156,7 +157,8 @@ static struct programs_view dweights(const struct programs_model *k)
     return programs_view(PROGRAMS_VIEW_TOKENS, k->experts.dweights);
 }
 
-/* Gradients of weights += the sum over features of a b, in place of @p a; then over the row. */
+/* Gradients of weights += the sum over features of a b, or with @p writes = that sum, over the
+ * whole row; @p a is overwritten. */
 static enum wsc_err sum_dweights(struct programs_model *k, const struct programs_features *f,
                                  const struct programs_tile *a, const struct programs_tile *b,
                                  bool writes)
@@ -181,7 +183,8 @@ static bool weighs_inputs(const struct programs_model *k)
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* @p what of every network, with its tensors and places; then tokens again. */
+/* Call @p what for every network, with its tensors and places; afterwards the rows of tiles are
+ * tokens again. */
 static enum wsc_err each_network(struct programs_model *k,
                                  enum wsc_err (*what)(struct programs_model *k))
 {
@@ -198,14 +201,15 @@ static enum wsc_err first_layer(struct programs_model *k)
     return programs_filter(k, &k->experts.x);
 }
 
-/* Results in place of the inputs, which the filter has taken. */
+/* The results overwrite the inputs, which the filter has already used. */
 static enum wsc_err second_layer(struct programs_model *k)
 {
     TRY(programs_stage_linear(k, MODEL_FFN1_W, &k->act, &k->experts.x));
     return programs_stage_bias(k, MODEL_FFN1_B, &k->experts.x, NULL);
 }
 
-/* Inputs of all networks at their places, weighted where weights act on them. */
+/* Copy the inputs of all networks to their places, and multiply them by the weights if the weights
+ * act on inputs. */
 static enum wsc_err take_inputs(struct programs_model *k, bool weighted, enum programs_row_kind row)
 {
     TRY(dispatch(k, programs_normed(k), &k->experts.x, row));
@@ -244,7 +248,8 @@ static enum wsc_err second_layer_back(struct programs_model *k)
     return programs_stage_linear_back(k, MODEL_FFN1_W, &k->experts.dx, &k->dpre);
 }
 
-/* What a weight gets through its network's bias: dy times the bias, beside dact times act. */
+/* The part of a weight's gradient that comes through the bias of its network: dy times the bias,
+ * in addition to dact times act. */
 static enum wsc_err bias_products(struct programs_model *k)
 {
     const struct programs_view x = programs_tile_view(&k->experts.x),
@@ -264,8 +269,8 @@ static enum wsc_err second_layer_gradients(struct programs_model *k)
     return programs_branch_weights(k, &programs_ffn_branch, &k->experts.dx, &k->act);
 }
 
-/* Gradients of the weights that multiply results: of each place dact act + dy bias, over the row.
- * The activation is computed for this, and used up. */
+/* Gradients of weights that multiply results: dact act + dy bias for each place, summed over the
+ * row. The activation is recomputed for this and overwritten. */
 static enum wsc_err results_weighed(struct programs_model *k)
 {
     struct programs_script s;
@@ -304,8 +309,8 @@ static enum wsc_err first_layer_gradients(struct programs_model *k)
     return programs_filter_gradients(k, &k->experts.x);
 }
 
-/* Gradients of the weights that multiply inputs: x dx over the row; the inputs come again, since
- * their place was used up. */
+/* Gradients of weights that multiply inputs: x dx, summed over the row. The inputs are then copied
+ * again, since their tile was overwritten. */
 static enum wsc_err inputs_weighed(struct programs_model *k)
 {
     programs_stage_network(k, PROGRAMS_ALL_PLACES);

@@ -6,16 +6,17 @@
 
 #include <wsc/err.h>
 
-/** Routing and first linear layers; the norm before them has run. */
+/** Run the router and the first linear layers; the norm before them has been computed. */
 enum wsc_err programs_experts_ffn0(struct programs_model *k);
 /** to = residual + the weighted sum of a token's networks. */
 enum wsc_err programs_experts_ffn1(struct programs_model *k, const struct programs_tile *to,
                                    const struct programs_tile *residual);
-/** Gradients of second linear layers, weights of places and filter, from @p dy, that of the sum. */
+/** Compute the gradients of the second linear layers, of the weights of places and of the filter
+ *  from @p dy, the gradient of the sum. */
 enum wsc_err programs_experts_ffn1_backward(struct programs_model *k,
                                             const struct programs_tile *dy);
-/** Gradients of first linear layers and router; *@p dx: that of what the networks take, which is
- *  there again. */
+/** Compute the gradients of the first linear layers and of the router. @p dx becomes the gradient
+ *  of the networks' input, which is recomputed. */
 enum wsc_err programs_experts_ffn0_backward(struct programs_model *k,
                                             const struct programs_tile *dx);
 #endif

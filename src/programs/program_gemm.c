@@ -23,7 +23,7 @@ enum { THREAD_A = 1 };
 
 static const enum mesh_command advance = MESH_ADVANCE;
 
-/* Send a block of n words both ways, or take it, in step s at position i of P. */
+/* Send a block of n words to both sides, or receive it, in step s at position i of P. */
 static enum wsc_err move_block(struct mesh_pe *pe, int colour, const int where[3], int from, int to)
 {
     const struct mesh_dsd none = {0}, block = mesh_mem(to, where[2]);
@@ -44,7 +44,7 @@ static enum wsc_err move_block(struct mesh_pe *pe, int colour, const int where[3
     return WSC_OK;
 }
 
-/* Step s begins: both blocks move, then the calls of the step run one a task. */
+/* Begin step s: move both blocks; then the calls of the step run, one in each task. */
 static enum wsc_err summa_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -75,7 +75,7 @@ static enum wsc_err summa_next(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, call + 1 == calls ? PROGRAMS_JOB_MAIN : PROGRAMS_JOB_NEXT);
 }
 
-/* Position i of P on one axis; @p before and @p after are the directions of its neighbours. */
+/* Route position i of P on one axis; side[0] and side[1] are the directions of its neighbours. */
 static enum wsc_err axis_routes(struct programs_job *j, struct mesh_rect at, int i, int colour,
                                 const uint8_t side[2])
 {
@@ -113,7 +113,8 @@ static enum wsc_err summa_routes(struct programs_job *j)
     return WSC_OK;
 }
 
-/* Matrix @p slot (rows, columns) to the PEs in blocks of @p rb x @p cb at @p address. */
+/* Copy matrix @p slot (rows, columns) to the PEs, in blocks of block[0] x block[1] at @p
+ * address. */
 static enum wsc_err put_blocks(struct programs_job *j, int slot, const int64_t size[2],
                                const int64_t block[2], int address)
 {
@@ -134,7 +135,7 @@ static enum wsc_err put_blocks(struct programs_job *j, int slot, const int64_t s
     return rc;
 }
 
-/* C of the fabric against sums in double precision; operands make them exact. */
+/* Compare C with sums in double precision, which are exact for these operands. */
 static enum wsc_err summa_check(struct programs_job *j)
 {
     const int64_t m = j->c->m, n = j->c->n, k = j->c->k, mb = j->shape[MB], nb = j->shape[NB];

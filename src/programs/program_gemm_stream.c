@@ -19,7 +19,7 @@ enum { COLOUR_WEIGHTS = 8, QUEUE_WEIGHTS = 0, QUEUE_ROW = 2, THREAD_ROW = 1 };
 enum { KF, T };
 enum { X_PART, SUMS };
 
-/* The job with what comes in and goes out over the edges; all owned. */
+/* The job with its input and output at the edges; all owned. */
 struct stream {
     struct programs_job job;
     struct mesh_wavelet *wavelet;
@@ -33,8 +33,8 @@ static int sums_at(const struct programs_job *j, int which)
     return j->address[SUMS] + 4 * (int)j->shape[T] * (which & 1);
 }
 
-/* Task of a weight: index of the feature in the upper half, value in the lower; multiply-add over
- * the PE's tokens. */
+/* Task of a weight: the upper half of the wavelet is the index of the feature, the lower half the
+ * value. One multiply-add over the PE's tokens. */
 static enum wsc_err on_weight(struct mesh_pe *pe, uint32_t wavelet)
 {
     const struct stream *s = mesh_user(pe);
@@ -46,8 +46,8 @@ static enum wsc_err on_weight(struct mesh_pe *pe, uint32_t wavelet)
                     mesh_bits(wavelet & 0xFFFF));
 }
 
-/* Task of the control wavelet after an output: clear the next accumulator, add this one to what
- * comes from the east, send it west. */
+/* Task of the control wavelet after an output: clear the next accumulator, add this one to the
+ * sums from the east, send the result west. */
 static enum wsc_err on_output_end(struct mesh_pe *pe, uint32_t wavelet)
 {
     struct stream *s = mesh_user(pe);
@@ -56,7 +56,7 @@ static enum wsc_err on_output_end(struct mesh_pe *pe, uint32_t wavelet)
     const struct mesh_dsd mine = mesh_mem(sums_at(j, step), t), none = {0};
     struct mesh_op add = {.code = MESH_FADDS, .thread = THREAD_ROW, .a = mine};
     (void)wavelet;
-    TRY(mesh_join(pe, THREAD_ROW)); /* the output before: its accumulator is the next one's */
+    TRY(mesh_join(pe, THREAD_ROW)); /* the last output used the next accumulator */
     TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(sums_at(j, step + 1), t), mesh_float(0), none));
     add.dst = mesh_out(x % 2, t);
     if (x + 1 < j->w)
@@ -66,7 +66,7 @@ static enum wsc_err on_output_end(struct mesh_pe *pe, uint32_t wavelet)
     return mesh_issue(pe, &add);
 }
 
-/* Weights down all columns; sums westward on two colours in turn, one for even and one for odd
+/* Route weights down all columns, and sums westward on two colours, one for even and one for odd
  * columns. */
 static enum wsc_err stream_routes(struct programs_job *j)
 {
@@ -94,7 +94,7 @@ static uint16_t to_half(const struct programs_job *j, float value)
     return mesh_half_from_double(j->c->half, value);
 }
 
-/* The weights of column @p x in the order of the outputs. */
+/* Fill the wavelets of column @p x in the order of the outputs; returns their number. */
 static int64_t fill_column(const struct stream *s, int x, struct mesh_wavelet *w)
 {
     const struct programs_job *j = &s->job;
@@ -110,7 +110,7 @@ static int64_t fill_column(const struct stream *s, int x, struct mesh_wavelet *w
     return n;
 }
 
-/* Room for the case that no weight is zero; fill_column() says how many there are. */
+/* Allocate for the case that no weight is zero; fill_column() returns the actual numbers. */
 static enum wsc_err stream_edges(struct stream *s)
 {
     struct programs_job *j = &s->job;
@@ -129,7 +129,7 @@ static enum wsc_err stream_edges(struct stream *s)
     return WSC_OK;
 }
 
-/* Activations to their PEs, weights with the asked share of zeros. */
+/* Copy activations to their PEs; make weights with the requested fraction of zeros. */
 static enum wsc_err stream_data(struct programs_job *j)
 {
     const int64_t n = j->c->n, k = j->c->k, kf = j->shape[KF], t = j->shape[T];
@@ -156,7 +156,7 @@ static enum wsc_err stream_data(struct programs_job *j)
     return rc;
 }
 
-/* Sums at the west edge of row y: output by output, the row's tokens. */
+/* Compare the sums at the west edge of each row: output by output, the row's tokens. */
 static void stream_check(struct stream *s)
 {
     struct programs_job *j = &s->job;

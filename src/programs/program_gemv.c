@@ -10,7 +10,7 @@
 
 /* ---- fmacs: calls of one length on a single PE ----------------------------------------------- */
 
-/* One call a task, as a loop of the compiler's would issue them. */
+/* One call of fmacs in each task, as a loop of a compiler would issue them. */
 static enum wsc_err fmacs_next(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -56,7 +56,7 @@ enum wsc_err programs_run_fmacs(const struct programs_case *c, struct programs_r
 
 enum { COLOUR_IN = 8, ROW_COLOURS = 4, MB = 0, NB = 1, A = 0, X = 1 };
 
-/* Column k of the block times element k of x; after the last column the reduction along the row. */
+/* Multiply column k of the block by element k of x; after the last column reduce along the row. */
 static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -70,7 +70,7 @@ static enum wsc_err gemv_next(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
-/* x comes down the columns before the calls begin. */
+/* Distribute x down the columns before the calls begin. */
 static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -84,7 +84,7 @@ static enum wsc_err gemv_main(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
-/* One tree for all rows, since they are alike. */
+/* One tree serves all rows, since they are equal. */
 static enum wsc_err gemv_routes(struct programs_job *j, const char *algo)
 {
     const struct programs_load load = {j->c->arch, j->w, j->shape[MB], {0, ROW_COLOURS}};
@@ -109,7 +109,7 @@ static enum wsc_err gemv_routes(struct programs_job *j, const char *algo)
     return rc;
 }
 
-/* Blocks of A and x to their PEs. */
+/* Copy blocks of A and x to their PEs. */
 static enum wsc_err gemv_data(struct programs_job *j)
 {
     const int64_t m = j->c->m, n = j->c->n, mb = j->shape[MB], nb = j->shape[NB];

@@ -19,7 +19,7 @@ static int ceil_div(int a, int b)
     return (a + b - 1) / b;
 }
 
-/* Rows of this pitch start in the same bank. */
+/* Rows with an even distance start in the same bank. */
 static int even(int words)
 {
     return words + words % 2;
@@ -27,7 +27,7 @@ static int even(int words)
 
 /* ---- features on columns --------------------------------------------------------------------- */
 
-/* Arrays of the features; programs_features_fini() frees them also after an error. */
+/* Allocate the arrays of the features; programs_features_fini() frees them, also after an error. */
 static enum wsc_err allocate(struct programs_features *f, int w)
 {
     TRY_NEW(f->count, WSC_MEM_KERNELS, w);
@@ -38,7 +38,7 @@ static enum wsc_err allocate(struct programs_features *f, int w)
     return WSC_OK;
 }
 
-/* Features on the columns before @p x. */
+/* Number of features on the columns before @p x. */
 static int first_of(const struct programs_features *f, int x)
 {
     int n = 0;
@@ -47,7 +47,7 @@ static int first_of(const struct programs_features *f, int x)
     return n;
 }
 
-/* From columns and slots: how many lie on a column, and their orders. */
+/* From the column and slot of each feature compute the count of each column and the orders. */
 static void count_features(struct programs_features *f, int w)
 {
     int n = 0;
@@ -75,8 +75,8 @@ enum wsc_err programs_features_init(struct programs_features *f, int n, int w)
     return WSC_OK;
 }
 
-/* Place of feature @p i of a head of @p d when pairs must stay together: first number of its unit,
- * and its place in the unit. */
+/* Unit of feature @p i of a head, whose features must stay on one PE, and its index in the unit.
+ * Without pairs each feature is a unit. */
 static void unit_of(int i, int units, enum programs_pairing pairing, int *unit, int *place)
 {
     *unit = pairing == PROGRAMS_NO_PAIRS         ? i
@@ -87,7 +87,8 @@ static void unit_of(int i, int units, enum programs_pairing pairing, int *unit, 
                                                   : i / units;
 }
 
-/* Columns of a head (0: several heads share one), and the units of a head on one of them. */
+/* Set @p cols to the columns of a head (0: several heads share one); returns the units of a head
+ * on one of them. */
 static int units_per_column(int heads, int units, int w, int *cols)
 {
     *cols = w / heads < units ? w / heads : units;
@@ -156,7 +157,8 @@ void programs_features_fini(struct programs_features *f)
 
 /* ---- the grid -------------------------------------------------------------------------------- */
 
-/* Keys stream row by row, as they are collected; every @p step th of a row, then the next ones. */
+/* Set the order of keys: row by row, as they are collected; in a row every @p step th token, then
+ * the next ones. */
 static void order_keys(struct programs_grid *g, int step)
 {
     int n = 0;
@@ -178,15 +180,15 @@ void programs_order_keys(struct programs_grid *g, const struct programs_features
     order_keys(g, columns_of_a_row < tokens ? columns_of_a_row : tokens);
 }
 
-/* Rows of this pitch start in the same bank; of 16-bit numbers one slot after the other is read at
- * two a cycle, which a multiple of eight would halve. */
+/* Rows with this distance start in the same bank. For 16-bit numbers, access from slot to slot
+ * takes two elements per cycle; a distance of a multiple of eight would halve that. */
 static int pitch_of(int tokens, bool half)
 {
     enum { BANKS = 4, ROWS = 8 };
     return half ? (tokens + BANKS - 1) / ROWS * ROWS + BANKS : even(tokens);
 }
 
-/* Registers of the PEs belong to the state of a program. */
+/* Register the counters of the PEs as state of the fabric, for snapshots. */
 static enum wsc_err note_registers(struct programs_grid *g)
 {
     int32_t *const array[] = {g->item, g->sub, g->sent, g->scored, g->passed};
@@ -195,7 +197,7 @@ static enum wsc_err note_registers(struct programs_grid *g)
     return mesh_note(g->m, g->items, sizeof *g->items);
 }
 
-/* PEs of all lanes; columns that are left over do nothing. */
+/* Number of PEs of all lanes; columns that are left over do nothing. */
 static int64_t n_pes(const struct programs_grid *g)
 {
     return (int64_t)g->lanes * g->w * g->h;
@@ -206,7 +208,7 @@ static struct mesh_rect all_lanes(const struct programs_grid *g)
     return (struct mesh_rect){0, 0, g->lanes * g->w, g->h};
 }
 
-/* Lanes with more than @p n samples come first. */
+/* Number of lanes with more than @p n samples; these lanes come first. */
 static int lanes_beyond(const struct programs_grid *g, int n)
 {
     int lanes = 0;
@@ -279,7 +281,7 @@ void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch)
     machine->wafer.simd_fmachs = arch == MESH_WSE3 ? 4 : 2; /* SDK appendix "SIMD" */
 }
 
-/* To the nearest eighth of a cycle. */
+/* Rates are rounded to the nearest eighth of a cycle. */
 enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w)
 {
     enum { PARTS = 8, MOST_CYCLES = 4096 };
@@ -397,7 +399,8 @@ static float number_at(const struct programs_grid *g, const uint8_t *bytes, bool
     return mesh_half_to_float(g->format, bits);
 }
 
-/* What PE (x, y) holds of @p t, between @p part (slots x pitch) and the host. */
+/* Copy between the host and @p part (slots x pitch), what PE (x, y) holds of @p t: to @p to, or
+ * from @p from. */
 static void exchange(const struct programs_grid *g, const struct programs_tile *t,
                      struct mesh_rect at, uint8_t *part, float *to, const float *from)
 {
@@ -458,7 +461,7 @@ enum wsc_err programs_begin(struct programs_grid *g, void *program, int first_sa
     memset(g->passed, 0, n * sizeof *g->passed);
     memset(g->items, 0, n * sizeof *g->items);
     TRY(mesh_clear(g->m));
-    /* Where reservations of the program start, for programs_run to release. */
+    /* Reservations of the program start here; programs_run() releases them. */
     return mesh_reserve(g->m, all_lanes(g), 0, 0, "nothing", &g->scratch);
 }
 

@@ -27,19 +27,19 @@ struct programs_features {
     int *count;         /**< of each column; owned, as the next four */
     int *column, *slot; /**< of each feature */
     int *order;         /**< features column by column, slot by slot */
-    int *by_turns;      /**< slot by slot: neighbours lie on different columns */
+    int *by_turns;      /**< slot by slot, so neighbours are on different columns */
 };
-/** Which features of a head must share a PE (rotary positions turn pairs). */
+/** Which features of a head must share a PE, because rotary positions rotate them as pairs. */
 enum programs_pairing { PROGRAMS_NO_PAIRS, PROGRAMS_PAIRS_ADJACENT, PROGRAMS_PAIRS_HALF };
 enum wsc_err programs_features_init(struct programs_features *f, int n, int w);
-/** @p heads heads of @p d features. */
+/** Lay @p heads heads of @p d features on @p w columns. */
 enum wsc_err programs_features_init_heads(struct programs_features *f, int heads, int d, int w,
                                           enum programs_pairing pairing);
-/** @p count[x] features on column x, one column after the other. */
+/** Lay @p count[x] features on column x, one column after the other. */
 enum wsc_err programs_features_init_counts(struct programs_features *f, const int *count, int w);
 void programs_features_fini(struct programs_features *f);
 
-/** A tile, or without features one vector per token (1 row). */
+/** A matrix of activations on the PEs; without features, one vector of tokens. */
 struct programs_tile {
     int address;
     const struct programs_features *f;
@@ -47,14 +47,14 @@ struct programs_tile {
     int pitch; /**< elements between slots; 0: the grid's */
 };
 
-/** Columns of a tile that a program takes on each row of PEs, in place of the tokens of some
+/** The columns of a tile that a program uses on each row of PEs, instead of the tokens of some
  *  samples. */
 struct programs_span {
     const int *first, *n; /**< borrowed, of each row */
 };
 
-/** Features of a side of a matrix that come more than once: @c width at a time, @c times times
- *  (keys that a group of heads shares); 0 times: each once. */
+/** Features of one side of a matrix that are repeated (keys that a group of heads shares): @c width
+ *  features at a time, @c times times; 0 times: no repetition. */
 struct programs_repeat {
     int64_t width, times;
 };
@@ -67,86 +67,87 @@ struct programs_weights {
     const float *at;
     int64_t ld_out, ld_in;
     struct programs_repeat out, in;
-    double density;       /**< share of the elements that stream */
-    const uint64_t *kept; /**< NULL: all stream; else bit e of word e / 64 is set for each element e
-                               that streams, with its place */
+    double density;       /**< fraction of the elements that are streamed */
+    const uint64_t *kept; /**< NULL: all are streamed; else bit e % 64 of word e / 64 is set for
+                           * each streamed element e, which comes with its index */
 };
-/** Does element @p e of a matrix stream? */
+/** True when element @p e of a matrix is streamed. */
 static inline bool programs_keeps(const uint64_t *kept, int64_t e)
 {
     return !kept || kept[e / 64] >> e % 64 & 1;
 }
 
 enum { PROGRAMS_MOST_ACCUMULATORS = 16 };
-/** Registers of a PE whose items arriving data compute (program_trigger.c). They count items that
- *  have ended, that were bound, whose sums have started, whose sums have ended; for the newest
- * items one bit each states whether data have arrived. */
+/** Counters of a PE whose items are computed by arriving data (program_trigger.c): items whose data
+ *  have ended, that were bound, whose sums were started, whose sums have ended. @c came: one bit
+ *  for each of the newest items, set when data have arrived. */
 struct programs_items {
     int32_t ended, bound, sent, summed;
     uint64_t came;
-    bool held; /**< ends of items are held up: the next one is not bound */
+    bool held; /**< the task that ends items is blocked: no accumulator is free */
 };
-/** The fabric of one wafer and where tokens lie on it. */
+/** The fabric of one wafer, with the assignment of tokens to PEs. */
 struct programs_grid {
     struct mesh *m;    /**< owned */
     int w, h;          /**< PEs of a lane */
-    int lanes, active; /**< lanes of the fabric; the first ones run the program at hand */
-    int leaf_samples;  /**< sequences that follow each other on one lane: a leaf */
-    int *lane_samples; /**< owned: of the micro-batch at hand on each lane, fewer on later ones */
+    int lanes, active; /**< lanes of the fabric; those in the running program */
+    int leaf_samples;  /**< consecutive sequences on one lane that form a leaf */
+    int *lane_samples; /**< owned: samples of each lane in this micro-batch, descending */
     int64_t T;
-    int all_samples; /**< of the micro-batch at hand */
-    int n_samples;   /**< of them on the first lane, which has most */
-    int max_samples; /**< of a lane: tiles have room for these */
-    int tokens;      /**< between rows of scores: most tokens of a sequence on one PE, made even */
+    int all_samples; /**< samples of this micro-batch */
+    int n_samples;   /**< samples on the first lane, which has most */
+    int max_samples; /**< of a lane; sizes of tiles */
+    int tokens;      /**< most tokens of a sequence on one PE, rounded up to even: distance of rows
+                      * of scores */
     int pitch;       /**< elements between slots */
-    bool half;       /**< tiles are of 16-bit numbers, sums over them of 32 bits */
-    enum mesh_half format; /**< which 16-bit numbers */
+    bool half;       /**< tiles are 16-bit, sums over them 32-bit */
+    enum mesh_half format; /**< the 16-bit format */
     int exp_cycles, divide_cycles;
-    int loop_cycles;     /**< before each operation of a loop */
+    int loop_cycles;     /**< cycles before each operation of a loop */
     bool by_data;        /**< arriving data start multiply-adds; otherwise loops do */
-    int arrival_eighths; /**< of a cycle, from one such multiply-add to the next */
-    int index_eighths;   /**< more of them where a weight comes with its place */
-    int accumulators;    /**< that products by arriving data take in turn */
+    int arrival_eighths; /**< least time between such multiply-adds, 1/8 cycle */
+    int index_eighths;   /**< additional time for a weight with an index */
+    int accumulators;    /**< of products by arriving data, used in turn */
     const struct programs_trigger *trigger;       /**< borrowed: items of the running program */
     int32_t *item, *sub, *sent, *scored, *passed; /**< owned, registers of each PE */
     struct programs_items *items;                 /**< owned, of each PE */
     int *key_row, *key_token; /**< owned, T: keys in the order in which they stream */
-    bool both_ways;           /**< a query sees all keys; otherwise those up to its own token */
-    int key_step;             /**< tokens between neighbouring keys of a PE in that order */
+    bool both_ways;           /**< queries attend to all keys; else causal */
+    int key_step;             /**< tokens between consecutive keys of a PE in that order */
     int scratch;              /**< first address that programs may reserve and release */
     void *program;            /**< borrowed: what the tasks of the running program read */
     struct mesh_stats stats;  /**< of the last program */
     struct mesh_stats total;  /**< of all programs */
-    int n_programs, longest;  /**< run so far; number of the one that took most cycles */
+    int n_programs, longest;  /**< number of programs run; number of the longest one */
     int64_t longest_cycles;
-    struct mesh_watch *watch; /**< borrowed; sees program number `watched` */
+    struct mesh_watch *watch; /**< borrowed; observes program number `watched` */
     int watched;
 };
-/** What a program of the transformer is to be laid on. */
+/** Size and format of the fabric on which a transformer's programs run. */
 struct programs_grid_config {
     struct mesh_config mesh; /**< w, h, arch, threads; the format gives its half */
     int64_t T;               /**< tokens of a sequence */
     int max_samples;
-    int lanes, leaf_samples; /**< 0: one lane, which has all samples */
-    enum num_format format;  /**< of the numbers of tiles */
+    int lanes, leaf_samples; /**< 0: one lane with all samples */
+    enum num_format format;  /**< format of tiles */
     bool both_ways;          /**< attention without a causal mask */
 };
 enum wsc_err programs_grid_init(struct programs_grid *g, const struct programs_grid_config *config);
 void programs_grid_fini(struct programs_grid *g);
-/** Take the cycles of scalar code from the machine, and what starts multiply-adds.  WSC_CONFIG for
- *  arrival_cycles beyond what a PE can wait. */
+/** Set the cycles of scalar code, and whether arriving data start multiply-adds, from the machine
+ *  file. WSC_CONFIG for arrival_cycles that a PE cannot wait. */
 enum wsc_err programs_grid_rates(struct programs_grid *g, const struct hw_wafer *w);
-/** Set the multiply-adds of a cycle to those that an emulated PE has, the documented ones, whatever
- *  @p machine says is sustained. */
+/** Set the rate of multiply-adds of @p machine to the documented one, which the emulated PE has,
+ *  instead of the sustained rate of the machine file. */
 void programs_documented_rates(struct hw_machine *machine, enum mesh_arch arch);
 /** Choose the order in which keys stream for heads with the layout @p f: row by row, and within a
  *  row in several turns over its tokens. Because of the causal mask, early keys have longer rows of
  *  scores than late ones; with turns, each column of a head stores scores of both. Call it before
  *  the first program of attention. */
 void programs_order_keys(struct programs_grid *g, const struct programs_features *f);
-/** Distribute @p n samples over the lanes: leaf i to lane i mod lanes. */
+/** Distribute @p n samples over the lanes: leaf i goes to lane i mod lanes. */
 void programs_distribute(struct programs_grid *g, int n);
-/** Columns and rows of the lanes that run the program at hand. */
+/** Number of columns of the active lanes. programs_rows(): number of their rows. */
 static inline int programs_columns(const struct programs_grid *g)
 {
     return g->active * g->w;
@@ -167,7 +168,8 @@ static inline struct programs_grid *programs_grid_of(const struct mesh_pe *pe)
 {
     return mesh_user(pe);
 }
-/** Column of the PE in its lane, its lane, and the number of its row. */
+/** Column of the PE in its lane; programs_lane() and programs_row_of(): its lane, and the number of
+ *  its row. */
 static inline int programs_column_of(const struct mesh_pe *pe)
 {
     const int x = mesh_x(pe), w = programs_grid_of(pe)->w;
@@ -181,24 +183,25 @@ static inline int programs_row_of(const struct mesh_pe *pe)
 {
     return programs_lane(pe) * programs_grid_of(pe)->h + mesh_y(pe);
 }
-/** Row number @p row in its lane. */
+/** Position of row number @p row in its lane. */
 static inline int programs_y(const struct programs_grid *g, int row)
 {
     return g->lanes == 1 ? row : row % g->h;
 }
-/** How many of the samples first .. first + n - 1 of a lane row number @p row has. */
+/** Number of samples among first .. first + n - 1 of a lane that row number @p row has. */
 static inline int programs_samples(const struct programs_grid *g, int row, int first, int n)
 {
     const int rest = g->lane_samples[row / g->h] - first;
     return rest < 0 ? 0 : rest < n ? rest : n;
 }
-/** Number in the micro-batch of sample @p i of lane @p lane. */
+/** Index in the micro-batch of sample @p i of lane @p lane. */
 static inline int programs_sample_at(const struct programs_grid *g, int lane, int i)
 {
     const int leaf = i / g->leaf_samples * g->lanes + lane;
     return leaf * g->leaf_samples + i % g->leaf_samples;
 }
-/** Tokens of one sequence on row @p row, and of all sequences of its lane. */
+/** Number of tokens of one sequence on row @p row. programs_row_tokens(): of all sequences of its
+ *  lane. */
 static inline int programs_tokens(const struct programs_grid *g, int row)
 {
     const int y = programs_y(g, row);
@@ -208,7 +211,7 @@ static inline int programs_row_tokens(const struct programs_grid *g, int row)
 {
     return g->lane_samples[row / g->h] * programs_tokens(g, row);
 }
-/** Number among all tokens (samples x T) of token slot @p i of row @p row. */
+/** Index among all tokens (samples x T) of token slot @p i of row @p row. */
 static inline int64_t programs_token_at(const struct programs_grid *g, int row, int i)
 {
     const int tokens = programs_tokens(g, row);
@@ -216,14 +219,14 @@ static inline int64_t programs_token_at(const struct programs_grid *g, int row, 
     return programs_sample_at(g, row / g->h, i / tokens) * g->T + (int64_t)(i % tokens) * g->h +
            programs_y(g, row);
 }
-/** First token slot on row @p row whose token is @p token or later. */
+/** First token slot of a sequence on row @p row whose token is @p token or later. */
 static inline int programs_slot_from(const struct programs_grid *g, int row, int token)
 {
     const int y = programs_y(g, row);
     int first = token <= y ? 0 : (token - y + g->h - 1) / g->h;
     return first < programs_tokens(g, y) ? first : programs_tokens(g, y);
 }
-/** First query on row @p y that sees the key of token @p token. */
+/** First query on row @p y that attends to the key of token @p token. */
 static inline int programs_first_query(const struct programs_grid *g, int y, int token)
 {
     return g->both_ways ? 0 : programs_slot_from(g, y, token);
@@ -233,11 +236,11 @@ static inline int programs_bytes(bool half)
 {
     return half ? 2 : 4;
 }
-/** The operation @p code (of 32-bit numbers) on 16-bit ones. */
+/** The 16-bit operation that corresponds to @p code if @p half, else @p code. */
 enum mesh_code programs_code(bool half, enum mesh_code code);
 /** @p value as an operand of an operation on 16-bit numbers, or on 32-bit ones. */
 struct mesh_dsd programs_scalar(const struct programs_grid *g, bool half, float value);
-/** @p value as a wavelet carries it. */
+/** @p value as the payload of a wavelet. */
 uint32_t programs_word(const struct programs_grid *g, bool half, float value);
 static inline int programs_pitch(const struct programs_grid *g, const struct programs_tile *t)
 {
@@ -248,14 +251,14 @@ static inline int programs_at(const struct programs_grid *g, const struct progra
 {
     return t->address + programs_bytes(t->half) * (slot * programs_pitch(g, t) + token);
 }
-/** A tile of the grid's numbers. */
+/** Reserve a tile in the format of the grid. */
 enum wsc_err programs_reserve_tile(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what);
-/** A tile of the grid's numbers with @p columns columns, or a few more. */
+/** Reserve a tile in the format of the grid with @p columns columns, or a few more. */
 enum wsc_err programs_reserve_wide(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, int columns,
                                    const char *what);
-/** A tile of 32-bit numbers in any case. */
+/** Reserve a tile of 32-bit numbers, whatever the format of the grid. */
 enum wsc_err programs_reserve_sums(struct programs_grid *g, struct programs_tile *t,
                                    const struct programs_features *f, const char *what);
 /** The two operands of an operation are read at full rate when they start in different banks:
@@ -265,23 +268,23 @@ enum programs_bank {
     PROGRAMS_BANK_TOKENS,
     PROGRAMS_BANK_SCORES = PROGRAMS_BANK_TOKENS
 };
-/** @p words words on every PE. */
+/** Reserve @p words words on every PE in bank @p bank; sets @p address. */
 enum wsc_err programs_reserve_words(struct programs_grid *g, int64_t words, enum programs_bank bank,
                                     const char *what, int *address);
-/** Host (samples, T, n) row-major to the tile and back. */
+/** Copy the tile from the host, (samples, T, n) row-major, and back. */
 enum wsc_err programs_tile_in(struct programs_grid *g, const struct programs_tile *t,
                               const float *host);
 enum wsc_err programs_tile_out(struct programs_grid *g, const struct programs_tile *t, float *host);
 
 /* ---- programs ---- */
 
-/** Forget the program before; the tasks will read @p program.  The lanes that have more than
- *  @p first_sample samples run it. */
+/** Clear the fabric for a new program, whose tasks read @p program. It runs on the lanes with more
+ *  than @p first_sample samples. */
 enum wsc_err programs_begin(struct programs_grid *g, void *program, int first_sample);
-/** Feed @p n wavelets down column @p x of each of these lanes, over links of their own. */
+/** Feed @p n wavelets down column @p x of each of these lanes, each over a link of its own. */
 enum wsc_err programs_feed(struct programs_grid *g, int x, int colour,
                            const struct mesh_wavelet *wavelet, int64_t n);
-/** Run it, count its cycles, give back what it reserved. */
+/** Run the program, count its cycles, and release its reservations. */
 enum wsc_err programs_run(struct programs_grid *g);
 /** Bind @p fn to a local task of all PEs and start it. */
 enum wsc_err programs_main(struct programs_grid *g, mesh_task_fn fn);

@@ -49,7 +49,7 @@ int programs_heads_slots(const struct programs_model *k)
     return most;
 }
 
-/* What the layers before the outputs take. */
+/* Reserve what the layers before the outputs need. */
 static enum wsc_err reserve_layers(struct programs_model *k, int i)
 {
     struct programs_grid *g = &k->grid;
@@ -102,14 +102,15 @@ static struct programs_stage_norm dense_norm(const struct programs_model *k, int
     return (struct programs_stage_norm){shape_of(k, i)->norm, &o->act, o->stats};
 }
 
-/* Dropout of what a head's outputs take: after the layer before them, else of the stream itself. */
+/* True when dropout acts on the input of the output layer: on the result of the layer before it
+ * or, without one, on the residual stream. */
 static bool drops(const struct programs_model *k, int i)
 {
     return shape_of(k, i)->dropout > 0 && programs_drops(k, MODEL_DROP_TASK);
 }
 
-/* What the head takes: the residual stream, or a copy after dropout. */
-static const struct programs_tile *taken(struct programs_model *k, int i)
+/* The input of the head: the residual stream, or its copy after dropout. */
+static const struct programs_tile *input_of(struct programs_model *k, int i)
 {
     const bool copy = !shape_of(k, i)->dense && drops(k, i);
     return copy ? &k->output[i].act : programs_x(k, k->model->L);
@@ -130,11 +131,11 @@ static enum wsc_err dense(struct programs_model *k, int i, const struct programs
     return drops(k, i) ? programs_drop(k, MODEL_DROP_TASK, &o->act, &o->act, false) : WSC_OK;
 }
 
-/* *@p in: what the output layer takes. */
+/* Compute the layers of a head before the output layer; @p in: the input of the output layer. */
 static enum wsc_err before_outputs(struct programs_model *k, int i, const struct programs_tile **in)
 {
     const struct model_head *shape = shape_of(k, i);
-    const struct programs_tile *x = taken(k, i);
+    const struct programs_tile *x = input_of(k, i);
     const struct programs_stage_norm first = input_norm(k, i, x), second = dense_norm(k, i);
     if (x == &k->output[i].act)
         TRY(programs_drop(k, MODEL_DROP_TASK, x, programs_x(k, k->model->L), false));
@@ -156,7 +157,7 @@ static enum model_tensor_kind output_weight(const struct programs_model *k, int 
     return k->offset[kind] < 0 ? MODEL_WTE : kind;
 }
 
-/* The host looks at the logits that it wants, after their scale and their soft cap. */
+/* Copy the logits that the host has asked for, after their scale and their soft cap. */
 static enum wsc_err copy_wanted(struct programs_model *k)
 {
     const int64_t V = k->model->V;
@@ -197,7 +198,7 @@ enum wsc_err programs_heads(struct programs_model *k)
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* The gradient of the logits as operands of products: rounded where these have 16 bits. */
+/* Convert the gradient of the logits to the format of operands: rounded if these are 16-bit. */
 static enum wsc_err round_dlogits(struct programs_model *k, int i)
 {
     struct programs_head *o = &k->output[i];
@@ -209,14 +210,14 @@ static enum wsc_err round_dlogits(struct programs_model *k, int i)
     return programs_stage_run(k, &s, PROGRAMS_ROW_LOSS_BACKWARD);
 }
 
-/* From dxn: gradients of the layer before the outputs; dxn is then that of what it took.  act,
- * which nobody needs any longer, holds the gradient of pre. */
+/* Gradients of the layer before the outputs, from the gradient of its output in dxn, which becomes
+ * that of its input. act is no longer needed and holds the gradient of pre. */
 static enum wsc_err dense_backward(struct programs_model *k, int i)
 {
     const struct model_head *shape = shape_of(k, i);
     const enum model_tensor_kind bias = shape->dense + 1;
     struct programs_head *o = &k->output[i];
-    const struct programs_tile *const dpre = &o->act, *in = taken(k, i);
+    const struct programs_tile *const dpre = &o->act, *in = input_of(k, i);
     const struct programs_stage_norm first = input_norm(k, i, in);
     struct programs_script s = programs_stage_script(k, &k->hidden);
     if (drops(k, i)) TRY(programs_drop(k, MODEL_DROP_TASK, &k->dxn, &k->dxn, true));
@@ -233,14 +234,14 @@ static enum wsc_err dense_backward(struct programs_model *k, int i)
     return programs_stage_bias_gradients(k, &bias, &dpre, 1);
 }
 
-/* dxn = the gradient of what the output layer took; gradients of its weights. */
+/* Gradients of the output layer's weights; dxn becomes the gradient of its input. */
 static enum wsc_err outputs_backward(struct programs_model *k, int i)
 {
     const struct model_head *shape = shape_of(k, i);
     const enum model_tensor_kind bias = shape->output + 1, weight = output_weight(k, i);
     const struct programs_tile *const dy = &k->output[i].dlogits;
     const struct programs_stage_norm norm =
-        shape->dense ? dense_norm(k, i) : input_norm(k, i, taken(k, i));
+        shape->dense ? dense_norm(k, i) : input_norm(k, i, input_of(k, i));
     const struct programs_tile *in = norm.gain ? &k->xn : norm.x;
     TRY(programs_adapted_linear_back(k, weight, dy, &k->dxn));
     if (norm.gain) TRY(programs_stage_norm_again(k, &norm, &k->xn));
@@ -248,10 +249,10 @@ static enum wsc_err outputs_backward(struct programs_model *k, int i)
     return programs_stage_bias_gradients(k, &bias, &dy, 1);
 }
 
-/* The gradient of the residual stream from that of the head's input, which is in dxn. */
+/* Add to the gradient of the residual stream that of the head's input, which is in dxn. */
 static enum wsc_err input_backward(struct programs_model *k, int i)
 {
-    const struct programs_tile *x = taken(k, i);
+    const struct programs_tile *x = input_of(k, i);
     const struct programs_stage_norm norm = input_norm(k, i, x);
     const bool copy = x == &k->output[i].act;
     if (norm.gain && !copy) return programs_stage_norm_backward(k, &norm, &k->dres);

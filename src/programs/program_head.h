@@ -7,22 +7,22 @@
 
 #include <wsc/err.h>
 
-/** Outputs of all heads on the columns. */
+/** Lay the outputs of all heads on the columns. */
 enum wsc_err programs_heads_features(struct programs_model *k);
 void programs_heads_fini(struct programs_model *k);
-/** Most slots of the outputs of a head. */
+/** Largest number of output slots of a head. */
 int programs_heads_slots(const struct programs_model *k);
-/** Memory on the PEs for all heads. */
+/** Reserve memory on the PEs for all heads. */
 enum wsc_err programs_reserve_heads(struct programs_model *k);
-/** Memory of the host: labels of heads that take the first token of a sequence. */
+/** Allocate memory of the host: labels of heads that take the first token of a sequence. */
 enum wsc_err programs_heads_allocate(struct programs_model *k);
-/** Which tokens each head takes, and their labels, of the micro-batch at hand. */
+/** Set which tokens each head takes, and their labels, for the current micro-batch. */
 void programs_heads_begin(struct programs_model *k);
 
-/** Logits and losses of all heads, summed by leaf; the tiles of logits then hold exp(logit -
- *  maximum) for the gradient. */
+/** Compute logits and losses of all heads, summed by leaf; the tiles of logits then hold exp(logit
+ *  - maximum) for the gradient. */
 enum wsc_err programs_heads(struct programs_model *k);
-/** The backward pass begins here: the gradient of the residual stream is set to 0, then each head
- *  adds to it, the last one first. */
+/** Begin the backward pass: the gradient of the residual stream is set to 0, then each head adds to
+ *  it, the last head first. */
 enum wsc_err programs_heads_backward(struct programs_model *k);
 #endif

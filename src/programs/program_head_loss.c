@@ -47,7 +47,8 @@ static void add_answers(struct programs_model *k, int i, int first, int n, struc
     programs_spans_loss(k, k->output[i].labels, first, n, sum);
 }
 
-/* Losses and counts of tokens in their order, in double precision; returns the losses' sum. */
+/* Add losses and counts of the tokens to @p sum, in the order of the tokens and in double
+ * precision; returns the sum of the losses. */
 static double count_tokens(const struct programs_model *k, int i, int first, int n, bool classes,
                            struct model_loss *sum)
 {
@@ -89,15 +90,15 @@ static void add_pairs(struct programs_model *k, int i, int first, int n, struct 
 
 /* ---- by kind --------------------------------------------------------------------------------- */
 
-/* A kind without a row has no program: program_support.c refuses its models. */
+/* Programs of each kind of loss. For a kind without a row, program_support.c refuses the model. */
 static const struct loss_kind {
-    /* The tile of logits becomes what the gradient takes; *cycles of all scripts. */
+    /* The tile of logits becomes the input of the gradient; @p cycles: of all scripts. */
     enum wsc_err (*forward)(struct programs_model *k, const struct programs_loss *l,
                             const struct programs_losses *out, int64_t *cycles);
     enum wsc_err (*backward)(struct programs_model *k, const struct programs_loss *l);
     void (*add)(struct programs_model *k, int i, int first, int n, struct model_loss *sum);
     bool classes; /* labels are numbers of outputs */
-    bool ends;    /* labels are those of programs_spans_label(), with words on the PEs */
+    bool ends;    /* labels are set by programs_spans_label(); needs words on the PEs */
 } losses[] = {
     [MODEL_CROSS_ENTROPY] = {entropy, entropy_backward, add_entropies, .classes = true},
     [MODEL_PREFERENCE] = {entropy, entropy_backward, add_pairs, .classes = true},
@@ -140,8 +141,8 @@ enum wsc_err programs_head_loss_allocate(struct programs_model *k, int i)
     return WSC_OK;
 }
 
-/* The class of a sequence is the label of its first token; a target to which an output comes close
- * is none. */
+/* The class of a sequence is the label of its first token. Losses on values have targets instead
+ * of labels. */
 static void label_sequences(struct programs_model *k, int i)
 {
     const struct data_batch *batch = k->batch;
@@ -169,7 +170,7 @@ void programs_head_loss_begin(struct programs_model *k, int i)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Outputs of the vocabulary are scaled and may have a soft cap. */
+/* True for outputs of the vocabulary, which are scaled and may have a soft cap. */
 static bool has_vocabulary(const struct programs_model *k, int i)
 {
     return k->model->head[i].outputs == k->model->V;

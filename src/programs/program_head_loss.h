@@ -7,14 +7,15 @@
 
 #include <wsc/err.h>
 
-/** Memory on the PEs for the outputs and the loss of head @p i. */
+/** Reserve memory on the PEs for the outputs and the loss of head @p i. */
 enum wsc_err programs_head_loss_reserve(struct programs_model *k, int i);
-/** Memory of the host for labels that are not those of the batch; programs_heads_fini() frees it.
- */
+/** Allocate memory of the host for labels that differ from those of the batch;
+ *  programs_heads_fini() frees it. */
 enum wsc_err programs_head_loss_allocate(struct programs_model *k, int i);
-/** Labels and mask of the micro-batch at hand. */
+/** Set labels and mask of the current micro-batch. */
 void programs_head_loss_begin(struct programs_model *k, int i);
-/** The c of c tanh(logit / c) of head @p i; 0: no soft cap, or outputs that are no vocabulary. */
+/** The c of c tanh(logit / c) for head @p i; 0: no soft cap, or the outputs are not a
+ *  vocabulary. */
 float programs_head_cap(const struct programs_model *k, int i);
 
 /** Compute the loss of the logits of head @p i, with its cycles, and add it to the losses of all
@@ -22,9 +23,9 @@ float programs_head_cap(const struct programs_model *k, int i);
  *  Afterwards the tile of logits has the input of the gradient: exp(logit - maximum), or the error.
  */
 enum wsc_err programs_head_loss(struct programs_model *k, int i);
-/** The tile of logits becomes its gradient, with the factor of loss scaling and the weight of the
- *  head; its cycles. */
+/** Replace the tile of logits by its gradient, times the factor of loss scaling and the weight of
+ *  the head; records the cycles. */
 enum wsc_err programs_head_loss_backward(struct programs_model *k, int i);
-/** Samples of leaf @p leaf in the micro-batch at hand, the first of them in *@p first. */
+/** Number of samples of leaf @p leaf in the current micro-batch; @p first: the first of them. */
 int programs_leaf_samples(const struct programs_model *k, int leaf, int *first);
 #endif

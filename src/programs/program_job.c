@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A failed init leaves what programs_job_fini() frees; no PE has a part in any tree yet (send -1).
- */
+/* After a failure, programs_job_fini() frees what was allocated. No PE has a part in a tree yet
+ * (send -1). */
 enum wsc_err programs_job_init(struct programs_job *j, const struct programs_case *c,
                                struct programs_result *r)
 {
@@ -90,7 +90,7 @@ enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bo
     return WSC_OK;
 }
 
-/* Relative above 1, absolute below; NaN stays NaN (num_max_error). */
+/* Errors are relative for values above 1 and absolute below; NaN stays NaN (num_max_error). */
 void programs_job_compare(struct programs_job *j, double got, double expected)
 {
     double error = fabs(got - expected) / (1 + fabs(expected));
@@ -104,7 +104,8 @@ enum wsc_err programs_job_vector(struct programs_job *j)
     return mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], j->words * 4);
 }
 
-/* The vector of each PE of @p at against @p sum, row by row: of a whole wafer it is gigabytes. */
+/* Compare the vector of each PE of @p at with @p sum, row by row, since a whole wafer has
+ * gigabytes. */
 static enum wsc_err check_rows(struct programs_job *j, struct mesh_rect at, const double *sum)
 {
     const int64_t b = j->words;

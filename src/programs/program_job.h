@@ -23,23 +23,23 @@ struct programs_job {
     struct mesh *m;
     int w, h;
     int64_t words;
-    int data; /* address of what is sent or added up */
+    int data; /* address of the vector that is sent or added up */
     struct programs_node *node[4];
-    int32_t *step;  /* of a PE, for programs that count */
-    int address[8]; /* as the kernel likes */
+    int32_t *step;  /* counter of each PE, for programs that need one */
+    int address[8]; /* used freely by the kernel */
     int64_t shape[8];
-    float *host[4]; /* owned, as the kernel likes */
+    float *host[4]; /* owned; used freely by the kernel */
 };
-/** Make the fabric of case @p c and the nodes of its trees; results go to @p r.  After a failure
- * too programs_job_fini() frees what is there. */
+/** Create the fabric of case @p c and the nodes of its trees; results go to @p r. After a failure,
+ *  too, call programs_job_fini(). */
 enum wsc_err programs_job_init(struct programs_job *j, const struct programs_case *c,
                                struct programs_result *r);
 /** Free what @p j owns. */
 void programs_job_fini(struct programs_job *j);
-/** A whole job: set it up, let @p work lay out its program, run and check it, free it. */
+/** Run a whole job: create it, let @p work lay out its program, run and check it, free it. */
 enum wsc_err programs_job_do(const struct programs_case *c, struct programs_result *r,
                              enum wsc_err (*work)(struct programs_job *j));
-/** Run the fabric until it is idle; counts and host seconds go to the result. */
+/** Run the fabric until it is idle; counts and host seconds are added to the result. */
 enum wsc_err programs_job_run(struct programs_job *j);
 static inline struct mesh_rect programs_job_all(const struct programs_job *j)
 {
@@ -48,10 +48,11 @@ static inline struct mesh_rect programs_job_all(const struct programs_job *j)
 /* Owned memory of the job for @p n floats; the values are multiples of 1/8 below 4, so that sums
  * are exact and a lost or doubled wavelet shows. */
 enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill);
-/* A vector of the job's words on every PE; later its sum against the PEs of @p at. */
+/* Reserve a vector of the job's words on every PE. programs_job_check_sum(): compare it with the
+ * exact sum on the PEs of @p at. */
 enum wsc_err programs_job_vector(struct programs_job *j);
 enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at);
-/* @p got against the exact @p expected, into the result. */
+/* Record the difference of @p got from the exact value @p expected in the result. */
 void programs_job_compare(struct programs_job *j, double got, double expected);
 static inline int64_t programs_ceil_div(int64_t a, int64_t b)
 {

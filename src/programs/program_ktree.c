@@ -18,7 +18,7 @@ enum { FALLS = 3, TAKEN = 6, LOAD_TO_USE = 4, SET_BASE = 2 };
 enum { LEVEL_1 = 0, LEVEL_2 = 2, COLOUR_BACK = 4, QUEUE_OUT = 2 };
 enum { GROUPS, SIZE }; /* in shape[] */
 
-/* A PE on one level: its place on a chain of n with the root at @c root. */
+/* A PE on one level: its position @c i on a chain of n with the root at @c root. */
 struct chain {
     int i, n, root, colour; /* colour: the first of two */
 };
@@ -29,7 +29,7 @@ static struct chain level_1(const struct programs_job *j, int x)
     return (struct chain){x % size, size, size / 2, LEVEL_1};
 }
 
-/* Scalar code of the PE in the middle of a group. */
+/* The chain of the second level, seen from the PE in the middle of a group. */
 static struct chain level_2(const struct programs_job *j, int x)
 {
     int groups = (int)j->shape[GROUPS];
@@ -42,20 +42,20 @@ static bool leads(const struct programs_job *j, int x)
     return c.i == c.root;
 }
 
-/* Colour on which place @p i of a chain sends; the root hears two different ones. */
+/* Colour on which position @p i of a chain sends; the root receives on two different ones. */
 static int colour_of(const struct chain *c, int i)
 {
     return c->colour + (i > c->root ? i % 2 : 1 - i % 2);
 }
 
-/* Cycles of scalar code in front of an operation with @p loads descriptors after @p taken branches
- * and @p falls that fall through. */
+/* Cycles of scalar code before an operation with @p loads descriptors, after @p taken taken
+ * branches and @p falls branches that were not taken. */
 static int64_t code(int taken, int falls, int loads)
 {
     return (int64_t)taken * TAKEN + (int64_t)falls * FALLS + LOAD_TO_USE + loads - 1;
 }
 
-/* The root of a chain hears the far side of the row first. */
+/* Part of a chain's root: it receives the sums of the far side of the row first. */
 static enum wsc_err root_part(struct mesh_pe *pe, const struct chain *c, struct mesh_dsd mine)
 {
     const int n = mine.len[0];
@@ -68,8 +68,8 @@ static enum wsc_err root_part(struct mesh_pe *pe, const struct chain *c, struct 
     return mesh_wait(pe, TAKEN);
 }
 
-/* What a PE does on one level.  The branches: is it the root, on which side is it, is its place
- * even, is it the end of the chain, and the way out of these. */
+/* Part of a PE on one level. The branches of its scalar code: is it the root, on which side is it,
+ * is its position even, is it the end of the chain; then the way out of these. */
 static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -88,8 +88,8 @@ static enum wsc_err level_part(struct mesh_pe *pe, const struct chain *c, int n)
     return mesh_wait(pe, TAKEN);
 }
 
-/* Both levels, then the broadcast; a PE that does not lead a group skips the second level in three
- * branches. */
+/* Run both levels, then the broadcast. A PE that is not the middle of a group skips the second
+ * level after three branches. */
 static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -110,7 +110,7 @@ static enum wsc_err ktree_main(struct mesh_pe *pe, uint32_t data)
                 : mesh_do(pe, MESH_FMOVS, mine, mesh_in(COLOUR_BACK, n), none);
 }
 
-/* The message of place @p i, from PE @p from to PE @p to of the row. */
+/* Route the message on @p colour from PE @p from to PE @p to of the row. */
 static enum wsc_err message_route(struct programs_job *j, int colour, int from, int to)
 {
     const bool west = to < from;
@@ -126,7 +126,7 @@ static enum wsc_err message_route(struct programs_job *j, int colour, int from, 
     return mesh_input_queue(j->m, last, colour, colour);
 }
 
-/* The broadcast from the root to both ends. */
+/* Route the broadcast from the root to both ends at PE @p x. */
 static enum wsc_err back_route(struct programs_job *j, int x, int root)
 {
     struct mesh_route r = {.rx = x < root ? MESH_EAST : MESH_WEST, .tx = MESH_RAMP};
@@ -155,7 +155,7 @@ static enum wsc_err ktree_routes(struct programs_job *j)
     return WSC_OK;
 }
 
-/* The divisor of @p n that is nearest its square root. */
+/* The divisor of @p n that is nearest to its square root from below. */
 static int64_t default_groups(int64_t n)
 {
     int64_t groups = 1;

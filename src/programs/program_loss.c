@@ -16,8 +16,8 @@
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
-/* Vectors of tokens: maximum, sum of exponentials, the label's logit or, of smoothed labels, the
- * mean of the logits by their distribution, minus the lowest number of the largest logit, nats. */
+/* Vectors of tokens: maximum; sum of exponentials; the label's logit or, with smoothed labels, the
+ * mean of the logits weighted by the labels; minus the lowest index of the largest logit; nats. */
 enum { MAX, SUM, LABEL, BEST, NATS };
 
 struct views {
@@ -35,7 +35,8 @@ static struct views views_of(const struct programs_grid *g, const struct program
     return v;
 }
 
-/* The label of a token of the PE; a token that does not count has none. */
+/* True when the PE holds the logit of the label of its token @p i, in slot @p slot; never for a
+ * token that is not in the loss. */
 static bool label_here(const struct programs_grid *g, const struct programs_loss *l,
                        const struct mesh_pe *pe, int i, int *slot)
 {
@@ -46,14 +47,14 @@ static bool label_here(const struct programs_grid *g, const struct programs_loss
     return true;
 }
 
-/* What each of the features has of a smoothed label. */
+/* The part of a smoothed label that each feature gets. */
 static float even_share(const struct programs_loss *l)
 {
     return l->even / (float)l->logits.f->n;
 }
 
-/* The PE that holds the label's logit adds it to its part of the even ones, 0 without smoothing: a
- * sum along the row gives the result to all. */
+/* The PE that holds the label's logit adds it to its sum over the even part of the labels (0
+ * without smoothing). A sum along the row then gives the total to all PEs. */
 static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -73,7 +74,7 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
-/* Logits scaled, then c tanh(logit / c). */
+/* Scale the logits, then apply c tanh(logit / c). */
 static void scale_and_cap(const struct programs_grid *g, struct programs_script *s,
                           const struct programs_loss *l)
 {
@@ -109,14 +110,15 @@ static void forward_steps(struct programs_grid *g, struct programs_script *s,
     programs_row_first(s, &largest);
     programs_map(s, tile, to_exp, v.logits, v.logits, v.row[MAX]);
     programs_op(s, tile, MESH_FADDS, v.row[SUM], v.row[SUM], v.logits);
-    programs_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* and the labels' logits */
+    programs_row_sum(s, MESH_FADDS, v.row[SUM], 2); /* with the logits of the labels */
     programs_map(s, tokens, (struct programs_map){programs_log_of_sum, g->exp_cycles}, v.row[NATS],
                  v.row[SUM], v.row[MAX]);
     programs_op(s, tokens, MESH_FSUBS, v.row[NATS], v.row[NATS], v.row[LABEL]);
     programs_row_out(s, v.row[BEST], 2);
 }
 
-/* Words at the west edge: minus the best number, then nats, of each token of the row. */
+/* The words at the west edge are, for each token of the row, minus the index of the largest logit,
+ * then the nats. */
 void programs_store_losses(const struct programs_grid *g, const struct programs_script *s,
                            const struct programs_losses *out)
 {
@@ -144,7 +146,7 @@ enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_lo
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Tokens that do not count get factor 0 and no label, smoothed or not. */
+/* A token that is not in the loss gets factor 0 and no label, smoothed or not. */
 static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -161,13 +163,13 @@ static enum wsc_err mask_tokens(struct mesh_pe *pe, const struct programs_script
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
-/* What the gradient of a token is scaled by. */
+/* Factor of the gradient of a token. */
 static float scale_of(const struct programs_loss *l, int64_t token)
 {
     return l->weight ? l->scale * l->weight[token] : l->scale;
 }
 
-/* The scale of each token, where they differ. */
+/* Multiply the factors of the tokens by their scales, if these differ. */
 static enum wsc_err weigh_tokens(struct mesh_pe *pe, const struct programs_script *s,
                                  const struct programs_step *step)
 {
@@ -182,7 +184,7 @@ static enum wsc_err weigh_tokens(struct mesh_pe *pe, const struct programs_scrip
     return n ? mesh_wait(pe, (int64_t)n * CYCLES_LABEL) : WSC_OK;
 }
 
-/* Minus the label's own share, times the scale: the gradient of -log softmax. */
+/* Subtract the label's own part times the scale: the gradient of -log softmax. */
 static enum wsc_err subtract_labels(struct mesh_pe *pe, const struct programs_script *s,
                                     const struct programs_step *step)
 {

@@ -13,7 +13,7 @@
  *  program_regression.c. */
 struct programs_loss {
     struct programs_tile logits;
-    int number;                   /**< address: minus the number of each feature, as floats */
+    int number;                   /**< address: minus the index of each feature, as floats */
     int tokens;                   /**< address: PROGRAMS_LOSS_ROWS vectors of tokens */
     int words;                    /**< address, of spans: programs_spans_words() */
     const int32_t *labels, *mask; /**< (samples, T), on the host: the input of the step; of spans
@@ -22,7 +22,7 @@ struct programs_loss {
     const float *weight;          /**< (samples, T), of each token in the backward pass; NULL: 1 */
     float scale; /**< of the logits; in the backward pass times that of all gradients */
     float cap;   /**< c of c tanh(logit / c), after the scale; 0: none */
-    float even;  /**< share of the labels that all features have alike, 0 to 1 */
+    float even;  /**< smoothing: part of the labels spread evenly over all features, 0 to 1 */
     const struct programs_tile *capped; /**< tanh(logit / c), for the gradient */
     const struct programs_tile *tmp;
 };
@@ -32,7 +32,7 @@ union programs_word {
     uint32_t bits;
     float value;
 };
-/** What exponentials are multiplied by for a gradient. */
+/** Factor of the exponentials of a token in its gradient. */
 static inline float programs_scaled_reciprocal(float sum, float scale)
 {
     return scale / sum;
@@ -44,11 +44,12 @@ struct programs_losses {
     int32_t *best;
 };
 struct programs_script;
-/** What left at the west edge in a script whose two vectors are minus the best numbers and nats. */
+/** Set @p out from the words at the west edge of a script whose two vectors are minus the predicted
+ *  indices and the nats. */
 void programs_store_losses(const struct programs_grid *g, const struct programs_script *s,
                            const struct programs_losses *out);
 enum wsc_err programs_run_loss(struct programs_grid *g, const struct programs_loss *l,
                                const struct programs_losses *out);
-/** The tile becomes d(nats)/d(logit before its scale). */
+/** Replace the tile by d(nats)/d(logit before its scale). */
 enum wsc_err programs_run_loss_backward(struct programs_grid *g, const struct programs_loss *l);
 #endif

@@ -27,7 +27,8 @@
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Gains and biases of norms by heads have the features of one head, on the columns of each. */
+/* Lay the features of norms by heads on the columns: those of one head on the columns of each
+ * head. */
 static enum wsc_err make_head(struct programs_model *k)
 {
     const struct model *m = k->model;
@@ -38,7 +39,7 @@ static enum wsc_err make_head(struct programs_model *k)
                                                       : PROGRAMS_NO_PAIRS);
 }
 
-/* Features of the residual stream, the heads, the filter and the vocabulary on the columns. */
+/* Lay residual stream, heads, filter and vocabulary on the columns. */
 static enum wsc_err make_features(struct programs_model *k)
 {
     const struct model *m = k->model;
@@ -53,7 +54,7 @@ static enum wsc_err make_features(struct programs_model *k)
     return programs_heads_features(k);
 }
 
-/* What norms by heads take, and their statistics. */
+/* Reserve the inputs of norms by heads and their statistics. */
 static enum wsc_err reserve_raw(struct programs_model *k, struct programs_layer *l)
 {
     struct programs_grid *g = &k->grid;
@@ -66,7 +67,8 @@ static enum wsc_err reserve_raw(struct programs_model *k, struct programs_layer 
     return WSC_OK;
 }
 
-/* What gated networks, parallel blocks, norms after a branch and soft caps add to a layer. */
+/* Reserve what gated networks, parallel blocks, norms after a branch and soft caps add to a
+ * layer. */
 static enum wsc_err reserve_features(struct programs_model *k, struct programs_layer *l)
 {
     struct programs_grid *g = &k->grid;
@@ -86,7 +88,7 @@ static enum wsc_err reserve_features(struct programs_model *k, struct programs_l
     return WSC_OK;
 }
 
-/* What the backward pass of a layer needs again; outside training one such layer serves all. */
+/* Reserve what the backward pass of a layer needs; outside training one such layer serves all. */
 static enum wsc_err reserve_layer(struct programs_model *k, struct programs_layer *l)
 {
     struct programs_grid *g = &k->grid;
@@ -112,7 +114,7 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-/* What embeddings, positions and soft caps need once. */
+/* Reserve what embeddings, positions and soft caps need once. */
 static enum wsc_err reserve_once(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
@@ -131,7 +133,7 @@ static enum wsc_err reserve_once(struct programs_model *k)
     return programs_reserve_tile(g, &k->sine, &k->heads, "sines of positions");
 }
 
-/* What is used by one part at a time and shared by the layers. */
+/* Reserve what one part uses at a time and all layers share. */
 static enum wsc_err reserve_common(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
@@ -160,7 +162,7 @@ static enum wsc_err reserve_common(struct programs_model *k)
                                   &k->head_tokens);
 }
 
-/* Gradients, of one layer at a time. */
+/* Reserve gradients, for one layer at a time. */
 static enum wsc_err reserve_backward(struct programs_model *k)
 {
     struct programs_grid *g = &k->grid;
@@ -184,7 +186,8 @@ static enum wsc_err reserve_backward(struct programs_model *k)
                                   "the gradient of probabilities", &k->dscores);
 }
 
-/* Minus the number of each feature, for the lowest of the largest ones, to @p address. */
+/* Write minus the index of each feature to @p address; the losses use it to find the lowest index
+ * of the largest logits. */
 static enum wsc_err write_numbers(struct programs_grid *g, const struct programs_features *f,
                                   int address)
 {
@@ -202,7 +205,7 @@ static enum wsc_err write_numbers(struct programs_grid *g, const struct programs
     return rc;
 }
 
-/* Elements of the longest stage: gradients of a leaf have room for any. */
+/* Number of elements of the longest stage; the gradients of a leaf have this size. */
 static int64_t longest_stage(const struct model *m)
 {
     int64_t n = 0;
@@ -211,7 +214,7 @@ static int64_t longest_stage(const struct model *m)
     return n;
 }
 
-/* Slopes of heads, and memory for what heads share. */
+/* Allocate slopes of heads, and memory for what heads share. */
 static enum wsc_err allocate_heads(struct programs_model *k)
 {
     const struct model *m = k->model;
@@ -227,8 +230,8 @@ static enum wsc_err allocate_heads(struct programs_model *k)
     return WSC_OK;
 }
 
-/* Host memory for what enters and leaves the fabric: weights of a stage as floats, losses of
- * tokens, gradients of leaves. */
+/* Allocate host memory for what enters and leaves the fabric: weights of a stage as floats, losses
+ * of tokens, gradients of leaves. */
 static enum wsc_err allocate_host(struct programs_model *k)
 {
     const int64_t tokens = k->max_samples * k->model->T;
@@ -278,7 +281,7 @@ static enum wsc_err create(struct programs_model *k)
     return allocate_host(k);
 }
 
-/* Refuse a machine that the fabric cannot be, by the name of its key. */
+/* Refuse a machine that the mesh cannot emulate, with the name of its key. */
 static enum wsc_err check_machine(const struct hw *hw)
 {
     enum { MAX_SIDE = 2048, MAX_CYCLES = 400 };
@@ -298,7 +301,7 @@ static enum wsc_err check_machine(const struct hw *hw)
     return WSC_OK;
 }
 
-/* Columns of each lane. */
+/* Every lane needs at least one column. */
 static enum wsc_err check_lanes(const struct hw_wafer *w, int lanes)
 {
     if (lanes <= w->pe_cols) return WSC_OK;
@@ -308,7 +311,7 @@ static enum wsc_err check_lanes(const struct hw_wafer *w, int lanes)
                         "--set cluster.wafer.lanes=1");
 }
 
-/* Threads of a fabric meet after every cycle, which pays for some thousand PEs each. */
+/* Number of threads: one for some thousand PEs, since threads synchronize often. */
 static int mesh_threads(const struct hw_wafer *w)
 {
     enum { PES_PER_THREAD = 4096 };
@@ -402,8 +405,8 @@ void programs_model_destroy(struct programs_model **handle)
 
 /* ---- a micro-batch --------------------------------------------------------------------------- */
 
-/* The layout of the analytical model with @p n samples on a lane. */
-static void lay(const struct programs_model *k, struct cycles_layout *l, int n)
+/* The layout of the analytical model with @p n samples on each lane. */
+static void set_layout(const struct programs_model *k, struct cycles_layout *l, int n)
 {
     cycles_layout_init(l, &k->hw, k->model, k->grid.lanes, (int64_t)k->grid.lanes * n);
     cycles_layout_round_robin(l, n);
@@ -411,11 +414,12 @@ static void lay(const struct programs_model *k, struct cycles_layout *l, int n)
 
 static void begin_layouts(struct programs_model *k)
 {
-    lay(k, &k->layout, k->grid.n_samples);
-    lay(k, &k->leaf_layout, k->grid.leaf_samples);
+    set_layout(k, &k->layout, k->grid.n_samples);
+    set_layout(k, &k->leaf_layout, k->grid.leaf_samples);
 }
 
-/* Token dropout scales the tokens of a sample, and masks become 0. */
+/* Set the factors of token dropout: masked tokens become 0, the other tokens of a sample are
+ * scaled. */
 static void begin_factors(struct programs_model *k)
 {
     const struct data_batch *b = k->batch;
@@ -428,7 +432,8 @@ static void begin_factors(struct programs_model *k)
     }
 }
 
-/* Positions, and rows of the tables: padding and masks have no gradient in that of the tokens. */
+/* Set positions and rows of the tables. Padding and masked tokens give no gradient to the token
+ * table. */
 static void begin_tables(struct programs_model *k)
 {
     const struct data_batch *b = k->batch;
@@ -474,8 +479,8 @@ void programs_model_mask(struct programs_model *k, const struct model_weights *m
     k->given = masks;
 }
 
-/* The stage's vector as floats: 16-bit numbers are widened, which is exact, and become the same
- * numbers again where they stream. */
+/* The stage's vector as floats. 16-bit numbers are widened, which is exact, and become equal
+ * 16-bit numbers again when they are streamed. */
 static const float *floats_of(struct programs_model *k, const void *weights, int64_t n)
 {
     if (!k->grid.half) return weights;
@@ -483,7 +488,7 @@ static const float *floats_of(struct programs_model *k, const void *weights, int
     return k->wide;
 }
 
-/* Where the tensors of the stage lie in its vector; counts begin at 0. */
+/* Set where the tensors of the stage lie in its vector, and reset the counts. */
 static void enter_stage(struct programs_model *k, int stage, const void *weights)
 {
     const struct model *m = k->model;
@@ -500,14 +505,14 @@ static void enter_stage(struct programs_model *k, int stage, const void *weights
     k->first_gradient = -1;
 }
 
-/* The stage has ended: its masks are no longer borrowed. */
+/* The stage has ended: stop borrowing its masks. */
 static void leave_stage(struct programs_model *k)
 {
     k->masks = k->given = NULL;
 }
 
-/* An error of a part of a stage, with what becomes of a step that a signal has ended. */
-static enum wsc_err explained(enum wsc_err rc)
+/* The error @p rc of a part of a stage, with a hint when a signal has ended the step. */
+static enum wsc_err with_hint(enum wsc_err rc)
 {
     return rc == WSC_INTERRUPTED
                ? wsc_err_hint(rc, "the step was given up; the last checkpoint is that before it")
@@ -520,13 +525,13 @@ enum wsc_err programs_model_forward(struct programs_model *k, int stage, const v
     const struct model_stage *s = &k->model->stage[stage];
     enter_stage(k, stage, weights);
     for (int i = 0; i < s->n_parts; i++)
-        TRY(explained(programs_forward_part(k, s->part[i])));
+        TRY(with_hint(programs_forward_part(k, s->part[i])));
     leave_stage(k);
     *cycles = k->cycles;
     return WSC_OK;
 }
 
-/* The sum of a node of the canonical tree, in the place of its first leaf. */
+/* Add up the gradients below a node of the canonical tree; the sum is stored at its first leaf. */
 static float *sum_node(struct programs_model *k, int level, int64_t index)
 {
     if (level == 0) return k->leaf_grads + (index - k->share.first_leaf) * k->n_elems;
@@ -544,7 +549,7 @@ enum wsc_err programs_model_backward(struct programs_model *k, int stage, const 
     enter_stage(k, stage, weights);
     memset(k->leaf_grads, 0, (size_t)(k->n_leaves * k->n_elems) * sizeof *k->leaf_grads);
     for (int i = s->n_parts - 1; i >= 0; i--)
-        TRY(explained(programs_backward_part(k, s->part[i])));
+        TRY(with_hint(programs_backward_part(k, s->part[i])));
     programs_squares_add(k);
     leave_stage(k);
     num_nodes_of_range(&nodes, k->share.first_leaf, k->share.end_leaf, k->share.n_leaves);

@@ -10,13 +10,13 @@
 
 #include <string.h>
 
-/* Blocks of B words between one PE and many: a spread colour whose filters let each PE have its own
- * part, and the star of the reductions without the additions. */
+/* Blocks of B words between one PE and many. A scatter is a broadcast whose filters let each PE
+ * have its own part; a gather is the star of the reductions without additions. */
 
 enum { QUEUE_X = 2, QUEUE_Y = 3 };
 enum { COLOUR_ROW = 0, COLOUR_COLUMN = 1 }; /* of a scatter */
 
-/* PE gets words [first, first + n) of every @p period that pass on @p colour. */
+/* Let the PE have words [first, first + n) of every @c period that pass on @p colour. */
 static enum wsc_err keep_part(struct programs_job *j, int x, int y, int colour,
                               const int64_t part[3])
 {
@@ -36,7 +36,8 @@ static struct mesh_dsd none(void)
 
 /* ---- scatter: down the first column, then along every row ------------------------------------ */
 
-/* One step of a scatter from position 0 of n: own block in front, the others go out. */
+/* One step of a scatter from position 0 of n: position 0 keeps the first block and sends the
+ * others. */
 static enum wsc_err scatter_part(struct mesh_pe *pe, int i, int n, int colour, int block)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -47,7 +48,7 @@ static enum wsc_err scatter_part(struct mesh_pe *pe, int i, int n, int colour, i
                    none());
 }
 
-/* Column 0 passes the rows down, then every row passes its blocks on. */
+/* Column 0 sends the rows down, then every row distributes its blocks. */
 static enum wsc_err scatter_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -57,7 +58,7 @@ static enum wsc_err scatter_main(struct mesh_pe *pe, uint32_t data)
     return scatter_part(pe, mesh_x(pe), j->w, COLOUR_ROW, b);
 }
 
-/* Position i of n on a line of a scatter; PE @p at. */
+/* Route position i of a line of a scatter, at PE @p at. */
 static enum wsc_err scatter_at(struct programs_job *j, struct mesh_rect at, bool down,
                                int64_t block)
 {
@@ -72,7 +73,7 @@ static enum wsc_err scatter_at(struct programs_job *j, struct mesh_rect at, bool
     return keep_part(j, at.x, at.y, colour, (int64_t[3]){(i - 1) * block, block, (n - 1) * block});
 }
 
-/* Column 0 and all rows; lines of one PE have no routes. */
+/* Route column 0 and all rows; lines of one PE have no routes. */
 static enum wsc_err scatter_routes(struct programs_job *j)
 {
     for (int i = 0; i < j->w * j->h; i++) {
@@ -83,7 +84,7 @@ static enum wsc_err scatter_routes(struct programs_job *j)
     return WSC_OK;
 }
 
-/* Memory by what a PE passes on: all blocks at the root, those of a row in column 0, one
+/* Memory follows what a PE sends on: all blocks at the root, the blocks of a row in column 0, one
  * elsewhere. */
 static enum wsc_err scatter(struct programs_job *j)
 {
@@ -115,7 +116,7 @@ enum wsc_err programs_run_scatter(const struct programs_case *c, struct programs
 
 /* ---- gather: along every row to the first column, then up ------------------------------------ */
 
-/* @p n blocks of words in memory, @p step words from one to the next. */
+/* An array of @p n blocks, @p step words apart. */
 static struct mesh_dsd blocks(int address, int n, int block, int step)
 {
     return (struct mesh_dsd){.kind = MESH_DSD_MEMORY,
@@ -125,8 +126,8 @@ static struct mesh_dsd blocks(int address, int n, int block, int step)
                              .address = address};
 }
 
-/* The blocks of a star: the root takes them in the order of their distance to address @p to and on
- * in steps of @p step, the others send theirs from @p from. */
+/* Part of a PE in a star: the root receives blocks in the order of their distance, to address @p
+ * to and on in steps of @c step; the others send their block from @p from. */
 static enum wsc_err gather_part(struct mesh_pe *pe, const struct programs_node *node, int from,
                                 int to, const int size[2])
 {
@@ -145,7 +146,7 @@ static enum wsc_err gather_part(struct mesh_pe *pe, const struct programs_node *
     return programs_message_end(pe, node);
 }
 
-/* Rows gather at column 0, then column 0 gathers at PE (0, 0). */
+/* Gather each row at column 0, then column 0 at PE (0, 0). */
 static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = mesh_user(pe);
@@ -156,7 +157,7 @@ static enum wsc_err gather_main(struct mesh_pe *pe, uint32_t data)
     return gather_part(pe, &j->node[1][at], j->data, j->data + 4 * row, (int[2]){row, row});
 }
 
-/* Lay a star on the path, whose array of PEs is freed. */
+/* Lay a star on the path; frees the path's array of PEs. */
 static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
                             struct programs_colours colours)
 {
@@ -169,7 +170,7 @@ static enum wsc_err star_on(struct programs_job *j, struct programs_path *l,
     return rc;
 }
 
-/* The blocks of all PEs end in the order of the PEs at (0, 0). */
+/* Gather the blocks of all PEs at (0, 0), in the order of the PEs. */
 static enum wsc_err gather(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1}, column = {0, 0, 1, j->h};
@@ -227,7 +228,8 @@ static enum wsc_err transpose_main(struct mesh_pe *pe, uint32_t data)
                  : WSC_OK;
 }
 
-/* The diagonal PE of a column sends to both sides; filters let each PE have its block. */
+/* Route column x: the PE on the diagonal sends to both sides; filters let each PE have its
+ * block. */
 static enum wsc_err transpose_column(struct programs_job *j, int x)
 {
     for (int y = 0; y < j->h; y++) {
@@ -247,7 +249,8 @@ static enum wsc_err transpose_column(struct programs_job *j, int x)
     return WSC_OK;
 }
 
-/* Two stars to each diagonal PE, from the west and from the east, on colours of their own. */
+/* Route two stars to each PE on the diagonal, from the west and from the east, on different
+ * colours. */
 static enum wsc_err transpose_routes(struct programs_job *j)
 {
     for (int y = 0; y < j->h; y++) {

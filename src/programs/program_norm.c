@@ -16,7 +16,7 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 /* Operands of a norm's steps. */
 struct norm_views {
     struct programs_view x, mean, rstd, gain, bias;
-    struct programs_view mean_kept, rstd_kept; /* as kept: in the format of x */
+    struct programs_view mean_kept, rstd_kept; /* as kept, in the format of x */
     enum programs_shape tile, tokens;          /* of x, of its statistics */
     int n;                                     /* vectors of tokens of a statistic */
     float share;                               /* 1 / features */
@@ -28,7 +28,7 @@ static struct programs_view tokens_at(const struct programs_norm *n, int address
     return programs_view(n->by_heads ? PROGRAMS_VIEW_HEADS : PROGRAMS_VIEW_TOKENS, address);
 }
 
-/* From a statistic to the next one. */
+/* Bytes from a statistic to the next one. */
 static int bytes_of(const struct programs_grid *g, const struct programs_norm *n)
 {
     return 4 * g->pitch * (n->by_heads ? n->x.f->heads_per_pe : 1);
@@ -53,13 +53,13 @@ static struct norm_views views_of(const struct programs_grid *g, const struct pr
                                .share = 1.0F / (float)features};
 }
 
-/* 1 / sqrt(variance + eps): eps comes with the operand. */
+/* Map 1 / sqrt(variance + eps); eps is the second operand. */
 static float reciprocal_root(float variance, float eps)
 {
     return 1.0F / sqrtf(variance + eps);
 }
 
-/* out = xhat, from the statistics. */
+/* Steps of out = xhat, from the statistics. */
 static void xhat(struct programs_script *s, const struct norm_views *v, bool rms,
                  struct programs_view out)
 {
@@ -157,7 +157,7 @@ void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
 
 /* ---- nonlinearities -------------------------------------------------------------------------- */
 
-/* Maps of one element: value, and derivative times the gradient. */
+/* Maps of one element: the value, and the derivative times the gradient. */
 #define MAPS(name, function)                                                                       \
     static float name##_map(float x, float unused)                                                 \
     {                                                                                              \
@@ -183,8 +183,8 @@ MAPS(sigmoid, num_sigmoid)
 MAPS(mish, num_mish)
 MAPS(linear, num_linear)
 
-/* One exponential and one division an element and the polynomial around them, which docs/MODEL.md
- * puts at 8 operations; ReLU is a comparison and a move. */
+/* Cycles of a nonlinearity: one exponential, one division and a polynomial (CYCLES_POLYNOMIAL, 8
+ * operations, docs/MODEL.md). ReLU is a comparison and a copy. */
 enum { RELU_CYCLES = 2 };
 static const struct {
     mesh_map_fn forward, backward;
@@ -202,7 +202,8 @@ static const struct {
                                 [ZOO_MISH] = {mish_map, mish_backward},
                                 [ZOO_LINEAR] = {linear_map, linear_backward}};
 
-/* Scalar cycles an element; exponential and division as the machine file states them. */
+/* Cycles of scalar code for each element; exponential and division are constants of the machine
+ * file. */
 static int activation_cycles(const struct programs_grid *g, enum zoo_nonlinearity f)
 {
     return f == ZOO_RELU ? RELU_CYCLES : g->exp_cycles + g->divide_cycles + CYCLES_POLYNOMIAL;
@@ -226,7 +227,7 @@ void programs_activate_backward(struct programs_grid *g, struct programs_script 
 
 /* ---- rotary positions ------------------------------------------------------------------------ */
 
-/* Even and odd slots are the two features of the pairs: (e cos - o sin, o cos + e sin). */
+/* Even and odd slots are the two features of a pair: (e cos - o sin, o cos + e sin). */
 void programs_rotate(struct programs_script *s, const struct programs_rotary *r)
 {
     const struct programs_view even = {PROGRAMS_VIEW_TILE, r->x.address, 0, 2, 0, r->x.half, 0};

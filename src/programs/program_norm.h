@@ -20,25 +20,26 @@ struct programs_norm {
     bool rms;      /**< Zhang and Sennrich 2019: no mean */
     bool by_heads; /**< Dehghani et al. 2023, arXiv 2302.05442 */
 };
-/** Steps: statistics of x (Ba, Kiros, Hinton 2016, eq. 3 and 4), then out = gain xhat + bias.
- *  @p tmp is a tile of scratch. */
+/** Append the steps of a norm: statistics of x (Ba, Kiros, Hinton 2016, eq. 3 and 4), then out =
+ *  gain xhat + bias. @p tmp is a tile of scratch. */
 void programs_norm_forward(struct programs_grid *g, struct programs_script *s,
                            const struct programs_norm *n, const struct programs_tile *out,
                            const struct programs_tile *tmp);
-/** Steps: out again from kept statistics. */
+/** Append the steps that recompute out from kept statistics. */
 void programs_norm_again(struct programs_grid *g, struct programs_script *s,
                          const struct programs_norm *n, const struct programs_tile *out);
-/** Steps: @p dres += gradient of x from that of the output in @p dy, which is overwritten; with
- *  @p dres NULL dy itself becomes it. */
+/** Append the steps of the gradient: @p dres += gradient of x, from that of the output in @p dy,
+ *  which is overwritten. With @p dres NULL, @p dy becomes the gradient of x. */
 void programs_norm_backward(struct programs_grid *g, struct programs_script *s,
                             const struct programs_norm *n, const struct programs_tile *dy,
                             const struct programs_tile *dres, const struct programs_tile *tmp);
-/** Steps over the samples of the script: vectors @p dgain and @p dbias (-1 for none). */
+/** Append the steps of the gradients of gain and bias, sums over the samples of the script: vectors
+ *  at @p dgain and @p dbias (-1: no bias). */
 void programs_norm_gradients(struct programs_grid *g, struct programs_script *s,
                              const struct programs_norm *n, const struct programs_tile *dy,
                              const struct programs_tile *tmp, int dgain, int dbias);
 
-/** Elementwise: out = f(x), out = dy f'(x). */
+/** Append elementwise steps: out = f(x), or out = dy f'(x). */
 void programs_activate(struct programs_grid *g, struct programs_script *s, enum zoo_nonlinearity f,
                        const struct programs_tile *out, const struct programs_tile *x);
 void programs_activate_backward(struct programs_grid *g, struct programs_script *s,

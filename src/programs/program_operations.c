@@ -25,7 +25,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One operation on a fabric of its own; programs_operate() makes it from the case. */
+/* One operation on its own fabric; programs_operate() creates it from the case. */
 struct programs_trial {
     const struct programs_case *c;
     struct programs_grid grid;
@@ -37,7 +37,7 @@ static int64_t rows_of(const struct programs_trial *t)
     return t->c->samples * t->c->tokens;
 }
 
-/* A tile with the rows of @p host (rows, f->n). */
+/* Reserve a tile and fill it from @p host (rows, f->n). */
 static enum wsc_err tile_with(struct programs_trial *t, struct programs_tile *tile,
                               const struct programs_features *f, const float *host)
 {
@@ -45,7 +45,7 @@ static enum wsc_err tile_with(struct programs_trial *t, struct programs_tile *ti
     return programs_tile_in(&t->grid, tile, host);
 }
 
-/* A tile of 32-bit numbers whatever the format, with the rows of @p host. */
+/* Reserve a tile of 32-bit numbers, whatever the format, and fill it from @p host. */
 static enum wsc_err wide_tile_with(struct programs_trial *t, struct programs_tile *tile,
                                    const struct programs_features *f, const float *host)
 {
@@ -74,7 +74,8 @@ struct matrices {
     uint64_t *kept; /* owned; NULL: the matrix is dense */
 };
 
-/* Bits of the elements of @p w (m, k) that are not zero. */
+/* Set in @p kept the bits of the elements of @p w (m, k) that are not zero; NULL for a dense
+ * case. */
 static enum wsc_err find_kept(const struct programs_trial *t, const float *w, uint64_t **kept)
 {
     const int64_t n = t->c->m * t->c->k;
@@ -148,14 +149,15 @@ enum wsc_err programs_wgrad(struct programs_trial *t, const struct programs_oper
 
 /* ---- rows of features ------------------------------------------------------------------------ */
 
-/* What operations on rows of features use: tiles, vectors of features, vectors of tokens. */
+/* Memory of operations on rows of features: tiles, vectors of features, vectors of tokens. */
 struct rows {
     struct programs_features f;
     struct programs_tile x, y, tmp;
     int vector[2], tokens;
 };
 
-/* Tiles of the first two operands, a tile and four vectors of tokens of scratch. */
+/* Reserve tiles for the first two operands, a tile of scratch, and four vectors of tokens of
+ * scratch. */
 static enum wsc_err rows_init(struct programs_trial *t, struct rows *r, int64_t features,
                               const struct programs_operands *o)
 {
@@ -170,7 +172,7 @@ static enum wsc_err rows_init(struct programs_trial *t, struct rows *r, int64_t 
                                   "vectors of tokens", &r->tokens);
 }
 
-/* Gain and bias, operands 2 and 3, come in. */
+/* Let the script load gain and bias, operands 2 and 3. */
 static void gain_and_bias(const struct rows *r, struct programs_script *s,
                           const struct programs_operands *o, bool bias)
 {
@@ -183,7 +185,7 @@ static void gain_and_bias(const struct rows *r, struct programs_script *s,
     programs_vectors_in(s);
 }
 
-/* The forward steps always run, since the gradient needs the statistics. */
+/* The forward steps are always run, since the gradient needs the statistics. */
 static enum wsc_err norm(struct programs_trial *t, struct rows *r, bool rms,
                          const struct programs_operands *o)
 {
@@ -203,7 +205,7 @@ static enum wsc_err norm(struct programs_trial *t, struct rows *r, bool rms,
         TRY(run_script(t, &s));
         return programs_tile_out(g, &r->y, o->out);
     }
-    /* dx is added to a tile that is 0: x of the script before is not needed any more. */
+    /* dx is added to a new tile, which is 0. */
     struct programs_tile dx;
     TRY(programs_reserve_tile(g, &dx, &r->f, "the gradient"));
     programs_norm_backward(g, &s, &n, &r->y, &dx, &r->tmp);
@@ -250,7 +252,7 @@ static enum wsc_err silu(struct programs_trial *t, struct rows *r, bool unused,
     return activation(t, r, ZOO_SILU, o);
 }
 
-/* Run with rows that are freed whatever happens; @p second chooses between two variants. */
+/* Run an operation on rows and free them in any case; @p second selects one of two variants. */
 static enum wsc_err with_rows(struct programs_trial *t, const struct programs_operands *o,
                               enum wsc_err (*run)(struct programs_trial *t, struct rows *r,
                                                   bool second, const struct programs_operands *o),
@@ -289,7 +291,8 @@ enum wsc_err programs_silu(struct programs_trial *t, const struct programs_opera
 
 /* ---- rotary positions ------------------------------------------------------------------------ */
 
-/* Cosines and sines (samples, T, pairs), pair i of a head at the first of its features. */
+/* Fill the tiles of cosines and sines from (samples, T, pairs); pair i of a head is stored at the
+ * first of its two features. */
 static enum wsc_err angle_tiles(struct programs_trial *t, const struct programs_features *f,
                                 struct programs_rotary *r)
 {
@@ -340,7 +343,7 @@ enum wsc_err programs_rotate_heads(struct programs_trial *t, const struct progra
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-/* Tiles by heads; the gradient's only where it is asked for. */
+/* Reserve tiles by heads; those of the gradient only if it is computed. */
 static enum wsc_err attention_tiles(struct programs_trial *t, const struct programs_features *f,
                                     struct programs_attention *p, const struct programs_operands *o)
 {
@@ -424,7 +427,8 @@ enum wsc_err programs_embedding(struct programs_trial *t, const struct programs_
 
 /* ---- cross entropy --------------------------------------------------------------------------- */
 
-/* Minus the number of each feature, where the program looks for it. */
+/* Write minus the index of each feature, which the loss uses to find the lowest index of the
+ * largest logits. */
 static enum wsc_err write_numbers(struct programs_trial *t, const struct programs_features *f,
                                   int address)
 {
@@ -437,7 +441,8 @@ static enum wsc_err write_numbers(struct programs_trial *t, const struct program
     return WSC_OK;
 }
 
-/* Every token counts here; the gradient needs what the loss leaves on the PEs, so both run. */
+/* Every token is in the loss. The gradient needs what the loss leaves on the PEs, so both are
+ * run. */
 static enum wsc_err entropy(struct programs_trial *t, struct rows *r, int32_t *mask, int32_t *best,
                             const struct programs_operands *o)
 {
@@ -478,8 +483,8 @@ enum wsc_err programs_cross_entropy(struct programs_trial *t, const struct progr
 
 /* ---- running one ----------------------------------------------------------------------------- */
 
-/* The layout of the analytical model for the case: its fabric as the wafer, a model of its sizes.
- */
+/* The layout of the analytical model for the case: a wafer of the size of its fabric, a model of
+ * its sizes. */
 void programs_layout_init(struct programs_layout *l, const struct programs_case *c)
 {
     struct hw_machine cluster = *c->hw->cluster;
@@ -505,8 +510,8 @@ void programs_layout_init(struct programs_layout *l, const struct programs_case 
     if (c->room) l->layout.room = (double)c->room;
 }
 
-/* One run; its watch sees program number @p watched, *@p longest is the number of the program that
- * took most cycles. */
+/* Run the operation once. The observer sees program number @p watched; @p longest is set to the
+ * number of the longest program. */
 static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
                              const struct programs_operands *o, struct programs_result *r,
                              int watched, int *longest)
@@ -542,7 +547,7 @@ static enum wsc_err run_once(const struct programs_case *c, programs_op_fn op,
     return rc;
 }
 
-/* An operation of several programs is watched in its longest one, known from a first run. */
+/* In an operation of several programs the longest one is observed; a first run determines it. */
 enum wsc_err programs_operate(const struct programs_case *c, programs_op_fn op,
                               const struct programs_operands *o, struct programs_result *r)
 {

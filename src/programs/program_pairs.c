@@ -22,7 +22,8 @@ void programs_pairs_fini(struct programs_model *k)
     wsc_free(k->pairs.weight);
 }
 
-/* Tokens of sequence @p s that count, and the sum of their cross entropies in their order. */
+/* Sum the cross entropies of the tokens of sequence @p s that are in the loss, in their order;
+ * returns their number. */
 static int64_t sum_tokens(const struct programs_model *k, int64_t s, double *nats)
 {
     const int64_t T = k->model->T;

@@ -7,7 +7,7 @@
 
 #include <wsc/err.h>
 
-/** Memory of the host, where the model is trained by preferences. */
+/** Allocate memory of the host, if the model is trained by preferences. */
 enum wsc_err programs_pairs_allocate(struct programs_model *k);
 void programs_pairs_fini(struct programs_model *k);
 /** After the head of the reference model: keep the log-probability of every sequence. */

@@ -19,7 +19,7 @@
 
 /* ---- embedding ------------------------------------------------------------------------------- */
 
-/* Tables of tokens, positions and, of encoders, types of tokens. */
+/* Tables of tokens, positions and, in encoders, types of tokens. */
 enum { TABLES = 3 };
 static const enum model_tensor_kind tables[TABLES] = {MODEL_WTE, MODEL_WPE, MODEL_WTT};
 
@@ -37,7 +37,7 @@ static struct programs_table table_of(const struct programs_model *k, int i,
                                    .n_samples = k->grid.n_samples};
 }
 
-/* Does the stage have the table, and the batch rows of it? */
+/* True when the stage has the table and the batch has rows for it. */
 static bool has_table(const struct programs_model *k, int i)
 {
     return k->offset[tables[i]] >= 0 && (tables[i] != MODEL_WTT || k->batch->token_types);
@@ -48,13 +48,13 @@ static struct programs_stage_norm norm_of_embeddings(const struct programs_model
     return (struct programs_stage_norm){MODEL_NORME_W, &k->raw, k->stats_embed};
 }
 
-/* The scale of the embeddings that comes after their norm; 1: that of the tables came before it. */
+/* Scale of the embeddings after their norm; 1 when the tables were already scaled before it. */
 static double scale_after_norm(const struct programs_model *k)
 {
     return k->model->scale_first ? 1 : k->model->zoo.embeddings_scale;
 }
 
-/* The norm of the embeddings, then their scale. */
+/* Apply the norm of the embeddings, then their scale. */
 static enum wsc_err norm_embeddings(struct programs_model *k)
 {
     const struct programs_tile *x = programs_x(k, 0);
@@ -66,7 +66,7 @@ static enum wsc_err norm_embeddings(struct programs_model *k)
                               programs_number((float)scale));
 }
 
-/* The rows of the token table, then those of the other tables are added. */
+/* Look up the rows of the token table, and add those of the other tables. */
 static enum wsc_err embed(struct programs_model *k)
 {
     const struct programs_tile *x = k->model->zoo.embedding_layer_norm ? &k->raw : programs_x(k, 0);
@@ -87,7 +87,7 @@ static enum wsc_err embed(struct programs_model *k)
     return programs_drop(k, MODEL_DROP_EMBED, programs_x(k, 0), programs_x(k, 0), false);
 }
 
-/* The gradient of the embeddings before their norm, in place of that after it. */
+/* Replace the gradient of the embeddings after their norm by that before it. */
 static enum wsc_err norm_embeddings_backward(struct programs_model *k)
 {
     const struct programs_stage_norm norm = norm_of_embeddings(k);
@@ -97,7 +97,7 @@ static enum wsc_err norm_embeddings_backward(struct programs_model *k)
     return programs_stage_norm_backward(k, &norm, &k->dres);
 }
 
-/* A table's gradient, turn of leaves by turn, so that each leaf's is a sum of its own. */
+/* Gradient of a table, in turns of leaves, so that each leaf has a sum of its own. */
 static enum wsc_err table_gradient(struct programs_model *k, int i)
 {
     for (int turn = 0; turn < programs_leaf_turns(k); turn++) {
@@ -137,7 +137,7 @@ static enum wsc_err embed_backward(struct programs_model *k)
 static const enum model_tensor_kind qkv_weight[3] = {MODEL_Q_W, MODEL_K_W, MODEL_V_W};
 static const enum model_tensor_kind qkv_bias[3] = {MODEL_Q_B, MODEL_K_B, MODEL_V_B};
 
-/* Norms of the heads of queries (0) and of keys (1). */
+/* The norm of the heads of queries (@p i 0) or of keys (1). */
 static struct programs_stage_norm head_norm(struct programs_model *k, int i)
 {
     static const enum model_tensor_kind gain[2] = {MODEL_Q_NORM_W, MODEL_K_NORM_W};
@@ -199,8 +199,8 @@ static enum wsc_err qkv_backward(struct programs_model *k)
                                                            : WSC_OK;
 }
 
-/* The attention of one sample of each lane: scores of the samples lie one after the other,
- * gradients share scratch. */
+/* Operands of the attention of one sample of each lane. Each sample has its own scores; gradients
+ * of scores share scratch. */
 static struct programs_attention attention_of(struct programs_model *k, int sample,
                                               struct programs_drop *drop)
 {
@@ -227,7 +227,8 @@ static struct programs_attention attention_of(struct programs_model *k, int samp
                                        .dropped = k->dropped};
 }
 
-/* Attention sample by sample, or its gradient; the cycles of dropout apart. */
+/* Run attention, or its gradient, sample by sample; the cycles of dropout are recorded
+ * separately. */
 static enum wsc_err each_sample(struct programs_model *k, enum programs_row_kind row, bool back)
 {
     struct programs_drop drop = programs_drop_of(k, MODEL_DROP_SCORES);
@@ -242,7 +243,7 @@ static enum wsc_err each_sample(struct programs_model *k, enum programs_row_kind
     return WSC_OK;
 }
 
-/* Sample by sample, then the output projection, its bias and the residual into mid. */
+/* Attention sample by sample, then the output projection, its bias and the residual, into mid. */
 static enum wsc_err attend(struct programs_model *k)
 {
     struct programs_layer *layer = programs_layer_of(k, k->l);
@@ -252,8 +253,8 @@ static enum wsc_err attend(struct programs_model *k)
                                programs_x(k, k->l));
 }
 
-/* dctx from the output projection first; probabilities were kept from the forward pass and are
- * used up. */
+/* First the gradient of the output projection, dctx. The probabilities were kept from the forward
+ * pass and are overwritten. */
 static enum wsc_err attend_backward(struct programs_model *k)
 {
     const struct programs_tile *dy;
@@ -269,7 +270,7 @@ static enum wsc_err attend_backward(struct programs_model *k)
 
 /* ---- feed-forward ---------------------------------------------------------------------------- */
 
-/* Norm, first linear layers. */
+/* The norm before the feed-forward network, and its first linear layers. */
 static enum wsc_err ffn0(struct programs_model *k)
 {
     const struct programs_stage_norm norm = programs_norm3(k);
@@ -288,7 +289,7 @@ static enum wsc_err ffn0_backward(struct programs_model *k)
     return programs_ffn_norm_backward(k);
 }
 
-/* Outside training x and the next x are the same tile; mid is another one. */
+/* Outside training x and the next x share one tile; mid is another one. */
 static enum wsc_err ffn1(struct programs_model *k)
 {
     const struct programs_tile *to = programs_x(k, k->l + 1),
@@ -308,7 +309,7 @@ static enum wsc_err ffn1_backward(struct programs_model *k)
     return programs_branch_weights(k, &programs_ffn_branch, dy, &k->act);
 }
 
-/* The parts of a model, in one row each. */
+/* One row for each part of a model. */
 static const struct {
     enum wsc_err (*forward)(struct programs_model *k);
     enum wsc_err (*backward)(struct programs_model *k);

@@ -31,7 +31,7 @@ enum wsc_err programs_path_snake(struct programs_path *l, const struct programs_
     return WSC_OK;
 }
 
-/* Direction (a set of one) from position i to position k, its neighbour. */
+/* Direction (a set of one) from position i to its neighbour k. */
 static uint8_t toward(const struct programs_job *j, const struct programs_path *l, int i, int k)
 {
     int step = l->pe[k] - l->pe[i];
@@ -46,7 +46,7 @@ static struct mesh_rect rect_of(const struct programs_job *j, int32_t pe)
     return (struct mesh_rect){pe % j->w, pe / j->w, 1, 1};
 }
 
-/* The route of colour number @p c at position @p i. */
+/* Set the route of colour number @p c at position @p i. */
 static enum wsc_err route_colour(struct programs_job *j, const struct programs_path *l,
                                  const struct programs_tree_shape *s, int i, int c)
 {
@@ -65,9 +65,9 @@ static enum wsc_err route_colour(struct programs_job *j, const struct programs_p
     return out ? mesh_output_queue(j->m, rect_of(j, l->pe[i]), l->queue, colour) : WSC_OK;
 }
 
-/* Every position of the path with every colour of the tree. */
-static enum wsc_err lay(struct programs_job *j, const struct programs_path *l,
-                        const struct programs_tree_shape *s)
+/* Set every colour of the tree at every position of the path. */
+static enum wsc_err set_routes(struct programs_job *j, const struct programs_path *l,
+                               const struct programs_tree_shape *s)
 {
     for (int i = 0; i < l->n; i++) {
         l->node[l->pe[i]] = s->node[i];
@@ -82,12 +82,12 @@ enum wsc_err programs_path_tree(struct programs_job *j, const struct programs_pa
 {
     struct programs_tree_shape s;
     TRY(programs_tree_shape_init(&s, l->n, colours, parent));
-    enum wsc_err rc = lay(j, l, &s);
+    enum wsc_err rc = set_routes(j, l, &s);
     programs_tree_shape_fini(&s);
     return rc;
 }
 
-/* PE (x, y) of the spread: along row 0, then down. */
+/* Route the broadcast at PE (x, y): along row 0, then down. */
 static enum wsc_err spread_at(struct programs_job *j, int colour, int x, int y)
 {
     struct mesh_route r = {.rx = y ? MESH_NORTH : MESH_WEST, .tx = MESH_RAMP};
@@ -97,7 +97,7 @@ static enum wsc_err spread_at(struct programs_job *j, int colour, int x, int y)
     return r.tx ? mesh_route(j->m, (struct mesh_rect){x, y, 1, 1}, colour, &r) : WSC_OK;
 }
 
-/* An input queue that the lines of PE @p i do not use. */
+/* An input queue that no line of PE @p i uses. */
 static int free_queue(const struct programs_job *j, int i)
 {
     unsigned used = 0;
@@ -118,7 +118,8 @@ enum wsc_err programs_spread(struct programs_job *j, int colour)
     return WSC_OK;
 }
 
-/* @p k vectors of @p n words, all to the same memory, or all from a colour. */
+/* An operand of @p k vectors of @p n words: @p k times the same memory, or @p k vectors from a
+ * colour. */
 static struct mesh_dsd times(struct mesh_dsd d, int k)
 {
     d.n_dims = 2;
@@ -135,8 +136,8 @@ enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node
     return node->control ? mesh_send_control(pe, node->send, node->payload, 0) : WSC_OK;
 }
 
-/* Children that only add come first, vector after vector from the near end; the last one's words
- * are added to the PE's own and sent on in one operation. */
+/* The vectors of all children but the last are added one by one, nearest child first. In the last
+ * operation the words of the last child are added to the PE's own and sent on as they come. */
 enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node *node, int address,
                                   int n)
 {
@@ -149,7 +150,7 @@ enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node
                         times(mine, k)));
     }
     if (!sends) return WSC_OK;
-    if (node->n_blocks) /* the last child's words are added and sent on as they come */
+    if (node->n_blocks) /* add and send on */
         TRY(mesh_do(pe, MESH_FADDS, mesh_out(node->send, n),
                     mesh_in(node->colour[node->n_blocks - 1], n), mine));
     else

@@ -9,23 +9,23 @@
 
 #include <stdint.h>
 
-/* PEs one after the other, each next to the one before; position 0 is the root. */
+/* A line of PEs, each a neighbour of the one before; position 0 is the root. */
 struct programs_path {
     int n;
-    int queue;                  /* output queue of what they send */
+    int queue;                  /* output queue of the messages */
     int32_t *pe;                /* owned */
     struct programs_node *node; /* borrowed, of all PEs */
 };
 enum wsc_err programs_path_walk(struct programs_path *l, const struct programs_job *j, int x, int y,
                                 int dx, int dy, int n);
 enum wsc_err programs_path_snake(struct programs_path *l, const struct programs_job *j);
-/* Routes and queues on @p l for the tree @p parent with @p colours, at least two of them; what each
- * PE has to do goes to l->node. */
+/* Set routes and queues on @p l for the tree @p parent with @p colours, at least two of them;
+ * l->node gets the role of each PE. */
 enum wsc_err programs_path_tree(struct programs_job *j, const struct programs_path *l,
                                 const int *parent, struct programs_colours colours);
-/* One colour from PE (0, 0) over the rectangle's row 0 and down all columns. */
+/* Route a colour from PE (0, 0) over row 0 of the fabric and down all columns. */
 enum wsc_err programs_spread(struct programs_job *j, int colour);
-/* After the words of a PE: the turn of its switch or the control wavelet. */
+/* Issue what follows the words of a PE: the change of its switch or the control wavelet. */
 enum wsc_err programs_message_end(struct mesh_pe *pe, const struct programs_node *node);
 /* Issue the part of a PE in a reduction of @p n words at @p address. */
 enum wsc_err programs_reduce_part(struct mesh_pe *pe, const struct programs_node *node, int address,

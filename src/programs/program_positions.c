@@ -15,7 +15,8 @@
 
 /* ---- rotary ---------------------------------------------------------------------------------- */
 
-/* Cosine or sine of feature @p j of a head at position @p t; features beyond rotary_dim stay. */
+/* Cosine or sine of feature @p j of a head at position @p t; features beyond rotary_dim are not
+ * rotated. */
 static float angle_of(const struct model *m, int64_t t, int64_t j, bool sine)
 {
     const int64_t pair = j / 2;
@@ -24,7 +25,7 @@ static float angle_of(const struct model *m, int64_t t, int64_t j, bool sine)
     return (float)((sine ? sin(angle) : cos(angle)) * model_rotary_factor(m));
 }
 
-/* One tile from a table (tokens, heads x width), whose heads are alike. */
+/* Fill a tile with angles; all heads have equal ones. @p table: scratch (tokens, heads x width). */
 static enum wsc_err write_tile(struct programs_model *k, const struct programs_tile *tile,
                                float *table, bool sine)
 {
@@ -85,7 +86,7 @@ enum wsc_err programs_add_sines(struct programs_model *k, const struct programs_
 
 /* ---- scores ---------------------------------------------------------------------------------- */
 
-/* From token @p first on; rows that the batch does not have stay away. */
+/* The part of @p row that begins at token @p first; NULL when the batch has no such row. */
 static const int32_t *from(const int32_t *row, int64_t first)
 {
     return row ? row + first : NULL;

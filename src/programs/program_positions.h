@@ -7,13 +7,14 @@
 
 #include <wsc/err.h>
 
-/** Cosines and sines of the micro-batch's positions on the PEs, where the model turns heads and
- *  they are not there yet. */
+/** Write the cosines and sines of the micro-batch's positions to the PEs, if the model rotates
+ *  heads and they are not there yet. */
 enum wsc_err programs_write_angles(struct programs_model *k);
-/** Turn the pairs of @p x, queries or keys, by their positions, or @p back. */
+/** Rotate the pairs of features of @p x, queries or keys, by their positions, or back with @p
+ *  back. */
 enum wsc_err programs_turn(struct programs_model *k, const struct programs_tile *x, bool back);
-/** Rows of sines (T, C) are added to @p x as a learned table would be. */
+/** Add rows of sines (T, C) to @p x, as a learned table of positions would be added. */
 enum wsc_err programs_add_sines(struct programs_model *k, const struct programs_tile *x);
-/** Soft cap, slopes and windows of sample @p sample of each lane in the layer at hand. */
+/** Soft cap, slopes and windows of sample @p sample of each lane in the current layer. */
 struct programs_shaping programs_shaping_of(const struct programs_model *k, int sample);
 #endif

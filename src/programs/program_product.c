@@ -30,29 +30,29 @@ struct contract {
     const struct programs_scores *scores;
     int acc[PROGRAMS_MOST_ACCUMULATORS]; /* addresses */
     int n_acc;
-    bool half; /* what streams and what it meets */
+    bool half; /* format of the streamed numbers and of the vectors */
     struct programs_trigger trigger;
 };
 
-/* One PE's view of an item. */
+/* An item as one PE sees it. */
 struct item {
     int first, n;       /* tokens of its vectors */
     int position, line; /* in the row, or in the columns of the head */
-    int root, result;   /* who gets the sums and where */
-    int scalars;        /* of this PE */
-    bool narrow;        /* the result is of 16-bit numbers */
+    int root, result;   /* position that gets the sums, and address there */
+    int scalars;        /* number of scalars for this PE */
+    bool narrow;        /* the result is 16-bit */
 };
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* Scalars of an output that come down column @p x: one for each input feature that the column
- * holds. */
+/* Number of scalars of an output that come down column @p x: one for each input feature of the
+ * column. */
 static int product_scalars(const struct programs_product *p, int x)
 {
     return p->in[0].f->count[x] * (p->sums ? p->n_parts : 1);
 }
 
-/* Output feature number @p i of all outputs, in the order by_turns; its sums end at the PE that
+/* Item @p i of a product: an output feature, in the order by_turns. Its sums end at the PE that
  * holds the feature. */
 static struct item product_item(const struct contract *c, int x, int row, int i)
 {
@@ -70,8 +70,8 @@ static struct item product_item(const struct contract *c, int x, int row, int i)
                          .narrow = out->half};
 }
 
-/* Key @p i / heads of the sequence: scores of the PE's queries from that key on, which end at the
- * column that owns the key. */
+/* Item @p i of scores: key @p i / heads of the sequence, with the PE's queries that attend to it.
+ * The sums end at the column that owns the key. */
 static struct item score_item(const struct contract *c, int x, int y, int i)
 {
     const struct programs_scores *s = c->scores;
@@ -96,14 +96,14 @@ static struct item item_of(const struct contract *c, const struct mesh_pe *pe, i
                       : score_item(c, x, mesh_y(pe), i);
 }
 
-/* Items of column @p x, after which its PEs are done. */
+/* Number of items of column @p x. */
 static int items_of(const struct contract *c, int x)
 {
     if (c->product) return c->n_items;
     return (int)c->g->T * programs_heads_on(c->scores->keys.f, x);
 }
 
-/* Address of the vector that scalar @p k of item @p i meets. */
+/* Address of the vector that is multiplied by scalar @p k of item @p i. */
 static int vector_at(const struct contract *c, int x, int i, const struct item *it, int k)
 {
     if (c->scores) {
@@ -116,14 +116,14 @@ static int vector_at(const struct contract *c, int x, int i, const struct item *
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* Parts of a product that are added up to one output. */
+/* Number of parts of a product that are summed to one output. */
 static int parts_of(const struct contract *c)
 {
     return c->product && c->product->sums ? c->product->n_parts : 1;
 }
 
-/* Items take the accumulators in turn; scores of a head on one column are added up in their
- * place. */
+/* Address of the accumulator of item @p i. Items use the accumulators in turn; if a head is one
+ * column, scores are accumulated where they are stored. */
 static int accumulator(const struct contract *c, const struct item *it, int i)
 {
     if (it->line == 1 && c->scores) return it->result;
@@ -131,7 +131,7 @@ static int accumulator(const struct contract *c, const struct item *it, int i)
     return c->acc[i % c->n_acc] + 4 * (c->half ? it->first >> 1 & 1 : it->first);
 }
 
-/* The 32-bit sums of item @p i, which ended at this PE, become its 16-bit result. */
+/* Round the 32-bit sums of item @p i, which end at this PE, to a 16-bit result. */
 static enum wsc_err narrow(struct mesh_pe *pe, const struct contract *c, int i)
 {
     const struct item it = item_of(c, pe, i);
@@ -140,8 +140,8 @@ static enum wsc_err narrow(struct mesh_pe *pe, const struct contract *c, int i)
                    (struct mesh_dsd){0});
 }
 
-/* Sums end in the background while the next item is computed. The main thread rounds them to 16
- * bits after that: rounding in the background would delay the next sums. */
+/* Sums are added up in the background while the next item is computed. The main thread then rounds
+ * them to 16 bits: rounding in the background would delay the next sums. */
 static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const struct item *it,
                              int i)
 {
@@ -153,7 +153,7 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
                              .thread = PROGRAMS_THREAD_SUM};
     if (it->line == 1 && c->scores) return WSC_OK;
     TRY(mesh_join(pe,
-                  PROGRAMS_THREAD_SUM)); /* the item before: its accumulator is the next one's */
+                  PROGRAMS_THREAD_SUM)); /* the next item uses the accumulator of the last one */
     if (!it->n) return WSC_OK;
     s.mine = it->scalars ? mesh_mem(accumulator(c, it, i), it->n) : mesh_float(0);
     s.result = mesh_mem(it->narrow ? accumulator(c, it, i) : it->result, it->n);
@@ -164,8 +164,8 @@ static enum wsc_err end_item(struct mesh_pe *pe, const struct contract *c, const
     return narrow(pe, c, i);
 }
 
-/* Task of a scalar: the AXPY with its vector of tokens; after the last scalar of an item its sums
- * go. */
+/* Task of a scalar: an AXPY with its vector of tokens. After the last scalar of an item its sums
+ * are sent. */
 static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -186,7 +186,7 @@ static enum wsc_err on_scalar(struct mesh_pe *pe, uint32_t scalar)
     return end_item(pe, c, &it, i);
 }
 
-/* A column without inputs only passes sums on. */
+/* Task of a column without inputs, which only forwards sums. */
 static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -203,7 +203,7 @@ static enum wsc_err without_scalars(struct mesh_pe *pe, uint32_t data)
 
 /* ---- items of arriving data ------------------------------------------------------------------ */
 
-/* The matrix of item @p i of the trigger. */
+/* The matrix of item @p i of programs_trigger. */
 static const struct programs_weights *matrix_of(const struct contract *c, int i)
 {
     const struct programs_product *p = c->product;
@@ -211,8 +211,8 @@ static const struct programs_weights *matrix_of(const struct contract *c, int i)
     return &p->w[p->sums ? i % parts : i / parts / c->n_out];
 }
 
-/* Items of the trigger are the parts of outputs: the scalars of one part meet vectors that lie at
- * one distance. */
+/* Items of programs_trigger are the parts of outputs: the scalars of one part are multiplied with
+ * vectors at a constant distance. */
 static int trigger_items(const struct mesh_pe *pe)
 {
     const struct contract *c = programs_grid_of(pe)->program;
@@ -277,8 +277,8 @@ static enum wsc_err bind_items(struct contract *c, struct mesh_rect pes)
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* Most words of column @p x: its weights, those of sparse matrices with their places, and by
- * arriving data one that ends each part of an output. */
+/* Upper limit of the words of column @p x: its weights, those of sparse matrices with an index,
+ * and, by arriving data, one control wavelet for each part of an output. */
 static int64_t column_words(const struct contract *c, int x)
 {
     const int ends = c->g->by_data ? parts_of(c) : 0;
@@ -288,7 +288,7 @@ static int64_t column_words(const struct contract *c, int x)
     return (int64_t)c->n_items * (words * product_scalars(c->product, x) + ends);
 }
 
-/* A weight and the vector it meets: in one word of two halves, or in two words. */
+/* Append a weight with the index of its vector: in one word of two halves, or in two words. */
 static struct mesh_wavelet *put_sparse(const struct contract *c, int index, float weight,
                                        struct mesh_wavelet *to)
 {
@@ -298,8 +298,8 @@ static struct mesh_wavelet *put_sparse(const struct contract *c, int index, floa
     return to;
 }
 
-/* Weights of part @p i of the outputs that column @p x uses; @p before: features on the columns
- * before it. */
+/* Append the weights of part @p i of the outputs that column @p x uses; @p before: number of
+ * features on the columns before it. */
 static struct mesh_wavelet *fill_part(const struct contract *c, int x, int before, int i,
                                       struct mesh_wavelet *to)
 {
@@ -334,7 +334,7 @@ static struct mesh_wavelet *fill_column(const struct contract *c, int x, struct 
     return to;
 }
 
-/* One source a column with all its weights, the same for all lanes. */
+/* Attach a source to each column, with all its weights; all lanes get the same. */
 static enum wsc_err product_edges(struct contract *c)
 {
     int64_t n = 0;
@@ -350,8 +350,8 @@ static enum wsc_err product_edges(struct contract *c)
     return WSC_OK;
 }
 
-/* So many that the sum of an output travels while the next one is accumulated; loops take two.
- * Sums of places from an odd one on begin a word later. */
+/* With enough accumulators the sum of an output travels while the next ones are accumulated; loops
+ * use two. In a span of places an odd first column shifts the sums by one word. */
 static enum wsc_err reserve_accumulators(struct contract *c)
 {
     const int words = c->g->pitch + (c->product && c->product->span);
@@ -362,7 +362,7 @@ static enum wsc_err reserve_accumulators(struct contract *c)
     return WSC_OK;
 }
 
-/* Weights down the columns start AXPYs; sums go along the rows. */
+/* Run the program: weights come down the columns and start AXPYs; sums move along the rows. */
 static enum wsc_err run_product(struct contract *c)
 {
     struct programs_grid *g = c->g;
@@ -383,7 +383,8 @@ static enum wsc_err run_product(struct contract *c)
     return programs_run(g);
 }
 
-/* Loops of scalar code count scalars; where some do not come only arriving data know the end. */
+/* Refuse sparse weights where loops of scalar code count scalars: only arriving data can mark the
+ * end of an output when scalars are left out. */
 static enum wsc_err check_sparse(const struct programs_grid *g, const struct programs_product *p)
 {
     for (int i = 0; i < p->n_parts; i++)

@@ -12,14 +12,14 @@
  *  k, v) or the sum over several inputs (their gradient).  @p transposed: W instead of W'. */
 struct programs_product {
     int n_parts;
-    bool sums; /**< the parts are inputs of one output */
+    bool sums; /**< the parts are inputs whose products are summed to one output */
     struct programs_tile in[3], out[3];
     const struct programs_span *span; /**< borrowed: columns of all tiles; NULL: all tokens */
     struct programs_weights w[3];
 };
 enum wsc_err programs_run_product(struct programs_grid *g, const struct programs_product *p);
-/** Scores of one sequence: for each key the products with the PE's queries at or after it.  A
- *  head's columns share the keys; see programs_key_owner(). */
+/** Scores of one sequence: for each key, the products with the PE's queries that attend to it. The
+ *  columns of a head divide the keys among them; see programs_key_owner(). */
 struct programs_scores {
     int sample;
     struct programs_tile queries, keys;

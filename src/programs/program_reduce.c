@@ -19,7 +19,7 @@ enum { QUEUE_X = 2, QUEUE_Y = 3 }; /* the deepest output queues of WSE-2 */
 
 /* ---- reduce, all-reduce, broadcast ----------------------------------------------------------- */
 
-/* Rows first, then column 0; with all-reduce PE (0, 0) then sends the sums to everybody. */
+/* Reduce the rows, then column 0; in an all-reduce PE (0, 0) then broadcasts the sums. */
 static enum wsc_err reduce_main(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -64,7 +64,7 @@ static enum wsc_err lay_line(struct programs_job *j, struct programs_path *l,
     return rc;
 }
 
-/* The first column on the upper half of the colours. */
+/* Lay the tree on the first column, with the upper half of the colours. */
 static enum wsc_err lay_column(struct programs_job *j, const struct programs_load *load,
                                const int *parent)
 {
@@ -81,7 +81,8 @@ static enum wsc_err lay_snake(struct programs_job *j, const struct programs_load
     return lay_line(j, &l, load, parent);
 }
 
-/* The tree @p algo where @p lay lays it. */
+/* Build the tree @p algo and let @p lay set its routes; records the cycles of its schedule and of
+ * the formula. */
 static enum wsc_err
 tree_on(struct programs_job *j, const char *algo, const struct programs_load *load,
         enum wsc_err (*lay)(struct programs_job *, const struct programs_load *, const int *))
@@ -99,7 +100,7 @@ tree_on(struct programs_job *j, const char *algo, const struct programs_load *lo
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "a tree") : WSC_OK;
 }
 
-/* Rows have the lower colours, the column the others; a snake is one line over the whole fabric. */
+/* Rows use the lower colours, the column the others; a snake is one line over the whole fabric. */
 static enum wsc_err trees(struct programs_job *j, const char *algo)
 {
     struct programs_load load = {j->c->arch, j->w, j->words, row_colours(j)};
@@ -114,7 +115,7 @@ static enum wsc_err trees(struct programs_job *j, const char *algo)
     return tree_on(j, algo, &load, lay_column);
 }
 
-/* T(w) + T(h) of HPDC'24; the snake is a chain of w h PEs. */
+/* Formula of HPDC'24 for rows and column: T(w) + T(h); the snake is a chain of w h PEs. */
 static double formula_of(const struct programs_case *c, const char *algo)
 {
     if (!strcmp(algo, "snake")) return programs_formula_reduce(algo, c->w * c->h, c->words);
@@ -195,7 +196,7 @@ static enum wsc_err broadcast_main(struct mesh_pe *pe, uint32_t data)
     return mesh_do(pe, MESH_FMOVS, mesh_out(PROGRAMS_COLOUR_BCAST, n), mine, none);
 }
 
-/* The words of PE (0, 0) on every PE, compared one by one. */
+/* Broadcast the words of PE (0, 0) and compare them on every PE. */
 static enum wsc_err broadcast(struct programs_job *j)
 {
     const struct mesh_rect root = {0, 0, 1, 1};
@@ -224,7 +225,7 @@ enum wsc_err programs_run_broadcast(const struct programs_case *c, struct progra
 
 enum { COLOUR_BACK = 4, THREAD_SEND = 1 };
 
-/* Words of chunk @p k of p, and where it begins. */
+/* Number of words of chunk @p k of p; @p first: index of its first word. */
 static int chunk(const struct programs_job *j, int k, int *first)
 {
     int p = j->w;
@@ -233,14 +234,15 @@ static int chunk(const struct programs_job *j, int k, int *first)
     return (int)(j->words * (k + 1) / p) - *first;
 }
 
-/* Even and odd senders have different colours, and the way back from the last PE its own. */
+/* Colour on which PE @p from sends: one for even and one for odd PEs, a third for the way back
+ * from the last PE. */
 static int ring_colour(const struct programs_job *j, int from)
 {
     return from == j->w - 1 ? COLOUR_BACK : from % 2;
 }
 
-/* Chunks of one word at most: what comes is added and sent on at once, without a way through
- * memory, until the sums are complete and go round. */
+/* Ring with chunks of at most one word: a received word is added and sent on in one operation,
+ * without a copy in memory, until the sums are complete and circulate. */
 static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -261,7 +263,8 @@ static enum wsc_err short_ring_step(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_MAIN);
 }
 
-/* Step s: send chunk i - s, add the one that comes; after p - 1 steps the sums go round. */
+/* Step s of a ring: send chunk i - s, and add the received one. After p - 1 steps the sums are
+ * complete and circulate. */
 static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_job *j = mesh_user(pe);
@@ -282,7 +285,7 @@ static enum wsc_err ring_step(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_MAIN);
 }
 
-/* Neighbours to the east, and from the last PE over all others back to the first. */
+/* Routes to the neighbour in the east, and from the last PE back over all others to the first. */
 static enum wsc_err ring_routes(struct programs_job *j)
 {
     const int p = j->w;

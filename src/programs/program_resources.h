@@ -15,16 +15,16 @@ enum {
 };
 /* Colours of the patterns; each program uses some of them. */
 enum {
-    PROGRAMS_COLOUR_SCALARS = 0,     /* down a column or along a row: what triggers AXPYs */
+    PROGRAMS_COLOUR_SCALARS = 0,     /* scalars that start AXPYs: down a column or along a row */
     PROGRAMS_COLOUR_GATHER,          /* toward the start of a line */
-    PROGRAMS_COLOUR_VECTOR,          /* along a row: a vector per item */
-    PROGRAMS_COLOUR_COLLECT,         /* its gather */
+    PROGRAMS_COLOUR_VECTOR,          /* along a row: one vector for each item */
+    PROGRAMS_COLOUR_COLLECT,         /* gather of these vectors */
     PROGRAMS_COLOUR_SPREAD,          /* from the middle of a line to both sides */
     PROGRAMS_COLOUR_CHAIN = 6,       /* four */
     PROGRAMS_COLOUR_EDGE_CHAIN = 10, /* four */
     PROGRAMS_COLOUR_WEST = 16        /* to the west edge; WSE-3 has switches on this one */
 };
-/* Input and output queues by use: the deep ones for what streams. */
+/* Input and output queues by use; the deepest queues are for streams. */
 enum {
     PROGRAMS_IN_SCALARS = 0,
     PROGRAMS_IN_GATHER = 1,

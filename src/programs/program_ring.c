@@ -30,7 +30,7 @@ static int max(int a, int b)
     return a > b ? a : b;
 }
 
-/* Words of positions [from, to) in a round of the block. */
+/* Number of words of positions [from, to) in a round of the block. */
 static int words_of(const struct programs_ring *r, const struct programs_ring_block *b, int from,
                     int to)
 {
@@ -41,7 +41,7 @@ static int words_of(const struct programs_ring *r, const struct programs_ring_bl
     return words;
 }
 
-/* A new block that begins at position @p first. */
+/* Append a new block that begins at position @p first. */
 static struct programs_ring_block *append(struct programs_ring *r, int first)
 {
     struct programs_ring_block *b = &r->block[r->n_blocks++];
@@ -49,7 +49,7 @@ static struct programs_ring_block *append(struct programs_ring *r, int first)
     return b;
 }
 
-/* The words of one position that are too many for one block: equal parts. */
+/* Divide the words of one position, which are too many for one block, into equal parts. */
 static void cut(struct programs_ring *r, int p, int most)
 {
     const int parts = (r->count[p] + most - 1) / most, size = (r->count[p] + parts - 1) / parts;
@@ -62,7 +62,8 @@ static void cut(struct programs_ring *r, int p, int most)
     }
 }
 
-/* Collects positions up to what fits the block and the commands of a control wavelet. */
+/* Append a block of consecutive positions from @p first on, as many as the size of a block and the
+ * commands of a control wavelet allow. */
 static void gather(struct programs_ring *r, int first, int most)
 {
     struct programs_ring_block *b = append(r, first);
@@ -111,9 +112,9 @@ void programs_ring_fini(struct programs_ring *r)
 
 /* ---- routes ---------------------------------------------------------------------------------- */
 
-/* First the PE's own words; after a control wavelet those of the PEs further east, and back again.
- */
-static const struct mesh_route own_then_behind = {
+/* Route of a sender: first the PE's own words; after a control wavelet the words of the PEs
+ * further east; after another one its own words again. */
+static const struct mesh_route own_then_later = {
     .rx = MESH_RAMP,
     .tx = MESH_WEST,
     .n_more = 1,
@@ -124,15 +125,16 @@ static const struct mesh_route own_then_behind = {
 static const struct mesh_route to_ramp = {.rx = MESH_EAST, .tx = MESH_RAMP};
 static const struct mesh_route pass = {.rx = MESH_EAST, .tx = MESH_WEST};
 
-/* Inside a group: members send to the group's first position. */
+/* Route position @p p inside its group: members send to the first position of the group. */
 static enum wsc_err route_near(struct programs_grid *g, struct mesh_rect at, int p)
 {
-    TRY(mesh_route(g->m, at, NEAR, p % GROUP ? &own_then_behind : &to_ramp));
+    TRY(mesh_route(g->m, at, NEAR, p % GROUP ? &own_then_later : &to_ramp));
     return p % GROUP ? mesh_output_queue(g->m, at, PROGRAMS_OUT_SCALARS, NEAR)
                      : mesh_input_queue(g->m, at, PROGRAMS_IN_GATHER, NEAR);
 }
 
-/* Among groups: their first positions send to position 0, members let pass. */
+/* Route position @p p among groups: the first positions of groups send to position 0, other
+ * members let these words pass. */
 static enum wsc_err route_far(struct programs_grid *g, struct mesh_rect at, int p)
 {
     if (!p) {
@@ -140,11 +142,11 @@ static enum wsc_err route_far(struct programs_grid *g, struct mesh_rect at, int 
         return mesh_input_queue(g->m, at, PROGRAMS_IN_COLLECT, FAR);
     }
     if (p % GROUP) return mesh_route(g->m, at, FAR, &pass);
-    TRY(mesh_route(g->m, at, FAR, &own_then_behind));
+    TRY(mesh_route(g->m, at, FAR, &own_then_later));
     return mesh_output_queue(g->m, at, PROGRAMS_OUT_SCALARS, FAR);
 }
 
-/* From position 0 to all positions, itself included. */
+/* Route the broadcast from position 0 to all positions, itself included. */
 static enum wsc_err route_all(struct programs_grid *g, struct mesh_rect at, int p, int n)
 {
     struct mesh_route r = {.rx = p ? MESH_WEST : MESH_RAMP, .tx = MESH_RAMP};
@@ -170,7 +172,7 @@ enum wsc_err programs_ring_route(struct programs_grid *g, const struct programs_
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* What a PE does in a round, in order. */
+/* Steps of a PE in a round, in order. */
 enum step { OWN, MEMBERS, OTHERS, TURN, STEPS };
 enum { ACTIVATE = PROGRAMS_TASK_SEND + 1 };
 
@@ -179,7 +181,7 @@ struct turn {
     const struct programs_ring_send *s;
     const struct programs_ring_block *b;
     int p, round;
-    int group;  /* first position of the group */
+    int group;  /* first position of the PE's group */
     int lo, hi; /* positions of the group in the block */
 };
 
@@ -188,7 +190,7 @@ static bool is_head(const struct turn *t)
     return t->p == t->group;
 }
 
-/* Colour on which the PE's own words leave. */
+/* Colour on which the PE sends its own words. */
 static int colour_of(const struct turn *t)
 {
     return !t->p ? ALL : is_head(t) ? FAR : NEAR;
@@ -214,8 +216,9 @@ static struct mesh_dsd own_words(const struct turn *t)
     return mesh_mem_strided(address, words_of(s->ring, t->b, t->p, t->p + 1), s->stride);
 }
 
-/* Those before the PE take their turn again. */
-static enum wsc_err again(struct mesh_pe *pe, const struct turn *t, int before)
+/* Change the switches of the @p before PEs before this one back, so that they send own words
+ * again. */
+static enum wsc_err switch_back(struct mesh_pe *pe, const struct turn *t, int before)
 {
     enum mesh_command command[COMMANDS] = {MESH_NOP};
     struct mesh_op op = {.code = MESH_FMOVS,
@@ -231,8 +234,8 @@ static enum wsc_err again(struct mesh_pe *pe, const struct turn *t, int before)
 }
 
 /* Change the switches after the PE's words of a round: the words of the PEs after it may pass.
- * After the last PE all take their turns again; after the last round, PEs that have sent everything
- * let all words pass. */
+ * After the last PE all take their turns again; after the last round, PEs that have sent
+ * everything let all words pass. */
 static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *issued)
 {
     const struct programs_ring_block *b = t->b;
@@ -244,13 +247,13 @@ static enum wsc_err end_round(struct mesh_pe *pe, const struct turn *t, bool *is
     if (t->p && (!last || (t->round + 1 == t->s->rounds && finished)))
         return mesh_turn(pe, colour_of(t), PROGRAMS_THREAD_SEND, ACTIVATE);
     const int before = (t->p - max(first, b->first / unit * unit)) / unit;
-    if (t->round + 1 < t->s->rounds && before > 0) return again(pe, t, before);
+    if (t->round + 1 < t->s->rounds && before > 0) return switch_back(pe, t, before);
     *issued = false;
     return WSC_OK;
 }
 
-/* Issue what the step asks of this PE; *@p issued: something is under way, whose end activates the
- * task. */
+/* Issue the operation of step @p step for this PE. @p issued: an operation was issued, whose end
+ * activates the task again. */
 static enum wsc_err take_step(struct mesh_pe *pe, const struct turn *t, enum step step,
                               bool *issued)
 {
@@ -279,14 +282,14 @@ static enum wsc_err take_step(struct mesh_pe *pe, const struct turn *t, enum ste
     return WSC_OK;
 }
 
-/* The block is none of the PE's business. */
-static bool uninvolved(const struct turn *t)
+/* True when the PE has no part in the block. */
+static bool has_no_part(const struct turn *t)
 {
     if (!t->p) return false;
     return is_head(t) ? t->lo >= t->hi : t->p < t->lo || t->p >= t->hi;
 }
 
-/* What a position has to do with a block in a round. */
+/* The part of position @p p in a block and round. */
 static struct turn turn_of(const struct programs_ring_send *s, int p, int block, int round)
 {
     const struct programs_ring_block *b = &s->ring->block[block];
@@ -300,8 +303,8 @@ static struct turn turn_of(const struct programs_ring_send *s, int p, int block,
                          .hi = min(b->end, group + GROUP)};
 }
 
-/* While nothing is under way, and the next round may not begin, the number of rounds that have come
- * back is kept with this bit. */
+/* Flag in the number of rounds that have returned: the sending task waits for a round and has to
+ * be activated. */
 enum { IDLE = 1 << 30 };
 
 enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_send *s,
@@ -315,7 +318,7 @@ enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_s
     *passed &= ~IDLE;
     while (!issued && *done < s->ring->n_blocks * per_block && *done / STEPS <= *passed) {
         const struct turn t = turn_of(s, position, *done / per_block, *done % per_block / STEPS);
-        if (uninvolved(&t))
+        if (has_no_part(&t))
             *done += per_block - *done % per_block;
         else
             TRY(take_step(pe, &t, (enum step)((*done)++ % STEPS), &issued));
@@ -324,7 +327,7 @@ enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_s
     return WSC_OK;
 }
 
-/* The sending task is woken only if it waits for this round. */
+/* Activate the sending task only if it waits for this round. */
 enum wsc_err programs_ring_passed(struct mesh_pe *pe)
 {
     struct programs_grid *g = programs_grid_of(pe);

@@ -12,12 +12,13 @@
 
 #include <stdbool.h>
 
-/** Positions first .. end - 1; or words slot .. slot + words - 1 of one position, with @c part. */
+/** A block of words: those of positions first .. end - 1 or, with @c part, words slot .. slot +
+ *  words - 1 of one position. */
 struct programs_ring_block {
     int first, end, slot;
     int before;      /**< words of the positions before the first one */
-    int words;       /**< of a round */
-    bool part, last; /**< last: of the words of its position */
+    int words;       /**< words of one round */
+    bool part, last; /**< last: has the last words of its position */
 };
 struct programs_ring {
     int n;            /**< positions */
@@ -25,23 +26,24 @@ struct programs_ring {
     int n_blocks, most;
     struct programs_ring_block *block; /**< owned */
 };
-/** Blocks of at most @p most words. */
+/** Divide the words of @p n positions into blocks of at most @p most words. */
 enum wsc_err programs_ring_init(struct programs_ring *r, int n, const int *count, int most);
 void programs_ring_fini(struct programs_ring *r);
-/** Routes on a row, and the task that sends. */
+/** Set routes on a row and bind the task that sends. */
 enum wsc_err programs_ring_route(struct programs_grid *g, const struct programs_line *l,
                                  mesh_task_fn send);
-/** What a PE sends: word @p slot of round i lies at address + 4 (slot stride + i). */
+/** The words that a PE sends: word @p slot of round i is at address + 4 (slot stride + i). */
 struct programs_ring_send {
     const struct programs_ring *ring;
     int rounds, address, stride;
     bool half;   /**< words are 16-bit numbers ... */
-    bool narrow; /**< ... which lie in memory as 32-bit ones */
+    bool narrow; /**< ... but stored as 32-bit ones */
 };
-/** Body of the task.  A round begins when the one before has come back (programs_ring_passed):
- *  what turns a switch is then gone, and nothing overtakes it. */
+/** Body of the sending task. A round begins when the words of the last one have returned
+ *  (programs_ring_passed()). All control wavelets of that round have then passed, so no word can
+ *  overtake one. */
 enum wsc_err programs_ring_step(struct mesh_pe *pe, const struct programs_ring_send *s,
                                 int position);
-/** The PE has got all words of a round. */
+/** Report that the PE has received all words of a round. */
 enum wsc_err programs_ring_passed(struct mesh_pe *pe);
 #endif

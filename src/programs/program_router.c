@@ -21,7 +21,7 @@ static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 struct routing {
     struct programs_model *k;
     const struct programs_choice *choice;
-    int slot; /* of the networks of a token */
+    int slot; /* index among the networks of a token */
 };
 
 static struct routing routing_of(struct programs_model *k, int slot)
@@ -60,8 +60,8 @@ static enum wsc_err store(struct mesh_pe *pe, int address, float value)
     return mesh_store(pe, address, x.bits);
 }
 
-/* The expert that token slot @p i chose as number @p slot; the first one where no value is the
- * largest, as values that are NaN have none. */
+/* The expert that token slot @p i chose as number @p slot. If no value is the largest, because
+ * values are NaN, it is expert 0. */
 static int expert_of(const struct mesh_pe *pe, const struct routing *r, int slot, int i,
                      enum wsc_err *rc)
 {
@@ -69,7 +69,7 @@ static int expert_of(const struct mesh_pe *pe, const struct routing *r, int slot
     return number >= 0 && number < (float)r->k->model->experts ? (int)number : 0;
 }
 
-/* Address of the value of expert @p e for token slot @p i in @p tile; -1: another PE's. */
+/* Address of the value of expert @p e for token slot @p i in @p tile; -1 if another PE holds it. */
 static int value_at(const struct mesh_pe *pe, const struct programs_model *k,
                     const struct programs_tile *tile, int e, int i)
 {
@@ -77,14 +77,14 @@ static int value_at(const struct mesh_pe *pe, const struct programs_model *k,
     return f->column[e] == programs_column_of(pe) ? programs_at(&k->grid, tile, f->slot[e], i) : -1;
 }
 
-/* A loop over the tokens of the PE's row: cycles of @p each a token. */
-static enum wsc_err tokens_took(struct mesh_pe *pe, const struct programs_model *k, int each)
+/* Charge a loop over the tokens of the PE's row, @p each steps for each token. */
+static enum wsc_err charge_tokens(struct mesh_pe *pe, const struct programs_model *k, int each)
 {
     return mesh_wait(pe, (int64_t)each * CYCLES_LABEL *
                              programs_row_tokens(&k->grid, programs_row_of(pe)));
 }
 
-/* Scalar code for each token of the PE's row and each expert that it chose. */
+/* Call @p one for each token of the PE's row and each expert that it chose. */
 static enum wsc_err each_choice(struct mesh_pe *pe, const struct routing *r,
                                 enum wsc_err (*one)(struct mesh_pe *pe, const struct routing *r,
                                                     int slot, int i))
@@ -93,12 +93,12 @@ static enum wsc_err each_choice(struct mesh_pe *pe, const struct routing *r,
     const int n = chosen * programs_row_tokens(&r->k->grid, programs_row_of(pe));
     for (int j = 0; j < n; j++)
         TRY(one(pe, r, j % chosen, j / chosen));
-    return tokens_took(pe, r->k, chosen);
+    return charge_tokens(pe, r->k, chosen);
 }
 
 /* ---- what chooses and what weighs ------------------------------------------------------------ */
 
-/* Hash routing: 1 at the expert of a token's id. */
+/* Hash routing: the value 1 at the expert that belongs to a token's id, 0 elsewhere. */
 static enum wsc_err mark_hash(struct mesh_pe *pe, const struct programs_script *s,
                               const struct programs_step *step)
 {
@@ -111,10 +111,11 @@ static enum wsc_err mark_hash(struct mesh_pe *pe, const struct programs_script *
         const int at = value_at(pe, r->k, &r->choice->routed, id % (int)r->k->experts.f.n, i);
         if (at >= 0) TRY(store(pe, at, 1));
     }
-    return tokens_took(pe, r->k, 1);
+    return charge_tokens(pe, r->k, 1);
 }
 
-/* Sinkhorn's normalisation takes programs of its own, after those of the script. */
+/* Append the nonlinearity of the router. Sinkhorn's normalisation is not a script; it runs as
+ * programs of its own afterwards. */
 static void map(struct programs_model *k, struct programs_script *s, enum zoo_router_map which,
                 const struct programs_tile *tile)
 {
@@ -128,7 +129,8 @@ static bool weighs_apart(const struct programs_model *k)
     return zoo_moe_weighs_apart(&k->model->zoo.moe);
 }
 
-/* The Model Zoo's block selects by Sinkhorn's values also where they are the weights alone. */
+/* The values by which experts are chosen. The Model Zoo chooses by Sinkhorn's values even if they
+ * are configured only for the weights. */
 static const struct programs_tile *chooses_by(const struct programs_model *k,
                                               const struct programs_choice *c)
 {
@@ -152,7 +154,7 @@ static enum wsc_err hash(struct programs_model *k)
     return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
 }
 
-/* Logits, and what the functions of the params file make of them. */
+/* Compute the logits, and from them the values that choose and those that weigh. */
 static enum wsc_err values(struct programs_model *k, const struct programs_tile *x)
 {
     const struct zoo_moe *moe = &k->model->zoo.moe;
@@ -174,10 +176,10 @@ static enum wsc_err values(struct programs_model *k, const struct programs_tile 
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* The PE that holds the value of the expert that was chosen takes it out of the running, and says
- * what weighs it. */
-static enum wsc_err take(struct mesh_pe *pe, const struct programs_script *s,
-                         const struct programs_step *step)
+/* The PE that holds the value of the chosen expert excludes it from later choices and stores its
+ * weight. */
+static enum wsc_err exclude_chosen(struct mesh_pe *pe, const struct programs_script *s,
+                                   const struct programs_step *step)
 {
     const struct routing *r = s->data;
     const struct programs_model *k = r->k;
@@ -193,10 +195,11 @@ static enum wsc_err take(struct mesh_pe *pe, const struct programs_script *s,
         if (weighs_apart(k)) TRY(store(pe, weight + 4 * i, value));
     }
     TRY(rc);
-    return tokens_took(pe, k, 1);
+    return charge_tokens(pe, k, 1);
 }
 
-/* Largest value of those not taken yet, of equals the first; what is left lies in tmp. */
+/* Choose the largest value that is not excluded yet, of equal ones the first; the remaining values
+ * are in tmp. */
 static enum wsc_err choose(struct programs_model *k, int slot)
 {
     const enum programs_shape tile = PROGRAMS_SHAPE_TILE, tokens = PROGRAMS_SHAPE_TOKENS;
@@ -217,7 +220,7 @@ static enum wsc_err choose(struct programs_model *k, int slot)
     programs_row_sum(&s, MESH_FMAXS, max, 1);
     programs_row_first(&s, &largest);
     programs_op(&s, tokens, MESH_FMOVS, weight, weighs_apart(k) ? programs_number(0) : max, none);
-    programs_call(&s, take);
+    programs_call(&s, exclude_chosen);
     if (weighs_apart(k)) programs_row_sum(&s, MESH_FADDS, weight, 1);
     return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
 }
@@ -228,7 +231,7 @@ static float reciprocal(float x, float unused)
     return 1.0F / x;
 }
 
-/* Weights divided by their sum and what the null expert takes. */
+/* Divide the weights by the sum of the weights and of the null expert's part. */
 static enum wsc_err normalise(struct programs_model *k)
 {
     const enum programs_shape tokens = PROGRAMS_SHAPE_TOKENS;
@@ -252,7 +255,7 @@ static enum wsc_err normalise(struct programs_model *k)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Number of the network of token slot @p i and slot @p slot. */
+/* Index of the network of token slot @p i and slot @p slot. */
 static int network_of(const struct mesh_pe *pe, const struct routing *r, int slot, int i,
                       enum wsc_err *rc)
 {
@@ -261,8 +264,8 @@ static int network_of(const struct mesh_pe *pe, const struct routing *r, int slo
                          : (int)r->k->model->experts + slot - chosen;
 }
 
-/* Give places to the tokens of sample @p sample that go through network @p e, from @p at on;
- * returns the next one. */
+/* Assign places, from @p at on, to the tokens of sample @p sample that go through network @p e;
+ * returns the next free place. */
 static int place_sample(struct mesh_pe *pe, const struct routing *r, int e, int sample, int at,
                         enum wsc_err *rc)
 {
@@ -276,8 +279,9 @@ static int place_sample(struct mesh_pe *pe, const struct routing *r, int e, int 
     return at;
 }
 
-/* Sort the tokens of the row by network, in order; two passes over the choices: to count, and to
- * place.  The first PE of a row stands for the others in noting where networks begin. */
+/* Sort the tokens of the row by network, keeping their order: one pass over the choices counts,
+ * one assigns places. The first PE of a row records where networks begin, since all PEs of a row
+ * agree. */
 static enum wsc_err sort(struct mesh_pe *pe, const struct programs_script *s,
                          const struct programs_step *step)
 {
@@ -294,7 +298,7 @@ static enum wsc_err sort(struct mesh_pe *pe, const struct programs_script *s,
         }
     }
     TRY(rc);
-    return tokens_took(pe, r->k, PASSES * programs_n_slots(r->k));
+    return charge_tokens(pe, r->k, PASSES * programs_n_slots(r->k));
 }
 
 static enum wsc_err place(struct programs_model *k)
@@ -314,7 +318,7 @@ static bool balances(const struct programs_model *k)
     return k->training && k->model->load_balance > 0;
 }
 
-/* 1 for each token of the loss mask, 0 for the others. */
+/* Scalar code that writes 1 for each token of the loss mask, 0 for the others. */
 static enum wsc_err write_mask(struct mesh_pe *pe, const struct programs_script *s,
                                const struct programs_step *step)
 {
@@ -325,7 +329,7 @@ static enum wsc_err write_mask(struct mesh_pe *pe, const struct programs_script 
     (void)step;
     for (int i = 0; i < programs_row_tokens(g, row); i++)
         TRY(store(pe, mask + 4 * i, r->k->batch->mask[programs_token_at(g, row, i)] ? 1 : 0));
-    return tokens_took(pe, r->k, 1);
+    return charge_tokens(pe, r->k, 1);
 }
 
 static enum wsc_err mark_one(struct mesh_pe *pe, const struct routing *r, int slot, int i)
@@ -336,7 +340,7 @@ static enum wsc_err mark_one(struct mesh_pe *pe, const struct routing *r, int sl
     return at < 0 ? rc : store(pe, at, 1);
 }
 
-/* 1 at the chosen experts of each token. */
+/* Scalar code that writes 1 at the chosen experts of each token. */
 static enum wsc_err mark_chosen(struct mesh_pe *pe, const struct programs_script *s,
                                 const struct programs_step *step)
 {
@@ -344,13 +348,14 @@ static enum wsc_err mark_chosen(struct mesh_pe *pe, const struct programs_script
     return each_choice(pe, s->data, mark_one);
 }
 
-/* From the sums of a lane's sample to those of the same one of the next lane. */
+/* Distance from the sums of a lane's sample to those of the corresponding sample of the next
+ * lane. */
 static int64_t balance_step(struct programs_model *k)
 {
     return programs_balance_of(k, 0, k->grid.leaf_samples, 0) - programs_balance_of(k, 0, 0, 0);
 }
 
-/* Sums of sample @p sample of each lane leave. */
+/* Send the sums of sample @p sample of each lane off the fabric. */
 static enum wsc_err sum_sample(struct programs_model *k, const struct routing *r, int sample)
 {
     struct programs_script s = script_of(r);
@@ -371,7 +376,7 @@ static enum wsc_err sum_sample(struct programs_model *k, const struct routing *r
     return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER);
 }
 
-/* Values and choices of the tokens that count, then their sums. */
+/* Sum values and choices over the tokens of the loss mask. */
 static enum wsc_err sum_balance(struct programs_model *k)
 {
     const enum programs_shape tile = PROGRAMS_SHAPE_TILE;
@@ -392,7 +397,7 @@ static enum wsc_err sum_balance(struct programs_model *k)
     return WSC_OK;
 }
 
-/* Sum over the layers of what programs_balance_of() has. */
+/* Sum of programs_balance_of() over the layers. */
 static double over_layers(const struct programs_model *k, int sample, int which, int64_t e)
 {
     double sum = 0;
@@ -431,11 +436,12 @@ static int64_t balance_gradient(const struct programs_model *k, int sample, floa
     return tokens;
 }
 
-/* d of sample @p sample of each lane = that gradient, which comes in from the edge. */
+/* Add the gradient of balance_gradient(), fed in from the edge, to d for the tokens of sample @p
+ * sample of each lane. */
 static enum wsc_err balance_sample(struct programs_model *k, const struct routing *r, int sample)
 {
     const int64_t E = k->model->experts;
-    float *edge = programs_balance_of(k, k->model->L, 0, 0); /* after those of the layers */
+    float *edge = programs_balance_of(k, k->model->L, 0, 0); /* stored after those of the layers */
     struct programs_script s = script_of(r);
     const struct programs_view d = programs_tile_view(&k->experts.d);
     int64_t tokens = 0;
@@ -456,7 +462,7 @@ static enum wsc_err balance_sample(struct programs_model *k, const struct routin
     return programs_stage_run(k, &s, PROGRAMS_ROW_ROUTER_BACKWARD);
 }
 
-/* d = gradient of the load-balancing loss, or 0. */
+/* Set d to the gradient of the load-balancing loss, or 0. */
 static enum wsc_err begin_gradients(struct programs_model *k)
 {
     const struct routing r = routing_of(k, 0);
@@ -483,7 +489,7 @@ static enum wsc_err collect_one(struct mesh_pe *pe, const struct routing *r, int
     return mesh_store(pe, programs_dweight_at(k, slot) + 4 * i, bits);
 }
 
-/* Gradients of the weights of places become vectors of tokens. */
+/* Scalar code that copies the gradients of the weights of places to vectors of tokens. */
 static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
@@ -491,7 +497,7 @@ static enum wsc_err collect(struct mesh_pe *pe, const struct programs_script *s,
     return each_choice(pe, s->data, collect_one);
 }
 
-/* Through the division by the sum: (dw - sum of dw w) / sum. */
+/* Gradient of the division by the sum of the weights: (dw - sum of dw w) / sum. */
 static enum wsc_err through_division(struct programs_model *k)
 {
     const enum programs_shape tokens = PROGRAMS_SHAPE_TOKENS;
@@ -513,7 +519,8 @@ static enum wsc_err through_division(struct programs_model *k)
     return divided ? programs_stage_run(k, &t, PROGRAMS_ROW_ROUTER_BACKWARD) : WSC_OK;
 }
 
-/* The PE that holds the value of a chosen expert adds the gradient of its weight. */
+/* The PE that holds the value of a chosen expert adds the gradient of its weight to the gradient
+ * of the value. */
 static enum wsc_err give_one(struct mesh_pe *pe, const struct routing *r, int slot, int i)
 {
     const struct programs_model *k = r->k;
@@ -534,8 +541,8 @@ static enum wsc_err give(struct mesh_pe *pe, const struct programs_script *s,
     return each_choice(pe, s->data, give_one);
 }
 
-/* d of values becomes that of logits, from the values @p y, which are used up.  None goes through
- * Sinkhorn's normalisation. */
+/* Convert the gradient @p d of the values to that of the logits, using the values @p y, which are
+ * overwritten. Sinkhorn's normalisation passes no gradient. */
 static void map_backward(struct programs_model *k, struct programs_script *s,
                          enum zoo_router_map which, const struct programs_tile *y,
                          const struct programs_tile *d)
@@ -556,7 +563,7 @@ static void map_backward(struct programs_model *k, struct programs_script *s,
     programs_op(s, tile, MESH_FMULS, dp, dp, p);
 }
 
-/* Gradients of the logits, in the format of tiles. */
+/* Compute the gradients of the logits, in the format of tiles. */
 static enum wsc_err logits_backward(struct programs_model *k)
 {
     const struct zoo_moe *moe = &k->model->zoo.moe;

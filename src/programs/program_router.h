@@ -6,13 +6,15 @@
 
 #include <wsc/err.h>
 
-/** Values of the experts from @p x (what networks take), the choice, the weights, the places. */
+/** Run the router on @p x, the input of the networks: values of the experts, the choice, the
+ *  weights, the places. */
 enum wsc_err programs_route(struct programs_model *k, const struct programs_tile *x);
-/** Gradients of the router's weights, and *@p dx = that of @p x, from those of the weights of
- * places and of the load-balancing loss; what the router left is used up. */
+/** Compute the gradients of the router's weights and of its input (@p dx), from the gradients of
+ *  the weights of places and of the load-balancing loss. The results of programs_route() are
+ *  overwritten. */
 enum wsc_err programs_route_backward(struct programs_model *k, const struct programs_tile *x,
                                      const struct programs_tile *dx);
-/** Load-balancing loss of the samples first .. first + n - 1, times what the mean loss is divided
- *  by; 0 without experts. */
+/** Load-balancing loss of the samples first .. first + n - 1, times the number by which the mean
+ *  loss is divided; 0 without experts. */
 double programs_balance_loss(const struct programs_model *k, int first, int n);
 #endif

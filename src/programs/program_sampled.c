@@ -13,8 +13,8 @@
 
 #include <wsc/mem.h>
 
-/* Values of a PE: received in part, received, ended, and those whose sums have set out and ended;
- * places of the value under way, and whether they may come. */
+/* Counters of a PE's values: requested, received, ended, sums started, sums ended; and the index
+ * of the next non-zero of the current value, and whether its places may start tasks. */
 struct progress {
     int32_t asked, received, ended, sent, summed, at;
     bool open;
@@ -24,10 +24,10 @@ struct sampled {
     struct programs_grid *g;
     const struct programs_weight_gradient *w;
     struct programs_tile sent, held;
-    int *n_kept;               /* owned: of value i in column x of a lane at i * g->w + x */
+    int *n_kept;               /* owned: non-zeros of value i in column x, at i * g->w + x */
     struct progress *progress; /* owned, of each PE */
-    int *before;               /* owned: features on the columns of a lane before x */
-    int n_buffers;             /* values that a PE holds at a time, and sums of values */
+    int *before;               /* owned: number of features on the columns before x */
+    int n_buffers;             /* values, and sums of values, that a PE holds at a time */
     int values[PROGRAMS_MOST_ACCUMULATORS], sums[PROGRAMS_MOST_ACCUMULATORS]; /* addresses */
     int products;                                                             /* address */
     struct mesh_wavelet *places; /* owned, of all columns of a lane */
@@ -63,7 +63,7 @@ static int tokens_of(const struct sampled *s, int row)
     return programs_gradient_tokens(s->g, s->w, row);
 }
 
-/* A buffer for the next value, when one is free, takes the words that come along the row. */
+/* Receive the words of the next value from the row, if a buffer is free. */
 static enum wsc_err receive(struct mesh_pe *pe)
 {
     const struct sampled *s = sampled_of(pe);
@@ -81,8 +81,8 @@ static enum wsc_err receive(struct mesh_pe *pe)
                                         .a = mesh_in(PROGRAMS_COLOUR_SCALARS, n)});
 }
 
-/* Places, and what ends a value, start tasks or wait. */
-static enum wsc_err let_places(struct mesh_pe *pe)
+/* Allow places, and the control wavelet that ends a value, to start tasks. */
+static enum wsc_err allow_places(struct mesh_pe *pe)
 {
     TRY(mesh_unblock(pe, PROGRAMS_TASK_ITEM));
     return mesh_unblock_data(pe, PROGRAMS_COLOUR_VECTOR);
@@ -94,8 +94,8 @@ static enum wsc_err close_places(struct mesh_pe *pe)
     return mesh_block_data(pe, PROGRAMS_COLOUR_VECTOR);
 }
 
-/* Places of a value start tasks when it is there and a vector for its sums is free, whose first
- * numbers, one for each place, become 0 first. */
+/* Allow the places of the next value to start tasks when the value has arrived and a vector for
+ * its sums is free. The sums of its non-zeros are set to 0 first. */
 static enum wsc_err open_places(struct mesh_pe *pe)
 {
     const struct sampled *s = sampled_of(pe);
@@ -108,10 +108,10 @@ static enum wsc_err open_places(struct mesh_pe *pe)
     if (n)
         TRY(mesh_do(pe, MESH_FMOVS, mesh_mem(s->sums[p->ended % s->n_buffers], n), mesh_float(0),
                     (struct mesh_dsd){0}));
-    return let_places(pe);
+    return allow_places(pe);
 }
 
-/* Sums of the oldest value whose sums have not left go up the column, off the fabric. */
+/* Send the sums of the oldest value whose sums were not sent up the column, off the fabric. */
 static enum wsc_err send_sums(struct mesh_pe *pe)
 {
     const struct sampled *s = sampled_of(pe);
@@ -134,7 +134,8 @@ static enum wsc_err send_sums(struct mesh_pe *pe)
     return WSC_OK;
 }
 
-/* What can begin after something has ended; a column without features only takes what comes. */
+/* Start what can begin after something has ended. A column without features only receives
+ * values. */
 static enum wsc_err proceed(struct mesh_pe *pe)
 {
     const struct sampled *s = sampled_of(pe);
@@ -159,7 +160,8 @@ static enum wsc_err on_received(struct mesh_pe *pe, uint32_t data)
     return proceed(pe);
 }
 
-/* An operation of a place, in the background: while it runs the PE takes the next values. */
+/* Issue an operation of a place in the background, so that the PE can receive the next values
+ * meanwhile; its end activates task @p then. */
 static enum wsc_err work(struct mesh_pe *pe, struct mesh_op op, int then)
 {
     op.thread = PROGRAMS_THREAD_TRIGGER;
@@ -168,7 +170,7 @@ static enum wsc_err work(struct mesh_pe *pe, struct mesh_op op, int then)
     return mesh_issue(pe, &op);
 }
 
-/* A place: the products of the held feature with the value, then their sum (on_products). */
+/* Task of a place: multiply the held feature by the value; then on_products() sums the products. */
 static enum wsc_err on_place(struct mesh_pe *pe, uint32_t slot)
 {
     const struct sampled *s = sampled_of(pe);
@@ -205,10 +207,10 @@ static enum wsc_err on_products(struct mesh_pe *pe, uint32_t data)
 static enum wsc_err on_placed(struct mesh_pe *pe, uint32_t data)
 {
     (void)data;
-    return let_places(pe);
+    return allow_places(pe);
 }
 
-/* The last place of a value has come. */
+/* Task of the control wavelet after the last place of a value. */
 static enum wsc_err on_end(struct mesh_pe *pe, uint32_t data)
 {
     struct progress *p = progress_of(pe);
@@ -250,14 +252,14 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 
 /* ---- places ---------------------------------------------------------------------------------- */
 
-/* Is the result of the sent feature @p i and the held feature @p j wanted? */
+/* True when the result of the sent feature @p i and the held feature @p j is wanted. */
 static bool wants(const struct sampled *s, int i, int j)
 {
     const int out = s->w->how.by_columns ? j : i, in = s->w->how.by_columns ? i : j;
     return programs_gradient_wanted(s->w, out, in);
 }
 
-/* Places of column @p x, value by value, and what ends each. */
+/* Append the places of column @p x, value by value, each value with its control wavelet. */
 static struct mesh_wavelet *fill_column(struct sampled *s, int x, struct mesh_wavelet *to)
 {
     const struct programs_features *f = s->held.f;
@@ -273,7 +275,7 @@ static struct mesh_wavelet *fill_column(struct sampled *s, int x, struct mesh_wa
     return to;
 }
 
-/* One source a column, the same for all lanes, and one sink for as many sums. */
+/* Attach to each column a source, equal for all lanes, and a sink for as many sums. */
 static enum wsc_err edges(struct sampled *s)
 {
     struct programs_grid *g = s->g;
@@ -306,7 +308,7 @@ static enum wsc_err allocate(struct sampled *s)
     return WSC_OK;
 }
 
-/* Products lie in another bank than what they are made of, and than their sums. */
+/* Products are in another bank than their operands and than their sums. */
 static enum wsc_err reserve(struct sampled *s)
 {
     struct programs_grid *g = s->g;
@@ -351,7 +353,7 @@ static enum wsc_err lay(struct sampled *s)
     return WSC_OK;
 }
 
-/* Words of the edge to the places of a lane that sent them. */
+/* Copy the words at the edge to the elements of a lane's matrix to which they belong. */
 static void store(const struct sampled *s, int lane)
 {
     const struct programs_features *f = s->held.f;

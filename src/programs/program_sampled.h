@@ -6,7 +6,7 @@
 
 #include <wsc/err.h>
 
-/** The elements w->kept of the gradient, to the host's matrix, in which the others are not
+/** Compute only the elements w->kept of the gradient; other elements of the host's matrix are not
  *  written. */
 enum wsc_err programs_run_sampled_gradient(struct programs_grid *g,
                                            struct programs_weight_gradient *w);

@@ -47,7 +47,8 @@ void programs_key_seen(const struct programs_grid *g, const struct programs_shap
     *end = s->attends && !s->attends[at] ? 0 : token + after + 1;
 }
 
-/* Keys whose scores the PE sends: position 0 its own and, as they come, those of the others. */
+/* Range of keys whose scores the PE sends: at position 0 its own and, as they arrive, those of all
+ * other positions. */
 static void keys_to_send(const struct programs_grid *g, const struct programs_features *f,
                          int position, int *first, int *end)
 {
@@ -57,7 +58,8 @@ static void keys_to_send(const struct programs_grid *g, const struct programs_fe
     *end = position && *first + per < g->T ? *first + per : (int)g->T;
 }
 
-/* One row of scores: own ones from memory, those of other columns as position 0 receives them. */
+/* Send one row of scores: an own one from memory; at position 0 also those received from other
+ * columns. */
 static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_rows *s, int position,
                              int key)
 {
@@ -76,7 +78,8 @@ static enum wsc_err send_key(struct mesh_pe *pe, const struct programs_score_row
     return mesh_issue(pe, &op);
 }
 
-/* Key by key; after the last one those of the columns further out may pass. */
+/* Rows of scores are sent key by key; after the last one the rows of the columns further out may
+ * pass. */
 enum wsc_err programs_send_scores(struct mesh_pe *pe, const struct programs_score_rows *s)
 {
     struct programs_grid *g = programs_grid_of(pe);

@@ -13,8 +13,8 @@
 
 static const struct programs_view none = {.kind = PROGRAMS_VIEW_NONE};
 
-/* What a normalisation works on: values, scratch like them, and a maximum and a sum for each token
- * or for each expert and sequence.  The latter two are words of their shape's own. */
+/* Operands of a normalisation: values, scratch of equal shape, and a maximum and a sum for each
+ * token, or for each expert and sequence; the latter are consecutive words. */
 struct normed {
     struct programs_view values, tmp, max, sum;
     enum programs_shape shape, of_sums;
@@ -52,13 +52,13 @@ static struct normed over_tokens(const struct programs_model *k, const struct pr
                            .add = programs_column_sum};
 }
 
-/* A sum as consecutive words, for operations on all of it. */
+/* A sum as consecutive words, for operations on all of them. */
 static struct programs_view words_of(const struct normed *x, struct programs_view sum)
 {
     return x->n ? programs_view(PROGRAMS_VIEW_TOKENS, sum.address) : sum;
 }
 
-/* The steps since @p first have so many words. */
+/* Set the number of words of the steps from @p first on. */
 static void of_words(struct programs_script *s, int first, int n)
 {
     for (int i = first; i < s->n_steps; i++)

@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* Scores of one sequence to probabilities over keys, in place (scaled first); @p tokens: 2 rows of
- * heads x tokens words of scratch. */
+/* Operands of the softmax over keys: the scores of one sequence become probabilities, in place,
+ * after scaling. @c tokens: scratch of 2 x heads x tokens words. */
 struct probabilities {
     int sample, scores, tokens;
     const struct programs_features *f;
@@ -42,7 +42,7 @@ static float reciprocal(float x, float unused)
 
 /* ---- over features --------------------------------------------------------------------------- */
 
-/* Values of tokens as an operation on tile @p x takes them. */
+/* The vector @p tokens in the format of operands of tile @p x. */
 static struct programs_view as_tile(const struct programs_grid *g, struct programs_script *s,
                                     const struct programs_tile *x, struct programs_view tokens)
 {
@@ -80,14 +80,14 @@ void programs_softmax_backward(struct programs_grid *g, struct programs_script *
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, d, d, p); /* y dy */
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FADDS, sum, sum, d);
     programs_row_sum(s, MESH_FADDS, sum, 1);
-    /* y dy - y sum: dy itself is gone, and not needed. */
+    /* y dy - y sum; dy was overwritten and is not needed. */
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FMULS, p, p, as_tile(g, s, y, sum));
     programs_op(s, PROGRAMS_SHAPE_TILE, MESH_FSUBS, d, d, p);
 }
 
 /* ---- over keys ------------------------------------------------------------------------------- */
 
-/* A script over the scores of one sample, by heads. */
+/* An empty script over the scores of one sample, by heads. */
 static struct programs_script score_script(const struct probabilities *p)
 {
     return (struct programs_script){.features = p->f,
@@ -138,7 +138,8 @@ static void sum_learned(struct programs_script *s, const struct programs_by_dist
     programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FADDS, sums, sums, d);
 }
 
-/* Each row to 16 bits and back, through the vector of sums, which is not in use yet. */
+/* Round each row of scores to 16 bits and back; the vector of sums, which is unused at this time,
+ * serves as scratch. */
 static void round_scores(struct programs_script *s, const struct probabilities *p,
                          struct programs_view sum)
 {
@@ -149,8 +150,8 @@ static void round_scores(struct programs_script *s, const struct probabilities *
     programs_op(s, PROGRAMS_SHAPE_SCORES, MESH_FMOVS, scores, sum, none);
 }
 
-/* Maximum, exponentials, sum, division over the keys of each query; sums run along the head's
- * columns, which share the keys. */
+/* Softmax over the keys of each query: maximum, exponentials, sum, division. Sums are reduced
+ * along the columns of the head, which divide the keys among them. */
 static enum wsc_err run_probabilities(struct programs_grid *g, const struct probabilities *p)
 {
     struct programs_script s = score_script(p);
@@ -213,8 +214,8 @@ static struct probabilities probabilities(const struct programs_attention *a)
                                   .shaping = &a->shaping};
 }
 
-/* Probabilities after dropout: a copy of those that the gradient of the softmax takes, or without
- * dropout these. */
+/* Set @p scores to the probabilities after dropout, a copy, since the gradient of the softmax
+ * needs those before; without dropout, to these. */
 static enum wsc_err mixed(struct programs_grid *g, const struct programs_attention *a, int *scores)
 {
     *scores = a->drop ? a->dropped : a->scores;
@@ -233,7 +234,7 @@ enum wsc_err programs_run_attention(struct programs_grid *g, const struct progra
     return programs_run_mix(g, &(struct programs_mix){a->sample, scores, a->v, a->out});
 }
 
-/* dV = P' dO, dP = dO V', dS from dP, dQ = dS K, dK = dS' Q.  P is used up. */
+/* dV = P' dO, dP = dO V', dS from dP, dQ = dS K, dK = dS' Q. P is overwritten. */
 enum wsc_err programs_run_attention_backward(struct programs_grid *g,
                                              const struct programs_attention *a)
 {

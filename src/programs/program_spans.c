@@ -47,14 +47,14 @@ static int of_each(const struct programs_grid *g, const struct programs_loss *l)
     return l->logits.f->slots * g->max_samples;
 }
 
-/* Word @p which of all outputs and sequences, where these reduce a tile. */
+/* Word @p which of all outputs and sequences, as the result of a reduction of a tile. */
 static struct programs_view reduced(const struct programs_grid *g, const struct programs_loss *l,
                                     int which)
 {
     return programs_view(PROGRAMS_VIEW_SAMPLES, l->words + 4 * which * of_each(g, l));
 }
 
-/* Word @p which of all outputs and sequences, one after the other. */
+/* Word @p which of all outputs and sequences, as consecutive words. */
 static struct programs_view words(const struct programs_grid *g, const struct programs_loss *l,
                                   int which)
 {
@@ -81,18 +81,19 @@ static struct programs_view out_view(const struct programs_loss *l)
 
 /* ---- scalar code ----------------------------------------------------------------------------- */
 
-/* One of the sequences of a PE's lane and one of the ends whose output the PE holds. */
+/* Arguments of scalar code: one sequence of a PE's lane, and one end of its answer whose output
+ * the PE holds. */
 struct at {
     int end, sample;
     int label;      /* token, or -1 */
-    int own, first; /* tokens of a sequence on the PE, token slot of the first one */
+    int own, first; /* tokens of a sequence on the PE; slot of the first one */
     int row;        /* of PEs, in the lane */
 };
 
 typedef enum wsc_err (*visit_fn)(struct mesh_pe *pe, const struct programs_loss *l,
                                  const struct at *at);
 
-/* @p visit for each sequence of the PE's lane and the end at hand. */
+/* Call @p visit for each sequence of the PE's lane, with the current end. */
 static enum wsc_err visit_end(struct mesh_pe *pe, const struct programs_loss *l, visit_fn visit,
                               struct at *at)
 {
@@ -107,7 +108,8 @@ static enum wsc_err visit_end(struct mesh_pe *pe, const struct programs_loss *l,
     return WSC_OK;
 }
 
-/* @p visit also for all ends whose outputs the PE holds; @p cycles each time. */
+/* Call @p visit for all sequences and all ends whose outputs the PE holds, and charge @p cycles
+ * for each call. */
 static enum wsc_err visit_all(struct mesh_pe *pe, const struct programs_loss *l, visit_fn visit,
                               int cycles)
 {
@@ -123,7 +125,7 @@ static enum wsc_err visit_all(struct mesh_pe *pe, const struct programs_loss *l,
     return n ? mesh_wait(pe, n * cycles) : WSC_OK;
 }
 
-/* Does the PE hold token @p token of its sequences? */
+/* True when the PE holds token @p token of its sequences. */
 static bool holds(const struct programs_grid *g, const struct at *at, int token)
 {
     return token >= 0 && token % g->h == at->row;
@@ -147,7 +149,7 @@ static enum wsc_err pick_labels(struct mesh_pe *pe, const struct programs_script
     return visit_all(pe, s->data, pick_label, CYCLES_LABEL);
 }
 
-/* Minus the first of the PE's tokens whose logit is the largest of the sequence. */
+/* Store minus the index of the PE's first token with the largest logit of the sequence. */
 static enum wsc_err find_largest(struct mesh_pe *pe, const struct programs_loss *l,
                                  const struct at *at)
 {
@@ -174,7 +176,8 @@ static enum wsc_err find_all_largest(struct mesh_pe *pe, const struct programs_s
                      CYCLES_COMPARE * programs_tokens(g, programs_row_of(pe)));
 }
 
-/* Cross entropy and best token of end e take the place of token e of their sequence. */
+/* Store cross entropy and predicted token of end e at token e of their sequence, with which they
+ * leave. */
 static enum wsc_err keep_end(struct mesh_pe *pe, const struct programs_loss *l, const struct at *at)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -196,7 +199,8 @@ static enum wsc_err keep_ends(struct mesh_pe *pe, const struct programs_script *
 
 /* ---- forward --------------------------------------------------------------------------------- */
 
-/* Maximum, its first token and the label's logit, to all PEs of the column. */
+/* Append the reductions of the logits: maximum, its first token and the label's logit, for all PEs
+ * of the column. */
 static void reduce_logits(const struct programs_grid *g, struct programs_script *s,
                           const struct programs_loss *l)
 {
@@ -218,7 +222,7 @@ static void reduce_logits(const struct programs_grid *g, struct programs_script 
     programs_column_sum(s, MESH_FMAXS, reduced(g, l, BEST));
 }
 
-/* log(sum of exp(logit - max)) + max - the label's logit. */
+/* Append the steps of log(sum of exp(logit - max)) + max - the label's logit. */
 static void cross_entropies(const struct programs_grid *g, struct programs_script *s,
                             const struct programs_loss *l)
 {
@@ -235,7 +239,7 @@ static void cross_entropies(const struct programs_grid *g, struct programs_scrip
     of_words(g, s, l, 2);
 }
 
-/* Along the rows to the west edge. */
+/* Send the results along the rows to the west edge. */
 static enum wsc_err send_out(struct programs_model *k, const struct programs_loss *l,
                              const struct programs_losses *out)
 {

@@ -10,19 +10,20 @@
 
 #include <stdint.h>
 
-/** Words of a PE for @p samples sequences and @p slots outputs. */
+/** Number of words that @p samples sequences and @p slots outputs need on a PE. */
 int64_t programs_spans_words(int samples, int slots);
-/** The token of each end (samples, MODEL_SPAN_ENDS) of the micro-batch at hand, the first one that
- *  is marked; -1 without one. */
+/** Set the token of each end (samples, MODEL_SPAN_ENDS) in the current micro-batch: the first
+ *  marked one, -1 without one. */
 void programs_spans_label(const struct programs_model *k, int32_t *label);
 /** Compute, for each end e of the answer of a sequence, the cross entropy and the token with the
  *  largest logit; @p out has them at token e of the sequence. *@p cycles: cycles of this. The tile
  *  becomes exp(logit - maximum). */
 enum wsc_err programs_run_spans(struct programs_model *k, const struct programs_loss *l,
                                 const struct programs_losses *out, int64_t *cycles);
-/** The tile becomes d(nats)/d(logit before its scale); 0 for an end without a label. */
+/** Replace the tile by d(nats)/d(logit before its scale); 0 for an end without a label. */
 enum wsc_err programs_run_spans_backward(struct programs_model *k, const struct programs_loss *l);
-/** Add loss and counts of the sequences first .. first + n - 1 to @p sum; @p label as above. */
+/** Add loss and counts of the sequences first .. first + n - 1 to @p sum; @p label from
+ *  programs_spans_label(). */
 void programs_spans_loss(const struct programs_model *k, const int32_t *label, int first, int n,
                          struct model_loss *sum);
 #endif

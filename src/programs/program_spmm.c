@@ -25,14 +25,14 @@ enum { VALUES, ROWS, BEGIN, B_ROWS, C_ROWS };
  * the fullest tile. */
 enum { MB, KB, N, PITCH, FILLED };
 enum { WORD = 4, TAKE_B = PROGRAMS_JOB_AFTER + 1 /* a task */ };
-/* The mesh itself charges these cycles of a call of fmacs (docs/MESH.md): set-up, and one an
- * element. */
+/* Cycles of a call of fmacs that the mesh itself charges (docs/MESH.md): the set-up, and one for
+ * each element. */
 enum { FMACS_SETUP = 17, FMACS_ELEMENT = 1 };
 
-/* What a PE has done: scalar code issues one call a task. */
+/* Progress of a PE: scalar code issues one call in each task. */
 struct progress {
     int call, column;
-    int64_t begin, cycles; /* of its tile: when it began, how long it took */
+    int64_t begin, cycles; /* of its tile: first cycle, duration */
 };
 struct spmm {
     struct programs_job job; /* first: tasks get it as their user */
@@ -54,7 +54,7 @@ static struct progress *progress_of(const struct mesh_pe *pe)
 
 /* ---- B down the columns, C along the rows ---------------------------------------------------- */
 
-/* Take B from the north, pass it on to the south, compute. */
+/* Receive B from the north, send it on to the south, then compute. */
 static enum wsc_err take_b(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = &spmm_of(pe)->job;
@@ -66,7 +66,7 @@ static enum wsc_err take_b(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_JOB_NEXT);
 }
 
-/* Add what comes from the west, send the sums to the east. */
+/* Add the sums from the west, and send the result to the east. */
 static enum wsc_err add_c(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_job *j = &spmm_of(pe)->job;
@@ -80,7 +80,8 @@ static enum wsc_err add_c(struct mesh_pe *pe, uint32_t data)
     return j->w > 1 ? mesh_do(pe, MESH_FMOVS, out, c, none) : WSC_OK;
 }
 
-/* Colours take turns, so that a PE receives on one and sends on the other. */
+/* Route a line of PEs on two alternating colours, so that a PE receives on one and sends on the
+ * other. */
 static enum wsc_err routes_along(struct programs_job *j, struct mesh_rect at, int i, int n,
                                  const int colour[2], const uint8_t side[2])
 {
@@ -109,7 +110,7 @@ static enum wsc_err routes(struct programs_job *j)
 
 /* ---- a tile ---------------------------------------------------------------------------------- */
 
-/* Scalar code before the first column: the clock of the tile starts here. */
+/* Scalar code before the first column; the time of the tile begins here. */
 static enum wsc_err begin_tile(struct mesh_pe *pe, uint32_t data)
 {
     (void)data;
@@ -123,7 +124,7 @@ static enum wsc_err next_task(struct mesh_pe *pe, bool ended)
     return mesh_activate(pe, ended ? PROGRAMS_JOB_MAIN : PROGRAMS_JOB_AFTER);
 }
 
-/* The next non-zero: columns that end here are left, one after the other. */
+/* Process the next non-zero, after moving on from the columns that end before it, one at a time. */
 static enum wsc_err next_nonzero(struct mesh_pe *pe, uint32_t data)
 {
     const struct spmm *s = spmm_of(pe);
@@ -148,7 +149,8 @@ static enum wsc_err next_nonzero(struct mesh_pe *pe, uint32_t data)
     return next_task(pe, false);
 }
 
-/* The next call of a dense tile: column k of A times B (k, i), for all columns i of B in turn. */
+/* Issue the next call of a dense tile: column k of A times B (k, i), for all columns i of B in
+ * turn. */
 static enum wsc_err next_column(struct mesh_pe *pe, uint32_t data)
 {
     const struct spmm *s = spmm_of(pe);
@@ -169,9 +171,9 @@ static enum wsc_err next_column(struct mesh_pe *pe, uint32_t data)
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* A with zeros in all places but as many as the density asks for, evenly drawn (Knuth, algorithm
- * S), and B. */
-static enum wsc_err draw_operands(const struct spmm *s, struct programs_job *j)
+/* Sample A with the requested number of non-zeros at random positions (Knuth, algorithm S), and
+ * B. */
+static enum wsc_err sample_operands(const struct spmm *s, struct programs_job *j)
 {
     enum { MASK_STREAM = 1004 };
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, MASK_STREAM);
@@ -185,7 +187,7 @@ static enum wsc_err draw_operands(const struct spmm *s, struct programs_job *j)
         float *a = &j->host[0][i];
         if (left * wsc_rng_uniform(j->c->seed, stream, (uint64_t)i) < (double)kept) {
             kept--;
-            if (fpclassify(*a) == FP_ZERO) *a = 0.125F; /* one of 63 drawn values is zero */
+            if (fpclassify(*a) == FP_ZERO) *a = 0.125F; /* one of 63 sampled values is zero */
         } else {
             *a = 0;
         }
@@ -201,8 +203,8 @@ static float element(const struct programs_job *j, struct mesh_rect at, int64_t 
     return row < j->c->m && column < j->c->k ? j->host[0][row * j->c->k + column] : 0;
 }
 
-/* Appends the non-zeros of a column of the tile of PE @p at to those before; @return how many there
- * are then. */
+/* Append the non-zeros of a column of the tile of PE @p at to the @p n before; returns their new
+ * number. */
 static int64_t compress_column(const struct programs_job *j, struct mesh_rect at, int64_t column,
                                int64_t n, float *values, uint32_t *rows)
 {
@@ -216,7 +218,8 @@ static int64_t compress_column(const struct programs_job *j, struct mesh_rect at
     return n;
 }
 
-/* Compressed columns of the tile of PE @p at: its number of non-zeros.  NULL: count them only. */
+/* Compress the columns of the tile of PE @p at; returns its number of non-zeros. NULL: only
+ * count. */
 static int64_t compress(const struct programs_job *j, struct mesh_rect at, float *values,
                         uint32_t *rows, uint32_t *begin)
 {
@@ -228,7 +231,7 @@ static int64_t compress(const struct programs_job *j, struct mesh_rect at, float
     return n;
 }
 
-/* Room for the fullest tile on every PE, as the published program pads. */
+/* Reserve room for the fullest tile on every PE, as the published program pads its tiles. */
 static enum wsc_err reserve(struct spmm *s, struct programs_job *j)
 {
     const int64_t tile = s->dense ? j->shape[MB] * j->shape[KB] : j->shape[FILLED];
@@ -243,14 +246,14 @@ static enum wsc_err reserve(struct spmm *s, struct programs_job *j)
     return WSC_OK;
 }
 
-/* The dense tile of PE @p at by columns. */
+/* The dense tile of PE @p at, column by column. */
 static void fill_dense(const struct programs_job *j, struct mesh_rect at, float *values)
 {
     for (int64_t i = 0; i < j->shape[MB] * j->shape[KB]; i++)
         values[i] = element(j, at, i % j->shape[MB], i / j->shape[MB]);
 }
 
-/* Tile of PE @p at into its memory. */
+/* Copy the tile of PE @p at to its memory. */
 static enum wsc_err put_tile(const struct spmm *s, struct programs_job *j, struct mesh_rect at,
                              float *values, uint32_t *index)
 {
@@ -283,7 +286,8 @@ static enum wsc_err put_tiles(const struct spmm *s, struct programs_job *j)
     return rc;
 }
 
-/* B to the top row: block x to PE x, rows of zeros where the last block has fewer. */
+/* Copy B to the top row: block x to PE x, with rows of zeros where the last block has fewer
+ * rows. */
 static enum wsc_err put_b(struct programs_job *j)
 {
     const int64_t words = j->shape[KB] * j->shape[PITCH], n = j->c->n;
@@ -308,7 +312,8 @@ static int64_t fullest(const struct programs_job *j)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* C in the last column against sums in double precision; operands make them exact. */
+/* Compare C in the last column with sums in double precision, which are exact for these
+ * operands. */
 static enum wsc_err check(const struct spmm *s, struct programs_job *j)
 {
     const int64_t m = j->c->m, n = j->c->n, k = j->c->k, mb = j->shape[MB];
@@ -352,7 +357,7 @@ static enum wsc_err measure(const struct spmm *s, struct programs_result *r)
     return WSC_OK;
 }
 
-/* Cycles of scalar code: the law's, less what the mesh charges by itself. */
+/* Set the cycles of scalar code: those of the law, less what the mesh charges itself. */
 static void set_cycles(struct spmm *s, int64_t n)
 {
     const struct cycles_tile_law *law = cycles_tile_law(s->dense);
@@ -376,7 +381,7 @@ static enum wsc_err spmm(struct spmm *s)
     set_cycles(s, j->c->n);
     TRY_NEW(s->pe, WSC_MEM_MESH, (int64_t)j->w * j->h);
     TRY(mesh_note(j->m, s->pe, sizeof *s->pe));
-    TRY(draw_operands(s, j));
+    TRY(sample_operands(s, j));
     j->shape[FILLED] = s->dense ? 0 : fullest(j);
     TRY(reserve(s, j));
     TRY(put_tiles(s, j));

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Elements of the longest tensor of some kind, or of any. */
+/* Number of elements of the longest tensor, or of the longest token table. */
 static int64_t longest(const struct model *m, bool tables)
 {
     int64_t n = 0;
@@ -52,7 +52,7 @@ void programs_squares_begin(struct programs_model *k)
         memset(k->squares.of_leaf, 0, (size_t)k->n_leaves * sizeof *k->squares.of_leaf);
 }
 
-/* Sum of the squares of what is wanted of @p gradient. */
+/* Sum of the squares of the wanted elements of @p gradient. */
 static double square_of(const struct programs_model *k, const struct model_tensor *t,
                         const struct model_weights *w, const float *gradient)
 {
@@ -62,14 +62,15 @@ static double square_of(const struct programs_model *k, const struct model_tenso
     return n ? num_sum_squares(k->squares.one, n) : 0;
 }
 
-/* A tied table in the stage of the head, whose gradient waits for that of the embedding. */
+/* True for a tied table in the stage of the head: its gradient is kept until that of the embedding
+ * comes. */
 static bool waits(const struct programs_model *k, const struct model_tensor *t)
 {
     return k->model->tied && t->kind == MODEL_WTE &&
            k->stage->part[k->stage->n_parts - 1] == MODEL_PART_HEAD;
 }
 
-/* The gradient of leaf number @p leaf of one view of the stage: what it adds to the leaf's sum. */
+/* What the gradient of one view of the stage adds to the sum of leaf @p leaf. */
 static double square_of_view(struct programs_model *k, int i, int leaf)
 {
     const struct model_view *view = &k->stage->view[i];

@@ -4,9 +4,9 @@
 #define WSC_PROGRAMS_SQUARES_H
 #include "program_state.h"
 
-/** A micro-batch begins. */
+/** Reset the sums at the beginning of a micro-batch. */
 void programs_squares_begin(struct programs_model *k);
-/** The gradients of the stage at hand have come, of all leaves. */
+/** Add the gradients of the current stage, of all leaves. */
 void programs_squares_add(struct programs_model *k);
 void programs_squares_fini(struct programs_model *k);
 #endif

@@ -33,7 +33,8 @@ float *programs_stage_gradient(const struct programs_model *k, enum model_tensor
 
 /* ---- keys and values that heads share -------------------------------------------------------- */
 
-/* A norm by heads of queries or keys; its bias is the next kind. */
+/* True for the gain of a norm of queries or keys, which is computed by heads; its bias is the next
+ * kind. */
 static bool is_by_heads(enum model_tensor_kind gain)
 {
     return gain == MODEL_Q_NORM_W || gain == MODEL_K_NORM_W;
@@ -55,8 +56,8 @@ static struct programs_repeat repeat_of(const struct programs_model *k,
     return (struct programs_repeat){k->model->head_dim, heads};
 }
 
-/* Where the rows of a gradient that the PEs of the first lane send in turn @p i go: of shared keys
- * and values to the host's memory first, at row @p row. */
+/* Memory for the rows of a gradient that the PEs of the first lane send in turn @p i. Rows of
+ * shared keys and values first go to the scratch memory of the host, at row @p row. */
 static float *gradient_taken(const struct programs_model *k, enum model_tensor_kind kind, int i,
                              int64_t row)
 {
@@ -64,14 +65,14 @@ static float *gradient_taken(const struct programs_model *k, enum model_tensor_k
     return k->shared + row;
 }
 
-/* From there to where those of the next lane go. */
+/* Distance from this memory to that of the next lane. */
 static int64_t lane_step(const struct programs_model *k, enum model_tensor_kind kind)
 {
     return repeat_of(k, kind).times ? k->n_shared : k->n_elems;
 }
 
-/* Rows of @p n elements of all heads, added to those of the groups in the order of the heads, for
- * each lane that has run. */
+/* Add the rows of @p n elements of all heads to those of their groups, in the order of the heads,
+ * for each active lane. */
 static void fold(const struct programs_model *k, enum model_tensor_kind kind, int turn, int64_t n,
                  int64_t row)
 {
@@ -84,7 +85,7 @@ static void fold(const struct programs_model *k, enum model_tensor_kind kind, in
     }
 }
 
-/* A bias with an element for each feature of its tile. */
+/* A bias with one element for each feature of its tile: shared elements are repeated. */
 static const float *bias_on_tile(const struct programs_model *k, enum model_tensor_kind kind)
 {
     const struct programs_repeat repeat = repeat_of(k, kind);
@@ -99,7 +100,8 @@ static const float *bias_on_tile(const struct programs_model *k, enum model_tens
 
 /* ---- tensors of the stage -------------------------------------------------------------------- */
 
-/* Which elements of a tensor stream, and of which a gradient is wanted: of none of a frozen one. */
+/* Set which elements of a tensor are streamed, and which elements of its gradient are wanted: none
+ * if it is frozen. */
 static void enter_mask(struct programs_model *k, const struct model_tensor *t,
                        const struct model_weights *mask)
 {
@@ -126,7 +128,8 @@ void programs_stage_enter(struct programs_model *k, int expert)
 
 /* ---- networks of a mixture of experts -------------------------------------------------------- */
 
-/* First place on row number @p row of tokens of sample @p sample or later ones in network @p e. */
+/* First place on row number @p row in network @p e that belongs to sample @p sample or a later
+ * one. */
 static int start_of(struct programs_model *k, int row, int e, int sample)
 {
     const int *start = programs_layer_of(k, k->l)->choice.start;
@@ -134,8 +137,8 @@ static int start_of(struct programs_model *k, int row, int e, int sample)
     return start[(row * networks + e) * samples + sample];
 }
 
-/* The places of the samples first .. end - 1 of each lane in the network at hand; of all networks
- * those of all samples. */
+/* Set the span of the places of samples first .. end - 1 of each lane in the current network; for
+ * all networks together, that of all samples. */
 static void span_of_samples(struct programs_model *k, struct programs_span *span, int *columns,
                             int first, int end)
 {
@@ -171,8 +174,8 @@ const struct cycles_layout *programs_stage_layout(const struct programs_model *k
     return leaf ? &k->leaf_layout : &k->layout;
 }
 
-/* What an operation takes in turn @p turn of leaves: tokens of samples, or places of its network.
- */
+/* Columns of tiles that an operation uses in turn @p turn of leaves: NULL for tokens of samples,
+ * otherwise places of the current network. */
 static const struct programs_span *turn_span(struct programs_model *k, int turn)
 {
     struct programs_experts *e = &k->experts;
@@ -218,14 +221,14 @@ struct programs_script programs_stage_script(const struct programs_model *k,
 
 /* ---- vectors of a stage ---------------------------------------------------------------------- */
 
-/* A vector of the stage on the host, NULL when the model has none. */
+/* A vector of the stage on the host; NULL when the model has none. */
 static const float *vector_of(const struct programs_model *k, enum model_tensor_kind kind)
 {
     return k->offset[kind] < 0 ? NULL : k->weight[kind];
 }
 
-/* The tensor comes in to place @p i for operations on tiles such as @p tile; false when the stage
- * has none. */
+/* Let the script load a tensor to vector number @p i, in the layout of tile @p tile; false when
+ * the stage has no such tensor. */
 static bool take_vector(const struct programs_model *k, struct programs_script *s, int i,
                         enum model_tensor_kind kind, const struct programs_tile *tile)
 {
@@ -267,7 +270,7 @@ enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kin
     return s.n_steps ? programs_stage_run(k, &s, PROGRAMS_ROW_POINTWISE) : WSC_OK;
 }
 
-/* Biases of one turn of leaves. */
+/* Gradients of biases for one turn of leaves. */
 static enum wsc_err turn_biases(struct programs_model *k, const enum model_tensor_kind *bias,
                                 const struct programs_tile *const *dy, int n, int turn)
 {
@@ -307,7 +310,7 @@ enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
 
 /* ---- norms ----------------------------------------------------------------------------------- */
 
-/* Gain and bias lie in the first two vectors of the stage. */
+/* Operands of a norm; gain and bias are in the first two vectors of the stage. */
 static struct programs_norm norm_of(const struct programs_model *k,
                                     const struct programs_stage_norm *n)
 {
@@ -334,8 +337,8 @@ static struct programs_script norm_script(const struct programs_model *k,
     return s;
 }
 
-/* Gain and bias come in from the north edge before the norm's steps: those of heads once for all
- * heads of a PE. */
+/* Load gain and bias from the north edge before the steps of a norm; for a norm by heads, once for
+ * all heads of a PE. */
 static void take_norm(const struct programs_model *k, struct programs_script *s,
                       enum model_tensor_kind gain)
 {
@@ -346,7 +349,7 @@ static void take_norm(const struct programs_model *k, struct programs_script *s,
     programs_vectors_in(s);
 }
 
-/* Scratch with the features of @p x. */
+/* The scratch tile with the features of @p x. */
 static struct programs_tile scratch_like(const struct programs_model *k,
                                          const struct programs_tile *x)
 {
@@ -380,7 +383,7 @@ enum wsc_err programs_stage_norm_again(struct programs_model *k,
     return programs_stage_run(k, &s, PROGRAMS_ROW_NORM_BACKWARD);
 }
 
-/* The gradient of gain or bias at @p address leaves in turn @p turn. */
+/* Let the script send the gradient of gain or bias at @p address in turn @p turn. */
 static void give_norm(const struct programs_model *k, struct programs_script *s,
                       enum model_tensor_kind kind, int turn, int address)
 {
@@ -392,7 +395,8 @@ static void give_norm(const struct programs_model *k, struct programs_script *s,
     s->n_out++;
 }
 
-/* Gradients of gain and bias, turn by turn, from that of the output and the normalised x. */
+/* Gradients of gain and bias in turns of leaves, from the gradient of the output and the
+ * normalised x. */
 static enum wsc_err norm_gradients(struct programs_model *k, enum model_tensor_kind gain,
                                    const struct programs_norm *n, const struct programs_tile *dy)
 {
@@ -447,7 +451,7 @@ enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
 
 /* ---- products -------------------------------------------------------------------------------- */
 
-/* A matrix of the stage, (n_out, n_in), or with @p back its transpose. */
+/* A matrix of the stage (n_out, n_in); with @p back its transpose. */
 static struct programs_weights matrix_of(const struct programs_model *k,
                                          enum model_tensor_kind weight, int64_t n_in, bool back)
 {

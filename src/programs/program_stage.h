@@ -9,27 +9,30 @@
 
 #include <wsc/err.h>
 
-/** Turns in which the leaves of the share are summed up: in turn i leaf i of each lane. */
+/** Number of turns in which the leaves of the share are summed: turn i sums leaf i of each lane. */
 int programs_leaf_turns(const struct programs_model *k);
-/** First sample of each lane in turn @p i, and samples of the lane that has most. */
+/** First sample of each lane in turn @p i (@p first), and number of samples of the lane that has
+ *  most (@p n). */
 void programs_turn_samples(const struct programs_model *k, int i, int *first, int *n);
 /** Gradient of a tensor of the stage for the leaf of the first lane in turn @p i; the gradients of
  *  the other lanes follow, n_elems apart. NULL if the stage has none. */
 float *programs_stage_gradient(const struct programs_model *k, enum model_tensor_kind kind, int i);
 
-/** Let the kinds of tensors that expert @p expert has (-1: no expert's) be its own. */
+/** Select the tensors of expert @p expert for the kinds of tensors that experts have; -1: no
+ *  expert. */
 void programs_stage_enter(struct programs_model *k, int expert);
 /** Select the data of the next operations: the places of network @p network and its tensors, in
  *  tiles of places; PROGRAMS_ALL_PLACES: the places of all networks; PROGRAMS_ALL_TOKENS: tokens.
  */
 void programs_stage_network(struct programs_model *k, int network);
-/** The layout of what operations take, of all samples or of a leaf, for the analytical model. */
+/** The layout of the analytical model for the data of the next operations, of all samples or of a
+ *  leaf. */
 const struct cycles_layout *programs_stage_layout(const struct programs_model *k, bool leaf);
 
-/** The program that has just run was (a part of) kernel @p row. */
+/** Add @p cycles, those of the last program, to kernel @p row. */
 void programs_stage_book(struct programs_model *k, enum programs_row_kind row, int64_t cycles);
-/** The analytical model's cycles for the call, beside those that are booked; the two columns of the
- *  kernel table of a run. */
+/** Add @p cycles of the analytical model to kernel @p row; the kernel table of a run shows them
+ *  next to those of programs_stage_book(). */
 void programs_stage_expect(struct programs_model *k, enum programs_row_kind row, double cycles);
 
 /** An empty script over all samples of the micro-batch. */
@@ -40,7 +43,7 @@ struct programs_script programs_stage_script(const struct programs_model *k,
 enum wsc_err programs_stage_run(struct programs_model *k, struct programs_script *s,
                                 enum programs_row_kind row);
 
-/** A vector of the stage, which it has, comes in for operations on tiles such as @p tile. */
+/** Let the script load a vector of the stage, which must exist, in the layout of tile @p tile. */
 struct programs_view programs_stage_vector(const struct programs_model *k,
                                            struct programs_script *s, enum model_tensor_kind kind,
                                            const struct programs_tile *tile);
@@ -48,7 +51,7 @@ struct programs_view programs_stage_vector(const struct programs_model *k,
 enum wsc_err programs_stage_bias(struct programs_model *k, enum model_tensor_kind bias,
                                  const struct programs_tile *out,
                                  const struct programs_tile *residual);
-/** One vector per tile: its sum over the tokens of each leaf. */
+/** Gradients of @p n biases, one for each tile: sums over the tokens of each leaf. */
 enum wsc_err programs_stage_bias_gradients(struct programs_model *k,
                                            const enum model_tensor_kind *bias,
                                            const struct programs_tile *const *dy, int n);
@@ -64,26 +67,27 @@ struct programs_stage_norm {
 /** out = norm of x. */
 enum wsc_err programs_stage_norm(struct programs_model *k, const struct programs_stage_norm *n,
                                  const struct programs_tile *out);
-/** out = norm of x again, from kept statistics, for weight gradients: outputs of most norms are not
- *  kept. */
+/** out = norm of x, recomputed from kept statistics for weight gradients: outputs of most norms are
+ *  not kept. */
 enum wsc_err programs_stage_norm_again(struct programs_model *k,
                                        const struct programs_stage_norm *n,
                                        const struct programs_tile *out);
-/** From the gradient of the norm's output in dxn, which is used up: gradients of gain and bias;
- *  that of x is added to @p to. */
+/** Compute the gradients of gain and bias from that of the norm's output in dxn, which is
+ *  overwritten; the gradient of x is added to @p to. */
 enum wsc_err programs_stage_norm_backward(struct programs_model *k,
                                           const struct programs_stage_norm *n,
                                           const struct programs_tile *to);
-/** The gradient @p d of the output of a norm by heads becomes that of x. */
+/** Replace the gradient @p d of the output of a norm by heads by that of x. */
 enum wsc_err programs_stage_head_norm_backward(struct programs_model *k,
                                                const struct programs_stage_norm *n,
                                                const struct programs_tile *d);
 
-/** out = in W' for @p n matrices W (n_out, n_in): one product, the input streams once. */
+/** out = in W' for @p n matrices W (n_out, n_in), as one product: the input is used once for
+ *  all. */
 enum wsc_err programs_stage_linears(struct programs_model *k, const enum model_tensor_kind *weight,
                                     int n, const struct programs_tile *in,
                                     const struct programs_tile *const *out);
-/** dx = sum of dy W over @p n matrices: one product. */
+/** dx = sum of dy W over @p n matrices, as one product. */
 enum wsc_err programs_stage_linears_back(struct programs_model *k,
                                          const enum model_tensor_kind *weight, int n,
                                          const struct programs_tile *const *dy,
@@ -95,9 +99,9 @@ enum wsc_err programs_stage_linear(struct programs_model *k, enum model_tensor_k
 enum wsc_err programs_stage_linear_back(struct programs_model *k, enum model_tensor_kind weight,
                                         const struct programs_tile *dy,
                                         const struct programs_tile *dx);
-/** dW of each leaf in turn, to its place on the host, unless W is frozen. The
- * operand that is sent along the rows is chosen by cycles_gradient_way(), as in the analytical
- * model. */
+/** dW of each leaf in turn, written to the gradient of the leaf on the host, unless W is frozen.
+ *  The operand that is sent along the rows is chosen by cycles_gradient_way(), as in the analytical
+ *  model. */
 enum wsc_err programs_stage_weight_gradient(struct programs_model *k, enum model_tensor_kind weight,
                                             const struct programs_tile *dy,
                                             const struct programs_tile *x);

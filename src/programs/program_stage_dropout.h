@@ -7,18 +7,19 @@
 
 #include <wsc/err.h>
 
-/** Is anything dropped at @p place of the layer at hand? */
+/** True when dropout acts at @p place of the current layer. */
 bool programs_drops(const struct programs_model *k, enum model_drop_place place);
-/** Dropout at @p place in the step at hand. */
+/** Parameters of dropout at @p place in the current step. */
 struct programs_drop programs_drop_of(const struct programs_model *k, enum model_drop_place place);
-/** to = dropout @p at of @p from in the step at hand, or @p back of its gradient. */
+/** to = dropout @p at of @p from in the current step; with @p back, its gradient. */
 enum wsc_err programs_drop_as(struct programs_model *k, const struct model_dropout *at,
                               const struct programs_tile *to, const struct programs_tile *from,
                               bool back);
-/** to = dropout of @p from, or @p back of its gradient; nothing where programs_drops() says so. */
+/** to = dropout of @p from; with @p back, its gradient. Does nothing where programs_drops() is
+ *  false. */
 enum wsc_err programs_drop(struct programs_model *k, enum model_drop_place place,
                            const struct programs_tile *to, const struct programs_tile *from,
                            bool back);
-/** The programs of @p d were kernel `dropout`. */
+/** Add the cycles of the programs of @p d to kernel `dropout`. */
 void programs_book_drop(struct programs_model *k, const struct programs_drop *d, bool back);
 #endif

@@ -13,7 +13,7 @@
 #include <wsc/model.h>
 #include <wsc/programs.h>
 
-/** What a model books its cycles under: name, pass. */
+/** Kernels to which a model adds its cycles: name, pass. */
 #define PROGRAMS_ROW_MAP(XX)                                                                       \
     XX(EMBEDDING, "embedding", "forward")                                                          \
     XX(EMBEDDING_BACKWARD, "embedding", "backward")                                                \
@@ -47,12 +47,12 @@ enum programs_row_kind {
 };
 _Static_assert(PROGRAMS_ROW_DISTANCES_BACKWARD + 1 == PROGRAMS_ROWS, "one row for each");
 
-enum { PROGRAMS_VECTORS = 5 }; /* of a stage at a time, on the PEs */
+enum { PROGRAMS_VECTORS = 5 }; /* vectors of a stage on the PEs at a time */
 
 /** Expert networks of the tokens of a layer. A token with one of its networks is a place. The
  * places of a row of PEs are sorted by network, then by token, and are columns of tiles. */
 struct programs_choice {
-    struct programs_tile routed, weighing; /* of experts: what chooses, what weighs; 32 bits */
+    struct programs_tile routed, weighing; /* values of experts that choose, that weigh; 32 bits */
     int vectors; /* address, 2 A + 1 vectors of tokens: minus the numbers of the A chosen experts,
                     their weights, 1 over the sum of the weights before it divided them */
     int places;  /* address, a vector of tokens for each network of a token: their places */
@@ -60,26 +60,26 @@ struct programs_choice {
                     tokens of a sample or later ones */
 };
 
-/** What operations of a stage take in place of the tokens of all samples: the places of a network
- *  (its number), or of all networks. */
+/** Data of the operations of a stage instead of one network's places: tokens of all samples, or
+ *  places of all networks. */
 enum { PROGRAMS_ALL_TOKENS = -1, PROGRAMS_ALL_PLACES = -2 };
 
 /** What the layers of a mixture of experts share; unused otherwise. */
 struct programs_experts {
     struct programs_features f;      /* the experts on the columns */
-    struct programs_tile x, dx;      /* places: what networks take or give, gradients of it */
+    struct programs_tile x, dx;      /* of places: networks' input or output, its gradient */
     struct programs_tile tmp, marks; /* of experts: scratch */
-    struct programs_tile d, apart;   /* gradients of what selects, of what weighs */
+    struct programs_tile d, apart;   /* gradients of the values that choose, that weigh */
     int number;                      /* address: minus the numbers of the experts */
     int samples;                     /* address, of Sinkhorn's normalisation: two values for each
                                         expert and sample */
     int weights, dweights;           /* addresses, a vector of places: their weights, gradients */
     int tokens;  /* address, A + 4 vectors of tokens: gradients of weights, scratch, loss mask */
-    int network; /* at hand, or PROGRAMS_ALL_TOKENS, PROGRAMS_ALL_PLACES */
+    int network; /* current one, or PROGRAMS_ALL_TOKENS, _ALL_PLACES */
     int *columns, *leaf_columns;     /* owned, of the two spans */
-    struct programs_span span, leaf; /* of the network at hand, of a leaf in it */
+    struct programs_span span, leaf; /* of the current network, of a leaf in it */
     float *balance; /* owned (layers, samples, 2, experts): sums of what selects, of choices */
-    struct cycles_layout one, one_leaf, places; /* of a network's tokens, of all places */
+    struct cycles_layout one, one_leaf, places; /* of a network, of a leaf in it, of all places */
 };
 
 /** Trained weights by distance; unused without them. Every column of a head has the weights of the
@@ -89,38 +89,38 @@ struct programs_distances {
     struct programs_features f; /* the weights of the heads of a PE, head by head */
     int weights;                /* address: of f; then gradients that leave */
     int table;                  /* address: relative positions, a weight for each distance */
-    int sums;                   /* address: as in struct programs_by_distance, for each leaf */
+    int sums;                   /* address: gradients of each leaf (struct programs_by_distance) */
     int words, pitch;           /* of the table */
     int *first;                 /* owned (buckets + 1): least distance of a bucket or later ones */
-    float *edge;                /* owned (lanes, f.n): what comes in, what leaves */
+    float *edge;                /* owned (lanes, f.n): words from or to the edge */
 };
 
 /** Low-rank adapters of matrices; unused otherwise. */
 struct programs_adapters {
-    struct programs_features f[MODEL_N_KINDS]; /* what lies between A and B of each that has one */
-    struct programs_tile low;                  /* s A x, of one at a time */
-    struct programs_tile dlow[MODEL_N_KINDS];  /* s B' dy, until the weights' gradients */
+    struct programs_features f[MODEL_N_KINDS]; /* the r features between A and B of each adapter */
+    struct programs_tile low;                  /* s A x of one adapter at a time */
+    struct programs_tile dlow[MODEL_N_KINDS];  /* s B' dy, kept for the weight gradients */
 };
 
 /** Sums of the squares of each leaf's gradient; unused where they are not measured. */
 struct programs_squares {
     double *of_leaf; /* owned (leaves) */
     float *tied;     /* owned (leaves, elements of a tied table): the head's gradient of it */
-    float *one;      /* owned: what is wanted of one tensor's gradient */
+    float *one;      /* owned: the wanted elements of one gradient */
 };
 
 /** Tiles that exist once per layer in training, once otherwise. */
 struct programs_layer {
     struct programs_tile x, mid, q, k, v, ctx, pre;
     struct programs_tile raw[2];    /* queries and keys before their norms */
-    int stats_heads[2];             /* of these: two vectors of tokens for each head of a PE */
-    struct programs_tile gate;      /* of a gated network: what its nonlinearity takes */
+    int stats_heads[2];             /* their statistics: two vectors for each head of a PE */
+    struct programs_tile gate;      /* of a gated network: input of the nonlinearity */
     struct programs_tile normed;    /* norm1's output where the feed-forward network shares it */
     struct programs_tile branch[2]; /* attention, feed-forward network before norms after them, or
                                        with norm_last the sums */
     int scores;                     /* address, of all samples */
-    int capped;                     /* their tanh, with soft caps */
-    int stats1, stats3;             /* of its norms: 2 vectors of tokens each */
+    int capped;                     /* address: tanh of the scores, with soft caps */
+    int stats1, stats3;             /* of the two norms: 2 vectors of tokens each */
     int stats_post[2];              /* of the norms after the branches */
     struct programs_choice choice;
 };
@@ -130,8 +130,8 @@ struct programs_head {
     struct programs_features f;   /* its outputs on the columns */
     struct programs_tile logits;  /* of 32 bits; after the loss exp(logit - maximum) */
     struct programs_tile dlogits; /* the gradient of the logits, in their place */
-    struct programs_tile pre;     /* a layer before the outputs, before its nonlinearity */
-    struct programs_tile act;     /* after it; or without it what is taken, after dropout */
+    struct programs_tile pre;     /* a layer before the outputs: before its nonlinearity */
+    struct programs_tile act;     /* after it; without such a layer, the dropped-out input */
     int number;                   /* address: minus the numbers of the outputs */
     int rows;                     /* address: PROGRAMS_LOSS_ROWS vectors of tokens */
     int words;                    /* address, of spans: programs_spans_words() */
@@ -142,7 +142,7 @@ struct programs_head {
                                      else NULL */
 };
 
-/** What pairs of preference optimization take; unused otherwise. */
+/** Data of preference optimization; unused otherwise. */
 struct programs_pairs {
     double *reference; /* owned (samples): log-probabilities under the reference model */
     float *weight;     /* owned (samples, T): d loss / d cross entropy */
@@ -153,17 +153,17 @@ struct programs_model {
     struct hw_machine machine; /* a copy, with the documented rates of a PE */
     struct hw hw;              /* of that copy, for the analytical model */
     struct programs_grid grid;
-    double asked_s; /* when it was first seen that the run is to stop; 0: it is not */
+    double asked_s; /* host time at which a request to stop was first seen; 0: none */
     bool training;
-    double gradient_scale; /* of all gradients */
+    double gradient_scale; /* factor of all gradients (loss scaling) */
     struct programs_features hidden, heads, filter;
-    struct programs_features head; /**< of a norm by heads: one of the heads of each PE */
+    struct programs_features head; /**< of a norm by heads: one head of each PE */
     struct programs_layer *layer;  /* owned */
     struct programs_tile last;     /* residual stream at the head */
-    struct programs_tile wide_tmp; /* tmp as 32-bit numbers */
+    struct programs_tile wide_tmp; /* tmp in 32 bits */
     struct programs_tile dres, xn, dxn, act, dpre, dgate, dq, dk, dv, dctx, tmp;
     struct programs_tile dside;        /* a second gradient of hidden features */
-    struct programs_tile dbranch;      /* that of a branch before its dropout */
+    struct programs_tile dbranch;      /* gradient of a branch before its dropout */
     struct programs_tile raw;          /* embeddings before their norm */
     struct programs_tile cosine, sine; /* of queries and keys */
     struct programs_tile capped;       /* tanh of logits, with a soft cap */
@@ -171,23 +171,22 @@ struct programs_model {
     int stats_embed;
     float table_scale; /* of the embedding's tables: embeddings_scale, unless a norm follows */
     float *slope;      /* owned, of each head; NULL without ALiBi */
-    float *shared;    /* owned: gradients of keys for each head, where heads share them, by lanes */
-    int64_t n_shared; /* of a lane */
+    float *shared;     /* owned, by lanes: gradients of keys shared by heads, for each head */
+    int64_t n_shared;  /* of a lane */
     int vector[PROGRAMS_VECTORS], sums, head_tokens, dscores;
     int dropped; /* address: probabilities of a sample after dropout */
     /* the micro-batch */
     struct data_share share;
     const struct data_batch *batch;    /* borrowed */
-    int n_leaves, max_samples;         /* of the micro-batch, of any */
+    int n_leaves, max_samples;         /* leaves of the micro-batch; samples of any micro-batch */
     int32_t *position;                 /* owned, (samples, T) */
-    int32_t *position_row;             /* owned, (samples, T): of the table of positions */
-    int32_t *trained_row;              /* owned, (samples, T): whose row of the token table gets a
-                                          gradient, or -1 */
+    int32_t *position_row;             /* owned, (samples, T): row of the table of positions */
+    int32_t *trained_row;              /* owned, (samples, T): row of the token table, or -1 */
     float *token_factor;               /* owned, (samples, T); NULL without token dropout */
     float *nats;                       /* owned, (samples, T) */
     int32_t *best;                     /* owned, (samples, T) */
     struct model_loss *loss;           /* owned */
-    int64_t *wanted;                   /* owned, position per sample; -1 = none */
+    int64_t *wanted;                   /* owned, a position for each sample; -1: none */
     float *wanted_logits, *all_logits; /* owned; made on first use */
     bool any_wanted;
     struct programs_experts experts;
@@ -195,33 +194,33 @@ struct programs_model {
     struct programs_adapters adapters;
     struct programs_head output[MODEL_MAX_HEADS];
     struct programs_pairs pairs;
-    /* the stage at hand */
+    /* the current stage */
     const struct model_stage *stage;
-    const float *elements; /* of its vector */
+    const float *elements; /* its vector */
     int l;                 /* its layer */
-    bool reference;        /* of the reference model of preference optimization */
+    bool reference;        /* it belongs to the reference model of preference optimization */
     const float *weight[MODEL_N_TENSOR_KINDS];
     const struct model_weights *masks;          /* borrowed, of its views; NULL: none */
-    const struct model_weights *given;          /* as masks, also where all weights stream */
-    const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all of it */
+    const struct model_weights *given;          /* like masks; set even without zeros */
+    const uint64_t *kept[MODEL_N_TENSOR_KINDS]; /* masks; NULL: all elements */
     double density[MODEL_N_TENSOR_KINDS], gradient_density[MODEL_N_TENSOR_KINDS];
     bool trains[MODEL_N_TENSOR_KINDS]; /* not frozen */
     int64_t offset[MODEL_N_TENSOR_KINDS], rows[MODEL_N_TENSOR_KINDS], n_elems;
-    float *wide;       /* owned: weights of the stage from 16 bits; NULL in fp32 */
+    float *wide;       /* owned: the stage's weights widened from 16 bits; NULL in fp32 */
     float *leaf_grads; /* owned, max_leaves x longest stage */
     struct programs_squares squares;
-    int64_t cycles, first_gradient; /* of this visit; -1: none yet */
+    int64_t cycles, first_gradient; /* of the current visit; first_gradient -1: none yet */
     /* tables */
     struct cycles_layout layout, leaf_layout;
     struct programs_row row[PROGRAMS_ROWS];
 };
 
-/** Layer @p l, or the only one outside training. */
+/** Layer @p l; outside training the only one. */
 static inline struct programs_layer *programs_layer_of(struct programs_model *k, int64_t l)
 {
     return &k->layer[k->training ? l : 0];
 }
-/** Residual stream before layer @p l; outside training always the same tile. */
+/** Residual stream before layer @p l; outside training one tile serves all layers. */
 static inline struct programs_tile *programs_x(struct programs_model *k, int64_t l)
 {
     return l == k->model->L && k->training ? &k->last : &programs_layer_of(k, l)->x;

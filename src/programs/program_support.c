@@ -6,11 +6,13 @@
 
 #include <wsc/programs.h>
 
-/* A script has a step or two for each network of a token, a task one or two operations. */
+/* Upper limits: a script needs one or two steps for each network of a token, a task one or two
+ * operations. */
 enum { PROGRAMS_MOST_CHOSEN = 16 };
 _Static_assert(2 * PROGRAMS_MOST_CHOSEN + 3 <= PROGRAMS_MAX_STEPS, "steps of a router's script");
 
-/* What leaves the fabric of the ends of an answer takes the places of two tokens. */
+/* The results of the two ends of an answer leave in the words of two tokens, so a sequence needs
+ * two. */
 static bool has_room_for_ends(const struct model *m)
 {
     return m->head[0].loss != MODEL_SPAN_ENTROPY || m->T >= MODEL_SPAN_ENDS;

@@ -29,8 +29,8 @@ static const struct collective {
 } broadcast = {"broadcast", programs_run_broadcast}, reduce = {"reduce", programs_run_reduce},
   allreduce = {"allreduce", programs_run_allreduce};
 
-/* A collective with the tolerance of its formula: relative, or `slack` cycles where that is more,
- * and the reason when the formula is only an estimate. */
+/* A collective with the tolerance of its formula: relative, or `slack` cycles if that is more; and
+ * the reason if the formula is only an estimate. */
 struct row {
     const struct collective *kernel;
     const char *algo;
@@ -53,7 +53,8 @@ static const struct row in_a_row[] = {
     {&allreduce, "auto", 0.10, 6, bound},
     {&allreduce, "ring", 0.10, 6, whole_words},
 };
-/* Rows first, then the first column: T(M) + T(N); the snake is a chain over all. */
+/* On squares the formula is T(M) + T(N), rows first, then the first column; the snake is a chain
+ * over all PEs. */
 static const struct row in_a_square[] = {
     {&broadcast, "", 0.02, 6, NULL},          {&reduce, "chain", 0.02, 6, NULL},
     {&reduce, "snake", 0.02, 6, NULL},        {&reduce, "tree", 0.10, 6, overlap},
@@ -66,7 +67,7 @@ enum {
     N_SQUARES = sizeof in_a_square / sizeof *in_a_square
 };
 
-/* Largest line and vector, and who takes the points. */
+/* Largest line and vector, and the function that receives the points. */
 struct survey {
     int max_p;
     int64_t max_words;
@@ -74,7 +75,7 @@ struct survey {
     void *ctx;
 };
 
-/* A survey needs right sums as well as cycles: a wrong one ends it. */
+/* Run one case; a wrong sum ends the survey. */
 static enum wsc_err run(const struct collective *kernel, const struct programs_case *c,
                         struct programs_result *r)
 {
@@ -85,8 +86,8 @@ static enum wsc_err run(const struct collective *kernel, const struct programs_c
     return WSC_OK;
 }
 
-/* One point: simulated cycles beside the formula, the formula on the tree that was built, and the
- * schedule. */
+/* Report one point: simulated cycles, the formula, the formula for the tree that was built, and
+ * the schedule. */
 static enum wsc_err count(const struct survey *s, const struct row *row, struct programs_case c)
 {
     struct programs_result r = {0};
@@ -108,7 +109,7 @@ static enum wsc_err count(const struct survey *s, const struct row *row, struct 
     return s->point(s->ctx, &out);
 }
 
-/* Lines of 4, 8, ... PEs with 1, 4, 16, ... words. */
+/* Rows of 4, 8, ... PEs with 1, 4, 16, ... words. */
 static enum wsc_err rows(const struct survey *s)
 {
     for (int i = 0; i < N_ROWS; i++)
@@ -119,7 +120,7 @@ static enum wsc_err rows(const struct survey *s)
     return WSC_OK;
 }
 
-/* Squares grow with the square of their side in cost, so they end at 64. */
+/* The cost of a square grows with the square of its side, so sides end at 64. */
 static enum wsc_err squares(const struct survey *s)
 {
     enum { LARGEST = 64 };
@@ -131,7 +132,8 @@ static enum wsc_err squares(const struct survey *s)
     return WSC_OK;
 }
 
-/* Words that a root takes at least, one a cycle: a tree that needs longer is not run. */
+/* Least number of cycles: a root receives at most one word per cycle. A tree that needs more than
+ * the best one is not run. */
 static int64_t least_cycles(const char *algo, int p, int64_t words)
 {
     int levels = 0;
@@ -141,8 +143,8 @@ static int64_t least_cycles(const char *algo, int p, int64_t words)
     return !strcmp(algo, "tree") ? words * levels : words;
 }
 
-/* The chosen tree against the fastest of the fixed ones, each simulated; those that cannot be
- * faster are passed over. */
+/* Compare the chosen tree with the fastest fixed one, both simulated; fixed trees that cannot be
+ * faster are skipped. */
 static enum wsc_err against_fixed(const struct survey *s, struct programs_case c)
 {
     static const char *const fixed[] = {"star", "chain", "tree", "two-phase"};
@@ -165,7 +167,7 @@ static enum wsc_err against_fixed(const struct survey *s, struct programs_case c
     return s->point(s->ctx, &out);
 }
 
-/* Lines of any length, also between powers of two, where fixed trees are uneven. */
+/* Rows of many lengths, also between powers of two, where fixed trees are unbalanced. */
 static enum wsc_err chosen(const struct survey *s)
 {
     static const int size[] = {3, 4, 5, 6, 7, 8, 12, 16, 32, 50, 64, 100, 128, 256, 512};

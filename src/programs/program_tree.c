@@ -63,8 +63,8 @@ static double bound_at(const struct programme *e, int64_t words, int d)
     return (double)words * energy / (e->p - 1) + e->p - 1 + (double)d * MESSAGE;
 }
 
-/* Depth after depth, until a deeper tree is no better even without a wavelet-hop too many.
- * @return the least of the bounds. */
+/* Fill the table depth by depth, until a deeper tree cannot be better even with the least energy.
+ * Returns the least bound. */
 static double programme_fill(struct programme *e, int64_t words)
 {
     double best = INFINITY, least = (double)words + e->p - 1;
@@ -81,7 +81,7 @@ static double programme_fill(struct programme *e, int64_t words)
 
 static enum wsc_err programme_init(struct programme *e, int p)
 {
-    enum { LARGEST = 1024 }; /* the programme grows with the cube */
+    enum { LARGEST = 1024 }; /* the dynamic programme takes time p^3 */
     if (p > LARGEST)
         return WSC_RAISE(WSC_USAGE, "auto: %d PEs in a line, expected at most %d", p, LARGEST);
     e->p = p;
@@ -129,7 +129,7 @@ static enum wsc_err choose(const struct programme *e, const struct programs_load
     return WSC_OK;
 }
 
-/* The tree with the shortest schedule for this load; a single PE has none to choose. */
+/* Set @p parent to the tree with the shortest schedule for this load; nothing for a single PE. */
 static enum wsc_err auto_tree(const struct programs_load *load, int *parent)
 {
     struct programme e = {0};
@@ -144,7 +144,7 @@ static enum wsc_err auto_tree(const struct programs_load *load, int *parent)
     return rc ? wsc_err_frame(rc, __FILE__, __LINE__, "the best tree") : WSC_OK;
 }
 
-/* The bound of HPDC'24 for the best tree; -1 when the line is too long for the program. */
+/* Bound of HPDC'24 for the best tree; -1 when the line is too long for the dynamic programme. */
 static double auto_bound(int p, int64_t words)
 {
     struct programme e = {0};
@@ -154,8 +154,8 @@ static double auto_bound(int p, int64_t words)
     return bound;
 }
 
-/* Parents of the fixed trees; two-phase has groups of @p s, chains inside and one among their
- * heads. */
+/* Parent of position @p i in a fixed tree; two-phase has groups of @p s PEs, with a chain in each
+ * and one chain of their first PEs. */
 static int parent_of(const char *algo, int i, int s)
 {
     if (!strcmp(algo, "star")) return 0;

@@ -18,27 +18,28 @@ struct cost {
     int64_t words;
     int hop, up, down, setup;
     int64_t *first, *last; /* owned: cycles in which a position executes what it sends */
-    int64_t *open;         /* owned, [position][colour]: cycle in which its switch turns */
+    int64_t *open;         /* owned, [position][colour]: cycle in which its switch changes */
 };
-/* A message where it can be executed, the control wavelet after it in the router there. */
+/* When the first and the last word of a message can be executed at the receiver, and when the
+ * control wavelet after it is in the receiver's router. */
 struct arrival {
     int64_t first, last, control;
 };
 
-/* The cycle in which the switch of position @p i turns on a colour. */
+/* The cycle in which the switch of position @p i changes on a colour. */
 static int64_t *turns(const struct cost *c, int i, int colour)
 {
     return &c->open[(int64_t)i * PROGRAMS_LINE_COLOURS + colour];
 }
 
-/* Position @p k has used @p colour itself before it lets others pass. */
+/* True when position @p k uses @p colour for its own messages before it lets others pass. */
 static bool has_switch(const struct programs_tree_shape *s, int k, int colour)
 {
     if (!(s->passing[k] >> colour & 1)) return false;
     return s->colour[k] == colour || programs_node_receives(&s->node[k], s->colours.first + colour);
 }
 
-/* The message of child @p u: past the switches between it and its parent. */
+/* Arrival of the message of child @p u at its parent, after the switches between them. */
 static struct arrival arrive(const struct cost *c, int u)
 {
     const int colour = c->s->colour[u], p = c->s->parent[u];
@@ -57,7 +58,8 @@ static struct arrival arrive(const struct cost *c, int u)
     return a;
 }
 
-/* When the last word of @p u leaves its router: routers ahead hold some of a message that waits. */
+/* The cycle in which the last word of @p u leaves its router. If the message has to wait, the
+ * routers ahead hold a part of it. */
 static int64_t departure(const struct cost *c, int u, const struct arrival *a)
 {
     int distance = u - c->s->parent[u];
@@ -68,8 +70,8 @@ static int64_t departure(const struct cost *c, int u, const struct arrival *a)
     return free_way > held - room ? free_way : held - room;
 }
 
-/* When the switch of @p u turns: with the last word if the command is in the router by then, and a
- * control wavelet leaves after it in any case. */
+/* The cycle in which the switch of @p u changes: with the last word, if the command is in the
+ * router by then. A control wavelet always leaves after the last word. */
 static int64_t turn(const struct cost *c, int u, const struct arrival *a)
 {
     int64_t last = departure(c, u, a), enters = c->last[u] + 1 + c->setup + 1;
@@ -77,7 +79,7 @@ static int64_t turn(const struct cost *c, int u, const struct arrival *a)
     return last + 1 > enters + c->up ? last + 1 : enters + c->up;
 }
 
-/* Position @p i takes the message of @p u from cycle @p from on. */
+/* Position @p i receives the message of @p u, from cycle @p from on. */
 static void take(struct cost *c, int i, int u, int64_t from)
 {
     const struct arrival a = arrive(c, u);
@@ -88,7 +90,7 @@ static void take(struct cost *c, int i, int u, int64_t from)
     if (c->s->node[u].control) *turns(c, i, c->s->colour[u]) = a.control;
 }
 
-/* Position @p i receives from its children, from the near end, and sends. */
+/* Position @p i receives the messages of its children, nearest first, and sends its own. */
 static void position(struct cost *c, int i, int *order)
 {
     const struct programs_node *node = &c->s->node[i];
@@ -106,7 +108,8 @@ static void position(struct cost *c, int i, int *order)
         }
 }
 
-/* From the far end to the root, since a position needs the times of its children. */
+/* Compute the times from the far end to the root, since a position needs the times of its
+ * children. */
 static enum wsc_err positions(struct cost *c, int64_t *cycles)
 {
     int *order;

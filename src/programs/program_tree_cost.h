@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* Cycles that the reduction takes on the tree: every message in its place, nothing added up that
- * overlaps. */
+/* Compute the cycles of the reduction on the tree from a schedule of its messages, which accounts
+ * for their overlap. */
 enum wsc_err programs_tree_cycles(const struct programs_load *load, const int *parent,
                                   int64_t *cycles);
 #endif

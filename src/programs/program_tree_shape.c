@@ -24,7 +24,7 @@ void programs_tree_shape_fini(struct programs_tree_shape *s)
     wsc_free(s->node);
 }
 
-/* Arrays of all positions, zeroed; all freed on failure. */
+/* Allocate the arrays of all positions, zeroed; all are freed on failure. */
 static enum wsc_err allocate(struct programs_tree_shape *s, int n)
 {
     s->children = wsc_alloc(WSC_MEM_MESH, (size_t)n, sizeof *s->children);
@@ -38,7 +38,7 @@ static enum wsc_err allocate(struct programs_tree_shape *s, int n)
     return wsc_err_frame(WSC_NOMEM, __FILE__, __LINE__, "a tree");
 }
 
-/* Children as lists; @return true for a star. */
+/* Make lists of children; returns true for a star. */
 static bool list_children(struct programs_tree_shape *s)
 {
     for (int i = 1; i < s->n; i++) {
@@ -50,7 +50,8 @@ static bool list_children(struct programs_tree_shape *s)
     return s->children[0] == s->n - 1;
 }
 
-/* Colours for the children of @p i: those that pass nowhere above, or all but its own. */
+/* Colours for the children of @p i: those on which no message passes @p i, or otherwise all but
+ * its own. */
 static unsigned free_colours(const struct programs_tree_shape *s, int i)
 {
     unsigned all = (1U << s->colours.n) - 1U;
@@ -77,7 +78,7 @@ static void add_block(struct programs_node *node, int colour, int size)
     node->count[node->n_blocks++] = (int16_t)size;
 }
 
-/* Blocks of children of position @p i, from the near end; the last one takes what is left. */
+/* Divide the children of position @p i into blocks, nearest first; the last block has the rest. */
 static void cut_blocks(const struct programs_tree_shape *s, int i, struct programs_node *node)
 {
     unsigned set = free_colours(s, i);
@@ -90,7 +91,7 @@ static void cut_blocks(const struct programs_tree_shape *s, int i, struct progra
     }
 }
 
-/* What child @p k does besides its words: @p closes when it is the last one of its block. */
+/* Set what child @p k does after its words; @p closes: it is the last one of its block. */
 static void end_of_message(const struct programs_tree_shape *s, int k, bool closes,
                            struct programs_node *node)
 {
@@ -105,7 +106,8 @@ static void end_of_message(const struct programs_tree_shape *s, int k, bool clos
     node->payload = mesh_control(all, own ? 8 : 1, -1);
 }
 
-/* Blocks of position @p i and the colours of its children: all that lies between passes a child. */
+/* Set the blocks of position @p i and the colours of its children. The messages of nearer
+ * children, and those that pass @p i, do not pass a child. */
 static void place_children(struct programs_tree_shape *s, int i)
 {
     struct programs_node *node = &s->node[i];
@@ -129,7 +131,7 @@ enum wsc_err programs_tree_shape_init(struct programs_tree_shape *s, int n,
     *s = (struct programs_tree_shape){.n = n, .colours = colours, .parent = parent};
     TRY(allocate(s, n));
     s->node[0].send = -1;
-    s->colour[0] = -1; /* the root sends nowhere */
+    s->colour[0] = -1; /* the root sends to nobody */
     if (!list_children(s)) s->colours.n = DEEP;
     for (int i = 0; i < n; i++)
         place_children(s, i);

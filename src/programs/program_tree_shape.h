@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Colours 0 .. 7 are for the trees of lines, each with the input queue of its number; then the
- * others. */
+/* Colours 0 .. 7 are for trees of lines, each with the input queue of its number; higher colours
+ * have other uses. */
 enum { PROGRAMS_LINE_COLOURS = 8, PROGRAMS_COLOUR_BCAST = 10 };
 struct programs_colours {
     int first, n;
@@ -33,14 +33,15 @@ struct programs_load {
     int64_t words;
     struct programs_colours colours;
 };
-/* Children of position i from the far end: last[i], previous[last[i]] and so on. */
+/* The tree on a line. Children of position i, from the far end: last[i], previous[last[i]] and so
+ * on. */
 struct programs_tree_shape {
     int n;
     struct programs_colours colours;
     const int *parent;               /* borrowed */
-    int *children, *last, *previous; /* owned, of each position, like all that follows */
-    int16_t *colour;                 /* on which it sends, counted from colours.first; -1: none */
-    uint8_t *passing;                /* set of colours of others that pass it */
+    int *children, *last, *previous; /* owned arrays, as those that follow */
+    int16_t *colour;                 /* on which it sends, relative to colours.first; -1: none */
+    uint8_t *passing;                /* set of colours on which messages of others pass */
     struct programs_node *node;
 };
 /* @p parent in pre-order; at least two colours, at most PROGRAMS_LINE_COLOURS. */

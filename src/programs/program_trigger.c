@@ -8,7 +8,7 @@
 
 #include <wsc/check.h>
 
-enum { MOST_KEPT = 64 }; /* items of which is kept whether something came */
+enum { MOST_KEPT = 64 }; /* items for which `came` is kept */
 
 static struct programs_items *state_of(const struct mesh_pe *pe)
 {
@@ -16,8 +16,8 @@ static struct programs_items *state_of(const struct mesh_pe *pe)
     return &g->items[programs_index(g, pe)];
 }
 
-/* Did data come for one of the items first .. end - 1? */
-static bool any_came(const struct programs_items *s, int first, int end)
+/* True when data have arrived for one of the items first .. end - 1. */
+static bool any_arrived(const struct programs_items *s, int first, int end)
 {
     for (int i = first; i < end; i++)
         if (s->came >> i % MOST_KEPT & 1) return true;
@@ -37,7 +37,7 @@ static int first_part(const struct programs_trigger *t, int i)
     return i - i % t->parts;
 }
 
-/* Sums set out in the order of the items, one at a time. */
+/* Start sending the sums of the next items, in their order and one at a time. */
 static enum wsc_err send_sums(struct mesh_pe *pe, const struct programs_trigger *t,
                               struct programs_items *s)
 {
@@ -45,44 +45,45 @@ static enum wsc_err send_sums(struct mesh_pe *pe, const struct programs_trigger 
         struct programs_sum sum = {.thread = PROGRAMS_THREAD_SUM,
                                    .activate = PROGRAMS_TASK_SUMMED + 1};
         const int i = s->sent++;
-        if (t->sum(pe, i, any_came(s, first_part(t, i), i + 1), &sum))
+        if (t->sum(pe, i, any_arrived(s, first_part(t, i), i + 1), &sum))
             return programs_sum_part(pe, &sum);
         s->summed++;
     }
     return WSC_OK;
 }
 
-/* The end of an item for which no data come may not be taken before the item is bound. */
-static enum wsc_err let_ends(struct mesh_pe *pe, struct programs_items *s, bool let)
+/* Allow or block the task that ends items. It is blocked while the next item is not bound, since
+ * the control wavelet of an item without data may arrive before that. */
+static enum wsc_err allow_ends(struct mesh_pe *pe, struct programs_items *s, bool let)
 {
     if (s->held == !let) return WSC_OK;
     s->held = !let;
     return let ? mesh_unblock(pe, PROGRAMS_TASK_ITEM) : mesh_block(pe, PROGRAMS_TASK_ITEM);
 }
 
-/* Binds item @p i to its accumulator; one for which nothing comes ends at once. */
+/* Bind item @p i to its accumulator; an item for which no data will arrive ends at once. */
 static enum wsc_err bind_item(struct mesh_pe *pe, const struct programs_trigger *t,
                               struct programs_items *s, int i)
 {
     struct mesh_trigger next = {.thread = PROGRAMS_THREAD_TRIGGER,
                                 .wait = (uint16_t)programs_grid_of(pe)->arrival_eighths,
                                 .activate = PROGRAMS_TASK_ITEM + 1,
-                                .writes = !any_came(s, first_part(t, i), i)};
+                                .writes = !any_arrived(s, first_part(t, i), i)};
     if (t->item(pe, i, &next)) {
         TRY(mesh_arm(pe, &next));
-        return let_ends(pe, s, true);
+        return allow_ends(pe, s, true);
     }
     end_item(s, false);
     return send_sums(pe, t, s);
 }
 
-/* The next item is bound when an accumulator is free. */
+/* Bind the next item if an accumulator is free. */
 static enum wsc_err bind_items(struct mesh_pe *pe, const struct programs_trigger *t,
                                struct programs_items *s)
 {
     for (int n = t->items(pe); s->ended < n && s->bound == s->ended; s->bound++) {
         if (s->ended / t->parts - s->summed / t->parts >= t->accumulators)
-            return let_ends(pe, s, false);
+            return allow_ends(pe, s, false);
         TRY(bind_item(pe, t, s, s->ended));
     }
     return WSC_OK;
@@ -102,7 +103,7 @@ static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
     return proceed(pe);
 }
 
-/* The last multiply-add of an item has ended. */
+/* Task after the last multiply-add of an item. */
 static enum wsc_err on_item(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_items *s = state_of(pe);
@@ -111,8 +112,8 @@ static enum wsc_err on_item(struct mesh_pe *pe, uint32_t data)
     return proceed(pe);
 }
 
-/* The sums of the oldest item and of its parts have ended. The sums of the next item are started
- * before these are used, since the line waits for them. */
+/* Task after the sums of the oldest item, with its parts, have ended. The sums of the next item
+ * are started before these are used, since the line of PEs waits for them. */
 static enum wsc_err on_summed(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_trigger *t = programs_grid_of(pe)->trigger;

@@ -11,19 +11,19 @@
 
 #include <stdbool.h>
 
-/** What a program says about its items; kept by the program, which runs on g->trigger. */
+/** Description of a program's items; g->trigger points to it while the program runs. */
 struct programs_trigger {
-    int accumulators; /**< items whose sums have not ended, and the one under way; 1 .. 16 */
-    int parts;        /**< consecutive items that share an accumulator, and are summed up as one */
-    /** Items of a PE. */
+    int accumulators; /**< most items without finished sums, the current one included */
+    int parts;        /**< consecutive items that share an accumulator and have one sum */
+    /** Number of items of a PE. */
     int (*items)(const struct mesh_pe *pe);
-    /** Fill in the multiply-adds of item @p i but for thread, wait, activate, writes; false when
-     *  nothing arrives for it. */
+    /** Set the multiply-adds of item @p i, except thread, wait, activate and writes; false when
+     *  nothing arrives for the item. */
     bool (*item)(const struct mesh_pe *pe, int i, struct mesh_trigger *t);
-    /** The part of the PE in adding item @p i up; @p any: something has arrived for it.  False
-     *  when there is nothing to add up, or not yet (an item that is not the last of its parts). */
+    /** Set the part of the PE in the sum of item @p i; @p any: data have arrived for it. False when
+     *  there is nothing to add, or not yet (an item that is not the last of its parts). */
     bool (*sum)(const struct mesh_pe *pe, int i, bool any, struct programs_sum *s);
-    /** The sums of item @p i have ended at this PE; NULL: nothing to do. */
+    /** Called when the sums of item @p i have ended at this PE; NULL: nothing to do. */
     enum wsc_err (*ended)(struct mesh_pe *pe, int i);
 };
 /** Bind the tasks of the items (MAIN, ITEM, SUMMED) to the PEs of @p rect and start them. */

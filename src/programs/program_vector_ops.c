@@ -19,19 +19,19 @@
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* What a shape is on one PE. */
+/* The elements of a shape on one PE. */
 struct extent {
     int rows, cols;
     int first;    /* token */
-    int row, key; /* scores: the row at hand */
-    int head;     /* scores: of the model */
+    int row, key; /* scores: the current row and its key */
+    int head;     /* scores: number of the head in the model */
     int distance; /* scores: from the key to the first query */
-    int heads;    /* of the PE, where rows are those of one of them; else 0 */
-    int samples;  /* where columns are those of one of them; else 0 */
-    float number; /* scores: what the row is raised by */
+    int heads;    /* heads of the PE, where rows are those of one head; else 0 */
+    int samples;  /* samples, where columns are those of one sample; else 0 */
+    float number; /* scores: what is added to the row */
 };
 
-/* Queries that see the key of the row of scores at hand. */
+/* The queries that attend to the key of the current row of scores. */
 static struct extent scores_extent(const struct programs_grid *g, const struct programs_script *s,
                                    const struct mesh_pe *pe)
 {
@@ -48,8 +48,8 @@ static struct extent scores_extent(const struct programs_grid *g, const struct p
     return e;
 }
 
-/* Queries of scores_extent() after the last one that sees the key, or with @p before those before
- * the first one. */
+/* Queries of the current row of scores that do not attend to its key: those after the last one
+ * that does or, with @p before, those before the first one. */
 static struct extent hidden_extent(const struct programs_grid *g, const struct programs_script *s,
                                    const struct mesh_pe *pe, bool before)
 {
@@ -68,7 +68,8 @@ static struct extent hidden_extent(const struct programs_grid *g, const struct p
     return e;
 }
 
-/* Columns of tiles that the script takes on row number @p row, and the first of them. */
+/* Number of columns of tiles that the script uses on row number @p row; @p first: the first of
+ * them. */
 static int columns_of(const struct programs_grid *g, const struct programs_script *s, int row,
                       int *first)
 {
@@ -127,7 +128,7 @@ static struct extent extent_of(const struct programs_grid *g, const struct progr
     return e;
 }
 
-/* Memory of three dimensions. */
+/* A memory operand of three dimensions. */
 static struct mesh_dsd cuboid(int address, const int len[3], const int stride[3])
 {
     struct mesh_dsd d = {.kind = MESH_DSD_MEMORY, .n_dims = 3, .address = address};
@@ -138,8 +139,8 @@ static struct mesh_dsd cuboid(int address, const int len[3], const int stride[3]
     return d;
 }
 
-/* An operand of a shape by heads: each head has so many slots of a tile, a row of values of tokens,
- * and the values of features of all others. */
+/* An operand of a shape by heads. Each head has its own slots of a tile and its own vector of
+ * tokens; vectors of features are equal for all heads. */
 static struct mesh_dsd operand_by_heads(const struct programs_grid *g,
                                         const struct programs_view *v, const struct extent *e)
 {
@@ -152,7 +153,7 @@ static struct mesh_dsd operand_by_heads(const struct programs_grid *g,
     return cuboid(v->address + programs_bytes(v->half) * e->first, len, tile ? of_tile : of_tokens);
 }
 
-/* An operand of a shape by samples: of a tile, or a value for each slot and sample. */
+/* An operand of a shape by samples: a tile, or a value for each slot and sample. */
 static struct mesh_dsd operand_by_samples(const struct programs_grid *g,
                                           const struct programs_view *v, const struct extent *e)
 {
@@ -186,7 +187,7 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
         return mesh_float(e->number);
     case PROGRAMS_VIEW_OF_ROWS:
         return mesh_mem_strided(v->address + 4 * e->row, e->cols, 0);
-    case PROGRAMS_VIEW_DISTANCES: /* of the first query less than h, of each other one h more */
+    case PROGRAMS_VIEW_DISTANCES: /* first query below h, each further one h more */
         return mesh_mem_strided(v->address + 4 * (head * s->shaping->learned.words + e->distance),
                                 e->cols, s->shaping->learned.pitch);
     case PROGRAMS_VIEW_TILE:
@@ -210,8 +211,8 @@ static struct mesh_dsd operand(const struct programs_grid *g, const struct progr
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* The operation on what its operands are: numbers of one kind, tiles into 32-bit sums, or from one
- * kind to the other. */
+/* The operation for the formats of its operands: one format throughout, 16-bit tiles into 32-bit
+ * sums, or a conversion. */
 static enum mesh_code code_of(const struct programs_step *step)
 {
     const bool from = step->a.half || step->b.half;
@@ -223,7 +224,7 @@ static enum mesh_code code_of(const struct programs_step *step)
     return MESH_FADDHS;
 }
 
-/* What a row of scores is raised by: the slope of its head times the position of its key. */
+/* Set what is added to a row of scores: the slope of its head times the position of its key. */
 static enum wsc_err take_slope(struct mesh_pe *pe, const struct programs_grid *g,
                                const struct programs_script *s, struct extent *e)
 {
@@ -240,7 +241,7 @@ static enum wsc_err take_slope(struct mesh_pe *pe, const struct programs_grid *g
     return WSC_OK;
 }
 
-/* One vector operation of a step; a PE without elements passes it over. */
+/* Issue the vector operation of a step; a PE without elements skips it. */
 static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
                           const struct programs_script *s, const struct programs_step *step)
 {
@@ -256,7 +257,7 @@ static enum wsc_err issue(struct mesh_pe *pe, const struct programs_grid *g,
                                             .map_cycles = (uint16_t)step->map_cycles});
 }
 
-/* Rows of scores on a PE. */
+/* Number of rows of scores on a PE. */
 static int score_rows(const struct programs_grid *g, const struct programs_script *s)
 {
     return (int)(programs_score_words(g, s->heads) / g->tokens);
@@ -269,7 +270,7 @@ static bool is_of_scores(const struct programs_step *step)
             step->shape == PROGRAMS_SHAPE_HIDDEN_BEFORE);
 }
 
-/* Steps on rows of scores that follow each other are done row by row together. */
+/* Number of consecutive steps on rows of scores; they are executed together, row by row. */
 static int score_steps(const struct programs_script *s, int first)
 {
     int n = 0;
@@ -278,8 +279,8 @@ static int score_steps(const struct programs_script *s, int first)
     return n;
 }
 
-/* One step a task, steps on a row of scores together, a call for each token one after the other;
- * each task activates the next. */
+/* Task of a script: executes one step, or all consecutive steps on one row of scores, or a call
+ * for one token; then it activates itself for the next. */
 static enum wsc_err run_step(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -395,7 +396,7 @@ void programs_call_turns(struct programs_script *s, int n,
 
 /* ---- sums over a row ------------------------------------------------------------------------- */
 
-/* The line of the PE and its position; false when it has none. */
+/* The length of the PE's line of sums and its position there; false when it has none. */
 static bool line_of(const struct programs_grid *g, const struct programs_script *s, int x,
                     int *position, int *n)
 {
@@ -404,8 +405,8 @@ static bool line_of(const struct programs_grid *g, const struct programs_script 
     return !s->heads || x / *n < programs_head_groups(s->heads);
 }
 
-/* Sum of the PE's words along a line to its middle PE, which halves the way, then from there to
- * both sides. */
+/* Sum the PE's words along a line to its middle PE, which halves the distance, and send the result
+ * from there to both sides. */
 static enum wsc_err line_sum(struct mesh_pe *pe, struct programs_sum *sum, bool half)
 {
     const enum mesh_code move = programs_code(half, MESH_FMOVS);
@@ -448,7 +449,8 @@ void programs_row_sum(struct programs_script *s, enum mesh_code code, struct pro
     *append(s) = (struct programs_step){.call = row_sum, .code = code, .dst = tokens, .n = n};
 }
 
-/* Rows of the lane without tokens, and samples that it does not have, add what stands there. */
+/* Rows of the lane without tokens, and samples that it does not have, add the initial values of
+ * their words. */
 static enum wsc_err column_sum(struct mesh_pe *pe, const struct programs_script *s,
                                const struct programs_step *step)
 {
@@ -470,7 +472,7 @@ void programs_column_sum(struct programs_script *s, enum mesh_code code,
     *append(s) = (struct programs_step){.call = column_sum, .code = code, .dst = samples};
 }
 
-/* 0 where the value is the largest one, otherwise -infinity. */
+/* Map: 0 for the largest value, otherwise -infinity. */
 static float is_largest(float x, float max)
 {
     return x >= max ? 0 : -INFINITY;
@@ -486,7 +488,7 @@ void programs_row_first(struct programs_script *s, const struct programs_largest
     programs_row_sum(s, MESH_FMAXS, l->first, 1);
 }
 
-/* From the middle of a line to both sides, on one colour. */
+/* Route the way from the middle of a line to both sides, on one colour. */
 static enum wsc_err route_spread(struct programs_grid *g, const struct programs_line *l)
 {
     const int root = l->n / 2;
@@ -507,7 +509,7 @@ static enum wsc_err route_spread(struct programs_grid *g, const struct programs_
     return WSC_OK;
 }
 
-/* Does the script sum along rows, or down columns? */
+/* True when the script has a step @p sum: row_sum() or column_sum(). */
 static bool sums_by(const struct programs_script *s,
                     enum wsc_err (*sum)(struct mesh_pe *pe, const struct programs_script *s,
                                         const struct programs_step *step))
@@ -517,7 +519,7 @@ static bool sums_by(const struct programs_script *s,
     return false;
 }
 
-/* Line number @p i along which a script sums; returns how many there are. */
+/* Set @p line to line number @p i of the sums of a script; returns the number of lines. */
 static int sum_line(const struct programs_grid *g, const struct programs_script *s, bool columns,
                     int i, struct programs_line *line)
 {
@@ -529,7 +531,7 @@ static int sum_line(const struct programs_grid *g, const struct programs_script 
                       : programs_rows(g);
 }
 
-/* Chains and spreads on all lines on which a script sums: whole rows, the columns of each head in
+/* Route chains, and the ways back, on all lines of sums: whole rows, the columns of each head in
  * them, or the columns of the lanes. */
 static enum wsc_err route_sums(struct programs_grid *g, const struct programs_script *s)
 {
@@ -592,8 +594,8 @@ void programs_vectors_out(struct programs_script *s)
     programs_call(s, vectors_out);
 }
 
-/* Only column 0 of a lane sends; every PE of a row has the sums.  Then the lanes to the east may
- * pass. */
+/* Column 0 of a lane sends, since every PE of a row has the sums; then the words of the lanes to
+ * the east may pass. */
 static enum wsc_err row_out(struct mesh_pe *pe, const struct programs_script *s,
                             const struct programs_step *step)
 {
@@ -616,7 +618,7 @@ void programs_row_out(struct programs_script *s, struct programs_view tokens, in
     *append(s) = (struct programs_step){.call = row_out, .dst = tokens, .n = n};
 }
 
-/* Feature number @p i of column @p x. */
+/* Feature at index @p i of column @p x. */
 static int feature_at(const struct programs_features *f, int x, int i)
 {
     int before = 0;
@@ -625,7 +627,7 @@ static int feature_at(const struct programs_features *f, int x, int i)
     return f->order[before + i];
 }
 
-/* Words of @p n vectors on column @p x. */
+/* Number of words of @p n vectors on column @p x. */
 static int64_t column_words(const struct programs_vector *v, int n, int x)
 {
     int64_t words = 0;
@@ -634,7 +636,7 @@ static int64_t column_words(const struct programs_vector *v, int n, int x)
     return words;
 }
 
-/* What comes in on column @p x of a lane; returns where the next column's words go. */
+/* Append the words that column @p x of a lane loads; returns the end. */
 static struct mesh_wavelet *fill_column(const struct programs_grid *g,
                                         const struct programs_script *s, int lane, int x,
                                         struct mesh_wavelet *to)
@@ -648,8 +650,8 @@ static struct mesh_wavelet *fill_column(const struct programs_grid *g,
     return to;
 }
 
-/* Wavelets of the vectors that come in, column by column, each vector in the order of its features
- * on the column. */
+/* Attach sources of the vectors to load, column by column, each vector in the order of its
+ * features on the column. */
 static enum wsc_err sources(struct programs_grid *g, struct programs_script *s)
 {
     int64_t n = 0;
@@ -697,7 +699,7 @@ static enum wsc_err route_lane_west(struct programs_grid *g, int lane)
     return mesh_output_queue(g->m, first, PROGRAMS_OUT_VECTOR, PROGRAMS_COLOUR_WEST);
 }
 
-/* Words at the west edge before those of row number @p row, from the lanes before it. */
+/* Number of words at the west edge before those of row number @p row, from the lanes before it. */
 static int64_t words_before(const struct programs_grid *g, const struct programs_script *s, int row)
 {
     int64_t n = 0;
@@ -706,7 +708,7 @@ static int64_t words_before(const struct programs_grid *g, const struct programs
     return n;
 }
 
-/* The west edge takes the rows of tokens that programs_row_out() sends. */
+/* Attach sinks at the west edge for the vectors of tokens that programs_row_out() sends. */
 static enum wsc_err row_sinks(struct programs_grid *g, struct programs_script *s, uint32_t *words)
 {
     struct mesh_output *edge = s->edge + programs_columns(g);

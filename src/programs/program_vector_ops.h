@@ -15,24 +15,24 @@ enum programs_view_kind {
     PROGRAMS_VIEW_TOKENS, /**< a value per token, the same for all features; as a result: summed */
     PROGRAMS_VIEW_FEATURES, /**< a value per feature, the same for all tokens and, by heads, for all
                                heads of the PE; as a result: summed */
-    PROGRAMS_VIEW_SCORES,   /**< SHAPE_SCORES: the row at hand */
+    PROGRAMS_VIEW_SCORES,   /**< SHAPE_SCORES: the current row */
     PROGRAMS_VIEW_HEAD_TOKENS, /**< a value per head of the PE and token of the sequence */
     PROGRAMS_VIEW_HEADS,       /**< a value per head of the PE, pitch words apart, and token of the
                                   samples; as a result: summed over the head's features */
     PROGRAMS_VIEW_SAMPLES, /**< a value per slot and sample, room for max_samples of each slot; as a
                               result: summed over the PE's tokens of the sample */
     PROGRAMS_VIEW_NUMBER,
-    PROGRAMS_VIEW_SLOPE, /**< SHAPE_SCORES: the slope of the row's head times its key's position */
+    PROGRAMS_VIEW_SLOPE,     /**< SHAPE_SCORES: slope of the row's head times position of its key */
     PROGRAMS_VIEW_OF_ROWS,   /**< SHAPE_SCORES: a word for each row; as a result: summed */
     PROGRAMS_VIEW_DISTANCES, /**< SHAPE_SCORES: a word for each head of the PE and distance */
 };
-/** An operand as a step sees it. */
+/** An operand of a step. */
 struct programs_view {
     enum programs_view_kind kind;
     int address;
     int row0, row_step; /**< tiles: slots row0 + i row_step; row_step 0 means 1 */
     float number;
-    bool half; /**< TILE, TOKENS: 16-bit numbers; FEATURES are read as the result has them */
+    bool half; /**< TILE, TOKENS: 16-bit numbers; FEATURES have the format of the result */
     int pitch; /**< TILE: elements between slots; 0: the grid's */
 };
 enum programs_shape {
@@ -44,7 +44,8 @@ enum programs_shape {
     PROGRAMS_SHAPE_OF_HEADS, /**< a row of tokens for each head of the PE */
     PROGRAMS_SHAPE_FEATURES, /**< one value per slot */
     PROGRAMS_SHAPE_SCORES,   /**< each of the PE's rows of scores, from its first query on */
-    /** Queries of each row of scores that do not see its key: after those that do, before. */
+    /** Queries of each row of scores that do not attend to its key: those after the ones that do,
+     *  those before. */
     PROGRAMS_SHAPE_HIDDEN,
     PROGRAMS_SHAPE_HIDDEN_BEFORE,
     PROGRAMS_SHAPE_HEAD_TOKENS, /**< heads of the PE x tokens of the sequence */
@@ -57,14 +58,14 @@ struct programs_step {
     struct programs_view dst, a, b;
     mesh_map_fn map;
     int map_cycles;
-    /** Instead of an operation: row sums, what crosses the edge, scalar code. */
+    /** Called instead of an operation: row sums, words over the edge, scalar code. */
     enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
                          const struct programs_step *step);
-    int n;          /**< of call: vectors; SHAPE_WORDS: words */
-    bool by_tokens; /**< call: once for each token of the PE's row */
-    int turns;      /**< call: that many times; 0: once */
+    int n;          /**< vectors of a call; words of SHAPE_WORDS */
+    bool by_tokens; /**< call once for each token of the PE's row */
+    int turns;      /**< call that many times; 0: once */
 };
-/** One value per feature that comes from or goes to the host. */
+/** A vector of one value per feature that is loaded from or sent to the host. */
 struct programs_vector {
     const struct programs_features *f;
     int address;
@@ -77,20 +78,20 @@ enum { PROGRAMS_MAX_STEPS = 40, PROGRAMS_MAX_VECTORS = 8 };
 struct programs_script {
     const struct programs_features *features; /**< of tiles; may be NULL */
     const struct programs_features *heads;    /**< row sums stay within a head's columns */
-    int first_sample, n_samples; /**< of each lane: tokens of TILE and TOKENS; SCORES: one sample */
-    const struct programs_span *span; /**< borrowed: of TILE and TOKENS instead, or NULL */
+    int first_sample, n_samples;      /**< of each lane: TILE and TOKENS; SCORES: one sample */
+    const struct programs_span *span; /**< borrowed: columns of TILE, TOKENS instead; or NULL */
     int n_steps, n_in, n_out;
     struct programs_step step[PROGRAMS_MAX_STEPS];
     struct programs_vector in[PROGRAMS_MAX_VECTORS], out[PROGRAMS_MAX_VECTORS];
     const void *data;                       /**< borrowed, for calls */
     const struct programs_shaping *shaping; /**< borrowed: of scores; may be NULL */
-    int row_words;                          /**< vectors of tokens that programs_row_out sends */
-    struct mesh_output *edge;               /**< owned: of columns, then of the west edge's rows */
+    int row_words;                          /**< vectors that programs_row_out() sends */
+    struct mesh_output *edge; /**< owned: edges of columns, then of rows in the west */
     struct mesh_wavelet *source;
     uint32_t *words;
 };
 enum wsc_err programs_run_script(struct programs_grid *g, struct programs_script *s);
-/** Word @p i of those (row_words x tokens) of row number @p row that left at the west edge. */
+/** Word @p i of the words (row_words x tokens) of row number @p row at the west edge. */
 float programs_row_word(const struct programs_grid *g, const struct programs_script *s, int row,
                         int i);
 void programs_script_fini(struct programs_script *s);
@@ -108,14 +109,14 @@ static inline struct programs_view programs_number(float number)
 {
     return (struct programs_view){.kind = PROGRAMS_VIEW_NUMBER, .number = number};
 }
-/* Appending steps; a script that is too long is an error of the program, checked. */
+/* Append an operation as a step; a script that is too long violates a WSC_CHECK. */
 void programs_op(struct programs_script *s, enum programs_shape shape, enum mesh_code code,
                  struct programs_view dst, struct programs_view a, struct programs_view b);
-/** Values of tokens, or of tokens by heads, from here on in the format of tiles, in place; @return
- *  how they are seen. */
+/** Append the conversion of vectors of tokens, or of tokens by heads, to the format of tiles, in
+ *  place; returns the converted view. */
 struct programs_view programs_narrow(const struct programs_grid *g, struct programs_script *s,
                                      struct programs_view tokens);
-/** How they are seen after programs_narrow(). */
+/** The view of vectors that programs_narrow() has converted. */
 static inline struct programs_view programs_narrowed(const struct programs_grid *g,
                                                      struct programs_view tokens)
 {
@@ -128,46 +129,49 @@ struct programs_map {
 };
 void programs_map(struct programs_script *s, enum programs_shape shape, struct programs_map map,
                   struct programs_view dst, struct programs_view a, struct programs_view b);
-/** @p values become cap tanh(values), where the caller has divided by the cap; @p capped keeps the
- * tanh for programs_cap_backward(). */
+/** Append steps: @p values become cap tanh(values); the caller has already divided by the cap. @p
+ *  capped keeps the tanh for programs_cap_backward(). */
 void programs_cap(const struct programs_grid *g, struct programs_script *s,
                   enum programs_shape shape, struct programs_view values,
                   struct programs_view capped, float cap);
-/** Gradients @p d times 1 - capped^2, the slope of cap tanh(x / cap) at x. */
+/** Append steps: @p d is multiplied by 1 - capped^2, the derivative of cap tanh(x / cap) at x. */
 void programs_cap_backward(struct programs_script *s, enum programs_shape shape,
                            struct programs_view d, struct programs_view capped);
-/** Sum (or MESH_FMAXS) of @p n vectors of tokens over the row, or over a head's part of it, to all
- *  its PEs. */
+/** Append a sum (or MESH_FMAXS) of @p n vectors of tokens over the row, or over a head's columns;
+ *  all PEs of the line get the result. */
 void programs_row_sum(struct programs_script *s, enum mesh_code code, struct programs_view tokens,
                       int n);
-/** Sum (or MESH_FMAXS) of what each slot has for each sample (PROGRAMS_VIEW_SAMPLES) down the
- * columns of the lane, to all their PEs; such a script has no sums over rows. */
+/** Append a sum (or MESH_FMAXS) of the values of each slot and sample (PROGRAMS_VIEW_SAMPLES) down
+ *  the columns of the lane; all PEs of a column get the result. Such a script has no sums over
+ *  rows. */
 void programs_column_sum(struct programs_script *s, enum mesh_code code,
                          struct programs_view samples);
-/** Minus the number of the first of the largest features of each token, over the row: @c first from
- *  the largest values @c max, which the row knows; -infinity stands in @c first before.  @c tmp is
- * a tile of scratch, @c number minus the number of each feature. */
+/** Append steps that find, for each token, minus the lowest index of the features whose value
+ *  equals the largest one: @c first, from @c max, the largest values, which all PEs of the row
+ *  know. @c first must be -infinity before. @c tmp: a tile of scratch; @c number: minus the index
+ *  of each feature. */
 struct programs_largest {
     struct programs_view tile, tmp, number, max, first;
 };
 void programs_row_first(struct programs_script *s, const struct programs_largest *l);
-/** The vectors of the script come in, go out. */
+/** Append a step that loads, or sends, the vectors of the script. */
 void programs_vectors_in(struct programs_script *s);
 void programs_vectors_out(struct programs_script *s);
-/** @p n vectors of tokens leave at the west edge. */
+/** Append a step that sends @p n vectors of tokens off the west edge. */
 void programs_row_out(struct programs_script *s, struct programs_view tokens, int n);
 void programs_call(struct programs_script *s,
                    enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
                                         const struct programs_step *step));
-/** Call it for each token of the PE's row in a task of its own, which issues some operations. */
+/** Append a call for each token of the PE's row, each in its own task, which issues some
+ *  operations. */
 void programs_call_by_tokens(struct programs_script *s,
                              enum wsc_err (*call)(struct mesh_pe *pe,
                                                   const struct programs_script *s,
                                                   const struct programs_step *step));
-/** Call it @p n times, each in a task of its own, which issues some operations. */
+/** Append @p n calls, each in its own task, which issues some operations. */
 void programs_call_turns(struct programs_script *s, int n,
                          enum wsc_err (*call)(struct mesh_pe *pe, const struct programs_script *s,
                                               const struct programs_step *step));
-/** The token slot, or the turn, at hand. */
+/** The current token slot, or the current turn. */
 int programs_script_token(const struct mesh_pe *pe);
 #endif

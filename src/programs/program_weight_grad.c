@@ -34,18 +34,18 @@ struct outer {
     int n_blocks;
     struct programs_edge_words edge; /* of weight gradients */
     int acc, buffer[2];
-    bool half; /* the two factors */
+    bool half; /* format of the two factors */
 };
 
 /* ---- one PE's part --------------------------------------------------------------------------- */
 
-/* One PE's view of a block. */
+/* A block as one PE sees it. */
 struct part {
-    int n;            /* values that are sent */
+    int n;            /* number of values that are sent */
     int slot, held;   /* features that the PE holds */
     int first;        /* number of the first key */
-    int tokens;       /* of the PE */
-    bool over_values; /* the vectors of its AXPYs are the values, not the features */
+    int tokens;       /* number of tokens of the PE */
+    bool over_values; /* vectors of its AXPYs are the values, not the features */
     int pitch;        /* of sums: between features, or between values */
 };
 
@@ -54,7 +54,7 @@ static bool has_own_scores(const struct outer *o)
     return o->k && o->k->rows.f->group_cols == 1;
 }
 
-/* Heads of a PE follow each other, each with all blocks. */
+/* Heads of a PE come one after the other, each with all blocks. */
 static int heads_of(const struct outer *o, int x)
 {
     return has_own_scores(o) ? programs_heads_on(o->k->rows.f, x) : 1;
@@ -91,7 +91,7 @@ static struct part part_of(const struct outer *o, int x, int row, int i)
 
 /* ---- AXPYs ----------------------------------------------------------------------------------- */
 
-/* Where a PE that has its scores itself keeps those of query @p token. */
+/* The own scores of query @p token, in a PE that stores them itself. */
 static struct mesh_dsd own_scores(const struct outer *o, const struct part *p, int i, int token)
 {
     const int heads = o->k->rows.f->heads_per_pe, head = i / o->ring.n_blocks;
@@ -99,7 +99,7 @@ static struct mesh_dsd own_scores(const struct outer *o, const struct part *p, i
                             p->n, heads * o->g->tokens);
 }
 
-/* The values of token @p token. */
+/* The values of token @p token: in a buffer, or the PE's own scores. */
 static struct mesh_dsd values_of(const struct outer *o, const struct part *p, int i, int token)
 {
     if (!has_own_scores(o) || o->half) return mesh_mem(o->buffer[token & 1], p->n);
@@ -134,14 +134,15 @@ static enum wsc_err axpy(struct mesh_pe *pe, const struct outer *o, const struct
 
 /* ---- sums over the column -------------------------------------------------------------------- */
 
-/* Sums of @p n of the block's values from number @p first on. */
+/* The sums of @p n of the block's values, from number @p first on. */
 static struct mesh_dsd sums_of(const struct outer *o, const struct part *p, int first, int n)
 {
     if (p->over_values) return programs_matrix(o->acc + 4 * first, p->held, n, p->pitch);
     return programs_matrix(o->acc + 4 * first * p->pitch, n, p->held, p->pitch);
 }
 
-/* Keys from number @p first on that one row owns, a step apart, in the block. */
+/* Number of keys in the block, from number @p first on, that one row owns at a constant
+ * distance. */
 static int keys_of_row(const struct outer *o, const struct part *p, int first)
 {
     const struct programs_grid *g = o->g;
@@ -153,7 +154,7 @@ static int keys_of_row(const struct outer *o, const struct part *p, int first)
     return n;
 }
 
-/* Where the sums of keys end. */
+/* Memory at which the sums of @p n keys end. */
 static struct mesh_dsd keys_at(const struct outer *o, const struct part *p, int first, int n)
 {
     const struct programs_grid *g = o->g;
@@ -166,7 +167,7 @@ static struct mesh_dsd keys_at(const struct outer *o, const struct part *p, int 
     return d;
 }
 
-/* Send on what is summed up from value *@p next on, and count it. */
+/* Send the sums from value *@p next on, and advance *@p next. */
 static enum wsc_err add_up(struct mesh_pe *pe, const struct outer *o, const struct part *p,
                            int *next)
 {
@@ -190,8 +191,8 @@ static enum wsc_err add_up(struct mesh_pe *pe, const struct outer *o, const stru
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* The values of a token come while those before are used: who has used them waits for
- * PROGRAMS_TASK_READY, which what has come unblocks. */
+/* Receive the values of a token while those of the last one are used. PROGRAMS_TASK_READY is
+ * blocked until they have arrived. */
 static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block, int token)
 {
     const int n = o->ring.block[block].words;
@@ -203,8 +204,8 @@ static enum wsc_err receive(struct mesh_pe *pe, const struct outer *o, int block
                                             .a = mesh_in(PROGRAMS_COLOUR_SCALARS, n)});
 }
 
-/* The values of the token at hand have come: ask for the next ones, so that they travel while
- * these are used, and start the AXPYs. */
+/* Task: the values of the current token have arrived. Request the next ones, so that they travel
+ * while these are used, and start the AXPYs. */
 static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -217,15 +218,16 @@ static enum wsc_err ready(struct mesh_pe *pe, uint32_t data)
     return mesh_activate(pe, PROGRAMS_TASK_MAIN);
 }
 
-/* The PE is about to use the values of the token at hand. */
+/* Activate the task that uses the values of the current token: at once, or when they have
+ * arrived. */
 static enum wsc_err await(struct mesh_pe *pe, const struct outer *o, const struct part *p)
 {
     return mesh_activate(pe, p->tokens && !has_own_scores(o) ? PROGRAMS_TASK_READY
                                                              : PROGRAMS_TASK_MAIN);
 }
 
-/* The first values of the first block; a PE without any only takes part in the sums of its column.
- */
+/* Receive the first values of the first block. A PE without values only takes part in the sums of
+ * its column. */
 static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -237,7 +239,7 @@ static enum wsc_err start(struct mesh_pe *pe, uint32_t data)
     return await(pe, o, &p);
 }
 
-/* Some AXPYs of a token. */
+/* Issue some AXPYs of a token. */
 static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const struct part *p,
                                 int at)
 {
@@ -252,7 +254,7 @@ static enum wsc_err build_token(struct mesh_pe *pe, const struct outer *o, const
     return await(pe, o, p);
 }
 
-/* A token's AXPYs, or after the last token the sums over the column, then the next block. */
+/* Task: AXPYs of a token; after the last token the sums over the column, then the next block. */
 static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
 {
     struct programs_grid *g = programs_grid_of(pe);
@@ -269,7 +271,7 @@ static enum wsc_err build(struct mesh_pe *pe, uint32_t data)
     return await(pe, o, &p);
 }
 
-/* Body of the sending task: the values of this PE, token by token. */
+/* Body of the sending task: the PE's values, token by token. */
 static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 {
     const struct programs_grid *g = programs_grid_of(pe);
@@ -292,7 +294,8 @@ static enum wsc_err send(struct mesh_pe *pe, uint32_t data)
 
 /* ---- programs -------------------------------------------------------------------------------- */
 
-/* Blocks of as many values as leave room for their sums and for two vectors of them. */
+/* Choose the size of blocks: as many values as leave room for their sums and for two vectors of
+ * them. */
 static enum wsc_err plan(struct outer *o, int positions, int64_t room)
 {
     const struct programs_features *f = o->held.f;
@@ -308,8 +311,8 @@ static enum wsc_err plan(struct outer *o, int positions, int64_t room)
     return WSC_OK;
 }
 
-/* Chains on the columns that hold features, toward the north edge for weights, both ways for keys.
- */
+/* Route chains on the columns that hold features: toward the north edge for weights, in both
+ * directions for keys. */
 static enum wsc_err route_columns(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -381,7 +384,7 @@ float programs_number_of(uint32_t bits)
     return number;
 }
 
-/* The words of one block of one column, to the matrix @p host. */
+/* Copy the words of one block of one column to the matrix @p host. */
 static void store_block(const struct outer *o, const struct part *p, int before,
                         const uint32_t *word, float *host)
 {
@@ -394,7 +397,8 @@ static void store_block(const struct outer *o, const struct part *p, int before,
     }
 }
 
-/* Words of the edge to the host's matrix of a lane; every column must have sent all. */
+/* Copy the words of the edge to the host's matrix of a lane; every column must have sent all of
+ * them. */
 static void store_gradient(const struct outer *o, int lane)
 {
     const struct programs_features *f = o->held.f;
@@ -409,7 +413,7 @@ static void store_gradient(const struct outer *o, int lane)
     }
 }
 
-/* The program of a weight gradient: the ring of each row sends, columns sum, the edge takes. */
+/* Program of a weight gradient: each row sends values in a ring, columns sum, the edge receives. */
 static enum wsc_err run_gradient(struct outer *o)
 {
     struct programs_grid *g = o->g;
@@ -446,7 +450,7 @@ enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
 
 /* ---- gradients of keys and values ------------------------------------------------------------ */
 
-/* Keys whose scores a position holds. */
+/* Count the keys whose scores each position holds. */
 static enum wsc_err count_keys(struct outer *o)
 {
     const struct programs_grid *g = o->g;
@@ -458,8 +462,8 @@ static enum wsc_err count_keys(struct outer *o)
     return WSC_OK;
 }
 
-/* The program of key gradients: positions of a head's columns send their scores in turns; with one
- * column to a head each PE has its scores itself. */
+/* Program of key gradients: the columns of a head send their scores in turns; if a head is one
+ * column, each PE has its scores itself. */
 static enum wsc_err run_keys(struct outer *o)
 {
     struct programs_grid *g = o->g;

@@ -17,23 +17,24 @@ struct programs_weight_gradient {
     const struct programs_span *span; /**< borrowed: columns of both tiles instead; NULL: none */
     struct programs_tile dy, x;
     struct cycles_gradient_way how;
-    const uint64_t *kept; /**< elements that are wanted, the others become 0; as of a matrix */
-    struct programs_repeat out; /**< rows of that matrix that are several of dW */
-    int64_t room;               /**< words of a PE for sums and for what is on its way */
+    const uint64_t *kept;       /**< bits of the wanted elements; others become 0 */
+    struct programs_repeat out; /**< rows of the host's matrix that stand for several rows of dW */
+    int64_t room;               /**< words of a PE for sums and for values in flight */
     float *host;                /**< of the first lane */
     int64_t ld;                 /**< elements between rows of the host's matrix */
     int64_t lane_step;          /**< from the matrix of a lane to that of the next one */
-    int64_t first_cycle;        /**< result: the first word leaves */
+    int64_t first_cycle;        /**< result: cycle in which the first word leaves */
 };
 enum wsc_err programs_run_weight_gradient(struct programs_grid *g,
                                           struct programs_weight_gradient *w);
-/** Is element (@p out, @p in) of dW wanted? */
+/** True when element (@p out, @p in) of dW is wanted. */
 static inline bool programs_gradient_wanted(const struct programs_weight_gradient *w, int64_t out,
                                             int64_t in)
 {
     return programs_keeps(w->kept, programs_repeated(&w->out, out) * w->ld + in);
 }
-/** First column of its tiles on row number @p row, and how many there are. */
+/** First column of the tiles on row number @p row. programs_gradient_tokens(): number of
+ *  columns. */
 static inline int programs_gradient_first(const struct programs_grid *g,
                                           const struct programs_weight_gradient *w, int row)
 {
@@ -51,24 +52,24 @@ struct programs_key_gradient {
     int sample, scores;
     struct programs_tile rows, out;
     int64_t room;
-    bool arrives; /**< as of weight gradients */
+    bool arrives; /**< value by value, as for weight gradients */
 };
 enum wsc_err programs_run_key_gradient(struct programs_grid *g,
                                        const struct programs_key_gradient *k);
 
-/** Words of a weight gradient that leave at the north edge, column by column. */
+/** Words of a weight gradient that left at the north edge, column by column. */
 struct programs_edge_words {
     struct mesh_output *out; /**< owned, of each column */
     uint32_t *words;         /**< owned */
 };
-/** Take @p n[x] words of column x of each lane. */
+/** Attach sinks for @p n[x] words of column x of each lane. */
 enum wsc_err programs_edge_take(struct programs_grid *g, struct programs_edge_words *e,
                                 const int64_t *n);
-/** Take @p rows words for each feature of @p held. */
+/** Attach sinks for @p rows words for each feature of @p held. */
 enum wsc_err programs_edge_take_rows(struct programs_grid *g, struct programs_edge_words *e,
                                      const struct programs_features *held, int64_t rows);
 void programs_edge_fini(struct programs_edge_words *e);
-/** The words of column @p x, which must have left. */
+/** The words of column @p x, all of which must have left. */
 const uint32_t *programs_edge_column(const struct programs_edge_words *e, int x);
 /** A word as a 32-bit float. */
 float programs_number_of(uint32_t bits);
