@@ -221,7 +221,7 @@ lint: $(BUILD)/bin/wsc $(BUILD)/tests/unit $(BUILD)/tests/mpi $(BUILD)/tests/pro
 	$(Q)sh tests/lint/fetches.sh $(BUILD)/obj
 	$(Q)clang-format --dry-run --Werror $(sources)
 	$(Q)printf '%s\n' $(filter %.c,$(sources)) | xargs -P $(JOBS) -n 4 sh -c 'clang-tidy -quiet "$$@" -- $(CPPFLAGS) -std=c17 2>/dev/null' _
-	$(Q)mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \
+	$(Q)rm -rf build/cppcheck && mkdir -p build/cppcheck && cppcheck -q --error-exitcode=1 --enable=warning,portability,performance --inline-suppr \
 	  --std=c11 -j $(JOBS) --cppcheck-build-dir=build/cppcheck -D_GNU_SOURCE -Iinclude --suppress=missingIncludeSystem src
 	$(Q)shellcheck -x $(shell find mpi_launch packaging tests benchmarks .ci -name '*.sh' -o -name '*.sbatch') .ci/run mpi_launch/deps.sh
 ## format: rewrite the sources with clang-format

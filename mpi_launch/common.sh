@@ -119,7 +119,9 @@ find_mpirun() {
 is_open_mpi() { [ "$mpirun" != mpirun ]; }
 
 # Open MPI opens four files for each rank that it starts and some thirty for itself, and where they
-# are too many it waits forever: the limit is raised as far as it goes, or refused.
+# are too many it waits forever: the limit is raised as far as it goes, or refused.  POSIX has ulimit
+# for sizes of files alone; every shell that is an sh has these options too.
+# shellcheck disable=SC3045
 enough_files() { # RANKS
     need=$(($1 * 4 + 40))
     for limit in "$(ulimit -n)" "$(ulimit -H -n)"; do
