@@ -30,7 +30,13 @@ shift "$taken"
 
 program=$(find_wsc "$home") || exit 2
 # What is wrong with the options, `wsc run` says better than `wsc ranks`.
-[ -n "$ranks" ] || ranks=$(count_ranks "$program" "$@" 2>/dev/null) || ranks=1
+roles=$(count_ranks "$program" "$@" 2>/dev/null) || roles=
+[ -n "$ranks" ] || ranks=${roles:-1}
+# A thousand processes take minutes to say it.
+if [ "$ranks" -gt "${roles:-$ranks}" ]; then
+    echo "mpi_launch/local.sh: -n: $ranks ranks for $roles roles; hint: at most -n $roles" >&2
+    exit 2
+fi
 [ "$max_restarts" -eq 0 ] || set -- --run_id "local-$(hostname)-$$-$(date +%s)" "$@"
 
 set -- "$program" run "$@"

@@ -71,7 +71,7 @@ enum vtime_part {
     VTIME_WAIT,       /**< no cause: zero delay, only a dependency */
     VTIME_COMPUTE,    /**< kernels */
     VTIME_STAGE,      /**< start of a stage */
-    VTIME_DRAIN,      /**< from the edge of the wafer inwards */
+    VTIME_DRAIN,      /**< through the wafer's I/O, and from its edge inwards */
     VTIME_SPILL,      /**< activations to and from their servers */
     VTIME_INPUT,      /**< samples */
     VTIME_WEIGHTS,    /**< bytes on a link, downwards */

@@ -68,6 +68,26 @@ struct vtime wafer_clock_begin(struct wafer *w, const struct stream_at *at,
     return c->now;
 }
 
+/* The links up together are faster than the wafer's I/O, which gradients then wait for. */
+static bool io_is_slower(const struct wafer *w)
+{
+    int64_t links = 0;
+    for (int i = 0; i < w->ports->up.n; i++)
+        links += comm_link_time(w->ports->up.data[i])->rate_bytes_per_s;
+    return links > w->net->hw->cluster->wafer.io_rate_bytes_per_s;
+}
+
+/* When the gradients of a stage, which has ended, are at the wafer's edge: they pass the I/O from
+ * their first row on, those of the stage before have left (wafer_clock_leave). */
+static struct vtime_span gradients_out(const struct wafer *w, struct vtime first, int64_t out_ps)
+{
+    const struct vtime now = w->clock.now;
+    struct vtime_span out = {first.ps < now.ps ? first : now, now};
+    if (out_ps && io_is_slower(w))
+        out.last = vtime_join_after(w->recorder, now, out.first, out_ps, VTIME_DRAIN);
+    return out;
+}
+
 struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
                                   const struct stream_msg *weights,
                                   const struct kernels_simulated *counted)
@@ -102,7 +122,7 @@ struct vtime_span wafer_clock_end(struct wafer *w, const struct stream_at *at,
     arrive_at(w, in, n);
     if (!at->backward) return vtime_at(c->now);
     const struct vtime first = vtime_after(r, start, cost.first_ps, VTIME_COMPUTE);
-    return (struct vtime_span){first.ps < c->now.ps ? first : c->now, c->now};
+    return gradients_out(w, first, cost.out_ps);
 }
 
 void wafer_clock_leave(struct wafer *w)

@@ -121,10 +121,9 @@ static struct price price_of(const struct hw *hw, const struct model *model,
     return kept[0];
 }
 
-static int64_t stream_ps(const struct hw *hw, const struct wafer_task *task)
+static int64_t io_ps(const struct hw *hw, int64_t bytes)
 {
-    if (!task->amounts) return 0;
-    return vtime_duration_ps(task->amounts->weight_bytes, hw->cluster->wafer.io_rate_bytes_per_s);
+    return vtime_duration_ps(bytes, hw->cluster->wafer.io_rate_bytes_per_s);
 }
 
 struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
@@ -144,9 +143,10 @@ struct wafer_cost wafer_cost_of(const struct hw *hw, const struct model *model,
         .latency_ps = price.latency_ps,
         .compute_ps = lengthened(hw_cycles_to_ps(hw, price.cycles), millionths, straggler),
         .drain_ps = hw_drain_ps(hw),
-        .stream_ps = stream_ps(hw, task),
+        .stream_ps = task->amounts ? io_ps(hw, task->amounts->weight_bytes) : 0,
         .spill_ps = vtime_duration_ps(spilled, hw_spill_rate(hw))};
     if (!task->backward) return cost;
+    cost.out_ps = task->amounts ? io_ps(hw, task->amounts->grad_bytes) : 0;
     cost.first_ps = lengthened(hw_cycles_to_ps(hw, price.first_gradient), millionths, straggler);
     return cost;
 }

@@ -30,6 +30,7 @@ struct wafer_cost {
     int64_t first_ps;   /* of it until the first finished row of the gradient */
     int64_t drain_ps;   /* from the edge of the wafer to its farthest PE */
     int64_t stream_ps;  /* of its weights through the wafer's I/O; they meet kernels that stand */
+    int64_t out_ps;     /* of its gradients through the wafer's I/O */
     int64_t spill_ps;   /* of what moves to or from the activation servers */
 };
 /* What @p task costs, with the jitter of wafer_jitter_millionths(). */

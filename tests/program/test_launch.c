@@ -201,6 +201,17 @@ TEST(launch, a_limit_of_open_files_is_raised_or_refused)
     CU_ASSERT(was_called_with("mpirun.words", " -n 17 "));
 }
 
+/* Processes that have no role would all start before the first of them can say so. */
+TEST(launch, more_ranks_than_roles_are_refused_before_they_start)
+{
+    char *said = NULL, words[64];
+    T_EQ(launch("", "mpi_launch/local.sh -n 18 " TINY, &said), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(said, "-n: 18 ranks for 17 roles; hint: at most -n 17"));
+    free(said);
+    written("mpirun.words", words, sizeof words);
+    T_STR(words, " ");
+}
+
 /* Asked to stop (5) and failures go back into the queue; what cannot change, and the eleventh
  * failure, do not. */
 TEST(launch, slurm_jobs_come_back_when_that_may_help)

@@ -36,11 +36,12 @@ static void run_with(int64_t num_csx, const char *const *sets, int n_steps, stru
  *     first byte at sent_i + L, last byte at left_i + L.
  * The wafer begins a stage with its first byte and ends it when it has computed, when the last
  * byte has drained, and (backward) when the gradient has left through the link up, which starts
- * with the first finished row f_k:
+ * with the first finished row f_k and carries what has passed the I/O:
  *     begin_i = max(end_{i-1}, sent_i + L)
  *     end_i = max(begin_i + l + c_i, left_i + L + d, begin_i + l + bytes_i / io + d,
  *                 begin_i + spill_i / io)
- *     up_i = max(end_i, max(min(begin_i + l + f_i, end_i), up_{i-1}) + g_s / R); end_i := up_i.
+ *     first_i = min(begin_i + l + f_i, end_i)
+ *     up_i = max(end_i, first_i + g_s / io, max(first_i, up_{i-1}) + g_s / R); end_i := up_i.
  * The step ends when the samples of the next one have come in, which began when it did.
  * The gradient is complete in MemoryX at up_i + L.  When the last one is, and with it the norm,
  * stages are updated in forward order after the fixed latency u at rate U:
@@ -91,7 +92,8 @@ static void form_gradient(struct form *f, int stage, int64_t begin)
     int64_t first = begin + hw_stage_latency_ps(f->cluster, 0, 0, true) + cycles_ps(f, rows);
     if (first > f->now) first = f->now;
     const int64_t bytes = 4 * f->model->stage[stage].n_elems;
-    f->up_free = most(f->now, most(first, f->up_free) + duration(bytes, rate_up(f)));
+    const int64_t out = first + duration(bytes, f->cluster->wafer.io_rate_bytes_per_s);
+    f->up_free = most(most(f->now, out), most(first, f->up_free) + duration(bytes, rate_up(f)));
     f->now = f->up_free;
     f->reduced = most(f->reduced, f->up_free + mx->link_latency_ps);
 }
@@ -200,6 +202,7 @@ TEST(run_time, one_wafer_is_the_closed_form)
                                      "cluster.input.rate=1 MB/s", NULL});
     check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.link_rate=1 GB/s",
                                      "cluster.memoryx.incast=0.4", NULL});
+    check_form((const char *const[]){ALONE, micro, LARGER, "cluster.wafer.io_rate=2 GB/s", NULL});
     check_form((const char *const[]){ALONE, micro, LARGER, "cluster.memoryx.link_rate=1 GB/s",
                                      "cluster.memoryx.incast=0.4", "cluster.swarmx.planes=1",
                                      NULL});
