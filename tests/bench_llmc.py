@@ -28,7 +28,7 @@ import train_models  # noqa: E402
 
 TINY = train_models.Model(
     "configs/params/gpt2_small.yaml", batch=4, tokens=16, vocab=61, positions=16, width=32,
-    layers=2, heads=4, leaf=4, steps=2, warm_up=1, wafers=(1,), kinds=("fp32",), leaf_1=False,
+    layers=2, heads=4, leaf=4, steps=2, warm_up=1, wafers=(1,), kinds=("fp32",), other_leaf=0,
     synthetic=True, memory_gib=0.01,
     settings=("train_input.batch_size=4", "train_input.shuffle=false", "model.vocab_size=61",
               "model.hidden_size=32", "model.num_hidden_layers=2", "model.num_heads=4",
