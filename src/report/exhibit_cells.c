@@ -55,10 +55,10 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
     static const char *const kind[] = {[VALIDATION_KIND_CALIBRATION] = "fitted",
                                        [VALIDATION_KIND_VALIDATION] = "predicted",
                                        [VALIDATION_KIND_CONTEXT] = "not compared"};
-    static const char *const head[] = {"row",       "systems",   "batch",  "unit",
-                                       "published", "predicted", "error",  "accepted",
-                                       "within",    "kind",      "release"};
-    TRY(begin(c, head, "lrrlrrrrlll", r->n_rows));
+    static const char *const head[] = {"row",       "systems",   "batch", "unit",
+                                       "published", "predicted", "error", "accepted",
+                                       "within",    "90 % band", "kind",  "release"};
+    TRY(begin(c, head, "lrrlrrrrlrll", r->n_rows));
     for (int i = 0; i < r->n_rows; i++) {
         const struct validation_prediction *p = r->row[i];
         const double error = validation_speed_error(p->ref, p->predicted);
@@ -74,6 +74,7 @@ enum wsc_err report_exhibit_rows(struct report_cells *c, const struct validation
         put(c, k++, "%s", isfinite(error) ? out_change(text, 1, error) : "-");
         put(c, k++, "%s", p->ref->tolerance);
         put(c, k++, "%s", within(p));
+        put(c, k++, "%.4g..%.4g", p->band_low, p->band_high);
         put(c, k++, "%s", kind[p->ref->kind]);
         put(c, k++, "%s", p->ref->release);
     }

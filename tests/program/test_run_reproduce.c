@@ -57,6 +57,20 @@ TEST(reproduce, published_numbers_are_those_of_the_rows)
     CU_ASSERT_STRING_NOT_EQUAL(before[2], after[2]);
 }
 
+/* The table of the page has the numbers of the CSV file: published, predicted, band. */
+TEST(reproduce, the_page_has_the_numbers_of_the_file)
+{
+    const char *out = job_path("page");
+    CU_ASSERT_TRUE_FATAL(
+        spawn_ok("\"$WSC\" reproduce --reference %s --out %s --only hours", reference("157"), out));
+    CU_ASSERT(spawn_ok(
+        "cd %s && tr -d '\\n' <reproduction.html | sed 's/<tr>/\\n&/g' >page && "
+        "awk -F, 'NR > 1 { printf \"%%s %%.4g %%.4g %%.4g..%%.4g\\n\", $1, $8, $9, $13, $14 }' "
+        "hours.csv >rows && test $(wc -l <rows) = 1 && while read -r id published predicted band; "
+        "do grep -q \"$id<.*>$published<.*>$predicted<.*>$band<\" page || exit 1; done <rows",
+        out));
+}
+
 /* Exhibits by their names alone are those of `--only`; one without rows has curves alone. */
 TEST(reproduce, named_exhibits_are_those_of_only)
 {
