@@ -24,7 +24,7 @@ struct data_examples_shared {
     struct data_pair_rules pairs;
     struct data_label *label;
     int n_labels, label_room;
-    int32_t *scratch; /* T numbers */
+    int32_t *scratch; /* (3, T) */
 };
 
 /* What a format of samples needs of it. */
