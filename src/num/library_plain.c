@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Computes products where oneDNN is not installed (ONEDNN=no of the Makefile): operands are
  * transposed as needed and multiplied by rows.c, in its order of additions. This is slower than
- * oneDNN, and the last bits differ from oneDNN's. Results are equal for any number of threads and,
- * for any number of rows, which oneDNN does not give. Called by gemm.c and gemm_16.c. */
+ * oneDNN, and the last bits differ from oneDNN's. Results are equal for any number of threads and
+ * of rows; oneDNN's depend on the number of rows. Called by gemm.c and gemm_16.c. */
 #include "library.h"
 
 #include <wsc/check.h>
