@@ -55,6 +55,7 @@ void programs_job_fini(struct programs_job *j)
 {
     mesh_destroy(&j->m);
     wsc_free(j->step);
+    wsc_free(j->sum);
     for (int i = 0; i < 4; i++) {
         wsc_free(j->node[i]);
         wsc_free(j->host[i]);
@@ -80,13 +81,19 @@ enum wsc_err programs_job_run(struct programs_job *j)
     return WSC_OK;
 }
 
-enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill)
+/* Draw the values @p first to first + n of @p slot. */
+static void draw(const struct programs_job *j, int slot, int64_t first, int64_t n)
 {
     const uint64_t stream = wsc_rng_stream(WSC_RNG_TEST, (uint64_t)slot);
-    TRY_NEW(j->host[slot], WSC_MEM_MESH, n);
-    for (int64_t i = 0; fill && i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         j->host[slot][i] =
-            (float)((int)(wsc_rng_u64(j->c->seed, stream, (uint64_t)i) % 63) - 31) / 8;
+            (float)((int)(wsc_rng_u64(j->c->seed, stream, (uint64_t)(first + i)) % 63) - 31) / 8;
+}
+
+enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill)
+{
+    TRY_NEW(j->host[slot], WSC_MEM_MESH, n);
+    if (fill) draw(j, slot, 0, n);
     return WSC_OK;
 }
 
@@ -97,24 +104,19 @@ void programs_job_compare(struct programs_job *j, double got, double expected)
     j->r->max_error = num_max_error(j->r->max_error, error);
 }
 
+/* Row by row, since the vectors of a whole wafer have gigabytes. */
 enum wsc_err programs_job_vector(struct programs_job *j)
 {
-    TRY(mesh_reserve(j->m, programs_job_all(j), j->words * 4, 0, "the vector", &j->data));
-    TRY(programs_job_floats(j, 0, j->words * j->w * j->h, true));
-    return mesh_copy_in(j->m, programs_job_all(j), j->data, j->host[0], j->words * 4);
-}
-
-/* Compare the vector of each PE of @p at with @p sum, row by row, since a whole wafer has
- * gigabytes. */
-static enum wsc_err check_rows(struct programs_job *j, struct mesh_rect at, const double *sum)
-{
     const int64_t b = j->words;
-    TRY(programs_job_floats(j, 1, at.w * b, false));
-    for (int y = at.y; y < at.y + at.h; y++) {
-        const struct mesh_rect row = {at.x, y, at.w, 1};
-        TRY(mesh_copy_out(j->m, row, j->data, j->host[1], b * 4));
-        for (int64_t i = 0; i < at.w * b; i++)
-            programs_job_compare(j, j->host[1][i], sum[i % b]);
+    TRY(mesh_reserve(j->m, programs_job_all(j), b * 4, 0, "the vector", &j->data));
+    TRY(programs_job_floats(j, 0, j->w * b, false));
+    TRY_NEW(j->sum, WSC_MEM_MESH, b);
+    for (int y = 0; y < j->h; y++) {
+        draw(j, 0, y * j->w * b, j->w * b);
+        for (int64_t x = 0; x < j->w; x++)
+            for (int64_t i = 0; i < b; i++)
+                j->sum[i] += j->host[0][x * b + i];
+        TRY(mesh_copy_in(j->m, (struct mesh_rect){0, y, j->w, 1}, j->data, j->host[0], b * 4));
     }
     return WSC_OK;
 }
@@ -123,13 +125,14 @@ static enum wsc_err check_rows(struct programs_job *j, struct mesh_rect at, cons
  * program. */
 enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at)
 {
-    const int64_t n_pes = (int64_t)j->w * j->h, b = j->words;
-    double *sum;
-    TRY_NEW(sum, WSC_MEM_MESH, b);
-    for (int64_t p = 0; p < n_pes; p++)
-        for (int64_t i = 0; i < b; i++)
-            sum[i] += j->host[0][p * b + i];
-    enum wsc_err rc = check_rows(j, at, sum);
-    wsc_free(sum);
-    return rc;
+    const int64_t b = j->words;
+    TRY(programs_job_floats(j, 1, at.w * b, false));
+    for (int y = at.y; y < at.y + at.h; y++) {
+        const struct mesh_rect row = {at.x, y, at.w, 1};
+        TRY(mesh_copy_out(j->m, row, j->data, j->host[1], b * 4));
+        for (int64_t x = 0; x < at.w; x++)
+            for (int64_t i = 0; i < b; i++)
+                programs_job_compare(j, j->host[1][x * b + i], j->sum[i]);
+    }
+    return WSC_OK;
 }

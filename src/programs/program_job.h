@@ -29,6 +29,7 @@ struct programs_job {
     int address[8]; /* used freely by the kernel */
     int64_t shape[8];
     float *host[4]; /* owned; used freely by the kernel */
+    double *sum;    /* of the vectors of all PEs, [words]; owned */
 };
 /** Create the fabric of case @p c and the nodes of its trees; results go to @p r. After a failure,
  *  too, call programs_job_fini(). */
@@ -48,8 +49,8 @@ static inline struct mesh_rect programs_job_all(const struct programs_job *j)
 /* Owned memory of the job for @p n floats; the values are multiples of 1/8 below 4, so that sums
  * are exact and a lost or doubled wavelet shows. */
 enum wsc_err programs_job_floats(struct programs_job *j, int slot, int64_t n, bool fill);
-/* Reserve a vector of the job's words on every PE. programs_job_check_sum(): compare it with the
- * exact sum on the PEs of @p at. */
+/* Reserve and fill a vector of the job's words on every PE, and add them up on the host.
+ * programs_job_check_sum(): compare the vectors of the PEs of @p at with that exact sum. */
 enum wsc_err programs_job_vector(struct programs_job *j);
 enum wsc_err programs_job_check_sum(struct programs_job *j, struct mesh_rect at);
 /* Record the difference of @p got from the exact value @p expected in the result. */
