@@ -71,8 +71,8 @@ static enum wsc_err read_value(const struct scaling_values *v, const char *text,
     if (wsc_units_int(text, &n) || n < 1 || n > most)
         return wsc_err_hint(WSC_RAISE(WSC_USAGE,
                                       "--sweep global_batch: \"%.40s\" is no number of "
-                                      "sequences",
-                                      text),
+                                      "sequences from 1 to %lld",
+                                      text, (long long)most),
                             "--sweep global_batch=64,128,256");
     *value = (double)n;
     return WSC_OK;
