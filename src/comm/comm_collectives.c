@@ -8,11 +8,27 @@
 /* Bytes of one call at most. */
 enum { MAX_BYTES = 4 << 20 };
 
+/* MPI_Bcast and MPI_Allreduce in place, with waits that sleep; the code of MPI. */
+static int broadcast(const struct comm *comm, void *x, int n, MPI_Datatype type, int root)
+{
+    MPI_Request request;
+    const int mpi_rc = MPI_Ibcast(x, n, type, root, comm->world, &request);
+    return mpi_rc == MPI_SUCCESS ? comm_wait(comm, &request) : mpi_rc;
+}
+
+static int reduce_all(const struct comm *comm, void *x, int n, MPI_Datatype type, MPI_Op op,
+                      MPI_Comm ranks)
+{
+    MPI_Request request;
+    const int mpi_rc = MPI_Iallreduce(MPI_IN_PLACE, x, n, type, op, ranks, &request);
+    return mpi_rc == MPI_SUCCESS ? comm_wait(comm, &request) : mpi_rc;
+}
+
 /* The length first, then the bytes in chunks: MPI counts in int. */
 static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
 {
     long long n = *n_bytes;
-    TRY_MPI(MPI_Bcast(&n, 1, MPI_LONG_LONG, 0, comm->world));
+    TRY_MPI(broadcast(comm, &n, 1, MPI_LONG_LONG, 0));
     *n_bytes = n;
     if (comm->rank) *bytes = NULL;
     if (n < 0) return WSC_OK;
@@ -23,7 +39,7 @@ static enum wsc_err share(struct comm *comm, char **bytes, int64_t *n_bytes)
     for (int64_t at = 0; at < n; at += MAX_BYTES) {
         const int64_t left = n - at;
         const int count = (int)(left < MAX_BYTES ? left : MAX_BYTES);
-        TRY_MPI(MPI_Bcast(*bytes + at, count, MPI_BYTE, 0, comm->world));
+        TRY_MPI(broadcast(comm, *bytes + at, count, MPI_BYTE, 0));
     }
     return WSC_OK;
 }
@@ -42,13 +58,12 @@ enum wsc_err comm_agree(struct comm *comm, enum wsc_err rc, bool *mine)
 {
     struct {
         int rank, rc;
-    } first = {.rc = (int)rc};
-    int candidate = rc ? comm->rank : comm->size;
+    } first = {.rank = rc ? comm->rank : comm->size, .rc = (int)rc};
     *mine = rc != WSC_OK;
     if (!comm->use_mpi) return rc;
     comm_watch_waits(comm->watch, "all ranks compare their errors");
-    (void)MPI_Allreduce(&candidate, &first.rank, 1, MPI_INT, MPI_MIN, comm->world);
-    if (first.rank < comm->size) (void)MPI_Bcast(&first.rc, 1, MPI_INT, first.rank, comm->world);
+    (void)reduce_all(comm, &first.rank, 1, MPI_INT, MPI_MIN, comm->world);
+    if (first.rank < comm->size) (void)broadcast(comm, &first.rc, 1, MPI_INT, first.rank);
     comm_watch_waits(comm->watch, NULL);
     *mine = comm->rank == first.rank;
     return first.rank < comm->size ? (enum wsc_err)first.rc : WSC_OK;
@@ -59,8 +74,8 @@ enum wsc_err comm_collect(struct comm *comm, void *items, int64_t bytes, int64_t
     WSC_CHECK(bytes <= MAX_BYTES, "items of %lld bytes", (long long)bytes);
     comm_watch_waits(comm->watch, "all ranks collect their results");
     for (int64_t i = 0; i < n && comm->use_mpi; i++)
-        TRY_MPI(MPI_Bcast((char *)items + i * bytes, (int)bytes, MPI_BYTE, (int)(i % comm->size),
-                          comm->world));
+        TRY_MPI(broadcast(comm, (char *)items + i * bytes, (int)bytes, MPI_BYTE,
+                          (int)(i % comm->size)));
     comm_watch_waits(comm->watch, NULL);
     return WSC_OK;
 }
@@ -70,7 +85,7 @@ int64_t comm_max(struct comm *comm, int64_t value)
     long long all = value;
     if (!comm->use_mpi) return value;
     comm_watch_waits(comm->watch, "all ranks compare a number");
-    (void)MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world);
+    (void)reduce_all(comm, &all, 1, MPI_LONG_LONG, MPI_MAX, comm->world);
     comm_watch_waits(comm->watch, NULL);
     return all;
 }
@@ -91,7 +106,7 @@ const void *comm_subgroup(struct comm *comm, bool member, int *rank, int *size)
 /* In place over the subgroup's communicator; its errors return, too. */
 static enum wsc_err reduce_subgroup(struct comm *comm, void *x, int n, MPI_Datatype type, MPI_Op op)
 {
-    if (MPI_Allreduce(MPI_IN_PLACE, x, n, type, op, comm->subgroup) == MPI_SUCCESS) return WSC_OK;
+    if (reduce_all(comm, x, n, type, op, comm->subgroup) == MPI_SUCCESS) return WSC_OK;
     return WSC_RAISE(WSC_MPI, "the ranks that write a checkpoint lost contact");
 }
 

@@ -8,7 +8,6 @@
 #include <wsc/check.h>
 #include <wsc/clock.h>
 
-#include <sched.h>
 #include <stdio.h>
 
 enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg,
@@ -28,25 +27,6 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     f->worker->n_fibers++;
     comm_fiber_make_ready(f);
     return WSC_OK;
-}
-
-/* Give the processor to those who have work: for a while whoever is ready gets a turn, then this
- * rank sleeps, longer each time.  With more ranks than processors it sleeps at once and for up to a
- * millisecond: a dozen that wake every few microseconds would take a processor of their own. */
-static void give_way(const struct comm *comm, int64_t spins)
-{
-    enum { YIELDS = 1000, FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 200000, DOUBLE_AFTER = 4 };
-    enum { LONGEST_CROWDED_NAP_NS = 1000000 };
-    const int64_t naps = comm->oversubscribed ? spins : spins - YIELDS;
-    const long longest_ns = comm->oversubscribed ? LONGEST_CROWDED_NAP_NS : LONGEST_NAP_NS;
-    if (naps < 0) {
-        (void)sched_yield();
-        return;
-    }
-    long ns = FIRST_NAP_NS;
-    for (int64_t i = 0; i < naps / DOUBLE_AFTER && ns < longest_ns; i++)
-        ns *= 2;
-    comm_nap_sleep(ns < longest_ns ? ns : longest_ns);
 }
 
 /* Between hosts a long message takes its time however often this rank looks: sleep for a part of
@@ -89,7 +69,7 @@ static enum wsc_err wait_until_moved(struct comm *comm)
         if (spins < LOOKS) continue;
         if (!sleep_through(comm)) {
             if (spins < SPINS) continue;
-            give_way(comm, spins - SPINS);
+            comm_give_way(comm, spins - SPINS);
         }
         if (spins == TELL_AT) tell_waits(comm);
         if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)

@@ -341,6 +341,10 @@ void comm_nap_begin(const struct comm *comm, struct comm_nap *nap);
 /* Another length, by the requests that have finished since the last choice. */
 void comm_nap_choose(const struct comm *comm, struct comm_nap *nap);
 void comm_nap_sleep(int64_t ns);
+/* Between two of @p spins looks in vain: let others have the processor, and sleep in the end. */
+void comm_give_way(const struct comm *comm, int64_t spins);
+/* Wait for @p request of a collective call, asleep when it takes long; the code of MPI. */
+int comm_wait(const struct comm *comm, MPI_Request *request);
 
 /* comm_heartbeat.c: heartbeats between the ranks of a job; all but start and end take NULL */
 /* Collective; @p limit_s of rank 0 counts, <= 0 or one rank: none. */

@@ -456,3 +456,20 @@ TEST(comm_mpi, the_largest_value_of_all_ranks)
     comm_destroy(&comm);
     CU_ASSERT(test_agree(wsc_mem_in_use(WSC_MEM_COMM) == 0));
 }
+
+/* The last rank comes a second late; the others may spin for a while, not all of the time. */
+TEST(comm_mpi, a_rank_that_waits_for_all_ranks_leaves_its_processor)
+{
+    struct comm *comm = NULL;
+    CU_ASSERT_FATAL(test_agree(comm_create(&comm, true) == WSC_OK));
+    const bool is_late = comm_rank(comm) == comm_size(comm) - 1;
+    (void)comm_max(comm, 0);
+    const double since_s = wsc_clock_s(), cpu_s = wsc_clock_cpu_s();
+    if (is_late) (void)sleep(1);
+    (void)comm_max(comm, 0);
+    const double took_s = wsc_clock_s() - since_s, busy_s = wsc_clock_cpu_s() - cpu_s;
+    const bool slept = busy_s < took_s / 4;
+    if (!slept) (void)fprintf(stderr, "%.2f of %.2f s on a processor\n", busy_s, took_s);
+    CU_ASSERT(test_agree(slept));
+    comm_destroy(&comm);
+}
