@@ -37,8 +37,9 @@ static enum wsc_err choose_ahead(struct comm *comm)
     return WSC_OK;
 }
 
-/* More ranks than processors on this host: idle ranks then sleep instead of spinning. */
-static enum wsc_err look_around(struct comm *comm)
+/* Learn which ranks share this host. With more ranks than processors, idle ranks sleep instead of
+ * spinning. */
+static enum wsc_err learn_hosts(struct comm *comm)
 {
     int n_here;
     TRY(comm_hosts_learn(comm, &n_here));
@@ -46,7 +47,7 @@ static enum wsc_err look_around(struct comm *comm)
     return choose_ahead(comm);
 }
 
-/* MPI may have been started by somebody else (a test): then it is not ended here either. */
+/* If MPI was started by the caller (a test), it is not finalized here either. */
 static enum wsc_err start_mpi(struct comm *comm)
 {
     int started = 0, provided = 0;
@@ -60,7 +61,7 @@ static enum wsc_err start_mpi(struct comm *comm)
     TRY_MPI(MPI_Comm_set_errhandler(comm->world, MPI_ERRORS_RETURN));
     TRY_MPI(MPI_Comm_rank(comm->world, &comm->rank));
     TRY_MPI(MPI_Comm_size(comm->world, &comm->size));
-    return look_around(comm);
+    return learn_hosts(comm);
 }
 
 /* Seconds from the environment variable @p name, a whole number; *@p seconds stays when it is not
@@ -118,7 +119,7 @@ static enum wsc_err start(struct comm *comm)
     comm->stall_limit_s = 1800;
     TRY(seconds_from("WSC_HEARTBEAT_SECONDS", &heartbeat_s));
     TRY(seconds_from("WSC_STALL_SECONDS", &comm->stall_limit_s));
-    TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : look_around(comm));
+    TRY(comm->use_mpi ? start_watched(comm, heartbeat_s) : learn_hosts(comm));
     comm_set_chunks(comm, DEFAULT_CHUNK_BYTES, DEFAULT_CHUNKS);
     inject_from_environment(comm);
     if (comm->use_mpi) wsc_check_set_abort(abort_job);

@@ -37,11 +37,11 @@ void comm_compute_turn(struct comm *comm)
     comm_enter(comm);
     self->state = FIBER_COMPUTING;
     self->next = NULL;
-    if (comm->turn_tail)
-        comm->turn_tail->next = self;
+    if (comm->compute_queue_tail)
+        comm->compute_queue_tail->next = self;
     else
-        comm->turn_head = self;
-    comm->turn_tail = self;
+        comm->compute_queue_head = self;
+    comm->compute_queue_tail = self;
     comm_fiber_block(comm);
     comm_leave(comm);
 }
@@ -90,13 +90,13 @@ static void run_all(const struct comm *comm, struct comm_computation *first, int
     if (comm->progress) (void)pthread_mutex_lock(&comm->progress->lock);
 }
 
-/* Let in as many as there are threads. */
-static void give_turns(struct comm *comm)
+/* Admit as many waiting fibers as there are threads. */
+static void admit_waiting(struct comm *comm)
 {
-    for (int i = 0; i < num_threads() && comm->turn_head; i++) {
-        struct comm_fiber *f = comm->turn_head;
-        comm->turn_head = f->next;
-        if (!comm->turn_head) comm->turn_tail = NULL;
+    for (int i = 0; i < num_threads() && comm->compute_queue_head; i++) {
+        struct comm_fiber *f = comm->compute_queue_head;
+        comm->compute_queue_head = f->next;
+        if (!comm->compute_queue_head) comm->compute_queue_tail = NULL;
         comm_fiber_make_ready(f);
     }
 }
@@ -106,8 +106,8 @@ bool comm_compute_next(struct comm *comm)
     struct comm_computation *first = comm->computations;
     int64_t n = 0;
     if (!first) {
-        if (!comm->turn_head) return false;
-        give_turns(comm);
+        if (!comm->compute_queue_head) return false;
+        admit_waiting(comm);
         return true;
     }
     comm->computations = NULL;
@@ -123,6 +123,6 @@ bool comm_compute_next(struct comm *comm)
 
 void comm_compute_forget(struct comm *comm)
 {
-    comm->turn_head = comm->turn_tail = NULL;
+    comm->compute_queue_head = comm->compute_queue_tail = NULL;
     comm->computations = NULL;
 }

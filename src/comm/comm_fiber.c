@@ -65,14 +65,14 @@ static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
 /* Leave @p from, a place that somebody switches back to, for @p to.  Sanitizers follow contexts of
  * the C library, and not jumps from stack to stack. */
 #if WATCHES_STACKS || WATCHES_THREADS
-static void switch_from(struct comm_place *from, struct comm_place *to)
+static void switch_from(struct comm_resume_point *from, struct comm_resume_point *to)
 {
     __tsan_switch_to_fiber(to->watched, 0);
     (void)swapcontext(&from->context, &to->context);
 }
 #else
 /* A function of its own: the compiler wants the jump in another one than the place. */
-static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_place *to)
+static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_resume_point *to)
 {
     if (to->is_left) __builtin_longjmp(to->jump, 1);
     (void)setcontext(&to->context);
@@ -80,7 +80,8 @@ static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_place 
     abort();
 }
 
-static void __attribute__((noinline)) switch_from(struct comm_place *from, struct comm_place *to)
+static void __attribute__((noinline))
+switch_from(struct comm_resume_point *from, struct comm_resume_point *to)
 {
     from->is_left = true;
     if (!__builtin_setjmp(from->jump)) enter_or_jump(to);
@@ -158,7 +159,7 @@ static void fiber_main(unsigned high, unsigned low)
     comm_enter(comm);
     f->state = FIBER_DONE;
     __sanitizer_start_switch_fiber(NULL, w->scheduler_stack, w->scheduler_stack_bytes);
-    switch_from(&f->place, &w->scheduler);
+    switch_from(&f->resume_at, &w->scheduler);
     WSC_CHECK(false, "fiber %s could not leave", f->name);
 }
 
@@ -174,8 +175,8 @@ enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64
         wsc_free(f);
         return WSC_RAISE(WSC_NOMEM, "no memory for a stack of %lld bytes", (long long)stack_bytes);
     }
-    f->place.watched = __tsan_create_fiber(0);
-    ucontext_t *context = &f->place.context;
+    f->resume_at.watched = __tsan_create_fiber(0);
+    ucontext_t *context = &f->resume_at.context;
     (void)getcontext(context);
     context->uc_stack.ss_sp = f->stack;
     context->uc_stack.ss_size = f->stack_bytes;
@@ -189,7 +190,7 @@ enum wsc_err comm_fiber_create(struct comm *comm, struct comm_fiber **out, int64
 void comm_fiber_destroy(struct comm_fiber *fiber)
 {
     if (!fiber) return;
-    __tsan_destroy_fiber(fiber->place.watched);
+    __tsan_destroy_fiber(fiber->resume_at.watched);
     stack_give(fiber->comm, fiber->stack, fiber->stack_bytes);
     wsc_free(fiber);
 }
@@ -202,7 +203,7 @@ static void resume(struct comm_fiber *fiber)
     w->running = fiber;
     w->scheduler.watched = __tsan_get_current_fiber();
     __sanitizer_start_switch_fiber(&fake, fiber->stack, fiber->stack_bytes);
-    switch_from(&w->scheduler, &fiber->place);
+    switch_from(&w->scheduler, &fiber->resume_at);
     __sanitizer_finish_switch_fiber(fake, NULL, NULL);
     w->running = NULL;
 }
@@ -215,7 +216,7 @@ void comm_fiber_block(struct comm *comm)
     struct comm_fiber *self = w->running;
     WSC_CHECK(self, "only a fiber can wait for a link");
     __sanitizer_start_switch_fiber(&self->fake_stack, w->scheduler_stack, w->scheduler_stack_bytes);
-    switch_from(&self->place, &w->scheduler);
+    switch_from(&self->resume_at, &w->scheduler);
     __sanitizer_finish_switch_fiber(self->fake_stack, &w->scheduler_stack,
                                     &w->scheduler_stack_bytes);
 }

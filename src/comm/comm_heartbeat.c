@@ -156,8 +156,9 @@ static void send_beat(struct comm_watch *w, const struct comm_peer *p, bool leav
     (void)send(p->fd, &b, sizeof b, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The token of the job, and a rank that it has: anything may connect to an open port. */
-static bool is_ours(const struct comm_watch *w, const struct comm_beat *b)
+/* True when the beat has the token of the job and a rank of it: any process may connect to an open
+ * port. */
+static bool is_of_this_job(const struct comm_watch *w, const struct comm_beat *b)
 {
     return !memcmp(b->token, w->invitation.token, sizeof b->token) && b->rank >= 0 &&
            b->rank < w->size;
@@ -167,7 +168,7 @@ static bool is_ours(const struct comm_watch *w, const struct comm_beat *b)
 static void take_beat(struct comm_watch *w, struct comm_peer *p, struct comm_beat *b)
 {
     b->host[COMM_HOST_BYTES - 1] = b->text[TEXT_BYTES - 1] = '\0';
-    if (!is_ours(w, b) || (p->rank >= 0 && b->rank != p->rank)) return;
+    if (!is_of_this_job(w, b) || (p->rank >= 0 && b->rank != p->rank)) return;
     p->rank = b->rank;
     p->newest = *b;
     p->heard_s = wsc_clock_s();
@@ -175,13 +176,13 @@ static void take_beat(struct comm_watch *w, struct comm_peer *p, struct comm_bea
 }
 
 /* Close; a silent peer is noticed by the time since it was heard, not by the closed connection. */
-static void hang_up(struct comm_peer *p)
+static void close_connection(struct comm_peer *p)
 {
     if (p->fd >= 0) (void)close(p->fd);
     p->fd = -1;
 }
 
-/* What has arrived; a beat may come in pieces. */
+/* Read what has arrived from a peer; a beat may arrive in pieces. */
 static void read_peer(struct comm_watch *w, struct comm_peer *p)
 {
     for (;;) {
@@ -196,12 +197,13 @@ static void read_peer(struct comm_watch *w, struct comm_peer *p)
         p->n_read = 0;
         take_beat(w, p, &b);
     }
-    hang_up(p);
+    close_connection(p);
 }
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* A newcomer takes the place of its rank with its first beat; strangers never get one. */
+/* Accept a connection. The first beat names the rank, and so the entry of the peer; a connection
+ * without a valid beat is closed. */
 static void accept_one(struct comm_watch *w)
 {
     struct comm_beat b;
@@ -210,7 +212,7 @@ static void accept_one(struct comm_watch *w)
     if (fd < 0) return;
     (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
     const bool whole = recv(fd, &b, sizeof b, MSG_WAITALL) == (ssize_t)sizeof b;
-    if (!whole || !is_ours(w, &b) || b.rank < 1 || w->peer[b.rank - 1].fd >= 0) {
+    if (!whole || !is_of_this_job(w, &b) || b.rank < 1 || w->peer[b.rank - 1].fd >= 0) {
         (void)close(fd);
         return;
     }
@@ -317,16 +319,17 @@ static void check_moves(struct comm_watch *w, double now)
     give_up(text);
 }
 
-/* After a sleep of the whole machine or of this process nobody else is to blame. */
-static void forgive(struct comm_watch *w, double now)
+/* Restart all deadlines: after a sleep of the machine or of this process, silence of a peer means
+ * nothing. */
+static void restart_deadlines(struct comm_watch *w, double now)
 {
     w->moved_s = now;
     for (int i = 0; i < w->n_peers; i++)
         w->peer[i].heard_s = now;
 }
 
-/* Wait up to @p ms for beats and newcomers, and read them. */
-static void listen_for(struct comm_watch *w, struct pollfd *fds, int ms)
+/* Wait up to @p ms for beats and new connections, and read them. */
+static void wait_for_beats(struct comm_watch *w, struct pollfd *fds, int ms)
 {
     for (int i = 0; i < w->n_peers; i++)
         fds[i] = (struct pollfd){.fd = w->peer[i].fd, .events = POLLIN};
@@ -345,9 +348,9 @@ static void *run_watch(void *arg)
     struct pollfd *fds = wsc_alloc(WSC_MEM_COMM, (size_t)w->n_peers + 1, sizeof *fds);
     double beat_s = 0, before = wsc_clock_s();
     while (fds && !atomic_load(&w->stop)) {
-        listen_for(w, fds, 50);
+        wait_for_beats(w, fds, 50);
         const double now = wsc_clock_s();
-        if (now - before > w->limit_s / 2) forgive(w, now);
+        if (now - before > w->limit_s / 2) restart_deadlines(w, now);
         before = now;
         if (now - beat_s < period_s) continue;
         beat_s = now;
@@ -434,7 +437,7 @@ static enum wsc_err join(struct comm *comm, struct comm_watch *w)
     TRY_MPI(MPI_Bcast(&w->invitation, (int)sizeof w->invitation, MPI_BYTE, 0, comm->world));
     if (comm->rank) connect_to_first(w);
     if (comm->rank) reached = w->peer->fd >= 0;
-    forgive(w, wsc_clock_s());
+    restart_deadlines(w, wsc_clock_s());
     if (!reached) w->peer->rank = -1;
     TRY_MPI(MPI_Reduce(&reached, &n_reached, 1, MPI_INT, MPI_SUM, 0, comm->world));
     if (comm->rank == 0 && n_reached < comm->size)
@@ -470,7 +473,7 @@ void comm_watch_end(struct comm *comm)
     if (w->started) (void)pthread_join(w->thread, NULL);
     for (int i = 0; w->peer && i < w->n_peers; i++) {
         send_beat(w, &w->peer[i], true);
-        hang_up(&w->peer[i]);
+        close_connection(&w->peer[i]);
     }
     if (w->listener >= 0) (void)close(w->listener);
     (void)pthread_mutex_destroy(&w->lock);

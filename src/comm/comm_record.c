@@ -180,8 +180,8 @@ static enum wsc_err take_from(const struct comm *comm, MPI_Comm world, int rank,
     return rc;
 }
 
-/* Other ranks: everything that was recorded here. */
-static enum wsc_err send_mine(struct comm *comm, MPI_Comm world, int64_t n)
+/* On ranks other than 0: send everything that was recorded on this rank. */
+static enum wsc_err send_recorded(struct comm *comm, MPI_Comm world, int64_t n)
 {
     char *bytes;
     TRY_NEW(bytes, WSC_MEM_COMM, n + 1);
@@ -203,7 +203,7 @@ static enum wsc_err gather(struct comm *comm, int64_t mine, struct vtime_recorde
     if (MPI_Gather(&n, 1, MPI_LONG_LONG, of_rank, 1, MPI_LONG_LONG, 0, comm->world) ||
         MPI_Comm_dup(comm->world, &world))
         rc = WSC_RAISE(WSC_MPI, "rank %d: the record of virtual time is not gathered", comm->rank);
-    if (!rc && comm->rank) rc = send_mine(comm, world, mine);
+    if (!rc && comm->rank) rc = send_recorded(comm, world, mine);
     for (int r = 1; !rc && !comm->rank && r < comm->size; r++)
         rc = take_from(comm, world, r, of_rank[r], program);
     if (!rc) TRY_MPI(MPI_Comm_free(&world));

@@ -30,10 +30,10 @@ enum wsc_err comm_spawn(struct comm *comm, int role, comm_fiber_fn fn, void *arg
     return WSC_OK;
 }
 
-/* Give the processor to those who have work: for a while whoever is ready gets a turn, then this
- * rank sleeps, longer each time.  With more ranks than processors it sleeps at once and for up to a
- * millisecond: a dozen that wake every few microseconds would take a processor of their own. */
-static void give_way(const struct comm *comm, int64_t spins)
+/* Leave the processor to other processes: yield for the first polls, then sleep, longer each time.
+ * With more ranks than processors, sleep at once and for up to a millisecond: a dozen ranks that
+ * wake every few microseconds would need a processor of their own. */
+static void yield_processor(const struct comm *comm, int64_t spins)
 {
     enum { YIELDS = 1000, FIRST_NAP_NS = 20000, LONGEST_NAP_NS = 200000, DOUBLE_AFTER = 4 };
     enum { LONGEST_CROWDED_NAP_NS = 1000000 };
@@ -67,7 +67,7 @@ static bool sleep_through(struct comm *comm)
 }
 
 /* Let the heartbeat report for whom this rank waits. */
-static void tell_waits(const struct comm *comm)
+static void report_waits(const struct comm *comm)
 {
     char waits[1500];
     if (!comm->watch) return;
@@ -75,30 +75,30 @@ static void tell_waits(const struct comm *comm)
     comm_watch_waits(comm->watch, waits[0] ? waits : "its messages are not taken");
 }
 
-/* Poll MPI until something moves.  Without a posted request nothing can come from outside: that is
- * a deadlock, found at once. */
+/* Poll MPI until something arrives or is sent. Without a posted request nothing can arrive from
+ * another rank: that is a deadlock, which is reported at once. */
 static enum wsc_err wait_until_moved(struct comm *comm)
 {
-    enum { LOOKS = 2, SPINS = 64, TELL_AT = 256, LOOK_AT_CLOCK = 1024 };
+    enum { POLLS = 2, SPINS = 64, REPORT_AT = 256, POLLS_PER_CLOCK = 1024 };
     double since = wsc_clock_s();
     bool moved = false;
     for (int64_t spins = 0; !moved; spins++) {
         TRY(comm_remote_poll(comm, &moved));
         if (moved) break;
         if (!comm->n_requests) return comm_raise_stuck(comm, "no role can move any more");
-        if (spins < LOOKS) continue;
+        if (spins < POLLS) continue;
         if (!sleep_through(comm)) {
             if (spins < SPINS) continue;
-            give_way(comm, spins - SPINS);
+            yield_processor(comm, spins - SPINS);
         }
-        if (spins == TELL_AT) tell_waits(comm);
-        if (spins % LOOK_AT_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
+        if (spins == REPORT_AT) report_waits(comm);
+        if (spins % POLLS_PER_CLOCK == 0 && wsc_clock_s() - since > comm->stall_limit_s)
             return comm_raise_stuck(comm, "nothing has arrived for too long");
     }
     return WSC_OK;
 }
 
-/* Nothing to run here: let MPI work. */
+/* No fiber can run: poll MPI until that changes, and report the wait to the heartbeat. */
 static enum wsc_err wait_for_others(struct comm *comm)
 {
     enum wsc_err rc = wait_until_moved(comm);
@@ -107,8 +107,8 @@ static enum wsc_err wait_for_others(struct comm *comm)
     return rc;
 }
 
-/* Nobody is ready: what has arrived may wake more fibers; then those compute that ask for it, and
- * else the rank waits. */
+/* Call when no fiber is ready. Messages that have arrived may make fibers ready; otherwise fibers
+ * that asked to compute do so; otherwise the rank waits. */
 static enum wsc_err find_work(struct comm *comm)
 {
     bool moved;
@@ -117,8 +117,8 @@ static enum wsc_err find_work(struct comm *comm)
     return wait_for_others(comm);
 }
 
-/* One turn: a ready fiber, and every eighth time a look at MPI, so that neither starves. */
-static enum wsc_err take_turn(struct comm *comm, int64_t turn)
+/* Run one ready fiber, and in every eighth round poll MPI, so that neither starves. */
+static enum wsc_err run_round(struct comm *comm, int64_t round)
 {
     enum { POLL_EVERY = 8 };
     bool moved;
@@ -126,14 +126,14 @@ static enum wsc_err take_turn(struct comm *comm, int64_t turn)
     if (!comm->worker[0]->ready_head) return find_work(comm);
     comm_watch_moved(comm->watch);
     TRY(comm_fiber_next(comm->worker[0]));
-    return turn % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
+    return round % POLL_EVERY ? WSC_OK : comm_remote_poll(comm, &moved);
 }
 
-/* Until all fibers have ended and what they sent has left. */
+/* Run until all fibers have ended and all their messages are sent. */
 static enum wsc_err run_all(struct comm *comm)
 {
-    for (int64_t turn = 1; comm->worker[0]->n_done < comm->n_fibers; turn++)
-        TRY(take_turn(comm, turn));
+    for (int64_t round = 1; comm->worker[0]->n_done < comm->n_fibers; round++)
+        TRY(run_round(comm, round));
     while (comm_remote_sending(comm))
         TRY(wait_for_others(comm));
     return WSC_OK;

@@ -58,7 +58,7 @@ struct comm_queue {
 };
 
 /** Where a fiber or the scheduler continues: its context before it was first left, later a jump. */
-struct comm_place {
+struct comm_resume_point {
     ucontext_t context;
     void *jump[5]; /**< buffer of __builtin_setjmp() */
     bool is_left;
@@ -69,7 +69,7 @@ struct comm_place {
  * the ready list or running), RECEIVING (an empty link), SENDING (a full one), COMPUTING (on the
  * threads, or its turn), DONE. */
 struct comm_fiber {
-    struct comm_place place;
+    struct comm_resume_point resume_at;
     void *stack; /* owned mapping, which begins with a guard page */
     size_t stack_bytes;
     comm_fiber_fn fn;
@@ -159,7 +159,7 @@ struct comm_progress {
  * thread uses its members, except those that the lock of the workers protects (comm_workers.c). */
 struct comm_worker {
     struct comm *comm;
-    struct comm_place scheduler;
+    struct comm_resume_point scheduler;
     const void *scheduler_stack; /* bounds, for AddressSanitizer */
     size_t scheduler_stack_bytes;
     struct comm_fiber *ready_head, *ready_tail;
@@ -172,7 +172,7 @@ struct comm_worker {
     struct comm_handed *handed; /* owned, n_handed of handed_capacity */
     int n_handed, handed_capacity;
     atomic_bool has_handed;
-    bool is_still; /* the worker waits for a message, or has ended */
+    bool is_idle; /* the worker waits for a message, or has ended */
     bool has_ended;
     pthread_cond_t wake;
     enum wsc_err rc; /* error of its first fiber that failed, and `text` its message */
@@ -200,11 +200,12 @@ struct comm {
     struct comm_worker **worker; /* owned, n_workers; the first one is that of the main thread */
     int *worker_of_role;         /* owned, n_roles; NULL: the first worker runs all roles */
     pthread_mutex_t workers_lock;
-    int n_still;               /* number of workers with is_still; protected by workers_lock */
+    int n_idle;                /* number of workers with is_idle; protected by workers_lock */
     atomic_bool workers_end;   /* a fiber failed, or no fiber can continue */
     struct comm_fiber **fiber; /* owned, n_fibers of capacity */
     int n_fibers, fiber_capacity;
-    struct comm_fiber *turn_head, *turn_tail; /* queue of fibers that wait to compute */
+    struct comm_fiber *compute_queue_head,
+        *compute_queue_tail; /* queue of fibers that wait to compute */
     /* borrowed list: computations of the admitted fibers */
     struct comm_computation *computations;
     struct comm_stack *stacks;

@@ -109,9 +109,9 @@ static enum wsc_err put_handed(struct comm_worker *w, const struct comm_handed *
     TRY_GROW(w->handed, WSC_MEM_COMM, w->handed_capacity, w->n_handed + 1);
     w->handed[w->n_handed++] = *h;
     atomic_store_explicit(&w->has_handed, true, memory_order_relaxed);
-    if (!w->is_still || w->has_ended) return WSC_OK;
-    w->is_still = false;
-    w->comm->n_still--;
+    if (!w->is_idle || w->has_ended) return WSC_OK;
+    w->is_idle = false;
+    w->comm->n_idle--;
     (void)pthread_cond_signal(&w->wake);
     return WSC_OK;
 }
@@ -143,11 +143,11 @@ static void end_all(struct comm *comm)
         (void)pthread_cond_signal(&comm->worker[i]->wake);
 }
 
-/* Look for a while before sleeping: a subtree takes less than a millisecond for a stage. */
-static void look_for_handed(const struct comm_worker *w)
+/* Poll for a while before sleeping: a subtree takes less than a millisecond for a stage. */
+static void poll_for_handed(const struct comm_worker *w)
 {
-    enum { LOOKS = 2000 };
-    for (int i = 0; i < LOOKS && !ends(w->comm); i++) {
+    enum { POLLS = 2000 };
+    for (int i = 0; i < POLLS && !ends(w->comm); i++) {
         if (atomic_load_explicit(&w->has_handed, memory_order_relaxed)) return;
 #if defined(__x86_64__)
         __builtin_ia32_pause();
@@ -155,23 +155,24 @@ static void look_for_handed(const struct comm_worker *w)
     }
 }
 
-/* Nothing to do, for now or, when all fibers have ended, for good; the caller has the lock. */
-static void be_still(struct comm_worker *w)
+/* Mark the worker as idle, for now or, when all its fibers have ended, for the rest of the run. The
+ * caller has the lock. When all workers are idle, the run ends. */
+static void become_idle(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
-    w->is_still = true;
-    comm->n_still++;
-    if (comm->n_still == comm->n_workers) end_all(comm);
+    w->is_idle = true;
+    comm->n_idle++;
+    if (comm->n_idle == comm->n_workers) end_all(comm);
 }
 
-/* Take what was handed; where no fiber is ready, wait for it. */
+/* Take the messages that other workers handed over; if no fiber is ready, wait for some. */
 static enum wsc_err wait_for_handed(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
-    if (!w->ready_head) look_for_handed(w);
+    if (!w->ready_head) poll_for_handed(w);
     (void)pthread_mutex_lock(&comm->workers_lock);
-    if (!w->n_handed && !w->ready_head) be_still(w);
-    while (!w->n_handed && w->is_still && !ends(comm))
+    if (!w->n_handed && !w->ready_head) become_idle(w);
+    while (!w->n_handed && w->is_idle && !ends(comm))
         (void)pthread_cond_wait(&w->wake, &comm->workers_lock);
     const enum wsc_err rc = take_handed(w);
     (void)pthread_mutex_unlock(&comm->workers_lock);
@@ -197,7 +198,7 @@ static void run_worker(struct comm_worker *w)
     (void)pthread_mutex_lock(&comm->workers_lock);
     if (w->rc) end_all(comm);
     w->has_ended = true;
-    if (!w->is_still) be_still(w);
+    if (!w->is_idle) become_idle(w);
     (void)pthread_mutex_unlock(&comm->workers_lock);
     (void)comm_thread_is_of(before);
 }
@@ -222,10 +223,10 @@ static void prepare(struct comm *comm)
     for (struct comm_link *link = comm->links; link; link = link->next)
         link->reader = comm->worker[comm->worker_of_role[link->dst]];
     for (int i = 0; i < comm->n_workers; i++) {
-        comm->worker[i]->is_still = comm->worker[i]->has_ended = false;
+        comm->worker[i]->is_idle = comm->worker[i]->has_ended = false;
         comm->worker[i]->rc = WSC_OK;
     }
-    comm->n_still = 0;
+    comm->n_idle = 0;
     atomic_store(&comm->workers_end, false);
 }
 

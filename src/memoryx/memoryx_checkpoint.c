@@ -55,16 +55,16 @@ static enum wsc_err save_times(const struct memoryx *mx, struct store_file *file
     return rc;
 }
 
-/* The rows of all shards, folded to their latest times when this cluster has another number of
- * shards; another model has other stages and starts its clock at zero. */
-static void fold_times(int64_t *rows, int64_t n_rows, int64_t n)
+/* Reduce the rows of all shards to the latest time of each column. This is done if the cluster has
+ * another number of shards than the checkpoint. */
+static void take_latest_times(int64_t *rows, int64_t n_rows, int64_t n)
 {
     for (int64_t r = 1; r < n_rows; r++)
         for (int64_t i = 0; i < n; i++)
             if (rows[r * n + i] > rows[i]) rows[i] = rows[r * n + i];
 }
 
-/* A time before the start, or where virtual time ends, is none that a run got to. */
+/* A time below 0, or at the end of the range of virtual time, cannot come from a run. */
 static enum wsc_err check_times(const struct store_file *file, const int64_t *ps, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -74,6 +74,7 @@ static enum wsc_err check_times(const struct store_file *file, const int64_t *ps
     return WSC_OK;
 }
 
+/* Without the times of this number of stages the clock starts at zero: the model was another one. */
 static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
 {
     int n_dims;
@@ -86,7 +87,7 @@ static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
     if (!rc) rc = check_times(file, rows, shape[0] * n);
     if (!rc) {
         const bool same = shape[0] == mx->n_shards;
-        if (!same) fold_times(rows, shape[0], n);
+        if (!same) take_latest_times(rows, shape[0], n);
         unpack_times(mx, same ? rows + mx->shard * n : rows);
     }
     wsc_free(rows);

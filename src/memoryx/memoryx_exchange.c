@@ -42,8 +42,9 @@ static enum wsc_err combine(const struct memoryx *mx, const struct memoryx_round
     return part[0] ? round->combine(mx, round->ctx, part, total) : WSC_OK;
 }
 
-static enum wsc_err lead(const struct memoryx *mx, const struct memoryx_round *round,
-                         struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
+static enum wsc_err exchange_as_first(const struct memoryx *mx, const struct memoryx_round *round,
+                                      struct comm_buf *take_own, struct comm_buf **total,
+                                      struct vtime *at)
 {
     const struct stream_ports *ports = mx->ports;
     struct comm_buf *part[HW_MAX_SHARDS] = {take_own};
@@ -55,8 +56,9 @@ static enum wsc_err lead(const struct memoryx *mx, const struct memoryx_round *r
     return rc;
 }
 
-static enum wsc_err follow(const struct memoryx *mx, const struct memoryx_round *round,
-                           struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
+static enum wsc_err exchange_with_first(const struct memoryx *mx, const struct memoryx_round *round,
+                                        struct comm_buf *take_own, struct comm_buf **total,
+                                        struct vtime *at)
 {
     TRY(send(round, mx->ports->peer_out[0], STREAM_MSG_PART, take_own, *at));
     return receive(mx, round, mx->ports->peer_in[0], STREAM_MSG_TOTAL, total, at);
@@ -66,7 +68,8 @@ enum wsc_err memoryx_exchange(struct memoryx *mx, const struct memoryx_round *ro
                               struct comm_buf *take_own, struct comm_buf **total, struct vtime *at)
 {
     *total = NULL;
-    const enum wsc_err rc = (mx->shard ? follow : lead)(mx, round, take_own, total, at);
+    const enum wsc_err rc =
+        (mx->shard ? exchange_with_first : exchange_as_first)(mx, round, take_own, total, at);
     if (rc) comm_buf_unref(total);
     return rc;
 }

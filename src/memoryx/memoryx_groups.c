@@ -110,11 +110,11 @@ static enum wsc_err set_groups(const struct memoryx *mx, struct store_file *file
 {
     const struct model *model = mx->net->model;
     char what[32];
-    for (int k = 0, place = 0; k < g->n; k++) {
+    for (int k = 0, index = 0; k < g->n; k++) {
         const bool begins = !k || g->group[k] != g->group[k - 1];
-        place = begins ? 0 : place + 1;
+        index = begins ? 0 : index + 1;
         if (begins) TRY(set_rates(mx, file, g->group[k], &model->tensor[g->order[k]]));
-        (void)snprintf(what, sizeof what, "params.%d", place);
+        (void)snprintf(what, sizeof what, "params.%d", index);
         TRY(set_in_group(file, g->group[k], what, STORE_I64, g->order[k]));
     }
     return WSC_OK;
@@ -182,9 +182,9 @@ enum wsc_err memoryx_save_powers(const struct memoryx *mx, struct store_file *fi
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool parameter_key(const struct store_file *file, int group, int place, char key[NAME_BYTES])
+static bool parameter_key(const struct store_file *file, int group, int index, char key[NAME_BYTES])
 {
-    (void)snprintf(key, NAME_BYTES, "optimizer.param_groups.%d.params.%d", group, place);
+    (void)snprintf(key, NAME_BYTES, "optimizer.param_groups.%d.params.%d", group, index);
     return store_has(file, key);
 }
 
@@ -202,7 +202,7 @@ static enum wsc_err read_group(struct store_file *file, const struct groups *g, 
                                int64_t *label)
 {
     char key[NAME_BYTES];
-    for (int place = 0; parameter_key(file, group, place, key); place++, (*k)++) {
+    for (int index = 0; parameter_key(file, group, index, key); index++, (*k)++) {
         if (*k == g->n || g->group[*k] != group) return other_sizes(file, group);
         TRY(store_read_i64(file, key, 0, INT64_MAX, &label[g->order[*k]]));
     }

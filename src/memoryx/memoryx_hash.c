@@ -18,8 +18,8 @@ static uint64_t hash_of_parts(const struct memoryx *mx)
         const struct memoryx_part *s = &mx->part[i];
         for (int64_t b = 0; b < s->n; b += STREAM_BLOCK_ELEMS) {
             int64_t n = s->n - b < STREAM_BLOCK_ELEMS ? s->n - b : STREAM_BLOCK_ELEMS;
-            uint64_t place = (uint64_t)i << 40 | (uint64_t)((s->first + b) / STREAM_BLOCK_ELEMS);
-            sum += wsc_hash64(s->w + b, (size_t)n * sizeof(float), place);
+            uint64_t position = (uint64_t)i << 40 | (uint64_t)((s->first + b) / STREAM_BLOCK_ELEMS);
+            sum += wsc_hash64(s->w + b, (size_t)n * sizeof(float), position);
         }
     }
     return sum;

@@ -97,8 +97,8 @@ static void find_groups(const struct piece *p, int64_t first, int64_t n, int64_t
     memset(group, 0, (size_t)n * sizeof *group);
     for (int64_t i = 0; i < n && s->n_groups > 1; i++) {
         const int64_t at = s->mx->part[s->tensor].first + first + i;
-        const int64_t place = s->by_columns ? at % cols * rows + at / cols : at;
-        group[i] = place / size - p->first;
+        const int64_t position = s->by_columns ? at % cols * rows + at / cols : at;
+        group[i] = position / size - p->first;
     }
 }
 

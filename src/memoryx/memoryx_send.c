@@ -82,8 +82,9 @@ static void pack_kept(const struct memoryx *mx, const struct memoryx_part *s,
     num_parallel((s->n + PACK_BLOCK - 1) / PACK_BLOCK, gather_block, &job);
 }
 
-/* How this shard's part of tensor @p tensor travels: by the count that all shards know. */
-static struct model_weights travels(const struct memoryx *mx, int tensor)
+/* How this shard sends its part of tensor @p tensor: packed or dense, by the number of kept
+ * elements of the whole tensor, which all shards know. */
+static struct model_weights weights_as_sent(const struct memoryx *mx, int tensor)
 {
     const struct model *model = mx->net->model;
     const struct memoryx_part *s = &mx->part[tensor];
@@ -104,7 +105,7 @@ static enum wsc_err pack_sparse(struct memoryx *mx, int stage, struct comm_buf *
     struct model_weights *w;
     TRY_NEW(w, WSC_MEM_MEMORYX, st->n_views);
     for (int v = 0; v < st->n_views; v++)
-        w[v] = travels(mx, st->view[v].tensor);
+        w[v] = weights_as_sent(mx, st->view[v].tensor);
     const int64_t bytes = stream_packed_layout(model, stage, of, w, NULL);
     const enum wsc_err rc = comm_buf_create(mx->net->comm, out, bytes);
     if (!rc) (void)stream_packed_layout(model, stage, of, w, comm_buf_data(*out));

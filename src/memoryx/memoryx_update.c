@@ -221,8 +221,9 @@ static double learning_rate_of(const struct memoryx *mx, int64_t step)
                                 mx->pass->values ? mx->schedule : step);
 }
 
-/* The embedding gets a second contribution from its own stage when the head has the same tensor. */
-static bool comes_again(const struct model *model, int stage, int tensor)
+/* True when a later stage adds to the gradient of @p tensor: a tensor that head and embedding share
+ * gets a second contribution from the stage of the embedding. */
+static bool has_later_gradient(const struct model *model, int stage, int tensor)
 {
     const struct model_stage *first = &model->stage[model->first_policy];
     for (int v = 0; v < first->n_views; v++)
@@ -230,7 +231,8 @@ static bool comes_again(const struct model *model, int stage, int tensor)
     return false;
 }
 
-/* Summaries have the norm of the weights before the update, masks look at all of the gradient. */
+/* Does nothing with log_summaries, which have the norm of the weights before the update, and with
+ * masks, which need the whole gradient. */
 void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step)
 {
     const struct model *model = mx->net->model;
@@ -241,7 +243,7 @@ void memoryx_update_stage(struct memoryx *mx, int stage, int64_t step)
     const struct memoryx_rule rule = memoryx_rule_of_step(mx);
     for (int v = 0; v < model->stage[stage].n_views; v++) {
         const int tensor = model->stage[stage].view[v].tensor;
-        if (!comes_again(model, stage, tensor)) update_tensor(mx, &rule, tensor);
+        if (!has_later_gradient(model, stage, tensor)) update_tensor(mx, &rule, tensor);
     }
 }
 

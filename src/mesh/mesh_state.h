@@ -64,13 +64,13 @@ struct mesh_channel {
     int32_t to[4];         /* channel east, west, north, south */
     int32_t extra;         /* index for mesh_switch_of(), or -1 */
     _Atomic uint8_t tail;
-    uint8_t tx, colour : 5, way : 3, queue; /* way: mesh_channel_set_way() */
+    uint8_t tx, colour : 5, fast_side : 3, queue; /* fast_side: mesh_channel_set_fast_side() */
 };
 _Static_assert(sizeof(struct mesh_channel) == MESH_LINE, "a channel is a cache line");
 
 /* Outputs of a channel other than the ramp, if the fast path of router.c applies: none, or side 1
- * to 4. MESH_ANY_WAY: it does not apply. */
-enum { MESH_NO_SIDE, MESH_ANY_WAY = 7 };
+ * to 4. MESH_NO_FAST_PATH: it does not apply. */
+enum { MESH_NO_SIDE, MESH_NO_FAST_PATH = 7 };
 
 /* Gate of a channel: 1 + the cycle of the last removal, the input before and after it, the head.
  * An entry that is removed in a cycle becomes free in the next one, and a switch changes in the
@@ -166,7 +166,7 @@ struct mesh_pe {
     uint8_t in_used, out_used;     /* sets of input and output queues that are not empty */
     uint8_t turn, out_turn;        /* round robin: thread and output queue that come first */
     uint8_t bulk;                  /* the thread of bulk_since */
-    uint8_t hears;                 /* set of input queues for whose wavelets the PE waits */
+    uint8_t awaits;                /* set of input queues for whose wavelets the PE waits */
     uint8_t n_todo, next_todo;     /* requests of the running task: number, and the next one */
     uint8_t slot[MESH_N_IN + MESH_N_OUT]; /* first line of each queue */
     /* stream: fast path of a cycle of the PE (pe.c), or 0; streams: its thread */
@@ -183,7 +183,7 @@ struct mesh_pe {
     int32_t memory_bytes, reserved;
     uint8_t data_blocked; /* set of input queues */
     bool running;         /* inside a task */
-    uint8_t rest[10];     /* padding: the next PE starts with a cache line */
+    uint8_t padding[10];  /* padding: the next PE starts with a cache line */
 };
 _Static_assert(sizeof(struct mesh_pe) == 2 * MESH_LINE, "a PE is two lines");
 _Static_assert(offsetof(struct mesh_pe, blocked) == MESH_LINE, "a visit reads one line of a PE");

@@ -182,7 +182,7 @@ struct programs_model {
     struct programs_tile raw;          /* embeddings before their norm */
     struct programs_tile cosine, sine; /* of the rotary angles of queries and keys */
     struct programs_tile capped;       /* tanh of the logits, with a soft cap */
-    int n_turned; /* number of samples whose rotary angles are on the PEs, from position 0 */
+    int n_rotated; /* number of samples whose rotary angles are on the PEs, from position 0 */
     int stats_embed;
     float table_scale; /* factor of the embedding's tables: embeddings_scale, or 1 where a norm
                           follows */

@@ -11,9 +11,9 @@
 
 /* Micro-shards of the first @p n wafers, when those below @p rest have @p more and the others @p
  * less. */
-static int64_t of_wafers(int64_t n, int64_t rest, int64_t more, int64_t less)
+static int64_t of_wafers(int64_t n, int64_t remainder, int64_t more, int64_t less)
 {
-    return n < rest ? n * more : rest * more + (n - rest) * less;
+    return n < remainder ? n * more : remainder * more + (n - remainder) * less;
 }
 
 static void even_shares(const struct stream_batch *b, int64_t micro, int w_first, int w_end,
@@ -21,14 +21,14 @@ static void even_shares(const struct stream_batch *b, int64_t micro, int w_first
 {
     /* Wafers below `rest` get one micro-shard more; each wafer cuts its own share into
      * micro-batches, so that totals stay even whatever their number. */
-    const int64_t n = b->n_wafers, share = b->n_micro_shards / n, rest = b->n_micro_shards % n;
+    const int64_t n = b->n_wafers, share = b->n_micro_shards / n, remainder = b->n_micro_shards % n;
     const int64_t start_more = stream_even_start(share + 1, micro, b->n_micro);
     const int64_t start_less = stream_even_start(share, micro, b->n_micro);
     const int64_t n_more = stream_even_start(share + 1, micro + 1, b->n_micro) - start_more;
     const int64_t n_less = stream_even_start(share, micro + 1, b->n_micro) - start_less;
-    const int64_t micro_first = rest * start_more + (n - rest) * start_less;
-    *first = micro_first + of_wafers(w_first, rest, n_more, n_less);
-    *end = micro_first + of_wafers(w_end, rest, n_more, n_less);
+    const int64_t micro_first = remainder * start_more + (n - remainder) * start_less;
+    *first = micro_first + of_wafers(w_first, remainder, n_more, n_less);
+    *end = micro_first + of_wafers(w_end, remainder, n_more, n_less);
 }
 
 void stream_micro_shards(const struct stream_batch *b, int64_t micro, int w_first, int w_end,

@@ -7,7 +7,7 @@
 /* First item of part @p i of @p n; @p i == @p n: the total. */
 static inline int64_t stream_even_start(int64_t total, int64_t i, int64_t n)
 {
-    const int64_t base = total / n, rest = total % n;
-    return i * base + (i < rest ? i : rest);
+    const int64_t base = total / n, remainder = total % n;
+    return i * base + (i < remainder ? i : remainder);
 }
 #endif

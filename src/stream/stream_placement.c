@@ -108,7 +108,8 @@ static void place_narrow(const struct stream_topology *t, const struct ranks *ra
         rank_of_role[stream_role_of_shard(t, m)] = ranks->sorted[m * n / t->n_shards];
 }
 
-static enum wsc_err place(const struct stream_topology *t, struct ranks *ranks, int *rank_of_role)
+static enum wsc_err place_all(const struct stream_topology *t, struct ranks *ranks,
+                              int *rank_of_role)
 {
     TRY(sort_ranks(ranks));
     if (ranks->n <= t->n_wafers) {
@@ -123,7 +124,7 @@ enum wsc_err stream_place(const struct stream_topology *t, int n_ranks, const in
                           int *rank_of_role)
 {
     struct ranks ranks = {.n = n_ranks < t->n_roles ? n_ranks : t->n_roles, .host = host_of_rank};
-    enum wsc_err rc = place(t, &ranks, rank_of_role);
+    enum wsc_err rc = place_all(t, &ranks, rank_of_role);
     wsc_free(ranks.sorted);
     wsc_free(ranks.light);
     return rc;

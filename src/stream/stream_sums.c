@@ -43,7 +43,7 @@ void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, in
                         int64_t n_elems, struct comm_buf *take_buf)
 {
     struct num_merge merge;
-    struct stream_sums joint;
+    struct stream_sums merged;
     float *vector[2 * NUM_MAX_NODES];
     struct comm_buf *buf[2 * NUM_MAX_NODES];
     int n_left = s->nodes.n;
@@ -56,19 +56,19 @@ void stream_sums_append(struct stream_sums *s, const struct num_nodes *nodes, in
         vector[n_left + i] = first_vector(s, take_buf) + i * n_elems;
         buf[n_left + i] = comm_buf_ref(take_buf);
     }
-    joint = (struct stream_sums){.head_bytes = s->head_bytes, .head = s->head};
-    if (s->head_bytes && !s->head) joint.head = comm_buf_ref(take_buf);
+    merged = (struct stream_sums){.head_bytes = s->head_bytes, .head = s->head};
+    if (s->head_bytes && !s->head) merged.head = comm_buf_ref(take_buf);
     comm_buf_unref(&take_buf);
     for (int i = 0; i < merge.n_steps; i++) {
         add(vector[merge.step[i].into], vector[merge.step[i].from], n_elems);
         comm_buf_unref(&buf[merge.step[i].from]);
     }
-    joint.nodes = merge.result;
+    merged.nodes = merge.result;
     for (int i = 0; i < merge.result.n; i++) {
-        joint.vector[i] = vector[merge.slot[i]];
-        joint.buf[i] = buf[merge.slot[i]];
+        merged.vector[i] = vector[merge.slot[i]];
+        merged.buf[i] = buf[merge.slot[i]];
     }
-    *s = joint;
+    *s = merged;
 }
 
 /* One vector at the start of a buffer of its own length can travel as it is. */

@@ -72,8 +72,8 @@ static bool same_tokens(const struct cycles_tokens *a, const struct cycles_token
            a->n_memory == b->n_memory && a->n_beams == b->n_beams;
 }
 
-static bool is_of(const struct price *p, const struct cycles_plan *plan,
-                  const struct wafer_task *task)
+static bool is_price_of(const struct price *p, const struct cycles_plan *plan,
+                        const struct wafer_task *task)
 {
     const int64_t n = task->n_samples;
     return n > 0 && p->n_samples == n && same_tokens(&p->tokens, &task->tokens) &&
@@ -115,7 +115,7 @@ static struct price price_of(const struct hw *hw, const struct model *model,
     if (!task->prices || task->counted) return computed(hw, model, plan, task);
     struct price *kept = task->prices->stage[2 * task->stage + task->backward].price;
     for (int i = 0; i < N_KEPT; i++)
-        if (is_of(&kept[i], plan, task)) return kept[i];
+        if (is_price_of(&kept[i], plan, task)) return kept[i];
     memmove(&kept[1], &kept[0], (N_KEPT - 1) * sizeof *kept);
     kept[0] = computed(hw, model, plan, task);
     return kept[0];

@@ -93,9 +93,10 @@ static enum wsc_err open_gradients(struct wafer *w, const struct stream_at *at,
     return WSC_OK;
 }
 
-/* What is final at the end of the last vector, or with the first part all of them. */
-static enum wsc_err let_leave(const struct wafer *w, const struct stream_at *at,
-                              const struct wafer_stage *s, int part)
+/* Let the gradients be sent that are final: elements from the end of the last vector on, or all
+ * elements after the first part. */
+static enum wsc_err send_final_gradients(const struct wafer *w, const struct stream_at *at,
+                                         const struct wafer_stage *s, int part)
 {
     const int64_t all = comm_buf_bytes(s->sums) / (int64_t)sizeof(float);
     return stream_fill_gradients(w->ports, at, s->sums, s->n_sums,
@@ -118,7 +119,7 @@ enum wsc_err wafer_pieces_backward(struct wafer *w, const struct stream_at *at,
     for (; p.part >= 0; p.part--) {
         TRY(wait_for_part(w, at, s, p.part));
         TRY(comm_compute(w->net->comm, run_backward, &p));
-        TRY(let_leave(w, at, s, p.part));
+        TRY(send_final_gradients(w, at, s, p.part));
         comm_yield(w->net->comm);
     }
     return WSC_OK;
