@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Start and end of the job on this rank, and where the roles live.  MPI runs with a communicator of
- * its own that returns errors; what watches over the ranks starts with it.  The other files of comm
- * are by topic: links, their remote ends, fibers, the scheduler, collectives, heartbeats. */
+/* Starts and ends the job on this rank. MPI gets a communicator of the job's own that returns
+ * errors; the heartbeats of the ranks start with it. The other files of comm are by topic: links,
+ * their remote ends, fibers, the scheduler, collectives, heartbeats. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -14,15 +14,15 @@
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-/* The hook of failed checks: ends all ranks. */
+/* Ends all ranks; called by failed checks. */
 static void abort_job(void)
 {
     comm_abort(1);
 }
 
-/* Messages move ahead of those who wait for them where a network is between ranks; inside one host
- * that costs more than it saves (docs/decisions/0031).  WSC_AHEAD=0 or 1, of rank 0, says
- * otherwise. */
+/* Choose whether messages are transferred ahead of the fibers that wait for them: yes if a network
+ * is between ranks; inside one host it costs more than it saves (docs/decisions/0031). WSC_AHEAD=0
+ * or 1 on rank 0 overrides the choice. */
 static enum wsc_err choose_ahead(struct comm *comm)
 {
     const char *text = getenv("WSC_AHEAD");
@@ -79,9 +79,9 @@ static enum wsc_err seconds_from(const char *name, double *seconds)
     return WSC_OK;
 }
 
-/* WSC_INJECT=mute:RANK:N, garble:RANK:N or long:RANK:N, for tests of what watches over a run: the
- * link of the N-th message that a rank sends is mute from then on; or that message has a wrong
- * kind; or it, or the next that goes to another rank, is longer than the receiver expects. */
+/* For tests of heartbeats and error messages: WSC_INJECT=mute:RANK:N drops all messages of a link
+ * from the N-th message of the rank on; garble:RANK:N gives this message a wrong kind; long:RANK:N
+ * makes it, or the next one to another rank, longer than the receiver expects. */
 static void inject_from_environment(struct comm *comm)
 {
     const char *text = getenv("WSC_INJECT");
@@ -100,7 +100,8 @@ static void inject_from_environment(struct comm *comm)
     if (!strcmp(kind, "long")) comm->long_message = n;
 }
 
-/* Large jobs take a minute to start, so that the start has more time than a heartbeat. */
+/* Starting a large job takes a minute, so the time limit for the start is longer than that of a
+ * heartbeat. */
 static enum wsc_err start_watched(struct comm *comm, double limit_s)
 {
     enum { TIMES_FOR_START = 5 };
@@ -111,7 +112,7 @@ static enum wsc_err start_watched(struct comm *comm, double limit_s)
     return rc;
 }
 
-/* Defaults, environment, MPI.  A rank without MPI is a job of its own with the same code. */
+/* Set defaults, read the environment, start MPI. Without MPI the process is a job of one rank. */
 static enum wsc_err start(struct comm *comm)
 {
     enum { DEFAULT_CHUNK_BYTES = 4 << 20, DEFAULT_CHUNKS = 8 };

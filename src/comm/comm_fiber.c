@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Fibers: sequential programs with stacks of their own.  ucontext enters a fiber; later switches
- * are jumps, because swapcontext() asks the kernel for the signal mask each time, which no fiber
- * changes: a third of the time of a sweep.  A stack is a mapping with a guard page below it and is
- * kept for the next fiber; the sanitizers hear of every switch.  Run by comm_run.c. */
+/* Implements fibers: sequential programs with their own stacks. ucontext enters a fiber; later
+ * switches are jumps, because swapcontext() asks the kernel for the signal mask each time, which no
+ * fiber changes; that was a third of the time of a sweep. A stack is a mapping that begins with a
+ * guard page; it is kept for the next fiber. Every switch is reported to the sanitizers. comm_run.c
+ * calls. */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -23,7 +24,7 @@
 #    include <sanitizer/common_interface_defs.h>
 #else
 #    define WATCHES_STACKS 0
-/* AddressSanitizer needs a call at every change of stack; without it there is nothing to call. */
+/* AddressSanitizer needs a call at every change of stack; without it the calls do nothing. */
 static void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size)
 {
     (void)save, (void)bottom, (void)size;
@@ -38,7 +39,7 @@ static void __sanitizer_finish_switch_fiber(void *save, const void **bottom, siz
 #    include <sanitizer/tsan_interface.h>
 #else
 #    define WATCHES_THREADS 0
-/* ThreadSanitizer takes a fiber for a thread and needs to know which one runs. */
+/* For ThreadSanitizer a fiber is a thread, of whose start, switch and end it must be informed. */
 static void *__tsan_get_current_fiber(void)
 {
     return NULL;
@@ -62,8 +63,8 @@ static void __tsan_switch_to_fiber(void *fiber, unsigned flags)
 
 /* ---- switches -------------------------------------------------------------------------------- */
 
-/* Leave @p from, a place that somebody switches back to, for @p to.  Sanitizers follow contexts of
- * the C library, and not jumps from stack to stack. */
+/* Switch from @p from, which is resumed later, to @p to. Sanitizers follow contexts of the C
+ * library, but not jumps from stack to stack. */
 #if WATCHES_STACKS || WATCHES_THREADS
 static void switch_from(struct comm_resume_point *from, struct comm_resume_point *to)
 {
@@ -71,7 +72,8 @@ static void switch_from(struct comm_resume_point *from, struct comm_resume_point
     (void)swapcontext(&from->context, &to->context);
 }
 #else
-/* A function of its own: the compiler wants the jump in another one than the place. */
+/* A separate function: the compiler requires the jump in another function than __builtin_setjmp().
+ * */
 static _Noreturn void __attribute__((noinline)) enter_or_jump(struct comm_resume_point *to)
 {
     if (to->is_left) __builtin_longjmp(to->jump, 1);
@@ -90,14 +92,15 @@ switch_from(struct comm_resume_point *from, struct comm_resume_point *to)
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Stacks of ended fibers, kept for the next ones: a sweep starts thousands. */
+/* Stacks of ended fibers, kept for later ones, because a sweep starts thousands of fibers. */
 struct comm_stack {
     void *stack;
     size_t bytes;
     struct comm_stack *next;
 };
 
-/* A new stack: its lowest page may not be touched, so an overflow is a fault and no damage. */
+/* Map a new stack. Its lowest page is protected, so that an overflow is a fault and not a
+ * corruption. */
 static void *stack_map(size_t bytes)
 {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
@@ -111,7 +114,7 @@ static void *stack_map(size_t bytes)
     return stack;
 }
 
-/* A kept stack of just this size, or a new one. */
+/* A kept stack of exactly this size, or a new one. */
 static void *stack_take(struct comm *comm, size_t bytes)
 {
     for (struct comm_stack **p = &comm->stacks; *p; p = &(*p)->next) {
@@ -125,7 +128,7 @@ static void *stack_take(struct comm *comm, size_t bytes)
     return stack_map(bytes);
 }
 
-/* Keep a stack for the next fiber of its size. */
+/* Keep a stack for the next fiber with this size. */
 static void stack_give(struct comm *comm, void *stack, size_t bytes)
 {
     struct comm_stack *entry = wsc_alloc(WSC_MEM_COMM, 1, sizeof *entry);
@@ -147,7 +150,7 @@ void comm_fiber_free_stacks(struct comm *comm)
     }
 }
 
-/* makecontext passes ints only: the pointer travels as two halves. */
+/* makecontext() passes only ints, so the pointer is passed as two halves. */
 static void fiber_main(unsigned high, unsigned low)
 {
     struct comm_fiber *f = (struct comm_fiber *)((uintptr_t)high << 32 | (uintptr_t)low);
@@ -208,8 +211,7 @@ static void resume(struct comm_fiber *fiber)
     w->running = NULL;
 }
 
-/* Back to resume(); returns when somebody has made the fiber ready and the scheduler has
- * come to it. */
+/* Switch back to resume(). Returns when the fiber was made ready and the scheduler runs it. */
 void comm_fiber_block(struct comm *comm)
 {
     struct comm_worker *w = comm_here(comm);

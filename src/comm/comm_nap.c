@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How long to sleep between two looks at MPI while pieces of messages move between hosts.  Each
- * look takes a processor from threads that compute on this host, and those wait for each other; but
- * when all pieces in flight have moved before the next look, the wire waits.  So the sleep is twice
- * as long after few pieces and half as long after many, which follows any network.  Used by
- * comm_progress.c, while the main thread computes, and comm_run.c, while it waits. */
+/* Chooses how long to sleep between two polls of MPI while pieces of messages are transferred
+ * between hosts. A poll takes a processor from threads that compute and wait for each other; but
+ * when all pieces in flight are done before the next poll, the network is idle. So the sleep is
+ * doubled after few finished pieces and halved after many, which suits any network. comm_progress.c
+ * calls while the main thread computes, comm_run.c while it waits. */
 #include "comm_state.h"
 
 #include <time.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The scheduler of a rank: fibers run in turn until each of them waits for a link; then MPI works.
- * On one rank, without payloads, several threads may each have a part of them, see comm_workers.c.
- * A Kahn process network gives the same results in any order of turns.  When no fiber can run and
- * nothing is on its way, the run ends with the wait-for graph of the fibers. */
+/* The scheduler of a rank: it runs fibers one after the other until each of them waits for a link,
+ * and then polls MPI. A Kahn process network gives equal results in any order. On one rank and
+ * without payloads, several threads may each run a part of the fibers (comm_workers.c). When no
+ * fiber can run and no message is on its way, the run ends with the wait-for graph of the fibers.
+ * */
 #include "comm_state.h"
 
 #include <wsc/check.h>
@@ -49,8 +50,8 @@ static void yield_processor(const struct comm *comm, int64_t spins)
     comm_nap_sleep(ns < longest_ns ? ns : longest_ns);
 }
 
-/* Between hosts a long message takes its time however often this rank looks: sleep for a part of
- * what it would take at 10 Gbit/s, or less where pieces move faster.  False: no such message. */
+/* Between hosts a long message takes its time however often this rank polls: sleep for a part of
+ * its duration at 10 Gbit/s, or less if pieces arrive faster. False: there is no such message. */
 static bool sleep_through(struct comm *comm)
 {
     enum { BYTES_PER_US = 1250 };

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Workers: threads that run fibers, each those of its own roles (comm_set_workers()).  As the roles
- * are a Kahn process network, neither values nor virtual time depend on how many there are.
- *
- * The first worker is the main thread; the others live for one comm_run().  A fiber stays with its
- * worker.  A message within a worker is queued as with one thread (comm_queue.h); one to a fiber of
- * another worker is handed over under the lock that all workers share: a copy, as queue entries
- * belong to workers too.  Whoever has no fiber that is ready looks for what was handed for some ten
- * microseconds and then sleeps.  When all are still, and nothing was handed, no fiber can move.
- *
- * Only jobs of one rank have several workers, and only messages without payloads cross. */
+/* Workers: threads of which each runs the fibers of its own roles (comm_set_workers()). Roles are a
+ * Kahn process network, so neither values nor virtual time depend on their number. The first worker
+ * is the main thread; the others live for one comm_run(). A message within a worker is queued
+ * (comm_queue.h). A message to a fiber of another worker is copied and handed over under a common
+ * lock, because queue entries belong to workers. A worker without a ready fiber polls for messages
+ * for some ten microseconds and then sleeps. When all workers are idle and no message was handed
+ * over, no fiber can continue. Only jobs of one rank have several workers, and only messages
+ * without payloads pass between workers. */
 #include "comm_queue.h"
 
 #include <wsc/check.h>
@@ -17,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message on its way to a fiber of another worker. */
+/* A message to a fiber of another worker. */
 struct comm_handed {
     struct comm_link *link;
     struct comm_msg msg;
@@ -87,7 +85,7 @@ enum wsc_err comm_set_workers(struct comm *comm, int n, const int *worker_of_rol
 
 /* ---- messages between them ------------------------------------------------------------------- */
 
-/* What was handed to @p w while it was away; the caller has the lock. */
+/* Queue the messages that were handed to @p w; the caller has the lock. */
 static enum wsc_err take_handed(struct comm_worker *w)
 {
     for (int i = 0; i < w->n_handed; i++) {
@@ -179,7 +177,7 @@ static enum wsc_err wait_for_handed(struct comm_worker *w)
     return rc;
 }
 
-/* What was handed comes before the fibers that are ready, so that nobody waits for it long. */
+/* Messages that were handed over come before ready fibers, so that they do not wait for long. */
 static enum wsc_err take_turn(struct comm_worker *w)
 {
     if (atomic_load_explicit(&w->has_handed, memory_order_relaxed) || !w->ready_head)
@@ -187,7 +185,7 @@ static enum wsc_err take_turn(struct comm_worker *w)
     return w->ready_head ? comm_fiber_next(w) : WSC_OK;
 }
 
-/* Until its fibers have ended, or those of another one failed. */
+/* Run until the fibers of the worker have ended, or a fiber of another worker failed. */
 static void run_worker(struct comm_worker *w)
 {
     struct comm *comm = w->comm;
@@ -209,7 +207,8 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-/* The first one without a thread, which is the number of those that started. */
+/* Start a thread for every worker but the first. Returns the number of the first worker without
+ * one. */
 static int start_threads(struct comm *comm)
 {
     for (int i = 1; i < comm->n_workers; i++)
@@ -217,7 +216,7 @@ static int start_threads(struct comm *comm)
     return comm->n_workers;
 }
 
-/* Every link knows who runs its receiver. */
+/* Set the worker of the receiver of every link. */
 static void prepare(struct comm *comm)
 {
     for (struct comm_link *link = comm->links; link; link = link->next)
@@ -230,7 +229,7 @@ static void prepare(struct comm *comm)
     atomic_store(&comm->workers_end, false);
 }
 
-/* The error of the first worker that has one; messages for the next pass are queued. */
+/* Returns the error of the first worker that has one; queues messages for the next pass. */
 static enum wsc_err finish(struct comm *comm)
 {
     int n_done = 0;
