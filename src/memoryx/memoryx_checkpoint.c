@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A shard's part of a checkpoint: weights under the tensors' names, optimizer state under
- * PyTorch's, counters of updates, schedules and scaler, and the virtual times that a resumed run
- * starts from. Every rank defines all datasets; each shard writes and reads its own parts of them.
- * Called by job_checkpoint.c; memoryx_groups.c numbers the states. */
+/* The part of a shard in a checkpoint: weights under the names of tensors, optimizer state under
+ * PyTorch's names, counters of updates, schedules and scaler, and the virtual times with which a
+ * resumed run starts. Every rank defines all datasets; each shard writes and reads its own parts.
+ * job_checkpoint.c calls; memoryx_groups.c numbers the states. */
 #include "memoryx_groups.h"
 #include "memoryx_init.h"
 #include "memoryx_loss_scale.h"
@@ -21,7 +21,7 @@ enum { NAME_BYTES = 160 };
 
 /* ---- virtual times: a row per shard ---------------------------------------------------------- */
 
-/* step_end, reduced, updating, ready of each stage */
+/* Times: step_end, reduced, updating, and ready of each stage. */
 static int64_t n_times(const struct memoryx *mx)
 {
     return 3 + mx->net->model->n_stages;
@@ -74,7 +74,7 @@ static enum wsc_err check_times(const struct store_file *file, const int64_t *ps
     return WSC_OK;
 }
 
-/* Without the times of this number of stages the clock starts at zero: the model was another one. */
+/* A file with times of another number of stages is of another model: the clock starts at zero. */
 static enum wsc_err load_times(struct memoryx *mx, struct store_file *file)
 {
     int n_dims;
@@ -119,7 +119,7 @@ static enum wsc_err define_states(const struct memoryx *mx, int i, struct store_
     return WSC_OK;
 }
 
-/* Statistics of a whole tensor are the same on every shard; the first one writes them. */
+/* Statistics of a whole tensor are equal on all shards; the first shard writes them. */
 static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_file *file)
 {
     const struct memoryx_part *part = &mx->part[i];
@@ -139,7 +139,7 @@ static enum wsc_err save_states(const struct memoryx *mx, int i, struct store_fi
 
 /* ---- counters: the first shard's, all have the same ------------------------------------------ */
 
-/* What a counter is a part of. */
+/* The part of the training state that a counter belongs to. */
 enum counted { COUNTED_OPTIMIZER, COUNTED_SCHEDULE, COUNTED_SCALER, COUNTED_NOISE, N_COUNTED };
 enum { N_COUNTERS = 9 };
 
@@ -150,8 +150,8 @@ static bool counts(const struct memoryx *mx, enum counted part)
     return part != COUNTED_NOISE || mx->config.params->optimizer.gradient_noise_scale;
 }
 
-/* Those that a run with these params has, of the parts @p wanted, NULL: of all; returns how many.
- */
+/* List the counters of a run with these params that belong to the parts @p wanted (NULL: all).
+ * Returns their number. */
 static int list_counters(struct memoryx *mx, const bool *wanted,
                          struct store_counter list[N_COUNTERS])
 {
@@ -176,7 +176,7 @@ static int list_counters(struct memoryx *mx, const bool *wanted,
     return n;
 }
 
-/* A file that does not count updates comes from a run that skipped none. */
+/* A file without a counter of updates comes from a run that skipped none. */
 static enum wsc_err load_counters(struct memoryx *mx, struct store_file *file,
                                   const struct memoryx_load *what)
 {
@@ -303,7 +303,7 @@ static enum wsc_err load_optimizer(struct memoryx *mx, struct store_file *file)
     return rc;
 }
 
-/* Only names of tensors matter: state of other parts of a trainer may stand beside. */
+/* Only names of tensors are checked: a file may also have state of other parts of a trainer. */
 static enum wsc_err check_known(const struct model *model, struct store_file *file)
 {
     struct store_tensor *tensor;

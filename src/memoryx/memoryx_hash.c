@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The hash of all weights, with trace_hash: the sum of hashes of blocks of 1024 elements, each with
- * tensor and position as its seed, so that it depends neither on who holds which block nor on the
- * order of adding.  It costs no virtual time: the emulated machine does not compute it. */
+ * tensor and position as its seed, so that it depends neither on the shards' blocks nor on the
+ * order of addition. It takes no virtual time, because the emulated machine does not compute it. */
 #include "memoryx_hash.h"
 
 #include "memoryx_exchange.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Hashes of blocks are added, so the sum does not depend on which shard owns which. */
+/* Hashes of blocks are added, so the sum does not depend on which shard has which blocks. */
 static uint64_t hash_of_parts(const struct memoryx *mx)
 {
     uint64_t sum = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The optimizers, one row each: what they keep per parameter, and one step over a block of
- * elements.  docs/TRAINING.md has the formulas.  Loops have no branch, so that they vectorise;
- * scalars are in double and rounded once. */
+/* The optimizers, one row each: the states that they keep per parameter, and a step over a block of
+ * elements. docs/TRAINING.md has the formulas. Loops have no branches, so that they vectorise;
+ * scalars are computed in double and rounded once. */
 #include "memoryx_optimizer.h"
 
 #include <wsc/num_math.h>
 
 #include <math.h>
 
-/* The gradient as a rule sees it: clipped, and with the decay of those rules that add it to the
+/* The gradient as an optimizer uses it: clipped, and with the decay if the optimizer adds it to the
  * gradient. */
 struct gradient {
     const float *g;
@@ -32,7 +32,7 @@ static inline float decayed(const struct gradient *x, int64_t i, float w)
     return clipped(x, i) + x->decay * w;
 }
 
-/* 1 - share, rounded once: 1.0F - 0.999F has only 13 good bits. */
+/* 1 - share, rounded once; 1.0F - 0.999F would have only 13 correct bits. */
 static float one_minus(double share)
 {
     return (float)(1.0 - share);
@@ -125,7 +125,7 @@ NUM_CLONES static void adamax(const struct memoryx_rule *r, const struct memoryx
     }
 }
 
-/* Dozat 2016; the product of the momenta so far comes with the rule. */
+/* Dozat 2016; the rule has the product of the momenta so far. */
 NUM_CLONES static void nadam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
@@ -146,7 +146,7 @@ NUM_CLONES static void nadam(const struct memoryx_rule *r, const struct memoryx_
     }
 }
 
-/* Liu et al. 2020, algorithm 2: no second moment while its variance is too large. */
+/* Liu et al. 2020, algorithm 2: the second moment is not used while its variance is too large. */
 NUM_CLONES static void radam(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
@@ -205,13 +205,13 @@ NUM_CLONES static void sgd(const struct memoryx_rule *r, const struct memoryx_bl
     }
 }
 
-/* Polyak & Juditsky 1992, as PyTorch has it: the average is kept beside the weights. */
+/* Polyak & Juditsky 1992, as in PyTorch: the average is stored beside the weights. */
 NUM_CLONES static void asgd(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
     const struct gradient x = gradient_of(r, b);
     float *restrict w = b->w, *restrict average = b->state[0];
-    const double before = r->t - 1; /* the rate follows from the step before */
+    const double before = r->t - 1; /* the rate follows from the number of the step before */
     const double shrink = pow(1.0 + o->lambd * r->lr_before * before, o->alpha);
     const double eta = before > 0 ? r->lr_before / shrink : r->lr_exact;
     const float rate = (float)eta, keep = (float)(1.0 - o->lambd * eta);
@@ -223,7 +223,7 @@ NUM_CLONES static void asgd(const struct memoryx_rule *r, const struct memoryx_b
     }
 }
 
-/* Riedmiller & Braun 1993: signs only; a step that changed its sign is not taken. */
+/* Riedmiller & Braun 1993: only signs of the gradient; no step where the sign has changed. */
 NUM_CLONES static void rprop(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     const struct zoo_optimizer *o = r->o;
@@ -301,7 +301,7 @@ NUM_CLONES static void rmsprop(const struct memoryx_rule *r, const struct memory
 
 /* ---- rules that need a whole tensor ---------------------------------------------------------- */
 
-/* You et al. 2020 without bias correction: the first half, moments; u follows from them. */
+/* You et al. 2020 without bias correction, first part: moments, from which u follows. */
 NUM_CLONES static void lamb_moments(const struct memoryx_rule *r, const struct memoryx_block *b)
 {
     struct gradient x = gradient_of(r, b);
@@ -324,7 +324,7 @@ NUM_CLONES void memoryx_lamb_direction(const struct memoryx_rule *r, const struc
         u[i] = m[i] / (sqrtf(v[i]) + eps) + decay * b->w[i];
 }
 
-/* Shazeer & Stern 2018: tensors of one dimension keep the whole second moment. */
+/* Shazeer & Stern 2018: one-dimensional tensors keep the whole second moment. */
 NUM_CLONES static void adafactor_moments(const struct memoryx_rule *r,
                                          const struct memoryx_block *b)
 {
@@ -348,7 +348,7 @@ NUM_CLONES void memoryx_clipped(const struct memoryx_rule *r, const struct memor
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* Which tensors and options have a state. */
+/* Condition under which a tensor has a state. */
 enum presence { ALWAYS, IF_AMSGRAD, IF_MOMENTUM, IF_CENTERED, IF_MATRIX, IF_VECTOR };
 
 /* One optimizer: its states under PyTorch's names, and its step. */
@@ -445,7 +445,7 @@ double memoryx_adafactor_beta2(const struct zoo_optimizer *o, double t)
     return 1.0 - pow(t, o->decay_rate);
 }
 
-/* w, g and what the rows of this type keep per element; statistics by row and column are few. */
+/* Bytes of w, g and the states by element; statistics by row and column are few. */
 int64_t memoryx_host_bytes_per_param(const struct zoo_optimizer *o)
 {
     int64_t n = 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights down: narrow this shard's part of a stage's master weights to the format of the wire and
- * send it, no farther ahead of the wafers than their credits allow (stream_window.c).  With the
- * weights go the times that a wafer's clock needs.  Called by memoryx_step.c. */
+/* Sends weights: narrows this shard's part of a stage's master weights to the format of the links
+ * and sends it, at most as far ahead of the wafers as their credits allow (stream_window.c). The
+ * message has the times that a wafer's clock needs. memoryx_step.c calls. */
 #include "memoryx_send.h"
 
 #include "memoryx_loss_scale.h"
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Master weights as they travel, by blocks on all threads. */
+/* Master weights in the format of the links, by blocks on all threads. */
 struct pack_job {
     enum num_format format;
     char *to;
@@ -49,7 +49,7 @@ struct gather_job {
     const struct memoryx_part *part;
 };
 
-/* The elements of one block that are kept, narrowed some at a time. */
+/* Gather the kept elements of one block, and narrow some at a time. */
 static void gather_block(void *ctx, int64_t i, int thread)
 {
     enum { SOME = 4096 };
@@ -72,7 +72,7 @@ static void gather_block(void *ctx, int64_t i, int thread)
     }
 }
 
-/* The mask and the elements that are kept. */
+/* Write the mask and the kept elements. */
 static void pack_kept(const struct memoryx *mx, const struct memoryx_part *s,
                       const struct model_weights *to)
 {
@@ -120,7 +120,7 @@ static enum wsc_err pack_sparse(struct memoryx *mx, int stage, struct comm_buf *
     return rc;
 }
 
-/* This shard's parts of the stage's tensors, one after the other. */
+/* Write this shard's parts of the stage's tensors, one after the other. */
 static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
     const struct model *model = mx->net->model;
@@ -138,7 +138,7 @@ static enum wsc_err pack_weights(struct memoryx *mx, int stage, struct comm_buf 
     return WSC_OK;
 }
 
-/* Weights change at the end of a step, so that one packing serves all transfers of the stage. */
+/* Weights change at the end of a step, so they are packed once for all transfers of the stage. */
 static enum wsc_err packed_weights(struct memoryx *mx, int stage, struct comm_buf **out)
 {
     *out = comm_keep_find(mx->net->comm, &mx->packed, stage);
